@@ -1,0 +1,21 @@
+package storage
+
+import "errors"
+
+// The errors of the contract. Engines wrap them with what was being done to
+// whom; callers test with errors.Is.
+var (
+	// ErrUnavailable: a shard could not be reached or did not answer in its time.
+	// The same call may succeed later.
+	ErrUnavailable = errors.New("shard unavailable")
+
+	// ErrHandleTaken: the handle belongs to another user.
+	ErrHandleTaken = errors.New("handle is taken")
+
+	// ErrLayout: the shards do not fit together or do not fit this program: another
+	// order or number of them than the store records, or a newer layout.
+	ErrLayout = errors.New("store layout does not fit")
+
+	// ErrInvalid: a value that no row may hold, such as an id below 1.
+	ErrInvalid = errors.New("invalid value")
+)

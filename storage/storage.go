@@ -1,0 +1,121 @@
+// Package storage is the contract between Kith and whatever keeps its graph.
+//
+// A store holds users and the directed edges between them. Every edge is kept
+// twice: in `following`, sharded by the user it leaves (the source of truth),
+// and in `follower`, sharded by the user it enters. Readers ask one Side or the
+// other, always in batches; an engine turns a batch into one statement a shard.
+//
+// The interfaces are small and split by role. [Store] is what the program
+// opens; everything above it should ask for the least it needs.
+package storage
+
+import "context"
+
+// A Result answers one key of a batched look-up. Look-ups return exactly one
+// Result for each key, at the key's index; a key that occurs twice is answered
+// twice.
+//
+// Found tells whether there is such a row. Err is set when the shard that owns
+// the key could not answer (see [ErrUnavailable]); other keys of the same batch
+// are not affected by it. When Err is set, Found is false.
+type Result[T any] struct {
+	Value T
+	Found bool
+	Err   error
+}
+
+// UserReader looks users up.
+type UserReader interface {
+	// Users reads users by id.
+	Users(ctx context.Context, ids []UserID) []Result[User]
+
+	// UserIDs resolves handles, which must be in their folded (lower-case) form.
+	UserIDs(ctx context.Context, handles []string) []Result[UserID]
+}
+
+// CountReader reads how many edges of type [Following] leave and enter a user.
+type CountReader interface {
+	// Counts reads the counts of users by id. They lie on the user's own shard
+	// and are kept by every write; they are never computed by counting.
+	Counts(ctx context.Context, ids []UserID) []Result[Counts]
+}
+
+// EdgeReader reads edges from either side.
+//
+// The owner of an edge is the user whose shard holds it on the given side: From
+// on the [Forward] side, To on the [Inverse] side. The other end is its peer.
+type EdgeReader interface {
+	// Edges reads single edges. A tombstone (type [None]) is Found like any other
+	// row: callers look at Type.
+	Edges(ctx context.Context, side Side, pairs []Pair) []Result[Edge]
+
+	// Pages reads a stretch of each owner's list: the edges of type [Following],
+	// newest first. See [PageQuery] for bounds and order. Every query is Found.
+	Pages(ctx context.Context, side Side, queries []PageQuery) []Result[[]Edge]
+
+	// Walks reads a stretch of each owner's edges in ascending order of the peer's
+	// id, for set algebra. See [WalkQuery] and [Stretch]. Every query is Found.
+	Walks(ctx context.Context, side Side, queries []WalkQuery) []Result[Stretch]
+
+	// Neighbours reads the whole list of each owner: the peers of its edges of
+	// type [Following], in ascending order of id. The caller bounds what it asks
+	// for by [CountReader.Counts] first. Every owner is Found.
+	Neighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
+}
+
+// UserWriter makes users.
+type UserWriter interface {
+	// CreateUsers makes users together with their handles and zero counts. The
+	// Value tells whether the user was made: false means that the id existed
+	// already, in which case nothing of it is changed. [ErrHandleTaken] is the
+	// Err of a user whose handle belongs to somebody else. Calling it again with
+	// the same users is harmless, also after a crash in between.
+	CreateUsers(ctx context.Context, users []User) []Result[bool]
+}
+
+// EdgeWriter writes edges, one side at a time.
+type EdgeWriter interface {
+	// Apply writes edges to one side, each only if the rule allows it, together
+	// with the counts that follow from it. The edges of one shard are one
+	// transaction: all of them or, with the same Err on each, none. Of edges that
+	// name the same pair, each is judged after the ones before it.
+	//
+	// On the Forward side Apply changes following_count of From, on the Inverse
+	// side follower_count of To, by exactly the difference between the old and
+	// the new type, and raises the version of every owner it changed an edge of.
+	// Applying the same edges again, late or out of order, changes nothing more.
+	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Applied]
+}
+
+// Reader is everything a query needs.
+type Reader interface {
+	UserReader
+	CountReader
+	EdgeReader
+}
+
+// Writer is everything an import needs.
+type Writer interface {
+	UserWriter
+	EdgeWriter
+}
+
+// Pinger reports which shards answer.
+type Pinger interface {
+	// Ping asks every shard for a sign of life, at once, and returns one entry a
+	// shard in the order of their ordinals.
+	Ping(ctx context.Context) []ShardHealth
+}
+
+// Store is an open store.
+type Store interface {
+	Reader
+	Writer
+	Pinger
+
+	// Empty reports whether the store holds no user at all.
+	Empty(ctx context.Context) (bool, error)
+
+	// Close waits for the statements under way and releases every connection.
+	Close() error
+}

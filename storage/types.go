@@ -1,0 +1,179 @@
+package storage
+
+import (
+	"strconv"
+	"time"
+)
+
+// A UserID is a positive 63-bit integer, 1 … 2^63−1.
+type UserID int64
+
+// String returns the canonical decimal text of the id, which is also what the
+// bucket of a user is computed from.
+func (id UserID) String() string { return strconv.FormatInt(int64(id), 10) }
+
+// Micros is a point in time as microseconds since the Unix epoch, UTC: the
+// resolution that the tables keep.
+type Micros int64
+
+// MicrosOf converts a time, dropping what is finer than a microsecond.
+func MicrosOf(t time.Time) Micros { return Micros(t.UnixMicro()) }
+
+// Time converts back, in UTC.
+func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
+
+// User is one row of `users`, without its password hash.
+type User struct {
+	ID        UserID
+	Handle    string // [a-z0-9_]{1,30}
+	Name      string // at most MaxNameLength characters
+	Bio       string // empty: none
+	AvatarURL string // empty: none
+	CreatedAt Micros
+	UpdatedAt Micros
+}
+
+// Limits of a user's texts, in characters. Handles are ASCII.
+const (
+	MaxHandleLength    = 30
+	MaxNameLength      = 100
+	MaxBioLength       = 500
+	MaxAvatarURLLength = 500
+)
+
+// Counts is one row of `user_counts`. Only edges of type [Following] count.
+type Counts struct {
+	Following int64
+	Follower  int64
+	Version   int64 // rises with every change of the user's edges or profile
+}
+
+// Of returns how long the user's list on the given side is.
+func (c Counts) Of(side Side) int64 {
+	if side == Inverse {
+		return c.Follower
+	}
+	return c.Following
+}
+
+// EdgeType says what `from` does towards `to`. The types exclude each other.
+type EdgeType uint8
+
+const (
+	None      EdgeType = 0 // a tombstone: the edge was ended; kept so that late events can be ordered
+	Following EdgeType = 1
+	Blocking  EdgeType = 2
+)
+
+// Edge is one directed relation.
+type Edge struct {
+	From, To   UserID
+	Type       EdgeType
+	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
+}
+
+// Pair names the edge From → To.
+type Pair struct{ From, To UserID }
+
+// Pair names the edge.
+func (e Edge) Pair() Pair { return Pair{e.From, e.To} }
+
+// Side says which of the two tables of edges is meant.
+type Side uint8
+
+const (
+	Forward Side = iota // `following`, sharded by from_user_id: the truth
+	Inverse             // `follower`, sharded by to_user_id: its pseudo-replica
+)
+
+// String returns the name of the side's table.
+func (s Side) String() string {
+	if s == Inverse {
+		return "follower"
+	}
+	return "following"
+}
+
+// Owner is the user on whose shard the side keeps the edge.
+func (s Side) Owner(p Pair) UserID {
+	if s == Inverse {
+		return p.To
+	}
+	return p.From
+}
+
+// Peer is the other end of the edge.
+func (s Side) Peer(p Pair) UserID {
+	if s == Inverse {
+		return p.From
+	}
+	return p.To
+}
+
+// Pair is the edge between an owner and a peer, as the side sees them.
+func (s Side) Pair(owner, peer UserID) Pair {
+	if s == Inverse {
+		return Pair{From: peer, To: owner}
+	}
+	return Pair{From: owner, To: peer}
+}
+
+// Position is a place in a list that runs newest first: by UpdateTime
+// descending, then by the peer's id descending. It stays valid when the row it
+// was taken from is gone.
+type Position struct {
+	UpdateTime Micros
+	Peer       UserID
+}
+
+// PositionOf is the place of an edge in its owner's list.
+func PositionOf(side Side, e Edge) Position {
+	return Position{e.UpdateTime, side.Peer(e.Pair())}
+}
+
+// PageQuery asks for a stretch of one owner's list, newest first. Its zero
+// bounds are open. It is comparable, so that it can be a loader's key.
+type PageQuery struct {
+	Owner    UserID
+	Limit    int      // how many edges at most, ≥ 1
+	After    Position // only edges strictly behind it (older), unless zero
+	Before   Position // only edges strictly ahead of it (newer), unless zero
+	Backward bool     // take the Limit edges at the far end of the stretch; they still come newest first
+}
+
+// WalkQuery asks for the next edges of one owner in ascending order of the
+// peer's id.
+type WalkQuery struct {
+	Owner UserID
+	After UserID // only peers with a greater id; 0 starts at the beginning
+	Limit int    // how many rows to examine at most, ≥ 1
+}
+
+// Stretch is what one step of a walk came across.
+type Stretch struct {
+	Peers    []UserID // peers of edges of type Following, ascending
+	Examined int      // rows read, tombstones and blocks included: what budgets count
+	Last     UserID   // the last peer examined, whatever its edge's type: where to go on
+	End      bool     // nothing lies behind Last
+}
+
+// Rule says when an edge may be written over what is there.
+type Rule uint8
+
+const (
+	IfNewer  Rule = iota // no such row, or UpdateTime is greater than the row's
+	IfAbsent             // no such row, not even a tombstone
+)
+
+// Applied tells what became of one edge.
+type Applied struct {
+	Row     Edge // the row as it is now, whoever wrote it
+	Changed bool // whether this edge was written
+}
+
+// ShardHealth is one shard's answer to a ping.
+type ShardHealth struct {
+	Shard int    // ordinal, from 0
+	Name  string // server and database, or file; never credentials
+	Err   error  // nil when it answered
+}
