@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -176,4 +177,13 @@ type ShardHealth struct {
 	Shard int    // ordinal, from 0
 	Name  string // server and database, or file; never credentials
 	Err   error  // nil when it answered
+}
+
+// Compare orders positions as lists run, newest first: negative when p comes
+// before q in a list.
+func (p Position) Compare(q Position) int {
+	if c := cmp.Compare(q.UpdateTime, p.UpdateTime); c != 0 {
+		return c
+	}
+	return cmp.Compare(q.Peer, p.Peer)
 }

@@ -1,0 +1,104 @@
+// Package apierr holds the errors that clients are meant to see: a code for
+// programs and a sentence for people. The gateway masks every other error.
+package apierr
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// A Code says what kind of error it is, in `extensions.code`. The list is closed.
+type Code string
+
+// The codes, as the schema's contract names them.
+const (
+	CodeBadInput        Code = "BAD_USER_INPUT"
+	CodeNotFound        Code = "NOT_FOUND"
+	CodeUnauthenticated Code = "UNAUTHENTICATED"
+	CodeForbidden       Code = "FORBIDDEN"
+	CodeLimitReached    Code = "LIMIT_REACHED"
+	CodeRateLimited     Code = "RATE_LIMITED"
+	CodeTooCostly       Code = "QUERY_TOO_COSTLY"
+	CodeTimeout         Code = "TIMEOUT"
+	CodeUnavailable     Code = "UNAVAILABLE"
+	CodeInternal        Code = "INTERNAL_SERVER_ERROR"
+)
+
+// Error is an error for the client. It may be wrapped on its way up: what is
+// wrapped around it stays in the log.
+type Error struct {
+	Code      Code
+	Message   string         // one plain sentence, lower-case
+	Retryable bool           // whether the same request may succeed later
+	Details   map[string]any // further entries of `extensions`; may be nil
+}
+
+// Error returns the sentence.
+func (e *Error) Error() string { return e.Message }
+
+// Extensions returns what goes beside the message: code, retryable and the details.
+func (e *Error) Extensions() map[string]any {
+	ext := make(map[string]any, len(e.Details)+2)
+	maps.Copy(ext, e.Details)
+	ext["code"] = string(e.Code)
+	ext["retryable"] = e.Retryable
+	return ext
+}
+
+// Of finds the client's error in a chain.
+func Of(err error) (*Error, bool) { return errors.AsType[*Error](err) }
+
+// BadInput: the request says something that cannot be meant; cursors too.
+func BadInput(format string, args ...any) error { return newError(CodeBadInput, format, args) }
+
+// NotFound: what the request is about does not exist.
+func NotFound(format string, args ...any) error { return newError(CodeNotFound, format, args) }
+
+// Unauthenticated: somebody has to be signed in, and nobody is.
+func Unauthenticated(format string, args ...any) error {
+	return newError(CodeUnauthenticated, format, args)
+}
+
+// Forbidden: whoever is signed in may not do this.
+func Forbidden(format string, args ...any) error { return newError(CodeForbidden, format, args) }
+
+// LimitReached: a rule bounds how many there may be, and there are.
+func LimitReached(format string, args ...any) error { return newError(CodeLimitReached, format, args) }
+
+// RateLimited: too many requests of this kind for now; retryable.
+func RateLimited(format string, args ...any) error {
+	err := newError(CodeRateLimited, format, args)
+	err.Retryable = true
+	return err
+}
+
+// TooCostly: the query asks for more than one request may cost. Cost and limit
+// are in whatever the sentence counts, and go into the extensions.
+func TooCostly(cost, limit uint64, format string, args ...any) error {
+	err := newError(CodeTooCostly, format, args)
+	err.Details = map[string]any{"cost": cost, "limit": limit}
+	return err
+}
+
+// Timeout: the time of the request was over; retryable.
+func Timeout(format string, args ...any) error {
+	err := newError(CodeTimeout, format, args)
+	err.Retryable = true
+	return err
+}
+
+// Unavailable: a part of the data cannot be reached; retryable.
+func Unavailable(format string, args ...any) error {
+	err := newError(CodeUnavailable, format, args)
+	err.Retryable = true
+	return err
+}
+
+// Internal: a fault of the server. The sentence must tell nothing about it; the
+// log does.
+func Internal(format string, args ...any) error { return newError(CodeInternal, format, args) }
+
+func newError(code Code, format string, args []any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}

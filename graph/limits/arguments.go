@@ -1,0 +1,129 @@
+package limits
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+)
+
+// The bounds of `first` and `last`. Whoever resolves the field refuses what lies
+// outside; until then it is taken for the greatest.
+const (
+	defaultPage = 20
+	maxPage     = 100
+)
+
+// pageLength is what `first` or `last` asks for, the greater if both are there.
+func pageLength(field *ast.Field, vars map[string]any) uint64 {
+	first, hasFirst := pageArgument(field, "first", vars)
+	last, hasLast := pageArgument(field, "last", vars)
+	if !hasFirst && !hasLast {
+		return defaultPage
+	}
+	return max(first, last)
+}
+
+func pageArgument(field *ast.Field, name string, vars map[string]any) (uint64, bool) {
+	value := argument(field, name, vars)
+	if value == nil {
+		return 0, false
+	}
+	n, ok := integer(value)
+	if !ok || n < 0 || n > maxPage {
+		return maxPage, true
+	}
+	return uint64(n), true
+}
+
+func integer(value any) (int64, bool) {
+	switch value := value.(type) {
+	case int64:
+		return value, true
+	case int:
+		return int64(value), true
+	case json.Number:
+		n, err := value.Int64()
+		return n, err == nil
+	}
+	return 0, false
+}
+
+// lengthOfArguments multiplies the lengths of several list arguments.
+func lengthOfArguments(names []string) func(*ast.Field, map[string]any) uint64 {
+	return func(field *ast.Field, vars map[string]any) uint64 {
+		length := uint64(1)
+		for _, name := range names {
+			length = product(length, listLength(field, name, vars))
+		}
+		return length
+	}
+}
+
+// listLength does without building the list when the text holds it.
+func listLength(field *ast.Field, name string, vars map[string]any) uint64 {
+	if arg := field.Arguments.ForName(name); arg != nil && arg.Value.Kind == ast.ListValue {
+		return uint64(len(arg.Value.Children))
+	}
+	value := argument(field, name, vars)
+	if value == nil {
+		return 0
+	}
+	if v := reflect.ValueOf(value); v.Kind() == reflect.Slice {
+		return uint64(v.Len())
+	}
+	return 1 // a single value stands for a list of one
+}
+
+// argument is the value that the resolver will get, with variables and defaults
+// put in; nil if there is none. Numbers that cannot be read are nil, too: the
+// operation is refused for them (see checkNumbers).
+func argument(field *ast.Field, name string, vars map[string]any) any {
+	if arg := field.Arguments.ForName(name); arg != nil {
+		value, given := any(nil), true
+		if arg.Value.Kind == ast.Variable {
+			value, given = vars[arg.Value.Raw]
+		} else {
+			value, _ = arg.Value.Value(vars)
+		}
+		if given {
+			return value
+		}
+	}
+	def := field.Definition.Arguments.ForName(name)
+	if def == nil || def.DefaultValue == nil {
+		return nil
+	}
+	value, _ := def.DefaultValue.Value(nil)
+	return value
+}
+
+// checkNumbers finds literals like 99999999999999999999, on which gqlgen panics
+// when it reads the arguments, so that a mistake would look like a fault of ours.
+func (w *costWalk) checkNumbers(field *ast.Field) {
+	for _, arg := range field.Arguments {
+		if raw, ok := unreadable(arg.Value); ok && w.err == nil {
+			w.err = apierr.BadInput("argument %q of %q: %.40s is out of range", arg.Name, field.Name, raw)
+		}
+	}
+}
+
+func unreadable(value *ast.Value) (string, bool) {
+	var err error
+	switch value.Kind {
+	case ast.IntValue:
+		_, err = strconv.ParseInt(value.Raw, 10, 64)
+	case ast.FloatValue:
+		_, err = strconv.ParseFloat(value.Raw, 64)
+	case ast.ListValue, ast.ObjectValue:
+		for _, child := range value.Children {
+			if raw, ok := unreadable(child.Value); ok {
+				return raw, true
+			}
+		}
+	}
+	return value.Raw, err != nil
+}

@@ -1,0 +1,143 @@
+// Package limits refuses queries that would cost too much, before they do.
+//
+// It works in two steps, both linear in the size of what they look at. The
+// shape of a query text is checked before validation, because validation itself
+// is quadratic in places (see [Limits] and shape.go). The cost of an operation
+// is computed once its variables are known, because `first` decides how much a
+// query asks for (see cost.go).
+//
+// gqlgen's own complexity limit is not used: it follows every path through the
+// fragments, so 26 fragments that double keep it busy for nine seconds.
+package limits
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+)
+
+// Limits bounds one query. A field left zero takes its default.
+type Limits struct {
+	// TextBytes is how long a query text may be; variables do not count.
+	// Defaults to 65,536.
+	TextBytes int
+
+	// Tokens is how many tokens a query text may have. Defaults to 4,000: room
+	// for the 500 ids of a `users` written into the text. The shape limits below
+	// are what makes so many safe.
+	Tokens int
+
+	// Depth is how deep fields may nest. Defaults to 15.
+	Depth int
+
+	// IntrospectionDepth is how deep they may nest below `__schema` and `__type`.
+	// Defaults to 20: the official introspection query has 15 levels.
+	IntrospectionDepth int
+
+	// Fields is how many fields a query may have when every fragment is written
+	// out where it is spread, all operations together. Defaults to 5,000.
+	Fields int
+
+	// Visits is how many selections validation may look at: it enters every
+	// operation and every fragment once, and from each everything it reaches.
+	// Defaults to 20,000.
+	Visits int
+
+	// Overlaps is how many pairs of fields or fragments validation may have to
+	// compare to find out whether fields of one response name can be merged.
+	// Defaults to 50,000.
+	Overlaps int
+
+	// Directives is how many directives a query text may have. Defaults to 200.
+	Directives int
+
+	// Cost is how much an operation may cost (see cost.go), roughly how many
+	// values its answer may hold. Defaults to 100,000.
+	Cost int
+}
+
+func (l Limits) withDefaults() Limits {
+	for field, value := range map[*int]int{
+		&l.TextBytes:          64 << 10,
+		&l.Tokens:             4_000,
+		&l.Depth:              15,
+		&l.IntrospectionDepth: 20,
+		&l.Fields:             5_000,
+		&l.Visits:             20_000,
+		&l.Overlaps:           50_000,
+		&l.Directives:         200,
+		&l.Cost:               100_000,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	return l
+}
+
+// Extension applies [Limits] to a gqlgen server. Register it behind whatever
+// fills in a query's text (persisted queries).
+type Extension struct {
+	limits Limits
+	known  graphql.Cache[*ast.QueryDocument]
+	costs  costs
+}
+
+var _ interface {
+	graphql.HandlerExtension
+	graphql.OperationParameterMutator
+	graphql.OperationContextMutator
+} = (*Extension)(nil)
+
+// New makes the extension. Known is the server's query cache: a text that is in
+// it has passed the shape check and validation before and is not checked again.
+func New(limits Limits, known graphql.Cache[*ast.QueryDocument]) *Extension {
+	return &Extension{limits: limits.withDefaults(), known: known}
+}
+
+// Tokens is the limit in force, for the server's own parser.
+func (e *Extension) Tokens() int { return e.limits.Tokens }
+
+// ExtensionName names the extension in gqlgen's messages.
+func (e *Extension) ExtensionName() string { return "Limits" }
+
+// Validate reads the costs off the schema. It fails if a field returns a list
+// and nothing tells how long the list may be.
+func (e *Extension) Validate(schema graphql.ExecutableSchema) error {
+	if e.known == nil {
+		return errors.New("limits need the server's query cache")
+	}
+	costs, err := costsOf(schema.Schema())
+	if err != nil {
+		return fmt.Errorf("costs of the schema: %w", err)
+	}
+	e.costs = costs
+	return nil
+}
+
+// MutateOperationParameters checks the shape of a query text not seen before.
+func (e *Extension) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
+	if _, ok := e.known.Get(ctx, params.Query); ok {
+		return nil
+	}
+	return gqlerror.WrapIfUnwrapped(e.limits.checkText(params.Query))
+}
+
+// MutateOperationContext checks the cost of the operation with its variables.
+func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
+	cost, err := e.costs.of(op.Operation, op.Variables)
+	if err != nil {
+		return gqlerror.WrapIfUnwrapped(err)
+	}
+	if limit := uint64(e.limits.Cost); cost > limit {
+		return gqlerror.Wrap(apierr.TooCostly(cost, limit,
+			"the query costs %d and one request may cost at most %d: ask for fewer fields or shorter lists", cost, limit))
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package limits_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+	"kith/graph/limits"
+)
+
+// loadSchema reads the schema that the gateway serves.
+func loadSchema(t testing.TB) *ast.Schema {
+	t.Helper()
+	files, err := filepath.Glob("../schema/*.graphqls")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no schema files: %v", err)
+	}
+	var sources []*ast.Source
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, &ast.Source{Name: file, Input: string(text)})
+	}
+	schema, err := gqlparser.LoadSchema(sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// prepare takes a query as far as gqlgen does before it executes it: limits,
+// parsing, validation, variables, cost.
+type prepare func(query string, vars map[string]any) gqlerror.List
+
+func newPrepare(t testing.TB, l limits.Limits) prepare {
+	t.Helper()
+	schema := loadSchema(t)
+	cache := graphql.MapCache[*ast.QueryDocument]{}
+	extension := limits.New(l, cache)
+	exec := executor.New(&graphql.ExecutableSchemaMock{SchemaFunc: func() *ast.Schema { return schema }})
+	exec.SetQueryCache(cache)
+	exec.SetParserTokenLimit(extension.Tokens())
+	exec.Use(extension)
+	return func(query string, vars map[string]any) gqlerror.List {
+		ctx := graphql.StartOperationTrace(context.Background())
+		_, errs := exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: vars})
+		return errs
+	}
+}
+
+// wantCode checks that a query is refused with a code; "" means let through.
+func wantCode(t *testing.T, errs gqlerror.List, code apierr.Code) *apierr.Error {
+	t.Helper()
+	if len(errs) == 0 {
+		if code != "" {
+			t.Errorf("let through; want %s", code)
+		}
+		return nil
+	}
+	err, ok := apierr.Of(errs[0])
+	switch {
+	case code == "":
+		t.Errorf("refused: %v", errs)
+	case !ok || err.Code != code:
+		t.Errorf("refused with %v; want %s", errs[0], code)
+	}
+	return err
+}
+
+func within(t *testing.T, limit time.Duration, f func()) {
+	t.Helper()
+	// The machine may be busy with something else: the best of three counts.
+	best := time.Hour
+	for range 3 {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
+	}
+	if best > limit*slowdown {
+		t.Errorf("took %v; want at most %v", best, limit*slowdown)
+	}
+	t.Logf("took %v", best)
+}
+
+func repeat(n int, part func(i int) string) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(part(i))
+	}
+	return b.String()
+}
+
+var cachedPrepare prepare
+
+// newPrepareCached shares one server with the default limits: loading the schema
+// takes longer than what is measured.
+func newPrepareCached(t testing.TB) prepare {
+	if cachedPrepare == nil {
+		cachedPrepare = newPrepare(t, limits.Limits{})
+	}
+	return cachedPrepare
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package limits_test
+
+// slowdown stretches time limits under the race detector.
+const slowdown = 20

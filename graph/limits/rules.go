@@ -1,0 +1,155 @@
+package limits
+
+import (
+	"fmt"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// weights are the fields that take more work than a value of a row already at
+// hand, as "Type.field". A test holds them against the schema.
+var weights = map[string]uint64{
+	"User.followings": 2,
+	"User.followers":  2,
+
+	// Set algebra reads up to thousands of rows for a page.
+	"User.friends":          50,
+	"User.commonFollowings": 50,
+	"User.commonFollowers":  50,
+	"User.followersYouKnow": 50,
+
+	// Friends of friends: the lists of all followings.
+	"User.followSuggestions": 100,
+}
+
+// introspectionDiscount is by how much the parts of the schema are cheaper than
+// values of the graph: they lie in memory, and no statement is sent for them.
+const introspectionDiscount = 4
+
+// kind says how a field's cost depends on what is selected below it.
+type kind uint8
+
+const (
+	plain         kind = iota // a value or an object
+	list                      // a list whose length the field tells
+	page                      // a connection
+	item                      // `edges` or `nodes` of a connection, as long as its page
+	introspection             // `__schema` or `__type`
+)
+
+type rule struct {
+	kind   kind
+	weight uint64
+	length func(*ast.Field, map[string]any) uint64 // of a list
+}
+
+// costs are the rules of one schema.
+type costs struct {
+	rules map[*ast.FieldDefinition]rule
+}
+
+// costsOf reads the rules off a schema, so that a new field needs no entry here:
+//
+//   - an object with `pageInfo` is a connection; its `edges` and `nodes` are as
+//     long as `first` or `last` of the field that returns it says;
+//   - a list with `first` or `last` is so long, too;
+//   - a list of what is named by lists of arguments (`ids`, `from` × `to`) is as
+//     long as their lengths multiplied;
+//   - the lists of introspection are as long as they are in this schema.
+//
+// Any other list is an error: nothing would tell what it may cost.
+func costsOf(schema *ast.Schema) (costs, error) {
+	c := costs{rules: make(map[*ast.FieldDefinition]rule)}
+	lengths := introspectionLengths(schema)
+	for _, definition := range schema.Types {
+		if definition.Kind != ast.Object && definition.Kind != ast.Interface {
+			continue
+		}
+		for _, field := range definition.Fields {
+			name := definition.Name + "." + field.Name
+			r, ok := ruleOf(schema, definition, field, lengths[name])
+			if !ok {
+				return costs{}, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
+			}
+			r.weight = max(1, weights[name])
+			c.rules[field] = r
+		}
+	}
+	return c, nil
+}
+
+func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefinition, length uint64) (rule, bool) {
+	lists := listArguments(field)
+	switch {
+	case isIntrospection(field.Name):
+		return rule{kind: introspection}, true
+	case isConnection(schema.Types[field.Type.Name()]):
+		return rule{kind: page}, true
+	case !isList(field.Type):
+		return rule{kind: plain}, true
+	case isConnection(parent) && (field.Name == "edges" || field.Name == "nodes"):
+		return rule{kind: item}, true
+	case isSliced(field):
+		return rule{kind: list, length: pageLength}, true
+	case len(lists) > 0:
+		return rule{kind: list, length: lengthOfArguments(lists)}, true
+	case length > 0:
+		return rule{kind: list, length: func(*ast.Field, map[string]any) uint64 { return length }}, true
+	}
+	return rule{}, false
+}
+
+func isConnection(d *ast.Definition) bool { return hasFields(d, "pageInfo") }
+
+func isSliced(field *ast.FieldDefinition) bool {
+	return field.Arguments.ForName("first") != nil || field.Arguments.ForName("last") != nil
+}
+
+func listArguments(field *ast.FieldDefinition) []string {
+	var names []string
+	for _, arg := range field.Arguments {
+		if isList(arg.Type) {
+			names = append(names, arg.Name)
+		}
+	}
+	return names
+}
+
+// introspectionLengths tells how long the lists of introspection are in this
+// schema: all types, all directives, and for the rest the mean, rounded up. The
+// means are right where all types are gone through, and validation lets lists
+// of types nest only twice.
+func introspectionLengths(schema *ast.Schema) map[string]uint64 {
+	var fields, interfaces, possible, enums, inputs, fieldArgs, directiveArgs, locations int
+	for name, d := range schema.Types {
+		if d.Kind == ast.InputObject {
+			inputs += len(d.Fields)
+		} else {
+			fields += len(d.Fields)
+		}
+		for _, f := range d.Fields {
+			fieldArgs += len(f.Arguments)
+		}
+		interfaces += len(d.Interfaces)
+		enums += len(d.EnumValues)
+		possible += len(schema.PossibleTypes[name])
+	}
+	for _, d := range schema.Directives {
+		directiveArgs += len(d.Arguments)
+		locations += len(d.Locations)
+	}
+	mean := func(total, count int) uint64 { return uint64(total/max(1, count)) + 1 }
+	types, directives := len(schema.Types), len(schema.Directives)
+	return map[string]uint64{
+		"__Schema.types":        uint64(types),
+		"__Schema.directives":   uint64(max(1, directives)),
+		"__Type.fields":         mean(fields, types),
+		"__Type.interfaces":     mean(interfaces, types),
+		"__Type.possibleTypes":  mean(possible, types),
+		"__Type.enumValues":     mean(enums, types),
+		"__Type.inputFields":    mean(inputs, types),
+		"__Field.args":          mean(fieldArgs, fields),
+		"__Directive.args":      mean(directiveArgs, directives),
+		"__Directive.locations": mean(locations, directives),
+	}
+}

@@ -1,0 +1,142 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"kith/storage"
+)
+
+// position is a place between two chunks.
+type position struct {
+	File    int   `json:"file"`    // index of the file, users files first
+	Offset  int64 `json:"offset"`  // into its uncompressed text
+	Line    int64 `json:"line"`    // how many lines of it are behind
+	Ordinal int64 `json:"ordinal"` // how many lines of all files are behind
+}
+
+// chunk is what is written, and checkpointed, together: a stretch of one file.
+type chunk struct {
+	begin, end position
+	read       int64 // bytes of all files, as they lie on disk, up to end
+	users      []userRow
+	edges      []edgeRow // ascending by (from, to), each pair once
+	tally      Report    // what reading it counted
+	problems   []Problem
+}
+
+// edgeRow is a line of an edge list on its way to the store.
+type edgeRow struct {
+	from, to storage.UserID
+	time     storage.Micros
+	ordinal  int64 // of the line, from 0, over all files
+	timed    bool
+}
+
+// pack orders the edges as the tables do and keeps the first line of each pair.
+func (c *chunk) pack() {
+	slices.SortFunc(c.edges, func(a, b edgeRow) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.ordinal, b.ordinal))
+	})
+	before := len(c.edges)
+	c.edges = slices.CompactFunc(c.edges, func(a, b edgeRow) bool { return a.from == b.from && a.to == b.to })
+	c.tally.Duplicates += int64(before - len(c.edges))
+}
+
+// reader cuts the files into chunks.
+type reader struct {
+	inputs  []*input
+	lines   int            // of a chunk
+	strict  bool           // whether the first malformed line ends it
+	base    storage.Micros // time of the line with the ordinal 0
+	room    int            // how many more problems are kept to be told
+	pos     position
+	behind  int64 // bytes of the files before pos.File
+	stream  *stream
+	records *userRecords // of the users file that is open
+}
+
+// run sends chunks until the files or the context end. It returns nil at the end
+// of the last file.
+func (r *reader) run(ctx context.Context, out chan<- *chunk) error {
+	defer r.close()
+	for i := range r.pos.File {
+		r.behind += r.inputs[i].size
+	}
+	for r.pos.File < len(r.inputs) {
+		c, err := r.next()
+		if err != nil {
+			return err
+		}
+		select {
+		case out <- c:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// next reads a chunk; the last one of a file ends at the beginning of the next.
+func (r *reader) next() (*chunk, error) {
+	in := r.inputs[r.pos.File]
+	if r.stream == nil {
+		if err := r.open(in); err != nil {
+			return nil, err
+		}
+	}
+	c := &chunk{begin: r.pos}
+	read := r.readEdges
+	if in.kind == usersFile {
+		read = r.readUsers
+	}
+	err := read(c)
+	c.read = r.behind + r.stream.consumed()
+	switch {
+	case errors.Is(err, io.EOF):
+		r.close()
+		r.behind += in.size
+		r.pos = position{File: r.pos.File + 1, Ordinal: r.pos.Ordinal}
+		c.read = r.behind
+	case err != nil:
+		return nil, err
+	}
+	c.tally.Lines = r.pos.Ordinal - c.begin.Ordinal
+	c.end = r.pos
+	c.pack()
+	return c, nil
+}
+
+func (r *reader) open(in *input) (err error) {
+	if r.stream, err = in.open(r.pos.Offset); err != nil {
+		return err
+	}
+	r.pos.Offset = r.stream.offset
+	return nil
+}
+
+func (r *reader) close() {
+	if r.stream != nil {
+		r.stream.Close()
+		r.stream, r.records = nil, nil
+	}
+}
+
+// malformed counts a line that cannot be read, and ends the import if that is
+// wanted.
+func (r *reader) malformed(c *chunk, line int64, text []byte, reason error) error {
+	p := Problem{File: r.inputs[r.pos.File].name, Line: line, Reason: reason, Text: excerpt(text)}
+	if r.strict {
+		return fmt.Errorf("%w: %s", ErrMalformed, p)
+	}
+	c.tally.Malformed++
+	if r.room > 0 {
+		r.room--
+		c.problems = append(c.problems, p)
+	}
+	return nil
+}

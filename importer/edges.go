@@ -1,0 +1,83 @@
+package importer
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"kith/storage"
+)
+
+// readEdges reads the lines of one chunk from an edge list. It returns io.EOF
+// when the file ends with it.
+func (r *reader) readEdges(c *chunk) error {
+	c.edges = make([]edgeRow, 0, min(r.lines, 1<<20))
+	for range r.lines {
+		line, err := r.stream.ReadSlice('\n')
+		if len(line) == 0 && errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		length, long := len(line), errors.Is(err, bufio.ErrBufferFull)
+		if long {
+			line = bytes.Clone(line[:maxExcerpt*4]) // the buffer is used again
+			var rest int
+			rest, err = r.skipLine()
+			length += rest
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read %s behind line %d: %w", r.inputs[r.pos.File].name, r.pos.Line, err)
+		}
+		if err := r.addEdge(c, line, long); err != nil {
+			return err
+		}
+		r.pos.Line++
+		r.pos.Ordinal++
+		r.pos.Offset += int64(length)
+		r.stream.offset = r.pos.Offset
+	}
+	return nil
+}
+
+// skipLine drops the rest of a line that is longer than the buffer, and returns
+// how long that was.
+func (r *reader) skipLine() (length int, err error) {
+	for {
+		part, err := r.stream.ReadSlice('\n')
+		length += len(part)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return length, err
+		}
+	}
+}
+
+func (r *reader) addEdge(c *chunk, line []byte, long bool) error {
+	p, found, err := parseLine(line)
+	if long && !isComment(line) {
+		err = errLong
+	}
+	if err != nil {
+		return r.malformed(c, r.pos.Line+1, line, err)
+	}
+	if !found {
+		return nil
+	}
+	if p.from == p.to {
+		c.tally.SelfFollows++
+		return nil
+	}
+	row := edgeRow{from: p.from, to: p.to, time: p.time, ordinal: r.pos.Ordinal, timed: p.timed}
+	if !p.timed {
+		row.time = r.base + storage.Micros(r.pos.Ordinal)
+	}
+	c.edges = append(c.edges, row)
+	return nil
+}
+
+// isComment tells whether a line, or the beginning of one, is nothing but a
+// comment. Comments may be as long as they like.
+func isComment(line []byte) bool {
+	first, _, _ := cut(line)
+	return len(first) > 0 && first[0] == '#'
+}

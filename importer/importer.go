@@ -1,0 +1,216 @@
+// Package importer loads edge lists and users files into a store.
+//
+// Files are read in chunks of lines. A chunk is written to both tables of edges
+// before the next one begins, and a checkpoint ahead of each, so that an import
+// that was killed goes on where it was when the same files are given again. What
+// is written is guarded: rows that exist win, and writing a chunk once more
+// changes nothing.
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"kith/storage"
+)
+
+// window is how long before the import's start the times of untimed lines begin:
+// a microsecond a line, so it has room for 10^12 lines.
+const window = storage.Micros(1e12)
+
+// Store is what an import writes to. If it also has [Checkpoints], an import can
+// be gone on with.
+type Store interface {
+	storage.Writer
+	storage.UserReader
+}
+
+// Config says what to import and how.
+type Config struct {
+	// Files are read in this order, users files ahead of edge lists. "-" is Stdin.
+	Files []string
+	Stdin io.Reader
+
+	// Start is when the import begins; lines without a time get one just before it.
+	// An import that is gone on with keeps its first. Defaults to now.
+	Start time.Time
+
+	// Chunk is how many lines are written together. Defaults to DefaultChunk.
+	Chunk int
+
+	// Strict ends the import at the first malformed line, with ErrMalformed. The
+	// chunks before it stay.
+	Strict bool
+
+	// Problems is how many problems OnProblem is told of; the others are only
+	// counted.
+	Problems int
+
+	// OnProblem is told of lines that could not be imported, OnProgress of each
+	// chunk and, at the beginning, of none. Both may be nil.
+	OnProblem  func(Problem)
+	OnProgress func(Progress)
+}
+
+// DefaultChunk is how many lines are written together, see [Config.Chunk].
+const DefaultChunk = 100_000
+
+// ErrInterrupted: the context ended before the import did. Every chunk that was
+// begun is in.
+var ErrInterrupted = errors.New("interrupted")
+
+// run is an import under way.
+type run struct {
+	Config
+	store       Store
+	checkpoints Checkpoints
+	key         string // of the checkpoint; empty: none is kept
+	inputs      []*input
+	at          checkpoint              // as it would be saved now
+	found       checkpoint              // as this run found it
+	resumed     bool                    // whether an earlier run left a checkpoint
+	users       map[storage.UserID]bool // true: exists; false: could not be made
+	began       time.Time               // of this run
+	refusals    int                     // how many users could not be made
+	told        int                     // problems so far
+}
+
+// Run imports the files. It returns what became of their lines so far also with
+// an error. When the context ends it finishes the chunk that is being written and
+// returns [ErrInterrupted].
+func Run(ctx context.Context, store Store, config Config) (Report, error) {
+	im := &run{Config: config, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
+	if im.Chunk == 0 {
+		im.Chunk = DefaultChunk
+	}
+	if im.Start.IsZero() {
+		im.Start = im.began
+	}
+	if im.Chunk < 1 {
+		return Report{}, fmt.Errorf("import in chunks of %d lines: %w", im.Chunk, storage.ErrInvalid)
+	}
+	inputs, err := probeAll(config.Files, config.Stdin)
+	if err != nil {
+		return Report{}, err
+	}
+	defer closeStreams(inputs)
+	im.inputs = inputs
+	if checkpoints, ok := store.(Checkpoints); ok {
+		im.checkpoints, im.key = checkpoints, checkpointKey(inputs)
+	}
+	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start)}
+	if err := im.load(ctx); err != nil {
+		return Report{}, err
+	}
+	im.found.Report.Resumable = im.key != ""
+	im.at = im.found
+	err = im.all(ctx)
+	return im.at.Report, err
+}
+
+// all writes the chunks one after another, while the next one is being read.
+func (im *run) all(ctx context.Context) error {
+	r := &reader{inputs: im.inputs, lines: im.Chunk, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
+	reading, stop := context.WithCancel(ctx)
+	chunks, failed := make(chan *chunk), make(chan error, 1)
+	go func() {
+		defer close(chunks)
+		failed <- r.run(reading, chunks)
+	}()
+	defer im.await(stop, chunks)
+
+	im.progress()
+	for {
+		select {
+		case <-ctx.Done():
+			return im.interrupted()
+		case c, ok := <-chunks:
+			if !ok {
+				return im.finish(ctx, <-failed)
+			}
+			if err := im.commit(ctx, c); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// await ends the reading. What is read only once, like a terminal, may never
+// return and is not waited for.
+func (im *run) await(stop func(), chunks <-chan *chunk) {
+	stop()
+	for _, in := range im.inputs {
+		if in.stream != nil {
+			return
+		}
+	}
+	for range chunks {
+	}
+}
+
+func (im *run) finish(ctx context.Context, err error) error {
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil && im.at.Next.File < len(im.inputs) {
+		return im.interrupted()
+	}
+	return im.forget(context.WithoutCancel(ctx))
+}
+
+func (im *run) interrupted() error {
+	return fmt.Errorf("%w after %d lines", ErrInterrupted, im.at.Report.Lines)
+}
+
+// commit writes one chunk, to its end even if the context ends meanwhile.
+func (im *run) commit(ctx context.Context, c *chunk) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := im.save(ctx, c.end.Ordinal); err != nil {
+		return err
+	}
+	for _, p := range c.problems {
+		im.tell(p)
+	}
+	tally, err := im.write(ctx, c)
+	if err != nil {
+		return fmt.Errorf("import lines %d to %d of %s: %w", c.begin.Line+1, c.begin.Line+c.tally.Lines, im.inputs[c.begin.File].name, err)
+	}
+	tally.add(c.tally)
+	im.at.Next, im.at.Bytes = c.end, c.read
+	im.at.Report.add(tally)
+	im.at.Report.Elapsed = im.found.Report.Elapsed + time.Since(im.began)
+	im.progress()
+	return nil
+}
+
+func (im *run) progress() {
+	if im.OnProgress == nil {
+		return
+	}
+	total := int64(0)
+	for _, in := range im.inputs {
+		if in.stream != nil {
+			total = 0
+			break
+		}
+		total += in.size
+	}
+	elapsed := im.at.Report.Elapsed - im.found.Report.Elapsed
+	p := Progress{Report: im.at.Report, Resumed: im.resumed, Bytes: im.at.Bytes, TotalBytes: total}
+	p.EdgesPerSecond = rate(im.at.Report.Handled()-im.found.Report.Handled(), elapsed)
+	if read := p.Bytes - im.found.Bytes; total > 0 && read > 0 {
+		p.Left = time.Duration(float64(elapsed) * float64(total-p.Bytes) / float64(read))
+	}
+	im.OnProgress(p)
+}
+
+// tell reports a problem, as long as there is room for it.
+func (im *run) tell(p Problem) {
+	if im.OnProblem != nil && im.told < im.Problems {
+		im.told++
+		im.OnProblem(p)
+	}
+}

@@ -1,0 +1,182 @@
+package importer
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"kith/storage"
+)
+
+// Why a line is malformed. They are values of their own, so that a file full of
+// bad lines costs no allocation a line.
+var (
+	errFields   = errors.New("want `from to [time]`")
+	errID       = errors.New("an id must be plain decimal digits without leading zeros")
+	errIDRange  = errors.New("an id must be between 1 and 9223372036854775807")
+	errTime     = errors.New("a time must be Unix seconds or RFC 3339")
+	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds")
+	errLong     = errors.New("the line is too long")
+)
+
+// maxTime is the end of the year 9999, the last that RFC 3339 can write.
+const maxTime = storage.Micros(253402300800e6 - 1)
+
+// parsed is what one line of an edge list says.
+type parsed struct {
+	from, to storage.UserID
+	time     storage.Micros
+	timed    bool // whether the line names a time
+}
+
+// parseLine reads `from to [time]`. Fields are separated by blanks, tabs or one
+// comma; `#` begins a comment where a field may begin. found is false, without an
+// error, for a line that says nothing. It does not allocate.
+func parseLine(line []byte) (p parsed, found bool, err error) {
+	from, rest, _ := cut(line)
+	if len(from) == 0 && len(rest) == 0 || len(from) > 0 && from[0] == '#' {
+		return p, false, nil
+	}
+	if over(rest) {
+		return p, false, errFields
+	}
+	to, rest, _ := cut(rest)
+	if p.from, err = parseID(from); err != nil {
+		return p, false, err
+	}
+	if p.to, err = parseID(to); err != nil {
+		return p, false, err
+	}
+	if over(rest) {
+		return p, true, nil
+	}
+	when, rest, comma := cut(rest)
+	if comma || !over(rest) {
+		return p, false, errFields
+	}
+	p.timed = true
+	p.time, err = parseTime(when)
+	return p, err == nil, err
+}
+
+// over tells whether nothing but a comment follows.
+func over(rest []byte) bool { return len(rest) == 0 || rest[0] == '#' }
+
+// cut splits the first field off a line, together with the separator behind it.
+// comma tells whether that held a comma.
+func cut(line []byte) (field, rest []byte, comma bool) {
+	begin := skipBlanks(line, 0)
+	end := begin
+	for end < len(line) && !isBlank(line[end]) && line[end] != ',' {
+		end++
+	}
+	next := skipBlanks(line, end)
+	if next < len(line) && line[next] == ',' {
+		comma = true
+		next = skipBlanks(line, next+1)
+	}
+	return line[begin:end], line[next:], comma
+}
+
+func skipBlanks(line []byte, i int) int {
+	for i < len(line) && isBlank(line[i]) {
+		i++
+	}
+	return i
+}
+
+// isBlank counts line ends among the blanks, so that CRLF files need no care.
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// parseID reads the canonical decimal text of an id. Other spellings (a sign,
+// leading zeros) are refused, as everywhere in Kith.
+func parseID(field []byte) (storage.UserID, error) {
+	if len(field) == 0 {
+		return 0, errFields
+	}
+	n, digits, fits := parseDigits(field)
+	if digits != len(field) || field[0] == '0' && digits > 1 {
+		return 0, errID
+	}
+	if !fits || n == 0 {
+		return 0, errIDRange
+	}
+	return storage.UserID(n), nil
+}
+
+// parseDigits reads the digits that a field begins with. fits is false when the
+// number is above 2^63−1.
+func parseDigits(field []byte) (n int64, digits int, fits bool) {
+	fits = true
+	for digits < len(field) && '0' <= field[digits] && field[digits] <= '9' {
+		d := int64(field[digits] - '0')
+		if n > (math.MaxInt64-d)/10 {
+			fits = false
+		} else {
+			n = n*10 + d
+		}
+		digits++
+	}
+	return n, digits, fits
+}
+
+// parseTime reads Unix seconds, with or without a fraction, or RFC 3339. What is
+// finer than a microsecond is dropped.
+func parseTime(field []byte) (storage.Micros, error) {
+	if len(field) > 4 && field[4] == '-' {
+		return parseRFC3339(field)
+	}
+	seconds, digits, fits := parseDigits(field)
+	if digits == 0 || field[0] == '0' && digits > 1 {
+		return 0, errTime
+	}
+	fraction, ok := parseFraction(field[digits:])
+	if !ok {
+		return 0, errTime
+	}
+	if !fits || seconds > int64(maxTime/1e6) {
+		return 0, errTimeUnit
+	}
+	return storage.Micros(seconds*1e6 + fraction), nil
+}
+
+// parseFraction reads what follows the seconds, if anything, as microseconds.
+func parseFraction(text []byte) (micros int64, ok bool) {
+	if len(text) == 0 {
+		return 0, true
+	}
+	if text[0] != '.' || len(text) == 1 {
+		return 0, false
+	}
+	unit := int64(1e5)
+	for _, c := range text[1:] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		micros += int64(c-'0') * unit
+		unit /= 10
+	}
+	return micros, true
+}
+
+func parseRFC3339(field []byte) (storage.Micros, error) {
+	var upper [48]byte // RFC 3339 allows `t` and `z`, package time does not
+	if len(field) > len(upper) {
+		return 0, errTime
+	}
+	for i, c := range field {
+		if c == 't' || c == 'z' {
+			c -= 'a' - 'A'
+		}
+		upper[i] = c
+	}
+	var t time.Time
+	if err := t.UnmarshalText(upper[:len(field)]); err != nil {
+		return 0, errTime
+	}
+	micros := storage.MicrosOf(t)
+	if micros < 0 || micros > maxTime {
+		return 0, errTimeUnit
+	}
+	return micros, nil
+}

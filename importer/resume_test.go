@@ -1,0 +1,200 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+var errKilled = errors.New("killed")
+
+// mortal is a store whose program is killed at one of its writes: before it is
+// done or, when late, after it and before the answer.
+type mortal struct {
+	*keeper
+	left int // writes until then
+	late bool
+}
+
+func (m *mortal) write(do func()) error {
+	m.left--
+	if m.left > 0 || m.left == 0 && m.late {
+		do()
+	}
+	if m.left <= 0 {
+		return errKilled
+	}
+	return nil
+}
+
+func (m *mortal) SaveCheckpoint(ctx context.Context, key string, value []byte) error {
+	return m.write(func() { m.keeper.SaveCheckpoint(ctx, key, value) })
+}
+
+func (m *mortal) DeleteCheckpoint(ctx context.Context, key string) error {
+	return m.write(func() { m.keeper.DeleteCheckpoint(ctx, key) })
+}
+
+func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	return answer(m, len(users), func() []storage.Result[bool] { return m.keeper.CreateUsers(ctx, users) })
+}
+
+func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	return answer(m, len(edges), func() []storage.Result[storage.Applied] { return m.keeper.Apply(ctx, side, edges, rule) })
+}
+
+func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []storage.Result[T]) {
+	err := m.write(func() { results = do() })
+	if err == nil {
+		return results
+	}
+	results = make([]storage.Result[T], n)
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+// An import killed at any of its writes and run again, even with other chunks and
+// from another folder, ends as one that was left alone: the same rows, times,
+// counts and report.
+func TestKilledImportGoesOn(t *testing.T) {
+	files := func() []string {
+		return []string{
+			file(t, "one.txt", "# head\n1 2\n2 1\n1 2\n3 3\n1 3 50\nbad\n9 1\n4 1 60.5\n1 2\n"),
+			file(t, "two.txt.gz", "5 1\n1 5\n2 1\n\n6 7\n8 9 2024-02-29T13:14:15Z\n7 6\n1 9\n"),
+			file(t, "people.csv", "id,handle,name\n1,maya,Maya\n6,liam,\"Liam\nof two lines\"\n6,late,Late\n20,u19,No\n21,taken,No\n22,noor,Noor\n"),
+		}
+	}
+	seed := func() *keeper {
+		k := newKeeper()
+		k.CreateUsers(ctx, []storage.User{{ID: 2, Handle: "old"}, {ID: 30, Handle: "taken"}})
+		k.Apply(ctx, storage.Forward, []storage.Edge{{From: 9, To: 1, Type: storage.Blocking, UpdateTime: 5}}, storage.IfAbsent)
+		return k
+	}
+	whole := seed()
+	want := mustRun(t, whole, Config{Files: files(), Chunk: 2})
+	if w := (Report{Lines: 24, UsersMade: 9, UsersExisted: 1, Edges: 10, Duplicates: 3, Existed: 1, SelfFollows: 1, Malformed: 2, Refused: 1}); bare(want) != w {
+		t.Fatalf("uninterrupted: %+v, want %+v", bare(want), w)
+	}
+	for _, late := range []bool{false, true} {
+		for _, lines := range []int{2, 1, 3} {
+			kills := 0
+			for n := 1; ; n++ {
+				name := fmt.Sprintf("killed at write %d (late: %v), then %d lines a chunk", n, late, lines)
+				k := seed()
+				_, err := Run(ctx, &mortal{k, n, late}, Config{Files: files(), Chunk: 2, Start: start})
+				if err == nil {
+					break
+				}
+				kills++
+				if !errors.Is(err, errKilled) {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if late && len(k.saved) == 0 {
+					continue // it was over but for the answer
+				}
+				again := start
+				if len(k.saved) > 0 {
+					again = start.Add(time.Hour) // must not matter: the first start is kept
+				}
+				if got := mustRun(t, k, Config{Files: files(), Chunk: lines, Start: again}); bare(got) != bare(want) {
+					t.Errorf("%s:\n%+v, want\n%+v", name, bare(got), bare(want))
+				}
+				same(t, name, k.Store, whole.Store)
+				if len(k.saved) != 0 {
+					t.Errorf("%s: the checkpoint is still there", name)
+				}
+			}
+			if kills < 30 {
+				t.Errorf("only %d kills", kills)
+			}
+		}
+	}
+}
+
+// same compares two stores; only versions, and the times at which users were made,
+// may differ, because they tell the chunks.
+func same(t *testing.T, name string, got, want *memory.Store) {
+	t.Helper()
+	bare := func(s *memory.Store) memory.Snapshot {
+		all := s.Snapshot()
+		for i := range all.Users {
+			all.Users[i].CreatedAt, all.Users[i].UpdatedAt = 0, 0
+		}
+		for i := range all.Counts {
+			all.Counts[i].Version = 0
+		}
+		return all
+	}
+	if g, w := bare(got), bare(want); !reflect.DeepEqual(g, w) {
+		t.Errorf("%s: the store holds\n%+v, want\n%+v", name, g, w)
+	}
+}
+
+// interrupter ends a context at the n-th write of edges, as Ctrl-C would.
+type interrupter struct {
+	*keeper
+	left   int
+	cancel func()
+}
+
+func (i *interrupter) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if i.left--; i.left == 0 {
+		i.cancel()
+	}
+	return i.keeper.Apply(ctx, side, edges, rule)
+}
+
+func TestInterruptFinishesTheChunk(t *testing.T) {
+	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")
+	for _, name := range []string{path, "-"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		i := &interrupter{newKeeper(), 3, cancel} // the forward side of the second chunk
+		report, err := Run(ctx, i, Config{Files: []string{name}, Stdin: strings.NewReader("1 2\n1 3\n1 4\n1 5\n"), Chunk: 1, Start: start})
+		if !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("%s: error %v", name, err)
+		}
+		if report.Resumable != (name == path) {
+			t.Errorf("%s: resumable: %v", name, report.Resumable)
+		}
+		// The next chunk may have been ready, and been taken, at the same moment.
+		done := report.Edges
+		if counts := i.Counts(context.Background(), []storage.UserID{1, 3})[0].Value; counts.Following != done || done < 2 {
+			t.Errorf("%s: %d edges reported, %d counted", name, done, counts.Following)
+		}
+		if _, ok := i.edge(t, storage.Inverse, 1, 3); !ok {
+			t.Errorf("%s: the chunk under way is only half written", name)
+		}
+		if name == "-" {
+			continue
+		}
+		if got := mustRun(t, i.keeper, Config{Files: []string{name}, Chunk: 1}); got.Edges != 4 || got.Lines != 4 || got.Existed != 0 {
+			t.Errorf("gone on with: %+v", got)
+		}
+	}
+}
+
+func TestProgressAdvances(t *testing.T) {
+	path := file(t, "graph.txt", "1 2\n1 3\n1 4\n1 5\n")
+	var seen []Progress
+	mustRun(t, newKeeper(), Config{Files: []string{path}, Chunk: 1, OnProgress: func(p Progress) { seen = append(seen, p) }})
+	if first := seen[0]; first.Bytes != 0 || first.TotalBytes != 16 || first.Edges != 0 {
+		t.Errorf("at first %+v", first)
+	}
+	for i := 1; i < len(seen); i++ {
+		if seen[i].Bytes < seen[i-1].Bytes || seen[i].Lines < seen[i-1].Lines {
+			t.Errorf("%+v follows %+v", seen[i], seen[i-1])
+		}
+	}
+	if last := seen[len(seen)-1]; last.Bytes != 16 || last.Edges != 4 || last.Left != 0 || last.Report.EdgesPerSecond() <= 0 {
+		t.Errorf("at last %+v", last)
+	}
+}

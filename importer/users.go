@@ -1,0 +1,178 @@
+package importer
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"kith/storage"
+)
+
+// Why a user of a users file is refused.
+var (
+	errColumns      = errors.New("want " + strings.Join(columnNames, ","))
+	errHandle       = fmt.Errorf("a handle must be 1 to %d of a-z, 0-9 and _", storage.MaxHandleLength)
+	errHandleOfID   = errors.New("the handle u and digits belongs to the user with that id")
+	errUTF8         = errors.New("the text is not valid UTF-8")
+	errNameLength   = fmt.Errorf("a name may have at most %d characters", storage.MaxNameLength)
+	errBioLength    = fmt.Errorf("a bio may have at most %d characters", storage.MaxBioLength)
+	errAvatarLength = fmt.Errorf("an avatar URL may have at most %d characters", storage.MaxAvatarURLLength)
+)
+
+var (
+	handlePattern   = regexp.MustCompile(`^[a-z0-9_]+$`)
+	importedPattern = regexp.MustCompile(`^u[0-9]+$`)
+)
+
+// userRow is a record of a users file on its way to the store.
+type userRow struct {
+	user storage.User
+	line int64
+	file string
+}
+
+// importedHandle is the handle, and the name, of a user of whom only the id is
+// known.
+func importedHandle(id storage.UserID) string { return "u" + id.String() }
+
+// userRecords reads the records of a users file.
+type userRecords struct {
+	csv    *csv.Reader
+	offset int64 // of where the reader began
+	line   int64 // lines before that
+}
+
+// readUsers reads the records of one chunk from a users file. It returns io.EOF
+// when the file ends with it.
+func (r *reader) readUsers(c *chunk) error {
+	if err := r.openRecords(); err != nil {
+		return err
+	}
+	in, records := r.inputs[r.pos.File], r.records
+	for range r.lines {
+		record, err := records.csv.Read()
+		if errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		var bad *csv.ParseError
+		if err != nil && !errors.As(err, &bad) {
+			return fmt.Errorf("read %s behind line %d: %w", in.name, r.pos.Line, err)
+		}
+		r.pos.Ordinal++
+		r.pos.Offset = records.offset + records.csv.InputOffset()
+		r.stream.offset = r.pos.Offset
+		var line int64
+		var user storage.User
+		if bad != nil {
+			line, err = records.line+int64(bad.StartLine), bad.Err
+		} else {
+			first, _ := records.csv.FieldPos(0)
+			line = records.line + int64(first)
+			user, err = in.columns.user(record)
+		}
+		r.pos.Line = line
+		if err != nil {
+			if err := r.malformed(c, line, []byte(strings.Join(record, ",")), err); err != nil {
+				return err
+			}
+			continue
+		}
+		c.users = append(c.users, userRow{user: user, line: line, file: in.name})
+	}
+	return nil
+}
+
+// openRecords begins to read records where the stream stands. Of a file gone on
+// with, what is behind is read once more for its line ends, so that messages name
+// the right lines.
+func (r *reader) openRecords() error {
+	if r.records != nil {
+		return nil
+	}
+	in := r.inputs[r.pos.File]
+	r.records = &userRecords{offset: r.pos.Offset}
+	if r.pos.Line > 0 {
+		lines, err := in.linesBefore(r.pos.Offset)
+		if err != nil {
+			return err
+		}
+		r.records.line = lines
+	}
+	r.records.csv = csv.NewReader(r.stream.Reader)
+	r.records.csv.Comment = '#'
+	r.records.csv.FieldsPerRecord = -1
+	r.records.csv.ReuseRecord = true
+	if in.headed && r.pos.Line == 0 {
+		if _, err := r.records.csv.Read(); err != nil {
+			return fmt.Errorf("read the header of %s: %w", in.name, err)
+		}
+		r.pos.Offset = r.records.offset + r.records.csv.InputOffset()
+		r.stream.offset = r.pos.Offset
+		r.pos.Line = 1
+	}
+	return nil
+}
+
+// linesBefore counts the line ends before an offset.
+func (in *input) linesBefore(offset int64) (lines int64, err error) {
+	s, err := in.open(0)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	for range offset - s.offset {
+		c, err := s.ReadByte()
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", in.name, err)
+		}
+		if c == '\n' {
+			lines++
+		}
+	}
+	return lines, nil
+}
+
+// user reads a record. Handles are folded to lower case; a user without a name is
+// called by the handle.
+func (places columns) user(record []string) (u storage.User, err error) {
+	field := func(i int) string {
+		if at := places[i]; at >= 0 && at < len(record) {
+			return strings.TrimSpace(record[at])
+		}
+		return ""
+	}
+	if len(record) < 2 || len(record) > len(places) {
+		return u, errColumns
+	}
+	if u.ID, err = parseID([]byte(field(0))); err != nil {
+		return u, err
+	}
+	u.Handle = strings.ToLower(field(1))
+	u.Name, u.Bio, u.AvatarURL = field(2), field(3), field(4)
+	if u.Name == "" {
+		u.Name = u.Handle
+	}
+	return u, checkUser(u)
+}
+
+func checkUser(u storage.User) error {
+	switch {
+	case len(u.Handle) > storage.MaxHandleLength || !handlePattern.MatchString(u.Handle):
+		return errHandle
+	case importedPattern.MatchString(u.Handle) && u.Handle != importedHandle(u.ID):
+		return errHandleOfID
+	case !utf8.ValidString(u.Name) || !utf8.ValidString(u.Bio) || !utf8.ValidString(u.AvatarURL):
+		return errUTF8
+	case utf8.RuneCountInString(u.Name) > storage.MaxNameLength:
+		return errNameLength
+	case utf8.RuneCountInString(u.Bio) > storage.MaxBioLength:
+		return errBioLength
+	case utf8.RuneCountInString(u.AvatarURL) > storage.MaxAvatarURLLength:
+		return errAvatarLength
+	}
+	return nil
+}

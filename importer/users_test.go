@@ -1,0 +1,124 @@
+package importer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"kith/storage"
+)
+
+func TestUsersFile(t *testing.T) {
+	k := newKeeper()
+	k.CreateUsers(ctx, []storage.User{{ID: 8, Handle: "zoe", Name: "Zoe"}})
+	users := file(t, "people.csv", strings.Join([]string{
+		`ID,Handle,name,bio,avatar_url`,
+		`1,Maya_Okafor,Maya Okafor,"Rivers, maps",/a/1.png`,
+		`2,li,"Li ""Lee"" 李"`,
+		`# nobody`,
+		`3,u3`,
+		`4,u5,steals a handle`,
+		`5,Ünï,bad handle`,
+		`0,zero`,
+		`8,zoe2,exists`,
+		`9,zoe,taken`,
+		`10,` + strings.Repeat("x", 31),
+		`11,eleven,` + strings.Repeat("é", 101),
+		`12,twelve,` + strings.Repeat("é", 100),
+		`13,"bad"quote,x`,
+		`14,last,"of` + "\n" + `two lines"`,
+		`15,fifteen,a,b,c,d`,
+		`16,caf` + "\xe9",
+		`17,seventeen,caf` + "\xe9",
+	}, "\n"))
+	edges := file(t, "edges.txt", "9 1\n1 2\n")
+	problems := map[int64]error{}
+	got := mustRun(t, k, Config{Files: []string{edges, users}, Chunk: 3, Problems: 50, OnProblem: func(p Problem) { problems[p.Line] = p.Reason }})
+	if want := (Report{Lines: 18, UsersMade: 6, UsersExisted: 1, Edges: 2, Malformed: 9, Refused: 1}); bare(got) != want {
+		t.Errorf("%+v, want %+v", bare(got), want)
+	}
+	for line, want := range map[int64]error{
+		6: errHandleOfID, 7: errHandle, 8: errIDRange, 10: storage.ErrHandleTaken, 11: errHandle, 12: errNameLength,
+		17: errColumns, 18: errHandle, 19: errUTF8,
+	} {
+		if !errors.Is(problems[line], want) {
+			t.Errorf("line %d: %v, want %v", line, problems[line], want)
+		}
+	}
+	if problems[14] == nil {
+		t.Errorf("the wrong quoting of line 14 is not reported: %v", problems)
+	}
+	for id, want := range map[storage.UserID]storage.User{
+		1:  {Handle: "maya_okafor", Name: "Maya Okafor", Bio: "Rivers, maps", AvatarURL: "/a/1.png"},
+		2:  {Handle: "li", Name: `Li "Lee" 李`},
+		3:  {Handle: "u3", Name: "u3"},
+		8:  {Handle: "zoe", Name: "Zoe"},
+		9:  {Handle: "u9", Name: "u9"}, // by the edge, which came later
+		12: {Handle: "twelve", Name: strings.Repeat("é", 100)},
+		14: {Handle: "last", Name: "of\ntwo lines"},
+	} {
+		u := k.Users(ctx, []storage.UserID{id})[0].Value
+		if u.Handle != want.Handle || u.Name != want.Name || u.Bio != want.Bio || u.AvatarURL != want.AvatarURL {
+			t.Errorf("user %d: %+v, want %+v", id, u, want)
+		}
+	}
+}
+
+func TestSniff(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       kind
+	}{
+		{"a.txt", "1 2\n", edgesFile},
+		{"a.csv", "1,2\n", edgesFile},
+		{"a.csv", "1,2,1709212455\n", edgesFile},
+		{"a.csv", "from,to\n1,2\n", edgesFile},
+		{"a.csv", "", edgesFile},
+		{"a.csv", "# only a comment", edgesFile},
+		{"a.csv.gz", "1,maya,Maya\n", usersFile},
+		{"a.csv", "1,maya\n", usersFile},
+		{"a.csv", "\"1\",\"maya\"\n", usersFile},
+		{"a.txt", "1,maya\n", edgesFile},
+		{"a.txt", "\n# people\n id , HANDLE \n1,maya\n", usersFile},
+		{"a.csv", "name,handle,id\nMaya,maya,1\n", usersFile},
+		{"a.csv", "\xef\xbb\xbfid,handle\n1,maya\n", usersFile},
+	}
+	for _, tt := range tests {
+		in, err := probe(file(t, tt.name, tt.text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.kind != tt.want {
+			t.Errorf("%s with %q: kind %d, want %d", tt.name, tt.text, in.kind, tt.want)
+		}
+	}
+}
+
+func TestColumnsInAnyOrder(t *testing.T) {
+	k := newKeeper()
+	mustRun(t, k, Config{Files: []string{file(t, "p.csv", "name,handle,id\nMaya,maya,1\n")}})
+	if u := k.Users(ctx, []storage.UserID{1})[0].Value; u.Handle != "maya" || u.Name != "Maya" {
+		t.Errorf("%+v", u)
+	}
+	for _, header := range []string{"id,handle,id\n", "id,handle,likes\n"} {
+		if _, err := probe(file(t, "p.csv", header), nil); err == nil {
+			t.Errorf("the header %q is taken", header)
+		}
+	}
+}
+
+func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
+	key := func(name, text string) string {
+		in, err := probe(file(t, name, text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return checkpointKey([]*input{in})
+	}
+	if key("a.txt", "1 2\n") != key("a.txt", "1 2\n") {
+		t.Error("the folder matters")
+	}
+	if key("a.txt", "1 2\n") == key("b.txt", "1 2\n") || key("a.txt", "1 2\n") == key("a.txt", "1 3\n") || key("a.txt", "1 2\n") == key("a.txt", "1 2\n\n") {
+		t.Error("different files share a key")
+	}
+}

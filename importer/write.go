@@ -1,0 +1,206 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+// write puts a chunk into the store: its users, then both sides of its edges.
+// Doing it once more, after a crash at any point, ends in the same rows and
+// returns the same counts.
+func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
+	tally, err := im.writeUsers(ctx, c)
+	if err != nil || len(c.edges) == 0 {
+		return tally, err
+	}
+	ends, err := im.ensureEnds(ctx, c)
+	if err != nil {
+		return tally, err
+	}
+	tally.add(ends)
+	edges, err := im.writeEdges(ctx, c)
+	tally.add(edges)
+	return tally, err
+}
+
+// writeUsers makes the users of a users file. Of several lines with one id the
+// first that the store takes wins.
+func (im *run) writeUsers(ctx context.Context, c *chunk) (tally Report, err error) {
+	var rows []userRow
+	here := make(map[storage.UserID]bool, len(c.users))
+	for _, row := range c.users {
+		if here[row.user.ID] || im.users[row.user.ID] {
+			tally.UsersExisted++
+			continue
+		}
+		here[row.user.ID] = true
+		rows = append(rows, row)
+	}
+	users := make([]storage.User, len(rows))
+	for i, row := range rows {
+		users[i] = row.user
+	}
+	results, err := im.createUsers(ctx, c, users)
+	if err != nil {
+		return tally, err
+	}
+	for i, result := range results {
+		switch {
+		case result.Err != nil:
+			tally.Refused++
+			im.tell(Problem{File: rows[i].file, Line: rows[i].line, Reason: storage.ErrHandleTaken, Text: rows[i].user.Handle})
+			continue
+		case result.Value:
+			tally.UsersMade++
+		default:
+			tally.UsersExisted++
+		}
+		im.users[rows[i].user.ID] = true
+	}
+	return tally, nil
+}
+
+// ensureEnds makes the users whom only edges name, and drops the edges of those
+// that cannot be made because their handle is taken.
+func (im *run) ensureEnds(ctx context.Context, c *chunk) (tally Report, err error) {
+	var users []storage.User
+	here := map[storage.UserID]bool{}
+	ensure := func(id storage.UserID) {
+		if _, known := im.users[id]; !known && !here[id] {
+			here[id] = true
+			users = append(users, storage.User{ID: id, Handle: importedHandle(id), Name: importedHandle(id)})
+		}
+	}
+	for _, row := range c.edges {
+		ensure(row.from)
+		ensure(row.to)
+	}
+	slices.SortFunc(users, func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) })
+	results, err := im.createUsers(ctx, c, users)
+	if err != nil {
+		return tally, err
+	}
+	for i, result := range results {
+		im.users[users[i].ID] = result.Err == nil
+		if result.Err != nil {
+			im.refusals++
+			tally.Refused++
+			im.tell(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
+				Reason: fmt.Errorf("user %d, named here or soon after: %w", users[i].ID, storage.ErrHandleTaken), Text: users[i].Handle})
+		}
+		if result.Value {
+			tally.UsersMade++
+		}
+	}
+	if im.refusals > 0 {
+		before := len(c.edges)
+		c.edges = slices.DeleteFunc(c.edges, func(row edgeRow) bool { return !im.users[row.from] || !im.users[row.to] })
+		tally.Refused += int64(before - len(c.edges))
+	}
+	return tally, nil
+}
+
+// createUsers makes users and tells of each whether this import made it, in this
+// run or, where an earlier run was killed, in that one. The only error of a single
+// result is [storage.ErrHandleTaken].
+func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {
+	if len(users) == 0 {
+		return nil, nil
+	}
+	// Times of this chunk's own, so that a later run can tell which users were made
+	// in the chunk it does again.
+	now := im.at.Start + storage.Micros(c.begin.Ordinal)
+	for i := range users {
+		users[i].CreatedAt, users[i].UpdatedAt = now, now
+	}
+	results := im.store.CreateUsers(ctx, users)
+	for i, result := range results {
+		if result.Err != nil && !errors.Is(result.Err, storage.ErrHandleTaken) {
+			return nil, fmt.Errorf("create user %d: %w", users[i].ID, result.Err)
+		}
+	}
+	if c.begin.Ordinal < im.found.Pending {
+		return results, im.claimUsers(ctx, users, results)
+	}
+	return results, nil
+}
+
+// claimUsers corrects the results for users that an earlier run made without
+// coming to count them: those that bear a time behind its last checkpoint.
+func (im *run) claimUsers(ctx context.Context, users []storage.User, results []storage.Result[bool]) error {
+	var ids []storage.UserID
+	var places []int
+	for i, result := range results {
+		if result.Err == nil && !result.Value {
+			ids = append(ids, users[i].ID)
+			places = append(places, i)
+		}
+	}
+	first, end := im.at.Start+storage.Micros(im.found.Next.Ordinal), im.at.Start+storage.Micros(im.found.Pending)
+	for i, result := range im.store.Users(ctx, ids) {
+		if result.Err != nil {
+			return fmt.Errorf("read user %d: %w", ids[i], result.Err)
+		}
+		u, at := result.Value, places[i]
+		results[at].Value = result.Found && u.Handle == users[at].Handle && first <= u.CreatedAt && u.CreatedAt < end
+	}
+	return nil
+}
+
+// writeEdges writes the forward side where no row is yet, then brings the inverse
+// side to what the forward one holds now. So rows that existed win on both, and a
+// chunk that was written by half becomes whole.
+func (im *run) writeEdges(ctx context.Context, c *chunk) (tally Report, err error) {
+	edges := make([]storage.Edge, len(c.edges))
+	for i, row := range c.edges {
+		edges[i] = storage.Edge{From: row.from, To: row.to, Type: storage.Following, UpdateTime: row.time}
+	}
+	results, err := im.apply(ctx, storage.Forward, edges, storage.IfAbsent)
+	if err != nil {
+		return tally, err
+	}
+	for i, result := range results {
+		edges[i] = result.Value.Row
+		im.count(&tally, c.edges[i], result.Value)
+	}
+	slices.SortFunc(edges, func(a, b storage.Edge) int {
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
+	})
+	_, err = im.apply(ctx, storage.Inverse, edges, storage.IfNewer)
+	return tally, err
+}
+
+func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Result[storage.Applied], error) {
+	results := im.store.Apply(ctx, side, edges, rule)
+	for i, result := range results {
+		if result.Err != nil {
+			return nil, fmt.Errorf("write %s from %d to %d: %w", side, edges[i].From, edges[i].To, result.Err)
+		}
+	}
+	return results, nil
+}
+
+// count tells by the row that is there now what became of a line.
+//
+// The time of an untimed line is the line's own, so it also tells the row's
+// origin. A timed row is taken for one that an earlier run wrote if it lies in the
+// chunk that run was killed in and says the same as the line; a row that said so
+// before the import cannot be told apart from it.
+func (im *run) count(tally *Report, row edgeRow, applied storage.Applied) {
+	base := im.at.Start - window
+	was := applied.Row
+	mine := was.Type == storage.Following && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
+	switch {
+	case applied.Changed || mine:
+		tally.Edges++
+	case base <= was.UpdateTime && was.UpdateTime < base+storage.Micros(row.ordinal):
+		tally.Duplicates++
+	default:
+		tally.Existed++
+	}
+}

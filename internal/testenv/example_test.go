@@ -1,0 +1,33 @@
+package testenv_test
+
+import (
+	"database/sql"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"kith/internal/testenv"
+)
+
+// Four shards on two servers: what a test of a sharded store asks for.
+func ExampleSharedMariaDB() {
+	_ = func(t *testing.T) {
+		for _, dsn := range testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2) {
+			db, err := sql.Open("mysql", dsn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+		}
+	}
+}
+
+// A server that crashes in the middle of a test.
+func ExampleMariaDB() {
+	_ = func(t *testing.T) {
+		server := testenv.MariaDB(t)
+		server.CreateDatabase(t, "kith")
+		server.Kill(t)
+		server.Restart(t)
+	}
+}

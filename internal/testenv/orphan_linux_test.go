@@ -1,0 +1,77 @@
+package testenv_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+)
+
+func TestServersDieWithAKilledTest(t *testing.T) {
+	mariadb, redis := testenv.MariaDB(t), testenv.Redis(t)
+	if os.Getenv("KITH_TESTENV_VICTIM") == "1" { // the process that is to be killed
+		fmt.Printf("servers %d %d %s\n", mariadb.PID(), redis.PID(), filepath.Dir(mariadb.Log()))
+		select {}
+	}
+
+	victim := exec.Command(os.Args[0], "-test.run=^TestServersDieWithAKilledTest$")
+	victim.Env = append(os.Environ(), "KITH_TESTENV_VICTIM=1")
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = victim.Process.Kill() })
+
+	var pids [2]int
+	var dir string
+	for lines := bufio.NewScanner(out); dir == "" && lines.Scan(); {
+		_, _ = fmt.Sscanf(lines.Text(), "servers %d %d %s", &pids[0], &pids[1], &dir)
+	}
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Fatalf("the victim's server %d does not run", pid)
+		}
+	}
+
+	if err := victim.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = victim.Wait()
+	for deadline := time.Now().Add(10 * time.Second); alive(pids[0]) || alive(pids[1]); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("10 s after the victim was killed: mariadb alive %t, redis alive %t", alive(pids[0]), alive(pids[1]))
+		}
+	}
+
+	// What the victim left goes when the next test process starts a server.
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatal(err)
+	}
+	sweeper := exec.Command(os.Args[0], "-test.run=^TestRedisIsPrivateAndEmpty$")
+	if out, err := sweeper.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there (%v)", dir, err)
+	}
+}
+
+// alive reports whether pid runs: not gone, and not a zombie that nobody waits for.
+func alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	return !bytes.Contains(stat, []byte(") Z "))
+}

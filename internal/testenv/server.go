@@ -1,0 +1,204 @@
+package testenv
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for a server to come up or to end. Generous, since
+// it is only reached when something is wrong.
+const patience = 90 * time.Second
+
+// Server is what every kind of server can do: end, come back, stand still. Its
+// methods fail the test when they cannot. They are not for several goroutines at
+// once on one server.
+type Server struct {
+	kind   string
+	bin    string
+	dir    string
+	port   int
+	args   func(*Server) []string // the command line, for a port and folder
+	answer func(*Server) error    // nil once the server answers on its own socket
+	child  *child
+	shared bool // belongs to the test binary: tests must hand it back running
+}
+
+// Addr returns the server's address, "127.0.0.1:port". It stays the same over a Restart.
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Socket returns the path of the server's unix socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, "sock") }
+
+// PID returns the process id of the server as it runs now.
+func (s *Server) PID() int { return s.child.cmd.Process.Pid }
+
+// Log returns the path of the server's error log.
+func (s *Server) Log() string { return filepath.Join(s.dir, "log") }
+
+// Stop ends the server in good order and waits until it is gone. A server that is
+// down stays down.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	s.handBack(t)
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Kill ends the server as a crash does (kill -9) and waits until it is gone.
+func (s *Server) Kill(t testing.TB) {
+	t.Helper()
+	s.handBack(t)
+	if err := s.end(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Restart starts the server again on the same data and port, stopping it first if
+// it runs, and returns when it answers.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Freeze makes the server stand still (SIGSTOP): its port accepts connections and
+// nothing answers. It thaws at the end of the test at the latest.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() { _ = s.child.signal(syscall.SIGCONT) })
+	if err := s.child.signal(syscall.SIGSTOP); err != nil {
+		t.Fatalf("freeze %s: %v", s.kind, err)
+	}
+	if !poll(func() bool { return stopped(s.PID()) || !s.child.running() }) || !s.child.running() {
+		t.Fatalf("freeze %s: it did not come to a stop", s.kind)
+	}
+}
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw(t testing.TB) {
+	t.Helper()
+	if err := s.child.signal(syscall.SIGCONT); err != nil {
+		t.Fatalf("thaw %s: %v", s.kind, err)
+	}
+}
+
+// handBack sees to it that a shared server runs again for the next test.
+func (s *Server) handBack(t testing.TB) {
+	if !s.shared {
+		return
+	}
+	t.Cleanup(func() {
+		if !s.child.running() {
+			s.Restart(t)
+		}
+	})
+}
+
+// start runs the server for the first time, on a free port.
+func (s *Server) start() error {
+	const attempts = 10
+	for attempt := 1; ; attempt++ {
+		port, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.port = port
+		err = s.run()
+		// Somebody may have taken the port since it was found free.
+		if err == nil || attempt == attempts || !strings.Contains(tail(s.Log(), 50), "ddress already in use") {
+			return err
+		}
+		if err := os.Truncate(s.Log(), 0); err != nil {
+			return err
+		}
+	}
+}
+
+// run starts the program and waits until it answers.
+func (s *Server) run() (err error) {
+	// A killed server leaves its socket; only the new one's may answer below.
+	if err := os.Remove(s.Socket()); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if s.child, err = startChild(s.Log(), s.bin, s.args(s)); err != nil {
+		return fmt.Errorf("start %s: %w", s.kind, err)
+	}
+	var last error
+	up := poll(func() bool {
+		last = s.answer(s)
+		return last == nil || !s.child.running()
+	})
+	if up && last == nil {
+		return nil
+	}
+	_ = s.end(syscall.SIGKILL)
+	return fmt.Errorf("start %s: it does not answer: %w; its log ends:\n%s", s.kind, last, tail(s.Log(), 20))
+}
+
+// end sends how (SIGTERM or SIGKILL) and waits until the program is gone. A frozen
+// program is woken, or it would never see SIGTERM.
+func (s *Server) end(how syscall.Signal) error {
+	if s.child == nil || !s.child.running() {
+		return nil
+	}
+	for _, sig := range []syscall.Signal{how, syscall.SIGCONT} {
+		if err := s.child.signal(sig); err != nil {
+			return fmt.Errorf("end %s: %w", s.kind, err)
+		}
+	}
+	select {
+	case <-s.child.gone:
+		return nil
+	case <-time.After(patience):
+		return fmt.Errorf("end %s: still there %s after %s; its log ends:\n%s", s.kind, patience, how, tail(s.Log(), 20))
+	}
+}
+
+// remove ends the server the fast way, since nobody wants its data, and deletes them.
+func (s *Server) remove() error {
+	if err := s.end(syscall.SIGKILL); err != nil {
+		return err
+	}
+	return os.RemoveAll(s.dir)
+}
+
+// poll asks done every few milliseconds until it says yes or patience ends.
+func poll(done func() bool) bool {
+	deadline := time.Now().Add(patience)
+	for !done() {
+		if time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return true
+}
+
+// freePort finds a port nobody listens on, below the range the kernel gives to
+// outgoing connections: a server that is down for a while finds its port still free.
+func freePort() (int, error) {
+	const low, high, attempts = 20000, 32000, 200
+	var last error
+	for range attempts {
+		port := low + rand.IntN(high-low)
+		listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, listener.Close()
+		}
+		last = err
+	}
+	return 0, fmt.Errorf("find a free port: %w", last)
+}

@@ -1,0 +1,81 @@
+// Package testenv starts private, real servers for tests: MariaDB and Redis as
+// child processes with their own data directory, socket and loopback port. They
+// die with the test process, however it ends.
+//
+// Most tests want databases, not servers. They share servers that are started
+// once per test binary, and cost milliseconds each:
+//
+//	func TestMain(m *testing.M) { testenv.Main(m) }
+//
+//	func TestStore(t *testing.T) {
+//		dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2) // 2 servers × 2 databases
+//		…
+//	}
+//
+// A test that stops, kills or freezes a server may take a private one from
+// [MariaDB] or [Redis]; on a shared one the state is put right when the test ends.
+//
+// Where a program is not installed, the test is skipped with the reason; with
+// CI=true in the environment it fails instead.
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Main runs the package's tests, stops the shared servers, removes what they
+// left and exits. Call it from TestMain. Without it nothing outlives the process
+// either, but its directory stays until the next test process sweeps it away.
+func Main(m *testing.M) {
+	code := m.Run()
+	stopShared()
+	removeRunDir()
+	os.Exit(code)
+}
+
+// Long skips t unless KITH_TEST_LONG=1 (make test-all) asks for the long schedules.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("KITH_TEST_LONG") != "1" {
+		t.Skip("long schedule: run it with KITH_TEST_LONG=1 or make test-all")
+	}
+}
+
+// Chromium returns the path of a Chromium or Chrome program.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	return program(t, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+}
+
+// program returns the path of the first of names that is installed.
+func program(t testing.TB, names ...string) string {
+	t.Helper()
+	for _, name := range names {
+		if path := lookPath(name); path != "" {
+			return path
+		}
+	}
+	const reason = "%s is not installed: run scripts/install-test-deps.sh (make test does)"
+	if os.Getenv("CI") == "true" {
+		t.Fatalf(reason, names[0])
+	}
+	t.Skipf(reason, names[0])
+	return ""
+}
+
+// lookPath finds name on PATH or where servers live: Debian keeps mariadbd in
+// /usr/sbin, which is not on an ordinary user's PATH.
+func lookPath(name string) string {
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, dir := range []string{"/usr/sbin", "/usr/local/sbin", "/usr/libexec"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	return ""
+}

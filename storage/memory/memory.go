@@ -1,0 +1,64 @@
+// Package memory is the reference engine: the contract of package storage in
+// the plainest code that keeps it, as an oracle for tests.
+//
+// It has one shard and keeps everything in maps behind one lock. Every read
+// collects and sorts what it needs, so it is slow by design: nothing in it is
+// an index that could be wrong. Values are kept as they are given, unchecked.
+package memory
+
+import (
+	"context"
+	"sync"
+
+	"kith/storage"
+)
+
+// Store keeps a graph in memory. It is safe for concurrent use; each call sees
+// and leaves the store as if it were alone.
+//
+// A call whose context has ended before it starts does nothing and answers
+// every key with the context's error.
+type Store struct {
+	mu      sync.RWMutex
+	users   map[storage.UserID]storage.User
+	handles map[string]storage.UserID
+	counts  map[storage.UserID]storage.Counts
+	tables  [2]table // by storage.Side
+}
+
+var _ storage.Store = (*Store)(nil)
+
+// A table holds the edges of one side: owner → peer → edge.
+type table map[storage.UserID]map[storage.UserID]storage.Edge
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		users:   make(map[storage.UserID]storage.User),
+		handles: make(map[string]storage.UserID),
+		counts:  make(map[storage.UserID]storage.Counts),
+		tables:  [2]table{make(table), make(table)},
+	}
+}
+
+// Empty reports whether the store holds no user at all.
+func (s *Store) Empty(ctx context.Context) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.users) == 0, nil
+}
+
+// Ping answers for the only shard there is.
+func (s *Store) Ping(ctx context.Context) []storage.ShardHealth {
+	return []storage.ShardHealth{{Shard: 0, Name: "memory", Err: ctx.Err()}}
+}
+
+// Close waits for the calls under way. There is nothing to release.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,49 @@
+package memory_test
+
+import (
+	"reflect"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/storagetest"
+)
+
+func TestConformance(t *testing.T) {
+	storagetest.Run(t, func(*testing.T) storage.Store { return memory.New() })
+}
+
+func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
+	ctx := t.Context()
+	store := memory.New()
+	store.CreateUsers(ctx, []storage.User{{ID: 9, Handle: "nine"}, {ID: 2, Handle: "two"}})
+	store.Apply(ctx, storage.Forward, []storage.Edge{
+		{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
+		{From: 2, To: 9, Type: storage.None, UpdateTime: 6},
+		{From: 2, To: 7, Type: storage.Following, UpdateTime: 7},
+	}, storage.IfNewer)
+	store.Apply(ctx, storage.Inverse, []storage.Edge{
+		{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
+		{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 8},
+	}, storage.IfNewer)
+
+	want := memory.Snapshot{
+		Users: []storage.User{{ID: 2, Handle: "two"}, {ID: 9, Handle: "nine"}},
+		Counts: []memory.UserCounts{
+			{ID: 2, Counts: storage.Counts{Following: 1, Follower: 1, Version: 4}},
+			{ID: 9, Counts: storage.Counts{Following: 1, Version: 1}},
+		},
+		Forward: []storage.Edge{
+			{From: 2, To: 7, Type: storage.Following, UpdateTime: 7},
+			{From: 2, To: 9, Type: storage.None, UpdateTime: 6},
+			{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
+		},
+		Inverse: []storage.Edge{
+			{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 8},
+			{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
+		},
+	}
+	if got := store.Snapshot(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}

@@ -1,0 +1,165 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"kith/storage"
+)
+
+// lookUp answers each key at its index under one read lock.
+func lookUp[K, V any](ctx context.Context, s *Store, keys []K, find func(K) (V, bool)) []storage.Result[V] {
+	results := make([]storage.Result[V], len(keys))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i, key := range keys {
+		results[i].Value, results[i].Found = find(key)
+	}
+	return results
+}
+
+// refuse answers every key with the same error.
+func refuse[V any](results []storage.Result[V], err error) []storage.Result[V] {
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
+// Users implements [storage.UserReader].
+func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.User, bool) {
+		user, ok := s.users[id]
+		return user, ok
+	})
+}
+
+// UserIDs implements [storage.UserReader].
+func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	return lookUp(ctx, s, handles, func(handle string) (storage.UserID, bool) {
+		id, ok := s.handles[handle]
+		return id, ok
+	})
+}
+
+// Counts implements [storage.CountReader].
+func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.Counts, bool) {
+		counts, ok := s.counts[id]
+		return counts, ok
+	})
+}
+
+// Edges implements [storage.EdgeReader].
+func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.Edge, bool) {
+		edge, ok := s.tables[side][side.Owner(pair)][side.Peer(pair)]
+		return edge, ok
+	})
+}
+
+// Pages implements [storage.EdgeReader].
+func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return lookUp(ctx, s, queries, func(q storage.PageQuery) ([]storage.Edge, bool) {
+		return s.page(side, q), true
+	})
+}
+
+// Walks implements [storage.EdgeReader]. A stretch that came across nothing ends
+// where it began: its Last is the query's After.
+func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	return lookUp(ctx, s, queries, func(q storage.WalkQuery) (storage.Stretch, bool) {
+		return s.walk(side, q), true
+	})
+}
+
+// Neighbours implements [storage.EdgeReader].
+func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return lookUp(ctx, s, owners, func(owner storage.UserID) ([]storage.UserID, bool) {
+		var peers []storage.UserID
+		for _, edge := range s.byPeer(side, owner) {
+			if edge.Type == storage.Following {
+				peers = append(peers, side.Peer(edge.Pair()))
+			}
+		}
+		return peers, true
+	})
+}
+
+// page keeps what lies between the bounds and then one end of it.
+func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
+	var stretch []storage.Edge
+	for _, edge := range s.newestFirst(side, q.Owner) {
+		at := storage.PositionOf(side, edge)
+		if q.After != (storage.Position{}) && compare(at, q.After) <= 0 {
+			continue
+		}
+		if q.Before != (storage.Position{}) && compare(at, q.Before) >= 0 {
+			continue
+		}
+		stretch = append(stretch, edge)
+	}
+	if surplus := len(stretch) - q.Limit; surplus > 0 {
+		if q.Backward {
+			return stretch[surplus:]
+		}
+		return stretch[:q.Limit]
+	}
+	return stretch
+}
+
+func (s *Store) walk(side storage.Side, q storage.WalkQuery) storage.Stretch {
+	stretch := storage.Stretch{Last: q.After, End: true}
+	for _, edge := range s.byPeer(side, q.Owner) {
+		peer := side.Peer(edge.Pair())
+		if peer <= q.After {
+			continue
+		}
+		if stretch.Examined == q.Limit {
+			stretch.End = false
+			break
+		}
+		stretch.Examined++
+		stretch.Last = peer
+		if edge.Type == storage.Following {
+			stretch.Peers = append(stretch.Peers, peer)
+		}
+	}
+	return stretch
+}
+
+// byPeer returns every edge of an owner, whatever its type, in ascending order
+// of the peer's id.
+func (s *Store) byPeer(side storage.Side, owner storage.UserID) []storage.Edge {
+	var edges []storage.Edge
+	for _, edge := range s.tables[side][owner] {
+		edges = append(edges, edge)
+	}
+	slices.SortFunc(edges, func(a, b storage.Edge) int {
+		return cmp.Compare(side.Peer(a.Pair()), side.Peer(b.Pair()))
+	})
+	return edges
+}
+
+// newestFirst returns an owner's edges of type Following in list order.
+func (s *Store) newestFirst(side storage.Side, owner storage.UserID) []storage.Edge {
+	var edges []storage.Edge
+	for _, edge := range s.tables[side][owner] {
+		if edge.Type == storage.Following {
+			edges = append(edges, edge)
+		}
+	}
+	slices.SortFunc(edges, func(a, b storage.Edge) int {
+		return compare(storage.PositionOf(side, a), storage.PositionOf(side, b))
+	})
+	return edges
+}
+
+// compare orders positions as lists run: negative when a comes first.
+func compare(a, b storage.Position) int {
+	return cmp.Or(cmp.Compare(b.UpdateTime, a.UpdateTime), cmp.Compare(b.Peer, a.Peer))
+}

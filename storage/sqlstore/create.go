@@ -1,0 +1,171 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+const (
+	sqlClaimHandles = ` INTO handles
+  (handle, user_id, claimed_at)
+VALUES `
+
+	sqlInsertUsers = ` INTO users
+  (user_id, handle, name, bio, avatar_url, created_at, updated_at)
+VALUES `
+
+	sqlInsertCounts = ` INTO user_counts
+  (user_id, following_count, follower_count, version)
+VALUES `
+
+	// Served by the primary key.
+	sqlExistingUsers = `
+SELECT user_id
+FROM users
+WHERE user_id IN (`
+)
+
+// CreateUsers implements [storage.UserWriter]: it claims the handles, each on
+// its own shard, and then writes the users whose claims held. A crash in between
+// leaves claims that the next call with the same users finds to be their own.
+func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(users))
+	wanted := s.firstOfEach(ctx, users, results)
+	wanted = s.claimHandles(ctx, users, wanted, results)
+	s.insertUsers(ctx, users, wanted, results)
+	return results
+}
+
+// firstOfEach returns the indexes of users that do not exist yet, the first of
+// each id.
+func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results []storage.Result[bool]) []int {
+	ids := make([]storage.UserID, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	existing := lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
+		return s.query(ctx, "users.exist", shard, len(ids), sqlExistingUsers+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+			var id storage.UserID
+			err := rows.Scan(&id)
+			found(id, true)
+			return err
+		})
+	})
+	seen := make(map[storage.UserID]bool, len(users))
+	var fresh []int
+	for i, r := range existing {
+		switch {
+		case r.Err != nil:
+			results[i].Err = r.Err
+		case r.Found || seen[ids[i]]:
+			results[i].Found = true
+		default:
+			seen[ids[i]] = true
+			fresh = append(fresh, i)
+		}
+	}
+	return fresh
+}
+
+// claimHandles returns the indexes of those whose handle is theirs now.
+func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) []int {
+	if len(wanted) == 0 {
+		return nil
+	}
+	handles := make([]string, len(wanted))
+	for j, i := range wanted {
+		handles[j] = users[i].Handle
+	}
+	parts := s.split(len(wanted), s.sql.maxRows, func(j int) int { return s.place.OfHandle(handles[j]) })
+	atOnce(parts, func(p part) {
+		args := make([]any, 0, 3*len(p.at))
+		for _, j := range p.at {
+			u := users[wanted[j]]
+			args = append(args, u.Handle, int64(u.ID), int64(u.CreatedAt))
+		}
+		err := s.transact(ctx, "handles", p.shard, func(w *writer) error {
+			_, err := w.exec(len(p.at), s.sql.insertIgnore+sqlClaimHandles+tuples(len(p.at), 3), args...)
+			return err
+		})
+		if err != nil {
+			for _, j := range p.at {
+				results[wanted[j]].Err = err
+			}
+		}
+	})
+	var mine []int
+	for j, owner := range s.UserIDs(ctx, handles) {
+		i := wanted[j]
+		switch {
+		case results[i].Err != nil:
+		case owner.Err != nil:
+			results[i].Err = owner.Err
+		case owner.Value != users[i].ID:
+			results[i].Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, handles[j], owner.Value)
+		default:
+			mine = append(mine, i)
+		}
+	}
+	return mine
+}
+
+func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) {
+	if len(wanted) == 0 {
+		return
+	}
+	slices.SortFunc(wanted, func(a, b int) int { return int(users[a].ID - users[b].ID) })
+	parts := s.split(len(wanted), s.sql.maxRows, func(j int) int { return s.place.Of(users[wanted[j]].ID) })
+	atOnce(parts, func(p part) {
+		at := make([]int, len(p.at))
+		for k, j := range p.at {
+			at[k] = wanted[j]
+		}
+		made, err := s.insertPart(ctx, p.shard, users, at)
+		for _, i := range at {
+			results[i] = storage.Result[bool]{Value: made[users[i].ID], Found: err == nil, Err: err}
+		}
+	})
+}
+
+// insertPart writes users of one shard and tells which of them were new.
+func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User, at []int) (map[storage.UserID]bool, error) {
+	made := make(map[storage.UserID]bool, len(at))
+	err := s.transact(ctx, "users", shard, func(w *writer) error {
+		ids := make([]any, len(at))
+		clear(made)
+		for k, i := range at {
+			ids[k] = int64(users[i].ID)
+			made[users[i].ID] = true
+		}
+		err := w.read(len(ids), sqlExistingUsers+marks(len(ids))+")", ids, func(rows *sql.Rows) error {
+			var id storage.UserID
+			err := rows.Scan(&id)
+			delete(made, id)
+			return err
+		})
+		if err != nil || len(made) == 0 {
+			return err
+		}
+		var userArgs, countArgs []any
+		for _, i := range at {
+			if u := users[i]; made[u.ID] {
+				userArgs = append(userArgs, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt))
+				countArgs = append(countArgs, int64(u.ID), 0, 0, 0)
+			}
+		}
+		n, err := w.exec(len(made), s.sql.insertIgnore+sqlInsertUsers+tuples(len(made), 7), userArgs...)
+		if err != nil {
+			return err
+		}
+		if n != len(made) {
+			return errAgain // somebody else made one of them since the look
+		}
+		_, err = w.exec(len(made), s.sql.insertIgnore+sqlInsertCounts+tuples(len(made), 4), countArgs...)
+		return err
+	})
+	return made, err
+}

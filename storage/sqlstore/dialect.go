@@ -1,0 +1,78 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3/database"
+	"github.com/pressly/goose/v3/lock"
+
+	"kith/storage"
+)
+
+// dialect is everything in which the MySQL family and SQLite differ.
+type dialect struct {
+	name      string // of the folder of migrations
+	goose     database.Dialect
+	migrating lock.SessionLocker // held while migrating; nil where transactions do
+
+	// Bounds on one statement.
+	maxKeys  int // ids in an IN list
+	maxPages int // SELECTs in a UNION ALL
+	maxRows  int // rows of a multi-row INSERT
+
+	insertIgnore string                                       // an INSERT that leaves rows alone that exist
+	forUpdate    string                                       // ends a SELECT that locks what it reads
+	limited      string                                       // one ordered and limited SELECT (%s) as a member of a UNION ALL
+	upsert       func(key string, sets string) string         // ends an INSERT; in sets, NEW.x is the row that came
+	edgesOf      func(t *edgeTable, pairs int) string         // reads edges by (owner, peer)
+	identity     func(context.Context, *node) (string, error) // a text that no other database has
+
+	retryable   func(error) bool // a race for locks was lost: run the transaction again
+	unavailable func(error) bool // the server is at fault, not the statement
+}
+
+// storageError translates a driver's error, in this one place. ctx is the
+// context that the statement ran under.
+func (d *dialect) storageError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(context.Cause(ctx), errStatementTimeout):
+		return fmt.Errorf("%w: no answer in time: %v", storage.ErrUnavailable, err)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case isConnectionError(err), d.unavailable(err):
+		return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
+	}
+	return err
+}
+
+// errStatementTimeout is the cause of a context that ended by the store's own
+// limit rather than by the request's deadline.
+var errStatementTimeout = errors.New("statement timeout")
+
+func withStatementTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, d, errStatementTimeout)
+}
+
+func isConnectionError(err error) bool {
+	var netErr net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.As(err, &netErr)
+}
+
+// marks returns n placeholders, `?,?,…`.
+func marks(n int) string {
+	return strings.Repeat("?,", n-1) + "?"
+}
+
+// tuples returns n groups of so many placeholders each, `(?,?),(?,?),…`.
+func tuples(n, width int) string {
+	group := "(" + marks(width) + ")"
+	return strings.Repeat(group+",", n-1) + group
+}

@@ -1,0 +1,176 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/pressly/goose/v3/database"
+)
+
+var mysqlDialect = &dialect{
+	name:      "mysql",
+	goose:     database.DialectMySQL,
+	migrating: namedLock("kith_migrate"),
+
+	// MariaDB turns an IN list of 1,000 or more into a derived table
+	// (in_predicate_conversion_threshold).
+	maxKeys:  900,
+	maxPages: 500,
+	maxRows:  1000,
+
+	insertIgnore: "INSERT IGNORE",
+	forUpdate:    " FOR UPDATE",
+	limited:      "(%s)",
+	upsert: func(_, sets string) string {
+		return " ON DUPLICATE KEY UPDATE " + newColumn.ReplaceAllString(sets, "VALUES($1)")
+	},
+	edgesOf: func(t *edgeTable, pairs int) string {
+		return "SELECT " + t.columns + " FROM " + t.name +
+			" WHERE (" + t.owner + ", " + t.peer + ") IN (" + tuples(pairs, 2) + ")"
+	},
+	identity: func(ctx context.Context, n *node) (id string, err error) {
+		err = n.write.QueryRowContext(ctx, `SELECT CONCAT(@@hostname, ':', @@port, ':', @@datadir, '/', DATABASE())`).Scan(&id)
+		return id, err
+	},
+
+	retryable: func(err error) bool {
+		return isMySQLError(err, 1205, 1213) // lock wait timeout, deadlock
+	},
+	unavailable: func(err error) bool {
+		return errors.Is(err, mysql.ErrInvalidConn) || isMySQLError(err,
+			1040, 1203, 1226, // too many connections
+			1053, 1077, 1927, // the server is going down, the connection was killed
+			1205, 1213, // no lock, even after the retries
+			1290, 1792, 1836, // read-only: a failover is under way
+			1969, 3024, // the statement's time limit
+		)
+	},
+}
+
+// newColumn finds the columns of the row that came, in the sets of an upsert.
+var newColumn = regexp.MustCompile(`NEW\.(\w+)`)
+
+func isMySQLError(err error, numbers ...uint16) bool {
+	var e *mysql.MySQLError
+	return errors.As(err, &e) && slices.Contains(numbers, e.Number)
+}
+
+// openMySQL opens the two pools of one shard and sees that the server answers.
+func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("the DSN names no database (user:password@tcp(host:port)/database)")
+	}
+	name := cfg.Addr + "/" + cfg.DBName
+	cfg.InterpolateParams = true // saves the round trip of a prepare
+	cfg.Logger = &mysql.NopLogger{}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = c.StatementTimeout
+	}
+	flavor, err := flavorOf(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	read, err := mysqlPool(cfg, flavor, c.StatementTimeout, c.MaxConns)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	write, err := mysqlPool(cfg, flavor, c.writeTimeout(), max(2, c.MaxConns/4))
+	if err != nil {
+		read.Close()
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &node{name: name, read: read, write: write}, nil
+}
+
+// mysqlFlavor is how a server of the family spells its session variables.
+type mysqlFlavor struct {
+	isolation string
+	timeLimit func(time.Duration) (variable, value string)
+}
+
+var (
+	mariaDB = mysqlFlavor{
+		isolation: "tx_isolation",
+		timeLimit: func(d time.Duration) (string, string) {
+			return "max_statement_time", strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
+		},
+	}
+	oracleMySQL = mysqlFlavor{ // TiDB as well
+		isolation: "transaction_isolation",
+		timeLimit: func(d time.Duration) (string, string) {
+			return "max_execution_time", strconv.FormatInt(d.Milliseconds(), 10)
+		},
+	}
+)
+
+func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return mysqlFlavor{}, err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	var version string
+	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+		return mysqlFlavor{}, err
+	}
+	if strings.Contains(version, "MariaDB") {
+		return mariaDB, nil
+	}
+	return oracleMySQL, nil
+}
+
+// mysqlPool opens connections whose statements the server itself ends after the
+// limit: a context that ends closes the client's socket but leaves the statement
+// running on the server.
+func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int) (*sql.DB, error) {
+	cfg = cfg.Clone()
+	variable, value := f.timeLimit(limit)
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	cfg.Params[variable] = value
+	cfg.Params[f.isolation] = "'READ-COMMITTED'"
+	cfg.ReadTimeout = limit + time.Second // a server that has gone silent
+	cfg.WriteTimeout = limit + time.Second
+
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db, nil
+}
+
+// namedLock serialises migrations by GET_LOCK. Its name counts for a whole
+// server, so the database's name is added to it.
+type namedLock string
+
+func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	var got sql.NullInt64
+	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(CONCAT(?, '.', LEFT(SHA1(DATABASE()), 40)), 60)`, string(l)).Scan(&got)
+	if err == nil && got.Int64 != 1 {
+		err = fmt.Errorf("another gateway has been migrating for a minute (lock %q)", string(l))
+	}
+	return err
+}
+
+func (l namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(CONCAT(?, '.', LEFT(SHA1(DATABASE()), 40)))`, string(l))
+	return err
+}

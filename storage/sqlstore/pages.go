@@ -1,0 +1,161 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kith/storage"
+)
+
+// A page is one LIMITed range of idx_following_list or idx_follower_list, read
+// from its end (newest first) or, backward, from its beginning. The pages of
+// several owners are a UNION ALL of one such range each.
+//
+// The bounds are spelled so that the optimisers take them for a range: a tuple
+// comparison (update_time, peer) < (?, ?) reads every row of the owner.
+const (
+	sqlPage = `
+SELECT ? AS query, {peer}, update_time
+FROM {table}
+WHERE {owner} = ? AND type = 1`
+	sqlPageAfter  = ` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`
+	sqlPageBefore = ` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`
+	sqlPageNewest = ` ORDER BY update_time DESC, {peer} DESC LIMIT ?`
+	sqlPageOldest = ` ORDER BY update_time, {peer} LIMIT ?`
+)
+
+// Served by the primary key.
+const sqlWalk = `
+SELECT ? AS query, {peer}, type
+FROM {table}
+WHERE {owner} = ? AND {peer} > ?
+ORDER BY {peer} LIMIT ?`
+
+var (
+	pageSelect = spelled(sqlPage)
+	pageAfter  = spelled(sqlPageAfter)
+	pageBefore = spelled(sqlPageBefore)
+	pageNewest = spelled(sqlPageNewest)
+	pageOldest = spelled(sqlPageOldest)
+	walkSelect = spelled(sqlWalk)
+)
+
+// Pages implements [storage.EdgeReader].
+func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	shardOf := func(q storage.PageQuery) int { return s.place.Of(q.Owner) }
+	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.PageQuery, found func(storage.PageQuery, []storage.Edge)) error {
+		text, args := s.pagesStatement(side, queries)
+		pages := make([][]storage.Edge, len(queries))
+		err := s.query(ctx, "pages."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
+			var i int
+			var peer storage.UserID
+			var at storage.Micros
+			if err := rows.Scan(&i, &peer, &at); err != nil {
+				return err
+			}
+			p := side.Pair(queries[i].Owner, peer)
+			pages[i] = append(pages[i], storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at})
+			return nil
+		})
+		for i, q := range queries {
+			sortNewestFirst(side, pages[i], q.Backward)
+			found(q, pages[i])
+		}
+		return err
+	})
+}
+
+func (s *Store) pagesStatement(side storage.Side, queries []storage.PageQuery) (string, []any) {
+	selects := make([]string, len(queries))
+	args := make([]any, 0, 3*len(queries))
+	for i, q := range queries {
+		var text strings.Builder
+		text.WriteString(pageSelect[side])
+		args = append(args, i, int64(q.Owner))
+		if q.After != (storage.Position{}) {
+			text.WriteString(pageAfter[side])
+			args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
+		}
+		if q.Before != (storage.Position{}) {
+			text.WriteString(pageBefore[side])
+			args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
+		}
+		if q.Backward {
+			text.WriteString(pageOldest[side])
+		} else {
+			text.WriteString(pageNewest[side])
+		}
+		args = append(args, q.Limit)
+		selects[i] = text.String()
+	}
+	return s.unionAll(selects), args
+}
+
+// unionAll joins ordered and limited SELECTs.
+func (s *Store) unionAll(selects []string) string {
+	if len(selects) == 1 {
+		return selects[0]
+	}
+	for i, text := range selects {
+		selects[i] = fmt.Sprintf(s.sql.limited, text)
+	}
+	return strings.Join(selects, "\nUNION ALL\n")
+}
+
+// sortNewestFirst turns a page that was read backward around. It sorts only if
+// the rows of a UNION ALL came out of order, which SQL allows and no engine does.
+func sortNewestFirst(side storage.Side, page []storage.Edge, backward bool) {
+	if backward {
+		slices.Reverse(page)
+	}
+	newerFirst := func(a, b storage.Edge) int {
+		return storage.PositionOf(side, a).Compare(storage.PositionOf(side, b))
+	}
+	if !slices.IsSortedFunc(page, newerFirst) {
+		slices.SortFunc(page, newerFirst)
+	}
+}
+
+// Walks implements [storage.EdgeReader].
+func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	shardOf := func(q storage.WalkQuery) int { return s.place.Of(q.Owner) }
+	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.WalkQuery, found func(storage.WalkQuery, storage.Stretch)) error {
+		selects := make([]string, len(queries))
+		args := make([]any, 0, 4*len(queries))
+		for i, q := range queries {
+			selects[i] = walkSelect[side]
+			// One row more than asked for tells whether the list ends there.
+			args = append(args, i, int64(q.Owner), int64(q.After), q.Limit+1)
+		}
+		stretches := make([]storage.Stretch, len(queries))
+		for i, q := range queries {
+			stretches[i] = storage.Stretch{Last: q.After, End: true}
+		}
+		err := s.query(ctx, "walks."+side.String(), shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
+			var i int
+			var peer storage.UserID
+			var kind storage.EdgeType
+			if err := rows.Scan(&i, &peer, &kind); err != nil {
+				return err
+			}
+			w := &stretches[i]
+			if w.Examined == queries[i].Limit {
+				w.End = false
+				return nil
+			}
+			w.Examined++
+			w.Last = peer
+			if kind == storage.Following {
+				w.Peers = append(w.Peers, peer)
+			}
+			return nil
+		})
+		for i, q := range queries {
+			found(q, stretches[i])
+		}
+		return err
+	})
+}

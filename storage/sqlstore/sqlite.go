@@ -1,0 +1,107 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pressly/goose/v3/database"
+	"modernc.org/sqlite"
+	sqlitelib "modernc.org/sqlite/lib"
+)
+
+var sqliteDialect = &dialect{
+	name:  "sqlite",
+	goose: database.DialectSQLite3,
+
+	maxKeys:  900,
+	maxPages: 500, // SQLITE_MAX_COMPOUND_SELECT
+	maxRows:  250,
+
+	insertIgnore: "INSERT OR IGNORE",
+	limited:      "SELECT * FROM (%s)",
+	upsert: func(key, sets string) string {
+		return " ON CONFLICT (" + key + ") DO UPDATE SET " + newColumn.ReplaceAllString(sets, "excluded.$1")
+	},
+	// A list of row values is not searched by index here; a join from it is.
+	edgesOf: func(t *edgeTable, pairs int) string {
+		return "WITH wanted(o, p) AS (VALUES " + tuples(pairs, 2) + ")" +
+			" SELECT " + t.columns + " FROM wanted CROSS JOIN " + t.name +
+			" ON " + t.owner + " = o AND " + t.peer + " = p"
+	},
+
+	identity: func(_ context.Context, n *node) (string, error) {
+		path, err := filepath.Abs(n.name)
+		if err != nil {
+			return "", err
+		}
+		return filepath.EvalSymlinks(path)
+	},
+
+	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
+	unavailable: func(err error) bool {
+		return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_IOERR,
+			sqlitelib.SQLITE_FULL, sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY)
+	},
+}
+
+func isSQLiteError(err error, codes ...int) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code()&0xff == code { // the low byte is the primary result code
+			return true
+		}
+	}
+	return false
+}
+
+// openSQLite opens one file, making it and its folder where missing. SQLite has
+// one writer at a time, so the pool for writes has one connection.
+func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
+	if path == "" || path == ":memory:" {
+		return nil, errors.New("the path of the database file is missing")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	write, err := sqlitePool(path, 1, "journal_mode(WAL)")
+	if err != nil {
+		return nil, err
+	}
+	if err := write.PingContext(ctx); err != nil { // makes the file
+		write.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	read, err := sqlitePool(path, c.MaxConns, "query_only(1)")
+	if err != nil {
+		write.Close()
+		return nil, err
+	}
+	return &node{name: path, read: read, write: write}, nil
+}
+
+func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
+	options := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
+		"busy_timeout(5000)",
+		"synchronous(NORMAL)", // with a WAL: a power cut may lose the last commits, never tear one
+		"cache_size(-65536)",  // 64 MiB
+		"temp_store(MEMORY)",
+	}, pragmas...)}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
+	db, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db, nil
+}

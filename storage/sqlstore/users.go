@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+
+	"kith/storage"
+)
+
+const (
+	// Served by the primary key.
+	sqlUsers = `
+SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at
+FROM users
+WHERE user_id IN (`
+
+	// Served by the primary key.
+	sqlHandles = `
+SELECT handle, user_id
+FROM handles
+WHERE handle IN (`
+
+	// Served by the primary key.
+	sqlCounts = `
+SELECT user_id, following_count, follower_count, version
+FROM user_counts
+WHERE user_id IN (`
+)
+
+// Users implements [storage.UserReader].
+func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
+		return s.query(ctx, "users", shard, len(ids), sqlUsers+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+			var u storage.User
+			err := rows.Scan(&u.ID, &u.Handle, &u.Name, &u.Bio, &u.AvatarURL, &u.CreatedAt, &u.UpdatedAt)
+			found(u.ID, u)
+			return err
+		})
+	})
+}
+
+// UserIDs implements [storage.UserReader].
+func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	return lookUp(s, handles, s.sql.maxKeys, s.place.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
+		args := make([]any, len(handles))
+		for i, h := range handles {
+			args[i] = h
+		}
+		return s.query(ctx, "handles", shard, len(handles), sqlHandles+marks(len(handles))+")", args, func(rows *sql.Rows) error {
+			var handle string
+			var id storage.UserID
+			err := rows.Scan(&handle, &id)
+			found(handle, id)
+			return err
+		})
+	})
+}
+
+// Counts implements [storage.CountReader].
+func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
+		return s.query(ctx, "counts", shard, len(ids), sqlCounts+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+			var id storage.UserID
+			var c storage.Counts
+			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Version)
+			found(id, c)
+			return err
+		})
+	})
+}

@@ -1,0 +1,74 @@
+package storagetest
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// answers returns the values of n results, none of which may be an error.
+func answers[V any](t *testing.T, results []storage.Result[V], n int) []V {
+	t.Helper()
+	if len(results) != n {
+		t.Fatalf("%d results for %d keys", len(results), n)
+	}
+	values := make([]V, n)
+	for i, result := range results {
+		if result.Err != nil {
+			t.Fatalf("key %d of %d: %v", i, n, result.Err)
+		}
+		values[i] = result.Value
+	}
+	return values
+}
+
+// found returns the values of n results, all of which must be Found.
+func found[V any](t *testing.T, results []storage.Result[V], n int) []V {
+	t.Helper()
+	values := answers(t, results, n)
+	for i, result := range results {
+		if !result.Found {
+			t.Fatalf("key %d of %d: not found", i, n)
+		}
+	}
+	return values
+}
+
+// wantMissing checks that none of n keys has a row.
+func wantMissing[V any](t *testing.T, results []storage.Result[V], n int) {
+	t.Helper()
+	answers(t, results, n)
+	for i, result := range results {
+		if result.Found {
+			t.Errorf("key %d of %d: found %v, want nothing", i, n, result.Value)
+		}
+	}
+}
+
+// wantFound checks which of the results are Found.
+func wantFound[V any](t *testing.T, results []storage.Result[V], want ...bool) {
+	t.Helper()
+	answers(t, results, len(want))
+	for i, result := range results {
+		if result.Found != want[i] {
+			t.Errorf("key %d: found is %v, want %v", i, result.Found, want[i])
+		}
+	}
+}
+
+// wantEqual checks one value.
+func wantEqual[V comparable](t *testing.T, what string, got, want V) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
+	}
+}
+
+// wantList checks a list with its order. Nil and empty lists are the same.
+func wantList[V comparable](t *testing.T, what string, got, want []V) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
+	}
+}

@@ -1,0 +1,286 @@
+package storagetest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"kith/storage"
+)
+
+// workers is how many goroutines write at once.
+const workers = 8
+
+// concurrency: what stays true when many write at once.
+type concurrency struct{ *harness }
+
+// Every event of 20 users is applied twice, by two workers, each in an order and
+// in batches of its own. Half of the users exist.
+func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		people := slices.Concat(idsOf(s.people(t, 10)), s.ids(10))
+		random := rand.New(rand.NewPCG(20, uint64(side)))
+		events := someHistory(random, side, people, 600)
+		newest := newestOf(events)
+
+		var mu sync.Mutex
+		written := map[storage.Edge]int{}
+		together(func(worker int) {
+			mine := sharesOf(events, worker)
+			for len(mine) > 0 {
+				batch := mine[:min(len(mine), 1+len(mine)*7%16)]
+				mine = mine[len(batch):]
+				results := s.store.Apply(t.Context(), side, batch, storage.IfNewer)
+				if !noErrors(t, results, len(batch)) {
+					return
+				}
+				mu.Lock()
+				for i, result := range results {
+					if result.Value.Changed {
+						written[batch[i]]++
+					}
+				}
+				mu.Unlock()
+			}
+		})
+
+		for event, times := range written {
+			if times > 1 {
+				t.Errorf("%+v was written %d times", event, times)
+			}
+		}
+		s.wantRows(t, side, people, newest)
+	})
+}
+
+func (s concurrency) IfAbsentIsWrittenOnce(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		people := s.ids(6)
+		var pairs []storage.Pair
+		for _, owner := range people {
+			for _, peer := range people {
+				pairs = append(pairs, side.Pair(owner, peer))
+			}
+		}
+		var mu sync.Mutex
+		winners := make([][]storage.Edge, len(pairs))
+		rows := make([][]storage.Edge, len(pairs))
+		together(func(worker int) {
+			batch := make([]storage.Edge, len(pairs))
+			for i, p := range pairs {
+				batch[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at(worker)}
+			}
+			results := s.store.Apply(t.Context(), side, batch, storage.IfAbsent)
+			if !noErrors(t, results, len(batch)) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for i, result := range results {
+				rows[i] = append(rows[i], result.Value.Row)
+				if result.Value.Changed {
+					winners[i] = append(winners[i], batch[i])
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+		newest := map[storage.Pair]storage.Edge{}
+		for i, p := range pairs {
+			if len(winners[i]) != 1 {
+				t.Fatalf("%v was written by %v, want one of them", p, winners[i])
+			}
+			newest[p] = winners[i][0]
+			for _, row := range rows[i] {
+				wantEqual(t, "row told", row, winners[i][0])
+			}
+		}
+		s.wantRows(t, side, people, newest)
+	})
+}
+
+func (s concurrency) OneHandleGoesToOneUser(t *testing.T) {
+	for range 5 {
+		users := make([]storage.User, workers)
+		for i, id := range s.ids(workers) {
+			users[i] = person(id)
+			users[i].Handle = users[0].Handle
+		}
+		results := make([]storage.Result[bool], workers)
+		together(func(worker int) {
+			copy(results[worker:worker+1], s.store.CreateUsers(t.Context(), users[worker:worker+1]))
+		})
+		s.wantOneWinner(t, users, results)
+	}
+}
+
+func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
+	people := make([]storage.User, 20)
+	for i, id := range s.ids(len(people)) {
+		people[i] = person(id)
+	}
+	var mu sync.Mutex
+	made := make([]int, len(people))
+	together(func(worker int) {
+		order := rand.New(rand.NewPCG(3, uint64(worker))).Perm(len(people))
+		batch := make([]storage.User, len(people))
+		for i, k := range order {
+			batch[i] = people[k]
+		}
+		results := s.store.CreateUsers(t.Context(), batch)
+		if !noErrors(t, results, len(batch)) {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, result := range results {
+			if result.Value {
+				made[order[i]]++
+			}
+		}
+	})
+	for i, times := range made {
+		if times != 1 {
+			t.Errorf("user %d was made %d times", people[i].ID, times)
+		}
+	}
+	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(people)), len(people)), people)
+	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(people)), len(people)), idsOf(people))
+}
+
+// Readers see lists that are in order whatever is written meanwhile.
+func (s concurrency) ReadersSeeListsInOrder(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		people := s.ids(5)
+		events := someHistory(rand.New(rand.NewPCG(7, uint64(side))), side, people, 400)
+		together(func(worker int) {
+			if worker%2 == 0 {
+				for batch := range slices.Chunk(sharesOf(events, worker), 5) {
+					noErrors(t, s.store.Apply(t.Context(), side, batch, storage.IfNewer), len(batch))
+				}
+				return
+			}
+			for range 20 {
+				s.readInOrder(t, side, people)
+			}
+		})
+	})
+}
+
+// readInOrder reads each list in every way and checks its order.
+func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []storage.UserID) {
+	queries := make([]storage.PageQuery, len(owners))
+	walks := make([]storage.WalkQuery, len(owners))
+	for i, owner := range owners {
+		queries[i] = storage.PageQuery{Owner: owner, Limit: 3}
+		walks[i] = storage.WalkQuery{Owner: owner, Limit: 3}
+	}
+	pages := s.store.Pages(t.Context(), side, queries)
+	stretches := s.store.Walks(t.Context(), side, walks)
+	peers := s.store.Neighbours(t.Context(), side, owners)
+	if !noErrors(t, pages, len(owners)) || !noErrors(t, stretches, len(owners)) || !noErrors(t, peers, len(owners)) {
+		return
+	}
+	for i := range owners {
+		newest := slices.IsSortedFunc(pages[i].Value, func(a, b storage.Edge) int {
+			return comparePositions(storage.PositionOf(side, a), storage.PositionOf(side, b))
+		})
+		if !newest || !slices.IsSorted(stretches[i].Value.Peers) || !slices.IsSorted(peers[i].Value) {
+			t.Errorf("out of order: %v, %v or %v", pages[i].Value, stretches[i].Value.Peers, peers[i].Value)
+		}
+	}
+}
+
+// wantRows checks that exactly these edges are there between people, and that
+// the counts are the number of live ones.
+func (s concurrency) wantRows(t *testing.T, side storage.Side, people []storage.UserID, rows map[storage.Pair]storage.Edge) {
+	t.Helper()
+	var pairs []storage.Pair
+	live := map[storage.UserID]int64{}
+	for _, owner := range people {
+		for _, peer := range people {
+			pair := side.Pair(owner, peer)
+			pairs = append(pairs, pair)
+			if rows[pair].Type == storage.Following {
+				live[owner]++
+			}
+		}
+	}
+	results := s.store.Edges(t.Context(), side, pairs)
+	answers(t, results, len(pairs))
+	for i, pair := range pairs {
+		want, there := rows[pair]
+		if results[i].Found != there || results[i].Value != want {
+			t.Errorf("%v: got %+v, want %+v", pair, results[i], want)
+		}
+	}
+	for i, got := range found(t, s.store.Counts(t.Context(), people), len(people)) {
+		wantEqual(t, "count", got.Of(side), live[people[i]])
+	}
+}
+
+// someHistory makes events between people; no two of a pair have the same time.
+// Every owner has one at least.
+func someHistory(random *rand.Rand, side storage.Side, people []storage.UserID, n int) []storage.Edge {
+	events := make([]storage.Edge, n)
+	for i, time := range random.Perm(n) {
+		owner, peer := people[i%len(people)], people[random.IntN(len(people))]
+		events[i] = edge(side, owner, peer, allTypes[random.IntN(len(allTypes))], at(time))
+	}
+	return events
+}
+
+func newestOf(events []storage.Edge) map[storage.Pair]storage.Edge {
+	newest := map[storage.Pair]storage.Edge{}
+	for _, e := range events {
+		if old, ok := newest[e.Pair()]; !ok || e.UpdateTime > old.UpdateTime {
+			newest[e.Pair()] = e
+		}
+	}
+	return newest
+}
+
+// sharesOf is a worker's part of the events in an order of its own. Each event is
+// in two shares.
+func sharesOf(events []storage.Edge, worker int) []storage.Edge {
+	var mine []storage.Edge
+	for i, e := range events {
+		if i%workers == worker || (i+i/workers+1)%workers == worker {
+			mine = append(mine, e)
+		}
+	}
+	random := rand.New(rand.NewPCG(11, uint64(worker)))
+	random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+	return mine
+}
+
+// together runs all workers, starting at once, and waits for them.
+func together(work func(worker int)) {
+	var group sync.WaitGroup
+	start := make(chan struct{})
+	for worker := range workers {
+		group.Go(func() {
+			<-start
+			work(worker)
+		})
+	}
+	close(start)
+	group.Wait()
+}
+
+// noErrors is answers for goroutines, which must not end the test.
+func noErrors[V any](t *testing.T, results []storage.Result[V], n int) bool {
+	if len(results) != n {
+		t.Errorf("%d results for %d keys", len(results), n)
+		return false
+	}
+	for i, result := range results {
+		if result.Err != nil {
+			t.Errorf("key %d of %d: %v", i, n, result.Err)
+			return false
+		}
+	}
+	return true
+}

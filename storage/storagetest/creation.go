@@ -1,0 +1,219 @@
+package storagetest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"kith/storage"
+)
+
+// creation: making users, with their handles and their counts.
+type creation struct{ *harness }
+
+func (s creation) AnEmptyBatchHasNoResults(t *testing.T) {
+	answers(t, s.store.CreateUsers(t.Context(), nil), 0)
+	answers(t, s.store.CreateUsers(t.Context(), []storage.User{}), 0)
+}
+
+func (s creation) EveryFieldComesBack(t *testing.T) {
+	ids := s.ids(6)
+	people := []storage.User{
+		{Handle: "plain", Name: "Plain", Bio: "A bio.", AvatarURL: "https://example.org/a.png?b=1&c=%20"},
+		{Handle: "bare"},
+		{Handle: "world_1", Name: "Ελένη 李小龍 محمد हिन्दी", Bio: "línea 1\nlínea 2\ttab\r\n", AvatarURL: "/ü.png"},
+		{Handle: "emoji", Name: "👩‍👩‍👧‍👦 🏳️‍🌈 𝒦𝒾𝓉𝒽", Bio: "e\u0301 is not \u00e9 🇳🇿"},
+		{Handle: "quotes", Name: `Robert'); DROP TABLE users;-- "\" \0 %_?`, Bio: " spaces around "},
+		{
+			Handle:    strings.Repeat("h", storage.MaxHandleLength),
+			Name:      strings.Repeat("🙂", storage.MaxNameLength),
+			Bio:       strings.Repeat("𝄞", storage.MaxBioLength),
+			AvatarURL: strings.Repeat("é", storage.MaxAvatarURLLength),
+		},
+	}
+	for i := range people {
+		people[i].ID, people[i].CreatedAt, people[i].UpdatedAt = ids[i], at(i), at(1_000_001*i+7)
+	}
+	answers(t, s.store.CreateUsers(t.Context(), people), len(people))
+	for i, got := range found(t, s.store.Users(t.Context(), ids), len(ids)) {
+		wantEqual(t, "user "+people[i].Handle, got, people[i])
+	}
+}
+
+func (s creation) ItTellsWhoWasMade(t *testing.T) {
+	old, fresh := s.people(t, 2), s.ids(2)
+	batch := []storage.User{person(fresh[0]), old[0], person(fresh[1]), old[1]}
+	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), batch), 4), []bool{true, false, true, false})
+	wantList(t, "made again", answers(t, s.store.CreateUsers(t.Context(), batch), 4), make([]bool, 4))
+	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(batch)), 4), batch)
+	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(batch)), 4), idsOf(batch))
+}
+
+func (s creation) CountsAreMadeWithTheUser(t *testing.T) {
+	people := s.people(t, 9)
+	for i, got := range found(t, s.store.Counts(t.Context(), idsOf(people)), len(people)) {
+		if got.Following != 0 || got.Follower != 0 {
+			t.Errorf("user %d starts with %+v", people[i].ID, got)
+		}
+	}
+}
+
+func (s creation) AnExistingUserIsNotChanged(t *testing.T) {
+	old := s.people(t, 1)[0]
+	other := s.id()
+	s.apply(t, storage.Forward, follow(storage.Forward, old.ID, other, 1))
+	before := s.countsOf(t, old.ID)
+
+	changed := storage.User{
+		ID: old.ID, Handle: old.Handle, Name: "Changed", Bio: "Changed", AvatarURL: "changed", CreatedAt: at(8), UpdatedAt: at(9),
+	}
+	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{changed}), 1), []bool{false})
+	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{old.ID}), 1)[0], old)
+	wantEqual(t, "counts", s.countsOf(t, old.ID), before)
+}
+
+func (s creation) AnExistingUserGetsNoOtherHandle(t *testing.T) {
+	old := s.people(t, 1)[0]
+	renamed := old
+	renamed.Handle = "another_handle"
+	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{renamed}), 1), []bool{false})
+	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{old.ID}), 1)[0], old)
+	wantFound(t, s.store.UserIDs(t.Context(), []string{old.Handle, renamed.Handle}), true, false)
+}
+
+// Whether such a user is reported as existing or as refused is left open.
+func (s creation) AnExistingUserCannotTakeAHandle(t *testing.T) {
+	p := s.people(t, 2)
+	thief := p[0]
+	thief.Handle = p[1].Handle
+	result := s.store.CreateUsers(t.Context(), []storage.User{thief})
+	if len(result) != 1 || result[0].Value || (result[0].Err != nil && !errors.Is(result[0].Err, storage.ErrHandleTaken)) {
+		t.Errorf("got %+v, want false or %v", result, storage.ErrHandleTaken)
+	}
+	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(p)), 2), p)
+	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(p)), 2), idsOf(p))
+}
+
+func (s creation) ATakenHandleIsRefused(t *testing.T) {
+	owner := s.people(t, 1)[0]
+	ids := s.ids(3)
+	batch := []storage.User{person(ids[0]), person(ids[1]), person(ids[2])}
+	batch[1].Handle = owner.Handle
+
+	results := s.store.CreateUsers(t.Context(), batch)
+	if len(results) != 3 {
+		t.Fatalf("%d results for 3 users", len(results))
+	}
+	wantRefused(t, results[1])
+	for _, i := range []int{0, 2} {
+		if results[i].Err != nil || !results[i].Value {
+			t.Errorf("the others of the batch: got %+v, want made", results[i])
+		}
+	}
+	wantFound(t, s.store.Users(t.Context(), ids), true, false, true)
+	wantFound(t, s.store.Counts(t.Context(), ids), true, false, true)
+	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+}
+
+func (s creation) ARefusedUserMayComeBackWithAnotherHandle(t *testing.T) {
+	owner := s.people(t, 1)[0]
+	user := person(s.id())
+	free := user.Handle
+	user.Handle = owner.Handle
+	wantRefused(t, s.store.CreateUsers(t.Context(), []storage.User{user})[0])
+	user.Handle = free
+	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1), []bool{true})
+	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)[0], user)
+	wantEqual(t, "handle", found(t, s.store.UserIDs(t.Context(), []string{free}), 1)[0], user.ID)
+}
+
+func (s creation) OneHandleGoesToOneUserOfABatch(t *testing.T) {
+	ids := s.ids(8) // on several shards
+	batch := make([]storage.User, len(ids))
+	for i, id := range ids {
+		batch[i] = person(id)
+		batch[i].Handle = "wanted_by_all"
+	}
+	s.wantOneWinner(t, batch, s.store.CreateUsers(t.Context(), batch))
+}
+
+func (s creation) AUserTwiceInABatchIsMadeOnce(t *testing.T) {
+	user, other := person(s.id()), person(s.id())
+	made := answers(t, s.store.CreateUsers(t.Context(), []storage.User{user, other, user}), 3)
+	wantEqual(t, "the other was made", made[1], true)
+	if made[0] == made[2] {
+		t.Errorf("made is %v and %v for the same user, want true once", made[0], made[2])
+	}
+	wantEqual(t, "user", found(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)[0], user)
+}
+
+func (s creation) EdgesMayComeBeforeTheirUser(t *testing.T) {
+	user := person(s.id())
+	s.apply(t, storage.Forward, follow(storage.Forward, user.ID, s.id(), 1))
+	s.apply(t, storage.Inverse, follow(storage.Inverse, user.ID, s.id(), 1))
+	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+
+	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1), []bool{true})
+	got := s.countsOf(t, user.ID)
+	wantEqual(t, "followings", got.Following, 1)
+	wantEqual(t, "followers", got.Follower, 1)
+}
+
+func (s creation) ALargeBatchIsMade(t *testing.T) {
+	people := s.people(t, many)
+	for i, got := range found(t, s.store.Users(t.Context(), idsOf(people)), many) {
+		if got != people[i] {
+			t.Fatalf("user %d: got %+v, want %+v", i, got, people[i])
+		}
+	}
+	found(t, s.store.Counts(t.Context(), idsOf(people)), many)
+
+	// The import's second run: every other user is new.
+	again := make([]storage.User, many)
+	for i, id := range s.ids(many) {
+		again[i] = person(id)
+		if i%2 == 0 {
+			again[i] = people[i]
+		}
+	}
+	for i, made := range answers(t, s.store.CreateUsers(t.Context(), again), many) {
+		if made != (i%2 == 1) {
+			t.Fatalf("user %d: made is %v", i, made)
+		}
+	}
+}
+
+// wantRefused checks the answer for a user whose handle is somebody else's.
+func wantRefused(t *testing.T, result storage.Result[bool]) {
+	t.Helper()
+	if result.Value || !errors.Is(result.Err, storage.ErrHandleTaken) {
+		t.Errorf("got made %v, error %v; want %v", result.Value, result.Err, storage.ErrHandleTaken)
+	}
+}
+
+// wantOneWinner checks that of users who asked for one handle exactly one has
+// been made, who also has the handle, and nothing is left of the others.
+func (h *harness) wantOneWinner(t *testing.T, asked []storage.User, results []storage.Result[bool]) {
+	t.Helper()
+	if len(results) != len(asked) {
+		t.Fatalf("%d results for %d users", len(results), len(asked))
+	}
+	holder := found(t, h.store.UserIDs(t.Context(), []string{asked[0].Handle}), 1)[0]
+	users := h.store.Users(t.Context(), idsOf(asked))
+	answers(t, users, len(asked))
+	winners := 0
+	for i, user := range asked {
+		if results[i].Value {
+			winners++
+			wantEqual(t, "the handle's owner", holder, user.ID)
+		} else {
+			wantRefused(t, results[i])
+		}
+		if users[i].Found != results[i].Value {
+			t.Errorf("user %d: made is %v, but found is %v", user.ID, results[i].Value, users[i].Found)
+		}
+	}
+	if winners != 1 {
+		t.Errorf("%d users got the handle, want 1", winners)
+	}
+}

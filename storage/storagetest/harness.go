@@ -1,0 +1,132 @@
+package storagetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"kith/storage"
+)
+
+// many is more keys than any engine puts into one statement.
+const many = 3000
+
+// A harness is what the promises of one topic share.
+type harness struct {
+	store storage.Store
+	given atomic.Int64 // ids handed out
+}
+
+// ids returns n ids that nobody else in this store uses. Four in a row are as
+// different as ids get: small, the largest there are, as Sonyflake makes them,
+// and one in between. They spread over all shards and are in no order; text
+// order and number order differ.
+func (h *harness) ids(n int) []storage.UserID {
+	ids := make([]storage.UserID, n)
+	for i := range ids {
+		k := h.given.Add(1)
+		switch k % 4 {
+		case 0:
+			ids[i] = storage.UserID(k)
+		case 1:
+			ids[i] = storage.UserID(math.MaxInt64 - k + 1) // the first one is 2^63−1 itself
+		case 2:
+			ids[i] = storage.UserID((36_000_000_000+k)<<24 | 0x2a17)
+		default:
+			ids[i] = storage.UserID(1_000_000 + k*7919)
+		}
+	}
+	return ids
+}
+
+// sortedIDs is ids in ascending order.
+func (h *harness) sortedIDs(n int) []storage.UserID {
+	return slices.Sorted(slices.Values(h.ids(n)))
+}
+
+// id is one id of its own.
+func (h *harness) id() storage.UserID { return h.ids(1)[0] }
+
+// people makes users with ids, handles and names of their own.
+func (h *harness) people(t *testing.T, n int) []storage.User {
+	t.Helper()
+	people := make([]storage.User, n)
+	for i, id := range h.ids(n) {
+		people[i] = person(id)
+	}
+	for i, made := range answers(t, h.store.CreateUsers(t.Context(), people), n) {
+		if !made {
+			t.Fatalf("user %d was not made", people[i].ID)
+		}
+	}
+	return people
+}
+
+// person is a user nobody made yet.
+func person(id storage.UserID) storage.User {
+	return storage.User{
+		ID:        id,
+		Handle:    fmt.Sprintf("u%d", id),
+		Name:      fmt.Sprintf("User №%d", id),
+		CreatedAt: at(1),
+		UpdatedAt: at(1),
+	}
+}
+
+// at is the n-th microsecond of the suite's time.
+func at(n int) storage.Micros { return 1_700_000_000_000_000 + storage.Micros(n) }
+
+// edge is an edge as its owner on a side sees it.
+func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, time storage.Micros) storage.Edge {
+	pair := side.Pair(owner, peer)
+	return storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: time}
+}
+
+// follow is an edge of type Following, the n-th in time.
+func follow(side storage.Side, owner, peer storage.UserID, n int) storage.Edge {
+	return edge(side, owner, peer, storage.Following, at(n))
+}
+
+// eachSide runs a test for both sides.
+func eachSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		t.Run(side.String(), func(t *testing.T) { test(t, side) })
+	}
+}
+
+// apply writes edges where they are newer.
+func (h *harness) apply(t *testing.T, side storage.Side, edges ...storage.Edge) []storage.Applied {
+	t.Helper()
+	return h.applyRule(t, side, storage.IfNewer, edges...)
+}
+
+func (h *harness) applyRule(t *testing.T, side storage.Side, rule storage.Rule, edges ...storage.Edge) []storage.Applied {
+	t.Helper()
+	return answers(t, h.store.Apply(t.Context(), side, edges, rule), len(edges))
+}
+
+// countsOf reads the counts of one user, who must have some.
+func (h *harness) countsOf(t *testing.T, id storage.UserID) storage.Counts {
+	t.Helper()
+	return found(t, h.store.Counts(t.Context(), []storage.UserID{id}), 1)[0]
+}
+
+// edgeOf reads one edge, which must be there.
+func (h *harness) edgeOf(t *testing.T, side storage.Side, pair storage.Pair) storage.Edge {
+	t.Helper()
+	return found(t, h.store.Edges(t.Context(), side, []storage.Pair{pair}), 1)[0]
+}
+
+// page reads one stretch of a list.
+func (h *harness) page(t *testing.T, side storage.Side, q storage.PageQuery) []storage.Edge {
+	t.Helper()
+	return found(t, h.store.Pages(t.Context(), side, []storage.PageQuery{q}), 1)[0]
+}
+
+// walk takes one step of a walk.
+func (h *harness) walk(t *testing.T, side storage.Side, q storage.WalkQuery) storage.Stretch {
+	t.Helper()
+	return found(t, h.store.Walks(t.Context(), side, []storage.WalkQuery{q}), 1)[0]
+}

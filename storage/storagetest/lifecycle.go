@@ -1,0 +1,85 @@
+package storagetest
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+// lifecycle: the store as a whole.
+type lifecycle struct {
+	*harness
+	open func(t *testing.T) storage.Store
+}
+
+func (s lifecycle) EmptyUntilAUserIsMade(t *testing.T) {
+	store := opened(t, s.open)
+	wantEmpty(t, store, true)
+	user := person(s.id())
+	wantList(t, "made", answers(t, store.CreateUsers(t.Context(), []storage.User{user}), 1), []bool{true})
+	wantEmpty(t, store, false)
+}
+
+func (s lifecycle) OneUserOnAnyShardIsEnough(t *testing.T) {
+	for range 3 {
+		store := opened(t, s.open)
+		answers(t, store.CreateUsers(t.Context(), []storage.User{person(s.ids(3)[2])}), 1)
+		wantEmpty(t, store, false)
+	}
+}
+
+func (s lifecycle) EdgesAloneLeaveItEmpty(t *testing.T) {
+	store := opened(t, s.open)
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		answers(t, store.Apply(t.Context(), side, []storage.Edge{follow(side, s.id(), s.id(), 1)}, storage.IfNewer), 1)
+	}
+	wantEmpty(t, store, true)
+}
+
+func (s lifecycle) PingAnswersForEveryShard(t *testing.T) {
+	shards := s.store.Ping(t.Context())
+	if len(shards) == 0 {
+		t.Fatal("no shard")
+	}
+	for i, shard := range shards {
+		wantEqual(t, "ordinal", shard.Shard, i)
+		if shard.Err != nil {
+			t.Errorf("shard %d: %v", i, shard.Err)
+		}
+		if shard.Name == "" {
+			t.Errorf("shard %d has no name", i)
+		}
+	}
+}
+
+// A call under way when the store is closed has its whole answer or an error.
+func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
+	store := s.open(t)
+	people := []storage.User{person(s.id()), person(s.id()), person(s.id())}
+	answers(t, store.CreateUsers(t.Context(), people), 3)
+
+	together(func(worker int) {
+		if worker == 0 {
+			if err := store.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			return
+		}
+		for range 50 {
+			for i, result := range store.Users(t.Context(), idsOf(people)) {
+				if result.Err == nil && (!result.Found || result.Value != people[i]) {
+					t.Errorf("got %+v, want %+v or an error", result, people[i])
+				}
+			}
+		}
+	})
+}
+
+func wantEmpty(t *testing.T, store storage.Store, want bool) {
+	t.Helper()
+	empty, err := store.Empty(t.Context())
+	if err != nil {
+		t.Fatalf("empty: %v", err)
+	}
+	wantEqual(t, "empty", empty, want)
+}

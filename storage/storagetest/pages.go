@@ -1,0 +1,254 @@
+package storagetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// pages: stretches of lists, newest first.
+type pages struct{ *harness }
+
+func (s pages) AnEmptyBatchHasNoResults(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		answers(t, s.store.Pages(t.Context(), side, nil), 0)
+		answers(t, s.store.Pages(t.Context(), side, []storage.PageQuery{}), 0)
+	})
+}
+
+func (s pages) AnUnknownOwnerHasAnEmptyList(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		wantList(t, "page", s.page(t, side, storage.PageQuery{Owner: s.id(), Limit: 10}), nil)
+		user := s.people(t, 1)[0]
+		wantList(t, "page of a new user", s.page(t, side, storage.PageQuery{Owner: user.ID, Limit: 10, Backward: true}), nil)
+	})
+}
+
+func (s pages) OnlyFollowsAreListed(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner, peers := s.id(), s.ids(3)
+		live := follow(side, owner, peers[0], 1)
+		s.apply(t, side,
+			edge(side, owner, peers[1], storage.None, at(2)),
+			live,
+			edge(side, owner, peers[2], storage.Blocking, at(3)),
+		)
+		wantList(t, "page", s.page(t, side, storage.PageQuery{Owner: owner, Limit: 10}), []storage.Edge{live})
+	})
+}
+
+func (s pages) TheNewestComesFirst(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner, peers := s.id(), s.sortedIDs(4)
+		rows := []storage.Edge{
+			follow(side, owner, peers[2], 40), follow(side, owner, peers[0], 30),
+			follow(side, owner, peers[3], 20), follow(side, owner, peers[1], 10),
+		}
+		s.apply(t, side, rows[2], rows[0], rows[3], rows[1])
+		wantList(t, "page", s.page(t, side, storage.PageQuery{Owner: owner, Limit: 10}), rows)
+	})
+}
+
+func (s pages) OfOneTimeTheGreaterPeerComesFirst(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner, peers := s.id(), s.sortedIDs(8)
+		var rows []storage.Edge
+		for _, peer := range slices.Backward(peers) {
+			rows = append(rows, follow(side, owner, peer, 5))
+		}
+		s.apply(t, side, rows[3], rows[0], rows[7], rows[1], rows[5], rows[2], rows[6], rows[4])
+		wantList(t, "page", s.page(t, side, storage.PageQuery{Owner: owner, Limit: 10}), rows)
+	})
+}
+
+func (s pages) LimitIsTheMost(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		for _, limit := range []int{1, 2, 3, len(l.rows) - 1, len(l.rows), len(l.rows) + 1, 1000} {
+			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: limit})
+			wantList(t, fmt.Sprintf("limit %d", limit), got, l.rows[:min(limit, len(l.rows))])
+		}
+	})
+}
+
+func (s pages) AfterStartsBehindIt(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		for i, row := range l.rows {
+			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: 100, After: storage.PositionOf(side, row)})
+			wantList(t, fmt.Sprintf("after row %d", i), got, l.rows[i+1:])
+		}
+	})
+}
+
+func (s pages) BeforeEndsAheadOfIt(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		for i, row := range l.rows {
+			got := s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: 100, Before: storage.PositionOf(side, row)})
+			wantList(t, fmt.Sprintf("before row %d", i), got, l.rows[:i])
+		}
+	})
+}
+
+func (s pages) BackwardTakesTheFarEnd(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		n := len(l.rows)
+		whole := storage.PageQuery{Owner: l.owner, Limit: 3, Backward: true}
+		wantList(t, "of the whole list", s.page(t, side, whole), l.rows[n-3:])
+
+		before := whole
+		before.Before = storage.PositionOf(side, l.rows[5])
+		wantList(t, "before row 5", s.page(t, side, before), l.rows[2:5])
+	})
+}
+
+func (s pages) BoundsCrossedLeaveNothing(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		newer, older := storage.PositionOf(side, l.rows[2]), storage.PositionOf(side, l.rows[3])
+		for _, q := range []storage.PageQuery{
+			{Owner: l.owner, Limit: 5, After: older, Before: newer},
+			{Owner: l.owner, Limit: 5, After: older, Before: newer, Backward: true},
+			{Owner: l.owner, Limit: 5, After: newer, Before: older}, // neighbours: nothing in between
+			{Owner: l.owner, Limit: 5, After: newer, Before: newer},
+		} {
+			wantList(t, fmt.Sprintf("%+v", q), s.page(t, side, q), nil)
+		}
+	})
+}
+
+// Every combination of bounds, ends and limits, in one batch.
+func (s pages) EveryStretchOfAListInOneBatch(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		queries, want := l.stretches(side)
+		got := found(t, s.store.Pages(t.Context(), side, queries), len(queries))
+		for i, q := range queries {
+			if !slices.Equal(got[i], want[i]) {
+				t.Fatalf("%+v:\ngot  %v\nwant %v", q, got[i], want[i])
+			}
+		}
+	})
+}
+
+func (s pages) ABoundaryMayBeGone(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		for i, row := range []storage.Edge{l.rows[3], l.rows[5]} { // each within a tie
+			gone := storage.PositionOf(side, row)
+			row.Type, row.UpdateTime = storage.None, at(30+i)
+			s.apply(t, side, row)
+			k := slices.IndexFunc(l.rows, func(e storage.Edge) bool { return e.Pair() == row.Pair() })
+			l.rows = slices.Delete(l.rows, k, k+1)
+			s.wantCut(t, side, l, gone, k)
+		}
+		// One that came back is at the front; its old place still is a place.
+		moved := l.rows[4]
+		old := storage.PositionOf(side, moved)
+		moved.UpdateTime = at(50)
+		s.apply(t, side, moved)
+		l.rows = slices.Insert(slices.Delete(l.rows, 4, 5), 0, moved)
+		s.wantCut(t, side, l, old, 5)
+	})
+}
+
+func (s pages) ABoundaryMayNeverHaveBeenThere(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		for _, place := range []struct {
+			at    storage.Position
+			ahead int // rows ahead of it
+		}{
+			{storage.Position{UpdateTime: 1}, 8},
+			{storage.Position{UpdateTime: 1, Peer: math.MaxInt64}, 8},
+			{storage.Position{UpdateTime: math.MaxInt64, Peer: math.MaxInt64}, 0},
+			{storage.Position{UpdateTime: math.MaxInt64}, 0},
+			{storage.Position{UpdateTime: at(4), Peer: l.peers[4]}, 4},
+			{storage.Position{UpdateTime: at(5)}, 4},                    // behind all of that time
+			{storage.Position{UpdateTime: at(5), Peer: l.peers[11]}, 2}, // ahead of all of that time
+			{storage.Position{UpdateTime: at(5), Peer: l.peers[4]}, 3},  // amid them
+			{storage.Position{UpdateTime: at(5), Peer: l.peers[8]}, 2},  // a block's
+			{storage.Position{UpdateTime: at(3), Peer: l.peers[9]}, 4},  // a tombstone's
+		} {
+			s.wantCut(t, side, l, place.at, place.ahead)
+		}
+	})
+}
+
+func (s pages) PagingCoversTheListOnce(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		for limit := 1; limit <= len(l.rows)+1; limit++ {
+			var onward, backward []storage.Edge
+			next := storage.PageQuery{Owner: l.owner, Limit: limit}
+			back := storage.PageQuery{Owner: l.owner, Limit: limit, Backward: true}
+			for range len(l.rows) + 1 {
+				if page := s.page(t, side, next); len(page) > 0 {
+					onward = append(onward, page...)
+					next.After = storage.PositionOf(side, page[len(page)-1])
+				}
+				if page := s.page(t, side, back); len(page) > 0 {
+					backward = append(slices.Clone(page), backward...)
+					back.Before = storage.PositionOf(side, page[0])
+				}
+			}
+			wantList(t, fmt.Sprintf("onward by %d", limit), onward, l.rows)
+			wantList(t, fmt.Sprintf("backward by %d", limit), backward, l.rows)
+		}
+	})
+}
+
+func (s pages) AQueryThatOccursTwiceIsAnsweredTwice(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := s.makeList(t, side)
+		two := storage.PageQuery{Owner: l.owner, Limit: 2}
+		four := storage.PageQuery{Owner: l.owner, Limit: 4}
+		got := found(t, s.store.Pages(t.Context(), side, []storage.PageQuery{two, four, two, two, four}), 5)
+		for i, n := range []int{2, 4, 2, 2, 4} {
+			wantList(t, fmt.Sprintf("query %d", i), got[i], l.rows[:n])
+		}
+	})
+}
+
+// A long list, and more queries than a statement holds: of known and unknown
+// owners, each with bounds of its own.
+func (s pages) ALargeBatchIsAnswered(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		l := list{owner: s.id(), peers: s.ids(many)}
+		for i, peer := range l.peers {
+			l.rows = append(l.rows, follow(side, l.owner, peer, many-i))
+		}
+		s.apply(t, side, l.rows...)
+		wantList(t, "whole", s.page(t, side, storage.PageQuery{Owner: l.owner, Limit: many + 1}), l.rows)
+
+		short, strangers := s.makeList(t, side), s.ids(many)
+		queries := make([]storage.PageQuery, many)
+		want := make([][]storage.Edge, many)
+		for i := range many {
+			switch i % 3 {
+			case 0:
+				queries[i] = storage.PageQuery{Owner: l.owner, Limit: 1 + i%4, After: storage.PositionOf(side, l.rows[i])}
+				want[i] = l.rows[i+1 : min(i+2+i%4, many)]
+			case 1:
+				queries[i] = storage.PageQuery{Owner: short.owner, Limit: 1 + i%4, Backward: i%2 == 0}
+				want[i] = short.rows[:1+i%4]
+				if i%2 == 0 {
+					want[i] = short.rows[len(short.rows)-1-i%4:]
+				}
+			default:
+				queries[i] = storage.PageQuery{Owner: strangers[i], Limit: 5}
+			}
+		}
+		got := found(t, s.store.Pages(t.Context(), side, queries), many)
+		for i := range many {
+			if !slices.Equal(got[i], want[i]) {
+				t.Fatalf("query %d, %+v:\ngot  %v\nwant %v", i, queries[i], got[i], want[i])
+			}
+		}
+	})
+}

@@ -1,0 +1,66 @@
+// Package storagetest is the conformance suite of the contract in package
+// storage: every engine and every decorator passes it.
+//
+// An exported method of a topic is one promise of the contract and runs as the
+// subtest topic/promise, so a failure names the promise that was broken. Topics
+// start with an empty store each; the promises of a topic share it and keep out
+// of each other's way by using ids of their own (see harness.ids).
+package storagetest
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"kith/storage"
+)
+
+// Run runs the suite. Open returns an empty store, which the suite closes; it is
+// called about a dozen times.
+func Run(t *testing.T, open func(t *testing.T) storage.Store) {
+	topics := []func(*harness) any{
+		func(h *harness) any { return users{h} },
+		func(h *harness) any { return creation{h} },
+		func(h *harness) any { return counts{h} },
+		func(h *harness) any { return edges{h} },
+		func(h *harness) any { return pages{h} },
+		func(h *harness) any { return walks{h} },
+		func(h *harness) any { return neighbours{h} },
+		func(h *harness) any { return apply{h} },
+		func(h *harness) any { return applyCounts{h} },
+		func(h *harness) any { return concurrency{h} },
+		func(h *harness) any { return cancellation{h} },
+		func(h *harness) any { return lifecycle{h, open} },
+		func(h *harness) any { return histories{h} },
+	}
+	for _, topic := range topics {
+		h := new(harness)
+		promises := topic(h)
+		name := strings.TrimPrefix(fmt.Sprintf("%T", promises), "storagetest.")
+		t.Run(name, func(t *testing.T) {
+			h.store = opened(t, open)
+			runPromises(t, promises)
+		})
+	}
+}
+
+// runPromises runs every exported method of a topic, in the order of their names.
+func runPromises(t *testing.T, topic any) {
+	value := reflect.ValueOf(topic)
+	for i := range value.NumMethod() {
+		t.Run(value.Type().Method(i).Name, value.Method(i).Interface().(func(*testing.T)))
+	}
+}
+
+// opened opens a store for the length of a test.
+func opened(t *testing.T, open func(t *testing.T) storage.Store) storage.Store {
+	t.Helper()
+	store := open(t)
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return store
+}

@@ -1,0 +1,114 @@
+package storagetest
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+// users: looking users up by id and by handle.
+type users struct{ *harness }
+
+func (s users) AnEmptyBatchHasNoResults(t *testing.T) {
+	answers(t, s.store.Users(t.Context(), nil), 0)
+	answers(t, s.store.Users(t.Context(), []storage.UserID{}), 0)
+	answers(t, s.store.UserIDs(t.Context(), nil), 0)
+	answers(t, s.store.UserIDs(t.Context(), []string{}), 0)
+}
+
+func (s users) UnknownIDsAreNotFound(t *testing.T) {
+	known, unknown := s.people(t, 2), s.ids(3)
+	results := s.store.Users(t.Context(), []storage.UserID{
+		unknown[0], known[0].ID, unknown[1], known[1].ID, unknown[2],
+	})
+	wantFound(t, results, false, true, false, true, false)
+}
+
+func (s users) UnknownHandlesAreNotFound(t *testing.T) {
+	known := s.people(t, 2)
+	results := s.store.UserIDs(t.Context(), []string{
+		"nobody_1", known[0].Handle, "", known[1].Handle, "nobody_2",
+	})
+	wantFound(t, results, false, true, false, true, false)
+}
+
+func (s users) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
+	people := s.people(t, 40)
+	ids, handles := idsOf(people), handlesOf(people)
+	wantList(t, "users", found(t, s.store.Users(t.Context(), ids), len(ids)), people)
+	wantList(t, "ids", found(t, s.store.UserIDs(t.Context(), handles), len(handles)), ids)
+}
+
+func (s users) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
+	p := s.people(t, 2)
+	gone := s.id()
+
+	byID := s.store.Users(t.Context(), []storage.UserID{p[0].ID, p[1].ID, gone, p[0].ID, gone, p[0].ID})
+	wantFound(t, byID, true, true, false, true, false, true)
+	wantEqual(t, "the first again", byID[3].Value, p[0])
+	wantEqual(t, "the first once more", byID[5].Value, p[0])
+
+	byHandle := s.store.UserIDs(t.Context(), []string{p[1].Handle, "nobody", p[1].Handle, "nobody", p[0].Handle})
+	wantFound(t, byHandle, true, false, true, false, true)
+	wantEqual(t, "the second again", byHandle[2].Value, p[1].ID)
+}
+
+func (s users) ALargeBatchIsAnswered(t *testing.T) {
+	people := s.people(t, 50)
+	strangers := s.ids(many)
+	ids := make([]storage.UserID, many)
+	handles := make([]string, many)
+	for i := range many {
+		ids[i], handles[i] = strangers[i], person(strangers[i]).Handle
+		if i%7 == 0 {
+			p := people[i%len(people)]
+			ids[i], handles[i] = p.ID, p.Handle
+		}
+	}
+	byID, byHandle := s.store.Users(t.Context(), ids), s.store.UserIDs(t.Context(), handles)
+	answers(t, byID, many)
+	answers(t, byHandle, many)
+	for i := range many {
+		known := i%7 == 0
+		if byID[i].Found != known || byHandle[i].Found != known {
+			t.Fatalf("key %d: found is %v by id and %v by handle, want %v", i, byID[i].Found, byHandle[i].Found, known)
+		}
+		if known && (byID[i].Value.ID != ids[i] || byHandle[i].Value != ids[i]) {
+			t.Fatalf("key %d: got user %d by id and %d by handle, want %d", i, byID[i].Value.ID, byHandle[i].Value, ids[i])
+		}
+	}
+}
+
+// Handles are compared byte by byte: not as patterns, numbers or words.
+func (s users) HandlesAreComparedExactly(t *testing.T) {
+	handles := []string{"a_b", "axb", "007", "7", "07", "7e0", "0x7", "null", "_", "__", "tess", "tes"}
+	people := make([]storage.User, len(handles))
+	for i, id := range s.ids(len(handles)) {
+		people[i] = person(id)
+		people[i].Handle = handles[i]
+	}
+	for i, made := range answers(t, s.store.CreateUsers(t.Context(), people), len(people)) {
+		if !made {
+			t.Fatalf("user with handle %q was not made", handles[i])
+		}
+	}
+	got := found(t, s.store.UserIDs(t.Context(), handles), len(handles))
+	wantList(t, "ids by handle", got, idsOf(people))
+	wantMissing(t, s.store.UserIDs(t.Context(), []string{"a%", "___", "0", "tess ", " tes", "'7'"}), 6)
+}
+
+func idsOf(people []storage.User) []storage.UserID {
+	ids := make([]storage.UserID, len(people))
+	for i, p := range people {
+		ids[i] = p.ID
+	}
+	return ids
+}
+
+func handlesOf(people []storage.User) []string {
+	handles := make([]string, len(people))
+	for i, p := range people {
+		handles[i] = p.Handle
+	}
+	return handles
+}

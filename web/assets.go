@@ -1,0 +1,40 @@
+package web
+
+import (
+	"embed"
+	"io/fs"
+)
+
+// assetsFS is what scripts/graphiql.sh built, if it ran before the compiler did. The
+// all: prefix takes the committed .keep along, so that a tree without assets compiles.
+//
+//go:embed all:assets
+var assetsFS embed.FS
+
+//go:embed page
+var pageFS embed.FS
+
+// Example is the query the page shows on first open. It is answered by the demo graph,
+// whose users have the ids 1, 2, 3 ….
+//
+//go:embed page/example.graphql
+var Example string
+
+// Assets returns the files embedded in this binary: the folder graphiql, or nothing
+// where GraphiQL had not been built.
+func Assets() fs.FS { return sub(assetsFS, "assets") }
+
+// HasGraphiQL tells whether assets hold a built GraphiQL; otherwise / is the plain page.
+func HasGraphiQL(assets fs.FS) bool {
+	_, err := fs.Stat(assets, "graphiql/main.js.gz")
+	return err == nil
+}
+
+// sub is fs.Sub for a folder that is known to have a valid name.
+func sub(fsys fs.FS, dir string) fs.FS {
+	s, err := fs.Sub(fsys, dir)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

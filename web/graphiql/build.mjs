@@ -1,0 +1,86 @@
+// Bundles GraphiQL and the three workers of its editor into the folder given as
+// the only argument. Every file is gzipped (Kith embeds and serves it so), and
+// THIRD_PARTY_LICENSES.txt holds the licence of each package that went in.
+import { build } from 'esbuild';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { constants, gzipSync } from 'node:zlib';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const outdir = resolve(process.argv[2]);
+
+const common = {
+  absWorkingDir: here,
+  bundle: true,
+  define: { 'process.env.NODE_ENV': '"production"' },
+  legalComments: 'none', // the full licences lie beside the files
+  logLevel: 'error',
+  metafile: true,
+  minify: true,
+  outdir,
+  target: 'es2022',
+  write: false,
+};
+
+// Workers are classic scripts of one file each: they need no module loading.
+const workers = await build({
+  ...common,
+  format: 'iife',
+  entryPoints: {
+    'editor.worker': 'monaco-editor/esm/vs/editor/editor.worker.js',
+    'json.worker': 'monaco-editor/esm/vs/language/json/json.worker.js',
+    'graphql.worker': 'monaco-graphql/esm/graphql.worker.js',
+  },
+});
+
+// The page itself is split, so that it shows before the editor has loaded.
+const page = await build({
+  ...common,
+  format: 'esm',
+  splitting: true,
+  chunkNames: 'chunk-[hash]',
+  entryPoints: ['main.jsx'],
+  jsx: 'automatic',
+  // Needed by the subscription client only, and asked for only when one is set.
+  external: ['graphql-ws'],
+  plugins: [
+    {
+      // graphiql/style.css has Monaco's styles already, with the icon font inlined.
+      name: 'styles-once',
+      setup(b) {
+        b.onLoad({ filter: /monaco-editor\/.*\.css$/ }, () => ({ contents: '', loader: 'css' }));
+      },
+    },
+  ],
+});
+
+mkdirSync(outdir, { recursive: true });
+for (const file of [...workers.outputFiles, ...page.outputFiles]) write(file.path, file.contents);
+write(
+  join(outdir, 'THIRD_PARTY_LICENSES.txt'),
+  licences({ ...workers.metafile.inputs, ...page.metafile.inputs }),
+);
+
+function write(path, contents) {
+  writeFileSync(`${path}.gz`, gzipSync(contents, { level: constants.Z_BEST_COMPRESSION }));
+}
+
+// licences returns the licence texts of the packages the inputs came from, by name.
+function licences(inputs) {
+  const packages = new Map();
+  for (const path of Object.keys(inputs)) {
+    const root = path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0];
+    if (!root) continue;
+    const { name, version, license } = JSON.parse(readFileSync(join(here, root, 'package.json')));
+    packages.set(`${name} ${version}`, { root: join(here, root), license });
+  }
+  const sections = [...packages].sort().map(([title, { root, license }]) => {
+    const texts = readdirSync(root)
+      .filter(f => /^(licen[cs]e|notice|thirdpartynotices)/i.test(f))
+      .filter(f => existsSync(join(root, f)))
+      .map(f => readFileSync(join(root, f), 'utf8').trim());
+    return `${'='.repeat(78)}\n${title} (${license})\n\n${texts.join('\n\n') || `Licence: ${license}`}\n`;
+  });
+  return `GraphiQL as served by Kith contains these packages.\n\n${sections.join('\n')}`;
+}

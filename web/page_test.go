@@ -1,0 +1,109 @@
+package web_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"kith/web"
+	"kith/web/webtest"
+)
+
+// gateway serves the page beside an endpoint that has two answers: the schema, to
+// introspection, and testdata/answer.json to any other query.
+func gateway(t *testing.T, cfg web.Config) (url string, queries func() []request) {
+	t.Helper()
+	schema, answer := read(t, "testdata/introspection.json"), read(t, "testdata/answer.json")
+	received := make(chan request, 100)
+	mux := http.NewServeMux()
+	mux.Handle("/", web.Handler(cfg))
+	mux.HandleFunc("POST /graphql", func(w http.ResponseWriter, r *http.Request) {
+		var req request
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if strings.Contains(req.Query, "__schema") {
+			w.Write(schema)
+			return
+		}
+		req.Authorization = r.Header.Get("Authorization")
+		received <- req
+		w.Write(answer)
+	})
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	return srv.URL, func() []request {
+		close(received)
+		var all []request
+		for q := range received {
+			all = append(all, q)
+		}
+		return all
+	}
+}
+
+type request struct {
+	Query         string
+	Authorization string `json:"-"`
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestGraphiQLRunsTheExample(t *testing.T) {
+	if !web.HasGraphiQL(web.Assets()) {
+		webtest.Missing(t, "GraphiQL is not built: make web")
+	}
+	drive(t, web.Assets(), "graphiql")
+}
+
+func TestPlainPageRunsTheExample(t *testing.T) {
+	drive(t, fstest.MapFS{}, "plain")
+}
+
+func drive(t *testing.T, assets fs.FS, page string) {
+	t.Helper()
+	const token = "Bearer of-the-test"
+	url, queries := gateway(t, web.Config{Assets: assets, DefaultHeaders: `{"Authorization": "` + token + `"}`})
+	got := webtest.Drive(t, url)
+	if got.Page != page {
+		t.Errorf("page is %q, want %q", got.Page, page)
+	}
+	if want, answer := compact(t, read(t, "testdata/answer.json")), compact(t, got.Answer); answer != want {
+		t.Errorf("answer shown:\n%s\nwant:\n%s", answer, want)
+	}
+	switch sent := queries(); {
+	case len(sent) != 1:
+		t.Errorf("%d queries sent, want 1: %v", len(sent), sent)
+	case !strings.Contains(sent[0].Query, "query Welcome"):
+		t.Errorf("query sent: %s", sent[0].Query)
+	case sent[0].Authorization != token:
+		t.Errorf("Authorization sent: %q, want %q", sent[0].Authorization, token)
+	}
+}
+
+func compact(t *testing.T, b []byte) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatalf("%v in %s", err, b)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

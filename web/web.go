@@ -1,0 +1,165 @@
+// Package web serves the page at /: GraphiQL where it was built (make web), otherwise a
+// plain query page of our own. Both work with no network but the gateway's: every file
+// is embedded, and the Content-Security-Policy allows no other origin.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"time"
+)
+
+// Config says what the page shows and where it sends queries.
+type Config struct {
+	// Endpoint is the path of the GraphQL endpoint. Defaults to "/graphql".
+	Endpoint string
+
+	// Example is the query shown on first open. Defaults to [Example].
+	Example string
+
+	// DefaultHeaders is what the page's header editor holds at first: a JSON object of
+	// header names and values, such as {"Authorization": "Bearer …"}. Everyone who can
+	// open the page sees it. Defaults to "": no headers.
+	DefaultHeaders string
+
+	// Assets are the built files. Defaults to [Assets], those embedded in the binary.
+	Assets fs.FS
+}
+
+func (c Config) withDefaults() Config {
+	if c.Endpoint == "" {
+		c.Endpoint = "/graphql"
+	}
+	if c.Example == "" {
+		c.Example = Example
+	}
+	if c.Assets == nil {
+		c.Assets = Assets()
+	}
+	return c
+}
+
+// policy keeps the page to the gateway's own origin, whatever a package inside it would
+// like to fetch.
+//
+//   - script-src has neither 'unsafe-eval' nor 'unsafe-inline': scripts are files of ours.
+//   - style-src needs 'unsafe-inline': Monaco, GraphiQL's editor, places every line and
+//     the caret by style attributes, and writes its theme into a <style> element. A nonce
+//     does not cover attributes.
+//   - font-src has data: for Monaco's icon font, which lies in its style sheet; img-src
+//     has it for the icons there.
+//   - worker-src is for the editor's three workers, plain files of ours: no blob:.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
+	"font-src 'self' data:; img-src 'self' data:; connect-src 'self'; worker-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// Handler serves the page at exactly "/" and its files below "/graphiql/"; any other path
+// is 404, and methods other than GET and HEAD are 405. Mount it at "/".
+//
+// Built files are embedded gzipped and sent with Content-Encoding set, so a compressing
+// middleware has nothing left to do for them.
+func Handler(cfg Config) http.Handler {
+	h, err := newHandler(cfg.withDefaults())
+	if err != nil {
+		// All of it lies in the binary: the tests have seen it work, or it is broken for everyone.
+		panic(fmt.Errorf("web: %w", err))
+	}
+	return h
+}
+
+type handler struct {
+	page    []byte
+	etag    string
+	folders []*folder
+}
+
+func newHandler(cfg Config) (*handler, error) {
+	own, err := newFolder(sub(pageFS, "page"))
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{folders: []*folder{own}}
+	name, data := "plain.html", pageData{Config: cfg, Page: own.prefix}
+	if HasGraphiQL(cfg.Assets) {
+		built, err := newFolder(sub(cfg.Assets, "graphiql"))
+		if err != nil {
+			return nil, err
+		}
+		h.folders = append(h.folders, built)
+		name, data.Built = "graphiql.html", built.prefix
+	}
+	h.page, err = render(name, data)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(h.page)
+	h.etag = `"` + hex.EncodeToString(sum[:6]) + `"`
+	return h, nil
+}
+
+// pageData is what the templates see: the settings, and the URLs of the two folders.
+type pageData struct {
+	Config
+	Page, Built string
+}
+
+func render(name string, data pageData) ([]byte, error) {
+	t, err := template.ParseFS(pageFS, "page/"+name)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", name, err)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, data); err != nil {
+		return nil, fmt.Errorf("render %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setSecurityHeaders(w.Header())
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	if r.URL.Path == "/" {
+		h.servePage(w, r)
+		return
+	}
+	for _, f := range h.folders {
+		if file, ok := f.find(r.URL.Path); ok {
+			file.serve(w, r, f.version)
+			return
+		}
+	}
+	notFound(w)
+}
+
+// servePage sends the page, which names its files by content: it is asked for again each
+// time, and answered with 304 as long as nothing has changed.
+func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("ETag", h.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.page))
+}
+
+// setSecurityHeaders goes with every answer: a worker obeys the policy its own file came
+// with, not the page's.
+func setSecurityHeaders(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+}
+
+// notFound must not be kept: during a rolling update the other gateway may have the file.
+func notFound(w http.ResponseWriter) {
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, "not found", http.StatusNotFound)
+}

@@ -1,0 +1,260 @@
+package web_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/web"
+)
+
+const script = "console.log('built')"
+
+// built is what a build leaves, as far as the handler looks.
+func built(t *testing.T, script string) fs.FS {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := io.WriteString(z, script); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return fstest.MapFS{
+		".keep":                &fstest.MapFile{},
+		"graphiql/main.js.gz":  &fstest.MapFile{Data: b.Bytes()},
+		"graphiql/main.css.gz": &fstest.MapFile{Data: b.Bytes()},
+		"graphiql/.stamp":      &fstest.MapFile{Data: []byte("1 2")},
+	}
+}
+
+// get asks the handler; headers are pairs of name and value.
+func get(t *testing.T, h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// links returns the URLs the page loads by itself.
+func links(html string) []string {
+	var urls []string
+	for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
+		urls = append(urls, m[1])
+	}
+	return urls
+}
+
+func TestPageDependsOnTheBuild(t *testing.T) {
+	for name, tc := range map[string]struct {
+		assets fs.FS
+		want   string
+	}{
+		"built":      {built(t, script), `data-page="graphiql"`},
+		"not built":  {fstest.MapFS{".keep": &fstest.MapFile{}}, `data-page="plain"`},
+		"no folders": {fstest.MapFS{}, "make web"},
+	} {
+		w := get(t, web.Handler(web.Config{Assets: tc.assets}), "/")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), tc.want) {
+			t.Errorf("%s: status %d, page without %s:\n%s", name, w.Code, tc.want, w.Body)
+		}
+	}
+}
+
+func TestPageShowsItsConfig(t *testing.T) {
+	for name, assets := range map[string]fs.FS{"graphiql": built(t, script), "plain": fstest.MapFS{}} {
+		w := get(t, web.Handler(web.Config{
+			Assets: assets, Endpoint: "/v1/graphql", Example: `{ a(b: "<c>") }`, DefaultHeaders: `{"X": "y"}`,
+		}), "/")
+		for _, want := range []string{`data-endpoint="/v1/graphql"`, `{ a(b: &#34;&lt;c&gt;&#34;) }`, `{&#34;X&#34;: &#34;y&#34;}`} {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%s: no %s in\n%s", name, want, w.Body)
+			}
+		}
+	}
+}
+
+func TestPageLoadsOnlyFilesOfOurs(t *testing.T) {
+	for name, assets := range map[string]fs.FS{"graphiql": built(t, script), "plain": fstest.MapFS{}} {
+		h := web.Handler(web.Config{Assets: assets})
+		html := get(t, h, "/").Body.String()
+		if foreign := regexp.MustCompile(`(?i)https?:|["'(]//`).FindString(html); foreign != "" {
+			t.Errorf("%s: %q in the page", name, foreign)
+		}
+		if inline := regexp.MustCompile(`(?i)<script[^>]*>[^<]|\son\w+=|<style|\sstyle=`).FindString(html); inline != "" {
+			t.Errorf("%s: %q in the page", name, inline)
+		}
+		if len(links(html)) < 3 {
+			t.Errorf("%s: links %q, want icon, style and script", name, links(html))
+		}
+		for _, url := range links(html) {
+			if w := get(t, h, url); w.Code != http.StatusOK {
+				t.Errorf("%s: %s answers %d", name, url, w.Code)
+			}
+		}
+	}
+}
+
+func TestSecurityHeaders(t *testing.T) {
+	h := web.Handler(web.Config{Assets: built(t, script)})
+	for _, path := range append(links(get(t, h, "/").Body.String()), "/", "/nothing") {
+		got := get(t, h, path).Header()
+		policy := got.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: policy without %s: %s", path, want, policy)
+			}
+		}
+		for _, not := range []string{"unsafe-eval", "http:", "https:", "*", "blob:"} {
+			if strings.Contains(policy, not) {
+				t.Errorf("%s: policy allows %s: %s", path, not, policy)
+			}
+		}
+		if got.Get("X-Content-Type-Options") != "nosniff" || got.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%s: headers %v", path, got)
+		}
+	}
+}
+
+func TestAssetIsImmutable(t *testing.T) {
+	h := web.Handler(web.Config{Assets: built(t, script)})
+	for _, url := range links(get(t, h, "/").Body.String()) {
+		w := get(t, h, url)
+		if got, want := w.Header().Get("Cache-Control"), "public, max-age=31536000, immutable"; got != want {
+			t.Errorf("%s: Cache-Control %q, want %q", url, got, want)
+		}
+		again := get(t, h, url, "If-None-Match", w.Header().Get("ETag"))
+		if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+			t.Errorf("%s: status %d with %d bytes, want 304", url, again.Code, again.Body.Len())
+		}
+	}
+}
+
+func TestPageIsRevalidated(t *testing.T) {
+	h := web.Handler(web.Config{Assets: built(t, script)})
+	w := get(t, h, "/")
+	if got := w.Header().Get("Cache-Control"); got != "no-cache" {
+		t.Errorf("Cache-Control %q, want no-cache", got)
+	}
+	etag := w.Header().Get("ETag")
+	if again := get(t, h, "/", "If-None-Match", etag); again.Code != http.StatusNotModified {
+		t.Errorf("status %d, want 304", again.Code)
+	}
+	changed := web.Handler(web.Config{Assets: built(t, script+"//")})
+	if again := get(t, changed, "/", "If-None-Match", etag); again.Code != http.StatusOK {
+		t.Errorf("status %d after another build, want 200", again.Code)
+	}
+}
+
+func TestBuildChangesURL(t *testing.T) {
+	before := links(get(t, web.Handler(web.Config{Assets: built(t, script)}), "/").Body.String())
+	h := web.Handler(web.Config{Assets: built(t, script+"//")})
+	after := links(get(t, h, "/").Body.String())
+	old, now := before[len(before)-1], after[len(after)-1]
+	if !strings.HasSuffix(old, "/main.js") || old == now {
+		t.Errorf("script is %s, then %s", old, now)
+	}
+	w := get(t, h, old)
+	if w.Code != http.StatusNotFound || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("file of the build before: status %d, headers %v, want 404 that is not stored", w.Code, w.Header())
+	}
+}
+
+func TestAssetEncoding(t *testing.T) {
+	h := web.Handler(web.Config{Assets: built(t, script)})
+	urls := links(get(t, h, "/").Body.String())
+	url := urls[len(urls)-1]
+	etags := map[string]string{}
+	for accept, gzipped := range map[string]bool{
+		"": false, "identity": false, "br, gzip;q=0": false, "gzip;q=0.0": false,
+		"gzip": true, "br, gzip, deflate": true, "gzip;q=0.5": true,
+	} {
+		w := get(t, h, url, "Accept-Encoding", accept)
+		body := w.Body.String()
+		if gzipped {
+			body = gunzip(t, w.Body)
+		}
+		if body != script || (w.Header().Get("Content-Encoding") == "gzip") != gzipped {
+			t.Errorf("Accept-Encoding %q: headers %v, body %q", accept, w.Header(), body)
+		}
+		if got := w.Header().Get("Content-Type"); got != "text/javascript; charset=utf-8" {
+			t.Errorf("Content-Type %q", got)
+		}
+		if w.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("Accept-Encoding %q: no Vary", accept)
+		}
+		etags[w.Header().Get("ETag")] = w.Header().Get("Content-Encoding")
+	}
+	if len(etags) != 2 {
+		t.Errorf("ETags %v, want one for each encoding", etags)
+	}
+}
+
+func gunzip(t *testing.T, r io.Reader) string {
+	t.Helper()
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestOtherPathsAndMethods(t *testing.T) {
+	h := web.Handler(web.Config{Assets: built(t, script)})
+	urls := links(get(t, h, "/").Body.String())
+	folder := urls[len(urls)-1]
+	folder = strings.TrimSuffix(folder, "main.js")
+	for _, path := range []string{"/index.html", "/graphiql", "/graphiql/", folder, folder + ".stamp", folder + "main.js.gz", folder + "../main.js"} {
+		if w := get(t, h, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s answers %d, want 404", path, w.Code)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", nil))
+	if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST / answers %d, headers %v", w.Code, w.Header())
+	}
+	w = httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/", nil))
+	if w.Code != http.StatusOK || w.Body.Len() != 0 {
+		t.Errorf("HEAD / answers %d with %d bytes", w.Code, w.Body.Len())
+	}
+}
+
+func TestExampleFitsTheSchema(t *testing.T) {
+	files, err := filepath.Glob("../graph/schema/*.graphqls")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("schema files %v: %v", files, err)
+	}
+	var sources []*ast.Source
+	for _, file := range files {
+		sources = append(sources, &ast.Source{Name: file, Input: string(read(t, file))})
+	}
+	schema, err := gqlparser.LoadSchema(sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gqlparser.LoadQueryWithRules(schema, web.Example, nil); err != nil {
+		t.Error(err)
+	}
+}

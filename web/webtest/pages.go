@@ -1,0 +1,83 @@
+package webtest
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// graphiql runs the example in GraphiQL, and sees on the way that the schema has been
+// read and that the editor's workers run.
+func (v visit) graphiql(rec *recorder) string {
+	v.Helper()
+	v.until("the editor shows an example", `document.querySelector(".graphiql-query-editor .view-lines")?.innerText.includes("query")`)
+	v.do("open the documentation", chromedp.Click(chromedp.CSS(`button[aria-label="Show Documentation Explorer"]`)))
+	v.until("the documentation shows the schema", `document.querySelector(".graphiql-doc-explorer-content")?.innerText.includes("Query")`)
+	v.do("press run", chromedp.Click(chromedp.CSS(`.graphiql-execute-button`)))
+	v.until("the answer shows", `document.querySelector(".result-window .view-lines")?.innerText.includes('"data"')`)
+	v.workers(rec, "editor.worker.js", "graphql.worker.js", "json.worker.js")
+
+	// The window shows the first lines only; GraphiQL leaves its editor's models here.
+	return v.text(`__MONACO.editor.getModels().find(m => m.uri.path.endsWith("response.json")).getValue()`)
+}
+
+// plain runs the example in the page of our own.
+func (v visit) plain() string {
+	v.Helper()
+	v.until("the page shows an example", `document.querySelector("#query").value.includes("query")`)
+	v.do("press run", chromedp.Click(chromedp.CSS(`#run`)))
+	v.until("the answer shows", `document.querySelector("#result").innerText.includes('"data"')`)
+	return v.text(`document.querySelector("#result").textContent`)
+}
+
+// until waits for the JavaScript condition to hold. It asks from outside: chromedp.Poll
+// makes a function of text inside the page, which the page's policy rightly refuses.
+func (v visit) until(what, condition string) {
+	v.Helper()
+	for {
+		ok, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool]("Boolean("+condition+")"))
+		if err != nil {
+			v.Fatalf("wait until %s: %v", what, err)
+		}
+		if ok {
+			return
+		}
+		v.pause("wait until " + what)
+	}
+}
+
+// pause lets a moment pass between two looks at a condition; the visit's limit ends it.
+func (v visit) pause(what string) {
+	v.Helper()
+	select {
+	case <-v.ctx.Done():
+		v.Fatalf("%s: %v", what, v.ctx.Err())
+	case <-time.After(20 * time.Millisecond):
+	}
+}
+
+// text returns the value of a JavaScript expression that is a string.
+func (v visit) text(expression string) string {
+	v.Helper()
+	s, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](expression))
+	if err != nil {
+		v.Fatalf("evaluate %s: %v", expression, err)
+	}
+	return s
+}
+
+// workers waits until the browser has fetched each of the files. A worker that the policy
+// refuses is never fetched: the editor then falls back to the page's own thread, slowly.
+func (v visit) workers(rec *recorder, names ...string) {
+	v.Helper()
+	missing := func(name string) bool {
+		return !slices.ContainsFunc(rec.requests(), func(url string) bool { return strings.HasSuffix(url, "/"+name) })
+	}
+	for _, name := range names {
+		for missing(name) {
+			v.pause("wait for " + name)
+		}
+	}
+}

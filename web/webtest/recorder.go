@@ -1,0 +1,59 @@
+package webtest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// recorder is an HTTP proxy that a page is sent through, loopback included: it notes every
+// address that the page or one of its workers asks for, and passes on only what is meant
+// for the gateway.
+type recorder struct {
+	origin string // "http://127.0.0.1:8080"
+	proxy  *httptest.Server
+
+	mu   sync.Mutex
+	urls []string
+}
+
+// record starts a recorder in front of the gateway at origin; it ends with the test.
+func record(t testing.TB, origin string) *recorder {
+	r := &recorder{origin: origin}
+	// The request's URL is absolute already, so there is nothing to rewrite.
+	forward := &httputil.ReverseProxy{Rewrite: func(*httputil.ProxyRequest) {}}
+	r.proxy = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		url := req.URL.String()
+		if req.Method == http.MethodConnect { // https and websockets come as a tunnel to a host
+			url = "connect://" + req.Host
+		}
+		r.mu.Lock()
+		r.urls = append(r.urls, url)
+		r.mu.Unlock()
+		if !r.ours(url) {
+			http.Error(w, "no such host in this test", http.StatusBadGateway)
+			return
+		}
+		forward.ServeHTTP(w, req)
+	}))
+	t.Cleanup(r.proxy.Close)
+	return r
+}
+
+func (r *recorder) ours(url string) bool { return strings.HasPrefix(url, r.origin+"/") }
+
+// requests returns the addresses asked for so far, in order.
+func (r *recorder) requests() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.urls)
+}
+
+// foreign returns those that are not the gateway's.
+func (r *recorder) foreign() []string {
+	return slices.DeleteFunc(r.requests(), r.ours)
+}

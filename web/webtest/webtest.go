@@ -1,0 +1,212 @@
+// Package webtest drives the page at / in headless Chromium, as someone who opens it for
+// the first time.
+package webtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+)
+
+// Result is what a visit came to.
+type Result struct {
+	Page     string          // "graphiql" or "plain"
+	Answer   json.RawMessage // the GraphQL response that the page shows for its example
+	Requests []string        // every URL the browser asked for, in order
+}
+
+// limit is for a whole visit; one takes about 4 s on two cores.
+const limit = 90 * time.Second
+
+// Drive opens the page at baseURL in a fresh browser, runs the example it shows and
+// returns the answer. The test fails where the page does not come up, the answer has
+// errors or no data, anything is reported on the browser's console (a violation of the
+// Content-Security-Policy is), or a request goes to another origin than baseURL's.
+//
+// With KITH_TEST_SCREENSHOT=FILE.png it leaves a picture of the page as it was in the end.
+func Drive(t testing.TB, baseURL string) Result {
+	t.Helper()
+	base, err := url.Parse(baseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := record(t, base.Scheme+"://"+base.Host)
+	ctx := browse(t, rec.proxy.URL)
+	complaints := listen(t, ctx)
+	defer func() {
+		if t.Failed() {
+			t.Logf("requests:\n%s", strings.Join(rec.requests(), "\n"))
+		}
+	}()
+
+	v := visit{TB: t, ctx: ctx}
+	res := Result{}
+	v.do("open "+baseURL, chromedp.Navigate(rec.origin+"/"))
+	res.Page = v.text(`document.body.dataset.page ?? ""`)
+	switch res.Page {
+	case "graphiql":
+		res.Answer = json.RawMessage(v.graphiql(rec))
+	case "plain":
+		res.Answer = json.RawMessage(v.plain())
+	default:
+		t.Fatalf("%s is no page of ours", baseURL)
+	}
+	v.screenshot()
+
+	for _, c := range complaints() {
+		t.Errorf("console: %s", c)
+	}
+	for _, u := range rec.foreign() {
+		t.Errorf("request left the gateway's origin: %s", u)
+	}
+	if err := check(res.Answer); err != nil {
+		t.Errorf("answer of the example: %v\n%s", err, res.Answer)
+	}
+	res.Requests = rec.requests()
+	return res
+}
+
+// browse starts a browser with an empty profile and opens a tab whose every request goes
+// through proxy, those of its workers included.
+//
+// The tab has a browser context of its own, which carries the proxy. What the browser
+// asks for itself (updates, the time, its maker's accounts) belongs to the default
+// context: it is not recorded, and finds no host.
+func browse(t testing.TB, proxy string) context.Context {
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(Chromium(t)),
+		chromedp.UserDataDir(t.TempDir()),
+		chromedp.NoSandbox, // root in a container has no user namespace for it
+		chromedp.DisableGPU,
+		chromedp.WindowSize(1440, 900),
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
+		// Autofill asks its server about any page with a form, in the page's context.
+		chromedp.Flag("disable-features", "AutofillServerCommunication,Translate"),
+		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
+	)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(stop) // waits for the browser to be gone, so that its profile can be removed
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
+		p.ProxyServer = proxy
+		p.ProxyBypassList = "<-loopback>" // loopback goes through it as well
+	}))
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// listen collects what the page reports as wrong: uncaught exceptions, and errors and
+// warnings on the console.
+func listen(t testing.TB, ctx context.Context) (complaints func() []string) {
+	var mu sync.Mutex
+	var list []string
+	add := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, fmt.Sprintf(format, args...))
+	}
+	err := chromedp.Listen(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			add("uncaught: %s", describe(e.ExceptionDetails))
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+				var text strings.Builder
+				for _, a := range e.Args {
+					fmt.Fprintf(&text, " %s%s", a.Value, a.Description)
+				}
+				add("%s:%s", e.Type, text.String())
+			}
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.EntryLevelError {
+				add("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return list
+	}
+}
+
+// describe gives an exception's message and stack, where it has them.
+func describe(e *runtime.ExceptionDetails) string {
+	if e.Exception != nil && e.Exception.Description != "" {
+		return e.Exception.Description
+	}
+	return e.Text
+}
+
+// check tells what is wrong with a GraphQL response that should have data and no errors.
+func check(answer json.RawMessage) error {
+	var response struct {
+		Data   map[string]json.RawMessage `json:"data"`
+		Errors []json.RawMessage          `json:"errors"`
+	}
+	if err := json.Unmarshal(answer, &response); err != nil {
+		return err
+	}
+	if len(response.Errors) > 0 {
+		return fmt.Errorf("%d errors", len(response.Errors))
+	}
+	if len(response.Data) == 0 {
+		return fmt.Errorf("no data")
+	}
+	for field, value := range response.Data {
+		if string(value) == "null" {
+			return fmt.Errorf("%s is null", field)
+		}
+	}
+	return nil
+}
+
+// visit is the browser's tab, and the test that looks at it.
+type visit struct {
+	testing.TB
+	ctx context.Context
+}
+
+// do takes the steps; what names them in the failure.
+func (v visit) do(what string, steps ...chromedp.Action[chromedp.Void]) {
+	v.Helper()
+	if err := chromedp.Do(v.ctx, steps...); err != nil {
+		v.Fatalf("%s: %v", what, err)
+	}
+}
+
+// screenshot writes the picture that KITH_TEST_SCREENSHOT asks for.
+func (v visit) screenshot() {
+	file := os.Getenv("KITH_TEST_SCREENSHOT")
+	if file == "" {
+		return
+	}
+	png, err := chromedp.Run(v.ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.WriteFile(file, png, 0o644)
+	}
+	if err != nil {
+		v.Errorf("take a screenshot: %v", err)
+	}
+}
