@@ -5,6 +5,7 @@ package loaders
 
 import (
 	"context"
+	"sync"
 
 	"kith/storage"
 )
@@ -17,6 +18,9 @@ type Loaders struct {
 	Handles *Loader[string, storage.UserID]
 	// Counts reads the counts of users.
 	Counts *Loader[storage.UserID, storage.Counts]
+
+	// Once guards what is done once in a request, whichever field comes first.
+	Once sync.Once
 
 	edges [2]*Loader[storage.Pair, storage.Edge]
 	pages [2]*Loader[storage.PageQuery, []storage.Edge]
@@ -53,10 +57,7 @@ type contextKey struct{}
 
 // Attach gives a request its loaders.
 func Attach(ctx context.Context, store storage.Reader) context.Context {
-	l := &Loaders{}
-	ctx = context.WithValue(ctx, contextKey{}, l)
-	*l = *New(ctx, store)
-	return ctx
+	return context.WithValue(ctx, contextKey{}, New(ctx, store))
 }
 
 // For returns the loaders of the request. A context without them is a mistake in

@@ -22,9 +22,18 @@ assets=$root/web/assets
 
 # without REASON: the end of a run that could not build.
 without() {
-    echo "graphiql: $1; / will be the plain query page (install Node 18 or newer with npm, then: make web)" >&2
+    if [ -d "$assets/graphiql" ]; then
+        echo "graphiql: $1; keeping the GraphiQL that was built before" >&2
+    else
+        echo "graphiql: $1; / will be the plain query page (with Node 18 or newer and npm: make web)" >&2
+    fi
     if $require; then exit 1; fi
     exit 0
+}
+
+# failed WHAT LOG: without, for the first line of the log that names an error.
+failed() {
+    without "$1 failed: $(grep -m1 -i error "$2" || tail -n 1 "$2")"
 }
 
 stamp=$(cd "$sources" && cat package.json package-lock.json build.mjs main.jsx main.css | cksum)
@@ -46,12 +55,16 @@ if [ -z "${npm_config_cache:-}" ] && ! [ -w "${HOME:-/nonexistent}" ]; then
     export HOME
 fi
 
-echo "graphiql: fetching packages with npm and bundling them (once, about 15 s)"
+# One quick question first: with no registry in reach npm ci asks for every package, twice.
 cd "$work"
-npm ci --include=optional --loglevel=error >npm.log 2>&1 ||
-    without "npm ci failed: $(grep -m1 -E 'E[A-Z0-9]{3,}|rror' npm.log || tail -n 1 npm.log)"
+npm view react version --prefer-offline --fetch-retries=0 --fetch-timeout=10000 --loglevel=error >npm.log 2>&1 ||
+    failed "asking npm's registry" npm.log
+
+echo "graphiql: fetching packages with npm and bundling them (once, about 15 s)"
+npm ci --prefer-offline --include=optional --loglevel=error >npm.log 2>&1 ||
+    failed "npm ci" npm.log
 node build.mjs out >build.log 2>&1 ||
-    without "the build failed: $(grep -m1 -i error build.log || tail -n 1 build.log)"
+    failed "the build" build.log
 
 echo "$stamp" >out/.stamp
 mkdir -p "$assets"

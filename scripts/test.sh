@@ -1,54 +1,60 @@
 #!/usr/bin/env bash
 # Runs every test: the packages where things happen at once under the race detector,
-# the rest without it (SQLite in Go is some ten times slower under it, and the real
-# graphs are large). Prints go test's lines, what was skipped and why, what failed,
-# and a closing line.
+# the rest without it (SQLite in Go is many times slower under it, and the real graphs
+# are large). Prints go test's lines, what was skipped and why, what failed, and a
+# closing line with the counts.
 #
-#   TIMEOUT=20m  for one package (go test -timeout)
+#   TIMEOUT=20m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long schedules too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Packages of the module that run under the race detector, with those below them.
-race='loaders|social|resolvers|gateway|storage|internal/testenv'
+# Packages that run under the race detector, each with those below it.
+concurrent='gateway|internal/testenv|loaders|resolvers|social|storage'
 
-# stream prints both runs as one stream of test2json events and remembers a failure.
-# -count=1: the tests use servers and data that go test's cache knows nothing of.
-stream() {
-	local status=0 detector=(-race)
-	if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then
-		echo "test: no C compiler, so the race detector is left out" >&2
-		detector=()
-	fi
-	local packages concurrent rest
+# events prints the test2json events of both runs as one stream. The package paths hold
+# no blanks, so lists of them are split into words.
+events() {
+	local status=0 packages raced rest
 	packages=$(go list ./...)
-	concurrent=$(grep -E "^[^/]+/($race)(/|\$)" <<<"$packages" || true)
-	rest=$(grep -vE "^[^/]+/($race)(/|\$)" <<<"$packages" || true)
-	# Package paths hold no blanks, so they may be split into words.
-	if [ -n "$concurrent" ]; then
-		go test -json -count=1 -timeout "${TIMEOUT:-20m}" "${detector[@]}" $concurrent || status=1
-	fi
-	if [ -n "$rest" ]; then
-		go test -json -count=1 -timeout "${TIMEOUT:-20m}" $rest || status=1
-	fi
-	return $status
+	raced=$(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages" || true)
+	rest=$(grep -vE "^[^/]+/($concurrent)(/|\$)" <<<"$packages" || true)
+	# -count=1: the tests use servers and data that go test's cache knows nothing of.
+	local test="go test -json -count=1 -timeout ${TIMEOUT:-20m}"
+	if [ -n "$raced" ]; then $test ${RACE-} $raced || status=1; fi
+	if [ -n "$rest" ]; then $test $rest || status=1; fi
+	return "$status"
 }
 
-if [ "${1:-}" = stream ]; then
-	stream
+if [ "${1:-}" = events ]; then # gotestsum calls back, see below
+	events
 	exit
 fi
 
-events=$(mktemp)
-trap 'rm -f "$events"' EXIT
-status=0
-go tool -modfile=tools/go.mod gotestsum --format standard-quiet --jsonfile "$events" --raw-command -- "$0" stream || status=$?
-
-# count ACTION: the tests and subtests that ended so.
-count() { grep -cE "\"Action\":\"$1\",\"Package\":\"[^\"]*\",\"Test\":" "$events" || true; }
-failed=$(count fail)
-if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
-	failed=1 # a package that does not build, or ends outside a test
+export RACE=-race
+if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then
+	echo "test: no C compiler here, so the race detector is left out"
+	export RACE='' CGO_ENABLED=0
 fi
-echo "$(count pass) passed, $failed failed, $(count skip) skipped"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+go tool -modfile=tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
+	--raw-command -- ./scripts/test.sh events || status=$?
+
+# The closing line counts tests and subtests. A package that fails without a failing test
+# (it does not build, or ends early) counts as one failure.
+awk -F '"' -v status="$status" '
+	{ # {"Time":"…","Action":"…","Package":"…","Test":"…",…: keys in every fourth field
+		delete event
+		for (i = 2; i + 2 <= NF && $i != "Output"; i += 4) event[$i] = $(i + 2)
+	}
+	event["Test"] != "" { ended[event["Action"]]++ }
+	event["Action"] == "fail" && event["Test"] != "" { explained[event["Package"]] = 1 }
+	event["Action"] == "fail" && event["Test"] == "" && !(event["Package"] in explained) { ended["fail"]++ }
+	END {
+		if (status != 0 && !ended["fail"]) ended["fail"] = 1 # nothing could run at all
+		printf "%d passed, %d failed, %d skipped\n", ended["pass"], ended["fail"], ended["skip"]
+	}' "$log"
 exit "$status"

@@ -1,58 +1,68 @@
 #!/usr/bin/env bash
-# Checks what a change must keep: generated code up to date, gofmt, go.mod tidy,
-# go vet, staticcheck. Changes nothing; every complaint comes with what mends it.
+# Checks what a change must keep: generated code up to date, gofmt, go.mod tidy, go vet,
+# staticcheck. Changes nothing in the tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
 failures=0
-# complain WHAT MENDS-IT
+# complain WHAT [COMMAND]: notes a failure, with the command that mends it.
 complain() {
-	echo "verify: $1. Mend it with: $2" >&2
+	echo "verify: $1${2:+; mend it with: $2}" >&2
 	failures=$((failures + 1))
 }
 
-# The code is generated in a copy and compared, so the tree may hold unsaved work.
+# Generates in one copy of the tree and compares with another, so that unsaved work
+# counts and is left alone.
 generated() {
 	local copy
-	copy=$(mktemp -d)
-	trap 'rm -rf "$copy"' RETURN
-	tar --exclude=./.git --exclude=./bin --exclude=./data --exclude=node_modules -cf - . | tar -xf - -C "$copy"
-	cp -r "$copy/." "$copy.before"
-	trap 'rm -rf "$copy" "$copy.before"' RETURN
-	(cd "$copy" && ./scripts/generate.sh) || return 1
-	diff -ru "$copy.before" "$copy"
+	for copy in before after; do
+		mkdir "$work/$copy" || return
+		tar --exclude=./.git --exclude=./bin --exclude=./data --exclude=node_modules -cf - . |
+			tar -xf - -C "$work/$copy" || return
+	done
+	"$work/after/scripts/generate.sh" || return
+	(cd "$work" && diff -ruN before after)
+}
+
+# go.mod and go.sum are compared with what tidying gives. That reads every module's
+# go.mod, also of modules no build needs: where one cannot be fetched, nothing is
+# compared and nothing fails.
+tidy() {
+	local difference
+	if difference=$(go mod tidy -diff); then return 0; fi
+	if [ -z "$difference" ]; then
+		echo "verify: go mod tidy cannot run here (above); not compared"
+		return 0
+	fi
+	printf '%s\n' "$difference"
+	return 1
+}
+
+# Prints the files that gofmt would change; fails if there are any.
+formatted() {
+	local files
+	files=$(find . -name '*.go' -not -path '*/node_modules/*' -exec gofmt -l {} +) || return
+	if [ -z "$files" ]; then return 0; fi
+	printf '%s\n' "$files"
+	return 1
 }
 
 echo "verify: generated code"
-generated || complain "generated code differs from its sources (diff above)" "make generate"
-
+generated || complain "generated code differs from its sources" "make generate"
 echo "verify: gofmt"
-unformatted=$(find . -name '*.go' -not -path '*/node_modules/*' -exec gofmt -l {} +)
-if [ -n "$unformatted" ]; then
-	echo "$unformatted" >&2
-	complain "not gofmt'ed (list above)" "gofmt -w $(tr '\n' ' ' <<<"$unformatted")"
-fi
-
+formatted || complain "files are not formatted" "gofmt -w FILE…"
 echo "verify: go.mod"
-# Tidying reads every module's go.mod, also of modules no build needs. Where those cannot
-# be fetched nothing is compared, which is said and is no failure.
-if ! untidy=$(go mod tidy -diff); then
-	if [ -n "$untidy" ]; then
-		echo "$untidy" >&2
-		complain "go.mod or go.sum is not tidy (diff above)" "go mod tidy"
-	else
-		echo "verify: go mod tidy could not run (above); not compared" >&2
-	fi
-fi
-
+tidy || complain "go.mod or go.sum is not tidy" "go mod tidy"
 echo "verify: go vet"
-go vet ./... || complain "go vet found faults (above)" "an edit"
-
+go vet ./... || complain "go vet has complaints"
 echo "verify: staticcheck"
-go tool -modfile=tools/go.mod staticcheck ./... || complain "staticcheck found faults (above)" "an edit"
+go tool -modfile=tools/go.mod staticcheck ./... || complain "staticcheck has complaints"
 
 if [ "$failures" -ne 0 ]; then
-	echo "verify: $failures checks failed" >&2
+	echo "verify: $failures of 5 checks failed" >&2
 	exit 1
 fi
-echo "verify: all checks passed"
+echo "verify: all 5 checks passed"

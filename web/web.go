@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 //   - font-src has data: for Monaco's icon font, which lies in its style sheet; img-src
 //     has it for the icons there.
 //   - worker-src is for the editor's three workers, plain files of ours: no blob:.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
+const policy = "default-src 'none'; script-src 'none'; style-src 'self' 'unsafe-inline'; " +
 	"font-src 'self' data:; img-src 'self' data:; connect-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -3,11 +3,8 @@ package limits
 import (
 	"encoding/json"
 	"reflect"
-	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
-
-	"kith/graph/apierr"
 )
 
 // The bounds of `first` and `last`. Whoever resolves the field refuses what lies
@@ -79,8 +76,7 @@ func listLength(field *ast.Field, name string, vars map[string]any) uint64 {
 }
 
 // argument is the value that the resolver will get, with variables and defaults
-// put in; nil if there is none. Numbers that cannot be read are nil, too: the
-// operation is refused for them (see checkNumbers).
+// put in; nil if there is none. Validation has refused what cannot be read.
 func argument(field *ast.Field, name string, vars map[string]any) any {
 	if arg := field.Arguments.ForName(name); arg != nil {
 		value, given := any(nil), true
@@ -99,31 +95,4 @@ func argument(field *ast.Field, name string, vars map[string]any) any {
 	}
 	value, _ := def.DefaultValue.Value(nil)
 	return value
-}
-
-// checkNumbers finds literals like 99999999999999999999, on which gqlgen panics
-// when it reads the arguments, so that a mistake would look like a fault of ours.
-func (w *costWalk) checkNumbers(field *ast.Field) {
-	for _, arg := range field.Arguments {
-		if raw, ok := unreadable(arg.Value); ok && w.err == nil {
-			w.err = apierr.BadInput("argument %q of %q: %.40s is out of range", arg.Name, field.Name, raw)
-		}
-	}
-}
-
-func unreadable(value *ast.Value) (string, bool) {
-	var err error
-	switch value.Kind {
-	case ast.IntValue:
-		_, err = strconv.ParseInt(value.Raw, 10, 64)
-	case ast.FloatValue:
-		_, err = strconv.ParseFloat(value.Raw, 64)
-	case ast.ListValue, ast.ObjectValue:
-		for _, child := range value.Children {
-			if raw, ok := unreadable(child.Value); ok {
-				return raw, true
-			}
-		}
-	}
-	return value.Raw, err != nil
 }

@@ -1,10 +1,6 @@
 package limits
 
-import (
-	"slices"
-
-	"github.com/vektah/gqlparser/v2/ast"
-)
+import "github.com/vektah/gqlparser/v2/ast"
 
 // How the cost of an operation comes about:
 //
@@ -32,19 +28,17 @@ func (a amount) plus(b amount) amount {
 	return amount{sum(a.once, b.once), sum(a.perItem, b.perItem)}
 }
 
-// of computes the cost of a validated operation. It fails on a number in the
-// text that no number type holds.
-func (c costs) of(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
+// of computes the cost of a validated operation.
+func (c costs) of(op *ast.OperationDefinition, vars map[string]any) uint64 {
 	w := costWalk{costs: c, vars: vars}
 	total := w.set(op.SelectionSet)
-	return sum(total.once, total.perItem), w.err
+	return sum(total.once, total.perItem)
 }
 
 type costWalk struct {
 	costs
 	vars      map[string]any
 	fragments map[*ast.FragmentDefinition]amount
-	err       error // the first
 }
 
 func (w *costWalk) set(set ast.SelectionSet) amount {
@@ -81,7 +75,6 @@ func (w *costWalk) fragment(f *ast.FragmentDefinition) amount {
 }
 
 func (w *costWalk) field(field *ast.Field) amount {
-	w.checkNumbers(field)
 	below := w.set(field.SelectionSet)
 	rule, ok := w.rules[field.Definition]
 	if !ok { // __typename
@@ -96,8 +89,6 @@ func (w *costWalk) field(field *ast.Field) amount {
 	case list:
 		n := rule.length(field, w.vars)
 		return amount{once: sum(rule.weight, product(n, sum(1, below.once)))}
-	case introspection:
-		return amount{once: sum(rule.weight, below.once/introspectionDiscount)}
 	default:
 		return amount{once: sum(rule.weight, below.once)}
 	}
@@ -138,10 +129,4 @@ func product(a, b uint64) uint64 {
 		return limitless
 	}
 	return a * b
-}
-
-func isList(t *ast.Type) bool { return t.Elem != nil }
-
-func hasFields(d *ast.Definition, names ...string) bool {
-	return d != nil && !slices.ContainsFunc(names, func(name string) bool { return d.Fields.ForName(name) == nil })
 }

@@ -50,8 +50,8 @@ type Limits struct {
 	Visits int
 
 	// Overlaps is how many pairs of fields or fragments validation may have to
-	// compare to find out whether fields of one response name can be merged.
-	// Defaults to 50,000.
+	// compare to find out whether fields of one response name can be merged, at
+	// 70 to 430 ns each. Defaults to 100,000.
 	Overlaps int
 
 	// Directives is how many directives a query text may have. Defaults to 200.
@@ -70,7 +70,7 @@ func (l Limits) withDefaults() Limits {
 		&l.IntrospectionDepth: 20,
 		&l.Fields:             5_000,
 		&l.Visits:             20_000,
-		&l.Overlaps:           50_000,
+		&l.Overlaps:           100_000,
 		&l.Directives:         200,
 		&l.Cost:               100_000,
 	} {
@@ -131,11 +131,8 @@ func (e *Extension) MutateOperationParameters(ctx context.Context, params *graph
 
 // MutateOperationContext checks the cost of the operation with its variables.
 func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
-	cost, err := e.costs.of(op.Operation, op.Variables)
-	if err != nil {
-		return gqlerror.WrapIfUnwrapped(err)
-	}
-	if limit := uint64(e.limits.Cost); cost > limit {
+	cost := e.costs.of(op.Operation, op.Variables)
+	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
 		return gqlerror.Wrap(apierr.TooCostly(cost, limit,
 			"the query costs %d and one request may cost at most %d: ask for fewer fields or shorter lists", cost, limit))
 	}

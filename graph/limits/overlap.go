@@ -35,11 +35,11 @@ type overlaps struct {
 func (o *overlaps) merge(sets []ast.SelectionSet) {
 	m := merged{shape: o.shape, byName: make(map[string]*sameName), seen: make(map[string]bool)}
 	for _, set := range sets {
-		m.collect(set, 0)
+		m.collect(set, 1)
 	}
-	o.add(m.spreads, m.nesting)
+	o.pairs += pairsOf(m.spreads) * m.rounds
 	for _, same := range m.names {
-		o.add(same.count, 0)
+		o.pairs += pairsOf(same.count) * m.rounds
 	}
 	for _, same := range m.names {
 		if o.pairs > o.limit {
@@ -51,11 +51,8 @@ func (o *overlaps) merge(sets []ast.SelectionSet) {
 	}
 }
 
-// add counts the pairs among n, and what else was found.
-func (o *overlaps) add(n, more int) {
-	// n is bounded by the number of tokens, so its square cannot overflow.
-	o.pairs += n*(n-1)/2 + more
-}
+// pairsOf cannot overflow: the number of tokens bounds n.
+func pairsOf(n int) int { return n * (n - 1) / 2 }
 
 // merged is one selection set made of several, with the fragments spread in
 // them. Names are kept in order, so that the count does not depend on chance.
@@ -65,7 +62,7 @@ type merged struct {
 	names   []*sameName
 	seen    map[string]bool
 	spreads int
-	nesting int
+	rounds  int // how often the rule compares the innermost selections
 }
 
 // sameName is the fields that will be one entry of the answer.
@@ -74,21 +71,21 @@ type sameName struct {
 	below []ast.SelectionSet
 }
 
-// collect adds a set. The rule starts anew at every inline fragment, so what is
-// wrapped in many of them counts once for each.
-func (m *merged) collect(set ast.SelectionSet, wrapped int) {
+// collect adds a set. The rule starts anew at every inline fragment, so each one
+// around a selection is a round more.
+func (m *merged) collect(set ast.SelectionSet, round int) {
+	m.rounds = max(m.rounds, round)
 	for _, selection := range set {
-		m.nesting += wrapped
 		switch selection := selection.(type) {
 		case *ast.Field:
 			m.addField(selection)
 		case *ast.InlineFragment:
-			m.collect(selection.SelectionSet, wrapped+1)
+			m.collect(selection.SelectionSet, round+1)
 		case *ast.FragmentSpread:
 			m.spreads++
 			if f := m.fragments[selection.Name]; f != nil && !m.seen[f.Name] {
 				m.seen[f.Name] = true
-				m.collect(f.SelectionSet, wrapped)
+				m.collect(f.SelectionSet, round)
 			}
 		}
 	}

@@ -22,19 +22,14 @@ var weights = map[string]uint64{
 	"User.followSuggestions": 100,
 }
 
-// introspectionDiscount is by how much the parts of the schema are cheaper than
-// values of the graph: they lie in memory, and no statement is sent for them.
-const introspectionDiscount = 4
-
 // kind says how a field's cost depends on what is selected below it.
 type kind uint8
 
 const (
-	plain         kind = iota // a value or an object
-	list                      // a list whose length the field tells
-	page                      // a connection
-	item                      // `edges` or `nodes` of a connection, as long as its page
-	introspection             // `__schema` or `__type`
+	plain kind = iota // a value or an object
+	list              // a list whose length the field tells
+	page              // a connection
+	item              // `edges` or `nodes` of a connection, as long as its page
 )
 
 type rule struct {
@@ -81,8 +76,6 @@ func costsOf(schema *ast.Schema) (costs, error) {
 func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefinition, length uint64) (rule, bool) {
 	lists := listArguments(field)
 	switch {
-	case isIntrospection(field.Name):
-		return rule{kind: introspection}, true
 	case isConnection(schema.Types[field.Type.Name()]):
 		return rule{kind: page}, true
 	case !isList(field.Type):
@@ -99,7 +92,9 @@ func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefiniti
 	return rule{}, false
 }
 
-func isConnection(d *ast.Definition) bool { return hasFields(d, "pageInfo") }
+func isConnection(d *ast.Definition) bool { return d != nil && d.Fields.ForName("pageInfo") != nil }
+
+func isList(t *ast.Type) bool { return t.Elem != nil }
 
 func isSliced(field *ast.FieldDefinition) bool {
 	return field.Arguments.ForName("first") != nil || field.Arguments.ForName("last") != nil

@@ -277,7 +277,7 @@ func directivesOf(selection ast.Selection) (ast.DirectiveList, ast.SelectionSet)
 func isIntrospection(field string) bool { return field == "__schema" || field == "__type" }
 
 func tooMany(what string, count uint64, limit int) error {
-	return apierr.TooCostly(count, uint64(limit), "the query has too many %s: at most %d are allowed", what, limit)
+	return apierr.TooCostly(count, uint64(max(0, limit)), "the query has too many %s: at most %d are allowed", what, limit)
 }
 
 func tooDeep(depth, limit int) error {

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -185,7 +186,8 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 	}
 	for i := range owners {
 		newest := slices.IsSortedFunc(pages[i].Value, func(a, b storage.Edge) int {
-			return comparePositions(storage.PositionOf(side, a), storage.PositionOf(side, b))
+			p, q := storage.PositionOf(side, a), storage.PositionOf(side, b)
+			return cmp.Or(cmp.Compare(q.UpdateTime, p.UpdateTime), cmp.Compare(q.Peer, p.Peer))
 		})
 		if !newest || !slices.IsSorted(stretches[i].Value.Peers) || !slices.IsSorted(peers[i].Value) {
 			t.Errorf("out of order: %v, %v or %v", pages[i].Value, stretches[i].Value.Peers, peers[i].Value)
@@ -247,7 +249,9 @@ func newestOf(events []storage.Edge) map[storage.Pair]storage.Edge {
 func sharesOf(events []storage.Edge, worker int) []storage.Edge {
 	var mine []storage.Edge
 	for i, e := range events {
-		if i%workers == worker || (i+i/workers+1)%workers == worker {
+		first := i % workers
+		second := (first + 1 + i/workers%(workers-1)) % workers
+		if worker == first || worker == second {
 			mine = append(mine, e)
 		}
 	}

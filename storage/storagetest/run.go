@@ -17,7 +17,7 @@ import (
 )
 
 // Run runs the suite. Open returns an empty store, which the suite closes; it is
-// called about a dozen times.
+// called about twenty times.
 func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	topics := []func(*harness) any{
 		func(h *harness) any { return users{h} },

@@ -126,19 +126,16 @@ func (s walks) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
 
 func (s walks) ALargeBatchIsAnswered(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		w := walked{side: side, owner: s.id(), peers: s.sortedIDs(many)}
-		for i, peer := range w.peers {
-			w.rows = append(w.rows, edge(side, w.owner, peer, storage.EdgeType(i%3), at(i)))
-		}
-		s.apply(t, side, w.rows...)
-		s.wantStretch(t, side, storage.WalkQuery{Owner: w.owner, Limit: many}, w.rows)
+		long := s.longWalk(t, side, many)
+		s.wantStretch(t, side, storage.WalkQuery{Owner: long.owner, Limit: many}, long.rows)
 
+		w := s.longWalk(t, side, many/10)
 		queries := make([]storage.WalkQuery, many)
-		for i, peer := range w.peers {
-			queries[i] = storage.WalkQuery{Owner: w.owner, After: peer, Limit: 1 + i%4}
+		for i := range queries {
+			queries[i] = storage.WalkQuery{Owner: w.owner, After: w.peers[i%len(w.peers)], Limit: 1 + i%4}
 		}
 		for i, got := range found(t, s.store.Walks(t.Context(), side, queries), many) {
-			checkStretch(t, side, queries[i], got, w.rows[i+1:])
+			checkStretch(t, side, queries[i], got, w.rows[i%len(w.rows)+1:])
 		}
 	})
 }
@@ -163,6 +160,17 @@ func (s walks) makeWalk(t *testing.T, side storage.Side) walked {
 	}
 	shuffled := slices.Concat(w.rows[4:], w.rows[:4])
 	s.apply(t, side, shuffled...)
+	return w
+}
+
+// longWalk writes n edges, the types taking turns.
+func (s walks) longWalk(t *testing.T, side storage.Side, n int) walked {
+	t.Helper()
+	w := walked{side: side, owner: s.id(), peers: s.sortedIDs(n)}
+	for i, peer := range w.peers {
+		w.rows = append(w.rows, edge(side, w.owner, peer, allTypes[i%3], at(i)))
+	}
+	s.apply(t, side, w.rows...)
 	return w
 }
 

@@ -1,0 +1,63 @@
+# Every target works with nothing in the environment but PATH and HOME.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Options of `kith serve`: make run ARGS="--addr 127.0.0.1:9090"
+ARGS ?=
+# What to measure: make bench PKG=./storage/... BENCH=Followings
+PKG ?= ./...
+BENCH ?= .
+
+# A checkout that belongs to another user (a CI volume) makes git refuse, and the go
+# command fail over it; the revision in the binary is not worth that.
+export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
+
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
+
+.PHONY: help run build assets web test test-all bench generate verify lint clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## the gateway on the embedded store, with a demo graph (ARGS="--addr HOST:PORT")
+	exec bin/kith serve --demo $(ARGS)
+
+build: assets ## the program, as bin/kith
+	go build -o bin/kith .
+
+# GraphiQL where npm can get it; without it Kith serves a query page of its own.
+assets:
+	@if [ -x scripts/graphiql.sh ]; then scripts/graphiql.sh || true; fi
+
+web: ## GraphiQL's assets, from npm; fails without it
+	scripts/graphiql.sh --require
+
+test: assets ## everything a change must pass, on real servers
+	@scripts/install-test-deps.sh
+	@scripts/test.sh
+
+test-all: assets ## the same with the long schedules
+	@scripts/install-test-deps.sh
+	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
+
+bench: ## Go benchmarks (PKG=./storage/... BENCH=regexp)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+
+generate: ## writes the generated code
+	scripts/generate.sh
+
+verify: ## generated code, gofmt, go.mod, go vet, staticcheck
+	@scripts/verify.sh
+
+lint: $(GOLANGCI) ## golangci-lint, built once (some minutes)
+	$(GOLANGCI) run
+
+# Not in tools/go.mod: it would bring several hundred modules.
+$(GOLANGCI):
+	GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv bin/golangci-lint $@
+
+clean: ## removes what was built; the stores in data/ stay
+	rm -rf bin web/assets/graphiql

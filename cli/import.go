@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+
+	"kith/importer"
+	"kith/storage"
+)
+
+// ImportCmd is `kith import FILE…`.
+type ImportCmd struct {
+	Files  []string `arg:"" name:"file" help:"Edge lists (from to [time], separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input."`
+	Strict bool     `help:"Stop at the first malformed line, with exit code 1."`
+	Chunk  int      `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+}
+
+// Vars are the variables that the help texts of this package name.
+var Vars = kong.Vars{"import_chunk": fmt.Sprint(importer.DefaultChunk)}
+
+// shownProblems is how many lines that could not be imported are shown.
+const shownProblems = 20
+
+// Run imports the files into the store. Progress and problems go to the standard
+// error, the summary to the standard output. When the context ends, the chunk
+// under way is finished first; the error then says how to go on.
+func (c *ImportCmd) Run(ctx context.Context, store storage.Store, k *kong.Context) error {
+	return c.run(ctx, store, os.Stdin, k.Stdout, newProgress(k.Stderr))
+}
+
+func (c *ImportCmd) run(ctx context.Context, store importer.Store, in io.Reader, out io.Writer, p progress) error {
+	report, err := importer.Run(ctx, store, importer.Config{
+		Files:      c.Files,
+		Stdin:      in,
+		Chunk:      c.Chunk,
+		Strict:     c.Strict,
+		Problems:   shownProblems,
+		OnProblem:  p.problem,
+		OnProgress: p.show,
+	})
+	p.done()
+	if err == nil || report.Lines > 0 {
+		summarise(out, report)
+	}
+	return advise(err, report)
+}
+
+// advise adds to an import's error how to go on.
+func advise(err error, report importer.Report) error {
+	switch {
+	case err == nil || report.Lines == 0:
+		return err
+	case report.Resumable:
+		return fmt.Errorf("%w; run the same command again to go on from there", err)
+	case errors.Is(err, importer.ErrInterrupted):
+		return fmt.Errorf("%w; run the same command again to begin anew: what is in then counts as existed", err)
+	}
+	return err
+}
+
+// summarise writes what became of the lines.
+func summarise(out io.Writer, r importer.Report) {
+	fmt.Fprintf(out, "imported %s edges and %s users in %s (%s edges/s)\n",
+		humanize.Comma(r.Edges), humanize.Comma(r.UsersMade), seconds(r.Elapsed), humanize.Comma(int64(r.EdgesPerSecond())))
+	for _, row := range []struct {
+		name   string
+		n      int64
+		always bool
+		note   string
+	}{
+		{"duplicates", r.Duplicates, true, "the pair came earlier in this import"},
+		{"existed", r.Existed, true, "the row was there before, and stays"},
+		{"self-follows", r.SelfFollows, true, ""},
+		{"malformed", r.Malformed, true, ""},
+		{"users existed", r.UsersExisted, false, "listed in a users file, and unchanged"},
+		{"refused", r.Refused, false, "users whose handle is taken, and their edges"},
+	} {
+		if !row.always && row.n == 0 {
+			continue
+		}
+		note := ""
+		if row.n > 0 && row.note != "" {
+			note = "  (" + row.note + ")"
+		}
+		fmt.Fprintf(out, "  %-14s%12s%s\n", row.name, humanize.Comma(row.n), note)
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/importer"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+func graph(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "graph.txt")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// command parses arguments as the program does, and runs them.
+func command(t *testing.T, store storage.Store, arguments ...string) (out, complaints string, err error) {
+	t.Helper()
+	var program struct {
+		Import ImportCmd `cmd:""`
+	}
+	var stdout, stderr bytes.Buffer
+	parser, err := kong.New(&program, Vars, kong.Writers(&stdout, &stderr),
+		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.BindTo(store, (*storage.Store)(nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := parser.Parse(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = k.Run()
+	return stdout.String(), stderr.String(), err
+}
+
+func TestImportCommand(t *testing.T) {
+	path := graph(t, "1 2\n2 1\n1 2\n3 3\nx\n")
+	store := memory.New()
+	out, complaints, err := command(t, store, "import", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"imported 2 edges and 2 users in ", "duplicates               1  (", "existed                  0\n", "self-follows             1\n", "malformed                1\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("summary\n%swithout %q", out, want)
+		}
+	}
+	if want := path + ":5: want `from to [time]`: \"x\"\n"; complaints != want {
+		t.Errorf("complaints %q, want %q", complaints, want)
+	}
+	if len(store.Snapshot().Forward) != 2 {
+		t.Error("the edges are not in the store")
+	}
+}
+
+func TestStrictImportFails(t *testing.T) {
+	path := graph(t, "1 2\nx\n")
+	if _, _, err := command(t, memory.New(), "import", "--strict", "--chunk=1", path); !errors.Is(err, importer.ErrMalformed) || !strings.Contains(err.Error(), path+":2:") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOnlySomeProblemsAreShown(t *testing.T) {
+	out, complaints, err := command(t, memory.New(), "import", graph(t, strings.Repeat("x\n", 100)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(complaints, "\n"); n != shownProblems+1 || !strings.Contains(out, "malformed              100") {
+		t.Errorf("%d lines of complaints, summary\n%s", n, out)
+	}
+}
+
+func TestAdvice(t *testing.T) {
+	for _, tt := range []struct {
+		report importer.Report
+		err    error
+		want   string
+	}{
+		{importer.Report{Lines: 5, Resumable: true}, importer.ErrInterrupted, "to go on from there"},
+		{importer.Report{Lines: 5, Resumable: true}, storage.ErrUnavailable, "to go on from there"},
+		{importer.Report{Lines: 5}, importer.ErrInterrupted, "to begin anew"},
+		{importer.Report{}, importer.ErrInterrupted, "interrupted"},
+	} {
+		if err := advise(tt.err, tt.report); !errors.Is(err, tt.err) || !strings.HasSuffix(err.Error(), tt.want) && !strings.Contains(err.Error(), tt.want+":") {
+			t.Errorf("%+v: %q, want …%s", tt.report, err, tt.want)
+		}
+	}
+}
+
+func TestPlainProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := &plainProgress{out: &out, every: time.Hour}
+	step := importer.Progress{Report: importer.Report{Lines: 1500, Edges: 1234}, Resumed: true, Bytes: 50, TotalBytes: 200, EdgesPerSecond: 60_000, Left: 12 * time.Second}
+	p.show(step)
+	p.show(step) // too soon
+	p.every = 0
+	p.show(step)
+	step.TotalBytes, step.Left = 0, 0
+	p.show(step)
+	if want := "import: going on after 1,500 lines\nimport:  25 %, 1,234 edges, 60,000 edges/s, 12s left\nimport: 1,234 edges, 60,000 edges/s\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+func TestBarProgress(t *testing.T) {
+	var out bytes.Buffer
+	p := &barProgress{out: &out}
+	p.done() // an import may fail before it begins
+	step := importer.Progress{Report: importer.Report{Edges: 1234}, Bytes: 50, TotalBytes: 200, EdgesPerSecond: 60_000, Left: 12 * time.Second}
+	p.show(step)
+	p.problem(importer.Problem{File: "f", Line: 7, Reason: errors.New("odd")})
+	p.done()
+	for _, want := range []string{"25%", "1,234 edges, 60,000 edges/s, 12s left", "f:7: odd\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q without %q", out.String(), want)
+		}
+	}
+	spinner := &barProgress{out: &out}
+	step.TotalBytes = 0
+	spinner.show(step)
+	spinner.done()
+}

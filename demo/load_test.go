@@ -1,0 +1,104 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+var ctx = context.Background()
+
+func loaded(t *testing.T) *memory.Store {
+	t.Helper()
+	store := memory.New()
+	if err := Load(ctx, store); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestLoad(t *testing.T) {
+	all := loaded(t).Snapshot()
+	if len(all.Users) != Users || len(all.Forward) != Edges || len(all.Inverse) != Edges {
+		t.Errorf("%d users, %d and %d edges", len(all.Users), len(all.Forward), len(all.Inverse))
+	}
+}
+
+var errKilled = errors.New("killed")
+
+// mortal is a store whose program is killed at the n-th write, after half of it.
+type mortal struct {
+	*memory.Store
+	left int
+}
+
+func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	if m.left--; m.left == 0 {
+		m.Store.CreateUsers(ctx, users[:len(users)/2])
+		return []storage.Result[bool]{{Err: errKilled}}
+	}
+	return m.Store.CreateUsers(ctx, users)
+}
+
+// Half of a write is what lies on half of the shards.
+func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if m.left--; m.left == 0 {
+		for _, e := range edges {
+			if side.Owner(e.Pair())%2 == 0 {
+				m.Store.Apply(ctx, side, []storage.Edge{e}, rule)
+			}
+		}
+		return []storage.Result[storage.Applied]{{Err: errKilled}}
+	}
+	return m.Store.Apply(ctx, side, edges, rule)
+}
+
+func TestLoadCompletesWhatWasCutShort(t *testing.T) {
+	whole := loaded(t).Snapshot()
+	for n := 1; n <= 3; n++ {
+		store := memory.New()
+		if err := Load(ctx, &mortal{store, n}); !errors.Is(err, errKilled) {
+			t.Fatalf("killed at write %d: error %v", n, err)
+		}
+		if err := Load(ctx, store); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(store.Snapshot(), whole) {
+			t.Errorf("killed at write %d: the network is not what it should be", n)
+		}
+	}
+}
+
+func TestLoadLeavesOtherStoresAlone(t *testing.T) {
+	changed := loaded(t)
+	changed.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Blocking, UpdateTime: storage.MicrosOf(Base) + 1}}, storage.IfNewer)
+	foreign := memory.New()
+	foreign.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "u1", Name: "u1"}})
+	foreign.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
+	elsewhere := memory.New()
+	elsewhere.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
+	for name, store := range map[string]*memory.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
+		before := store.Snapshot()
+		if err := Load(ctx, &untouchable{store, t}); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(store.Snapshot(), before) {
+			t.Errorf("the %s store was changed", name)
+		}
+	}
+}
+
+// untouchable is a store that must not even be asked to write.
+type untouchable struct {
+	*memory.Store
+	t *testing.T
+}
+
+func (u *untouchable) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	u.t.Error("users were written")
+	return u.Store.CreateUsers(ctx, users)
+}

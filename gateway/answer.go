@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+)
+
+// The two media types of the specification. With mediaResponse the status tells
+// how the request went; with mediaJSON it is 200 for whatever is a GraphQL
+// request, valid or not, because older clients look no further otherwise.
+const (
+	mediaJSON     = "application/json"
+	mediaResponse = "application/graphql-response+json"
+)
+
+// negotiate picks the media type of the answer: the first that the client lists
+// and we have. A client that accepts neither gets mediaJSON all the same.
+func negotiate(r *http.Request) string {
+	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		media, _, err := mime.ParseMediaType(part)
+		if err != nil {
+			continue
+		}
+		switch media {
+		case mediaResponse:
+			return mediaResponse
+		case mediaJSON, "application/*", "*/*":
+			return mediaJSON
+		}
+	}
+	return mediaJSON
+}
+
+// answer writes the response of one request.
+type answer struct {
+	w        http.ResponseWriter
+	exchange *exchange
+	media    string
+}
+
+func (a answer) setHeaders() {
+	h := a.w.Header()
+	h.Set("Content-Type", a.media+"; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Add("Vary", "Accept")
+}
+
+// refuse answers what is not a GraphQL request, or must not be sent this way.
+func (a answer) refuse(status int, err error) {
+	a.exchange.outcome = outcomeRefused
+	if status >= http.StatusInternalServerError {
+		a.exchange.outcome = outcomeError
+	}
+	a.write(status, &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
+}
+
+// requestError answers a GraphQL request that was not executed.
+func (a answer) requestError(response *graphql.Response) {
+	a.exchange.outcome = outcomeRefused
+	status := http.StatusOK
+	if a.media == mediaResponse && !isPersistedMiss(response) {
+		status = http.StatusBadRequest
+	}
+	response.Data = nil
+	a.write(status, response)
+}
+
+// isPersistedMiss: to ask for a text that only its hash was sent of is no failure.
+func isPersistedMiss(response *graphql.Response) bool {
+	return len(response.Errors) == 1 && response.Errors[0].Extensions["code"] == codePersistedNotFound
+}
+
+// result answers an operation that was executed, at least in part.
+func (a answer) result(ctx context.Context, response *graphql.Response) {
+	a.exchange.outcome = outcomeOf(ctx, response)
+	status := http.StatusOK
+	if a.media == mediaResponse && response.Data == nil {
+		status = http.StatusGatewayTimeout
+	}
+	a.write(status, response)
+}
+
+func outcomeOf(ctx context.Context, response *graphql.Response) outcome {
+	if len(response.Errors) == 0 {
+		return outcomeOK
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return outcomeCanceled
+	}
+	for _, err := range response.Errors {
+		if err.Extensions["code"] == string(apierr.CodeTimeout) {
+			return outcomeTimeout
+		}
+	}
+	if response.Data == nil || string(response.Data) == "null" {
+		return outcomeError
+	}
+	return outcomePartial
+}
+
+// write sends a response: errors first, as the specification advises, then the
+// data as it came from gqlgen. Going through encoding/json would scan and copy
+// all of it again. Data that is nil is left out.
+func (a answer) write(status int, response *graphql.Response) {
+	head := []byte{'{'}
+	tail := []byte{'}'}
+	if len(response.Errors) > 0 {
+		head = appendJSON(append(head, `"errors":`...), response.Errors)
+	}
+	if response.Data != nil {
+		head = append(separated(head), `"data":`...)
+	}
+	if len(response.Extensions) > 0 {
+		tail = appendJSON([]byte(`,"extensions":`), response.Extensions)
+		tail = append(tail, '}')
+	}
+	a.w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(response.Data)+len(tail)))
+	a.w.WriteHeader(status)
+	for _, part := range [][]byte{head, response.Data, tail} {
+		if _, err := a.w.Write(part); err != nil {
+			return // the client is gone
+		}
+	}
+}
+
+func separated(object []byte) []byte {
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	return object
+}
+
+func appendJSON(to []byte, value any) []byte {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // messages, paths and extensions are plain values
+	}
+	return append(to, text...)
+}

@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/graph/limits"
+	"kith/storage"
+)
+
+// Config is what a gateway serves and how. Schema is required; a field left
+// zero takes its default.
+type Config struct {
+	// Schema answers the queries.
+	Schema graphql.ExecutableSchema
+
+	// PerRequest prepares the context of an operation that is about to be
+	// executed, such as by putting loaders into it. Defaults to nothing.
+	PerRequest func(context.Context) context.Context
+
+	// Limits bounds each query. Defaults as [limits.Limits] tells.
+	Limits limits.Limits
+
+	// HideSchema refuses introspection. Defaults to false.
+	HideSchema bool
+
+	// MaxBody is how many bytes a request's body may have. Defaults to 1 MiB.
+	MaxBody int64
+
+	// RequestTimeout is how long an operation may take until what is missing
+	// becomes errors with the code TIMEOUT. Defaults to 10 s.
+	RequestTimeout time.Duration
+
+	// CORSOrigins are the front ends of other origins, such as
+	// "https://app.example.org"; "https://*.example.org" and "*" work, too.
+	// Defaults to none.
+	CORSOrigins []string
+
+	// Store is asked for its shards by /readyz. Defaults to none.
+	Store storage.Pinger
+
+	// Checks are what /readyz asks besides. Defaults to none.
+	Checks []Check
+
+	// Metrics counts requests. Defaults to none.
+	Metrics *Metrics
+
+	// Gatherer is what /metrics shows. Defaults to none: the page is not found.
+	Gatherer prometheus.Gatherer
+
+	// Web serves every other path. Defaults to none: they are not found.
+	Web http.Handler
+
+	// Logger takes the access log and the causes of masked errors. Defaults to
+	// [slog.Default].
+	Logger *slog.Logger
+
+	// AccessLevel is the level of the access log's lines. Defaults to info.
+	AccessLevel slog.Level
+}
+
+// Sizes of the caches. Queries are held as text and as parsed document, which
+// was measured at some 30 times the text.
+const (
+	queryCacheEntries   = 2_000
+	queryCacheBytes     = 64 << 20
+	documentBytesFactor = 30
+
+	persistedEntries   = 2_000
+	persistedBytes     = 8 << 20
+	maxPersistedLength = 32 << 10
+)
+
+func (c Config) withDefaults() Config {
+	if c.PerRequest == nil {
+		c.PerRequest = func(ctx context.Context) context.Context { return ctx }
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 1 << 20
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = 10 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}

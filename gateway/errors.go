@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/errcode"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+const (
+	// maxErrors is how many errors an answer holds at most. Short requests can
+	// provoke long lists of them.
+	maxErrors = 50
+
+	// maxMessage is how long an error's message may be: validation quotes names
+	// from the query.
+	maxMessage = 500
+
+	// maxCauses is how many causes of errors one request may write to the log.
+	maxCauses = 5
+)
+
+// codePersistedNotFound is the one code that is not in the contract's list: it
+// is a step of the protocol of persisted queries, and clients wait for it.
+const codePersistedNotFound = "PERSISTED_QUERY_NOT_FOUND"
+
+// presenter decides what a client sees of an error: the sentence of an
+// [apierr.Error], a mistake in the query as gqlgen words it, a fixed sentence
+// for what is out of reach or out of time, and of everything else nothing.
+func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
+	return func(ctx context.Context, err error) *gqlerror.Error {
+		shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
+		if wrapper, ok := errors.AsType[*gqlerror.Error](err); ok {
+			shown.Path, shown.Locations = wrapper.Path, wrapper.Locations
+		}
+		known := explain(ctx, err)
+		if known == nil {
+			known = internal(ctx)
+			logCause(ctx, logger, slog.LevelError, "masked error", err)
+		} else if known.Code == apierr.CodeUnavailable {
+			logCause(ctx, logger, slog.LevelWarn, "unavailable", err)
+		}
+		shown.Message = shortened(known.Message, maxMessage)
+		shown.Extensions = known.Extensions()
+		return shown
+	}
+}
+
+// explain finds the error that the client may see; nil if there is none. Once
+// the time of the request is over, whatever fails fails for that reason.
+func explain(ctx context.Context, err error) *apierr.Error {
+	if known, ok := apierr.Of(err); ok {
+		return known
+	}
+	unavailable := errors.Is(err, storage.ErrUnavailable)
+	stopped := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	switch {
+	case (unavailable || stopped) && ctx.Err() != nil:
+		return overdue(ctx)
+	case unavailable:
+		return &apierr.Error{Code: apierr.CodeUnavailable, Retryable: true, Message: "a part of the data cannot be reached at the moment"}
+	case stopped:
+		return overdue(ctx)
+	}
+	return explainMistake(ctx, err)
+}
+
+// overdue says that an operation was ended before it was done.
+func overdue(ctx context.Context) *apierr.Error {
+	known := &apierr.Error{Code: apierr.CodeTimeout, Retryable: true, Message: "the request took too long"}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		known.Message = "the request was cancelled"
+	}
+	return known
+}
+
+// explainMistake finds the mistakes in a query that gqlgen itself found.
+func explainMistake(ctx context.Context, err error) *apierr.Error {
+	found, ok := errors.AsType[*gqlerror.Error](err)
+	if !ok {
+		return nil
+	}
+	switch code := found.Extensions["code"]; {
+	case code == codePersistedNotFound:
+		return &apierr.Error{Code: codePersistedNotFound, Message: found.Message, Retryable: true}
+	case code == errcode.ParseFailed, code == errcode.ValidationFailed:
+		return &apierr.Error{Code: apierr.CodeBadInput, Message: found.Message}
+	case isHiddenSchema(ctx):
+		return &apierr.Error{Code: apierr.CodeForbidden, Message: "introspection is switched off"}
+	case isArgument(ctx, found):
+		return &apierr.Error{Code: apierr.CodeBadInput, Message: found.Message}
+	}
+	return nil
+}
+
+// isHiddenSchema tells whether the field is one that asks for the schema where
+// that is switched off.
+func isHiddenSchema(ctx context.Context) bool {
+	if !graphql.HasOperationContext(ctx) || !graphql.GetOperationContext(ctx).DisableIntrospection {
+		return false
+	}
+	fc := graphql.GetFieldContext(ctx)
+	return fc != nil && fc.Field.Field != nil && (fc.Field.Name == "__schema" || fc.Field.Name == "__type")
+}
+
+// isArgument tells whether the error is about the value of an argument, such as
+// an Int that does not fit 32 bits. gqlgen has no type for these, but their path
+// goes on below the field with the argument's name.
+func isArgument(ctx context.Context, err *gqlerror.Error) bool {
+	fc := graphql.GetFieldContext(ctx)
+	if fc == nil || fc.Field.Field == nil || fc.Field.Definition == nil {
+		return false
+	}
+	path := fc.Path()
+	if len(err.Path) <= len(path) {
+		return false
+	}
+	name, ok := err.Path[len(path)].(ast.PathName)
+	return ok && fc.Field.Definition.Arguments.ForName(string(name)) != nil
+}
+
+func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, message string, err error) {
+	x := exchangeOf(ctx)
+	if x.reported.Add(1) > maxCauses {
+		return
+	}
+	logger.Log(ctx, level, message, "request_id", x.id, "error", err)
+}
+
+// capErrors shortens an answer's list of errors and tells by how much.
+func capErrors(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+	response := next(ctx)
+	if response == nil || len(response.Errors) <= maxErrors {
+		return response
+	}
+	omitted := len(response.Errors) - maxErrors
+	response.Errors = response.Errors[:maxErrors]
+	extensions := map[string]any{"errorsOmitted": omitted}
+	maps.Copy(extensions, response.Extensions)
+	response.Extensions = extensions
+	return response
+}

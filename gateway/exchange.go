@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"context"
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"sync/atomic"
+)
+
+// exchange is what is known about one request and its answer. The handlers on
+// the way fill it in; the log and the metrics read it at the end.
+type exchange struct {
+	id        string
+	operation string  // query, mutation, subscription, or "" while unknown
+	name      string  // of the operation, as the client says
+	outcome   outcome // "" where there is no GraphQL
+
+	reported atomic.Int32 // causes written to the log so far
+}
+
+// outcome says how a GraphQL request ended. It is a label of the metrics, so the
+// list is short and closed.
+type outcome string
+
+const (
+	outcomeOK       outcome = "ok"       // data, no errors
+	outcomePartial  outcome = "partial"  // data and errors
+	outcomeError    outcome = "error"    // errors, no data
+	outcomeTimeout  outcome = "timeout"  // the time was over for at least a part
+	outcomeRefused  outcome = "refused"  // not executed: malformed, invalid, too costly …
+	outcomeCanceled outcome = "canceled" // the client went away
+)
+
+type exchangeKey struct{}
+
+// exchangeOf returns the request's exchange, or an empty one outside of a request.
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+		return x
+	}
+	return &exchange{}
+}
+
+// RequestID is the id of the request that a context belongs to; "" if none. It
+// is in the answer's X-Request-Id, in the log, and beside masked errors.
+func RequestID(ctx context.Context) string { return exchangeOf(ctx).id }
+
+const headerRequestID = "X-Request-Id"
+
+// ownID is what a request id sent along may look like to be taken over. Anything
+// else does not belong into a log.
+var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// identified gives every request an id, its own if it brings one.
+func identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get(headerRequestID)
+		if !ownID.MatchString(id) {
+			id = newID()
+		}
+		w.Header().Set(headerRequestID, id)
+		ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{id: id})
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// newID returns 16 hexadecimal digits. They tell requests apart; they are no secret.
+func newID() string {
+	var id [8]byte
+	for i, bits := 0, rand.Uint64(); i < len(id); i, bits = i+1, bits>>8 {
+		id[i] = byte(bits)
+	}
+	return hex.EncodeToString(id[:])
+}

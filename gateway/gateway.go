@@ -1,0 +1,82 @@
+// Package gateway is Kith's HTTP surface: GraphQL over HTTP, the pages of the
+// web folder, health, readiness and metrics.
+//
+// GraphQL follows the GraphQL-over-HTTP specification; the public audit suite
+// finds nothing to object to (see audit_test.go). Errors of every kind, those of
+// HTTP included, are GraphQL responses with `extensions.code` and
+// `extensions.retryable`.
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// minCompressed is the size from which an answer is compressed. Below it a
+// packet is saved at best.
+const minCompressed = 1 << 10
+
+// New makes the handler of the whole surface:
+//
+//	/graphql   queries by POST and GET
+//	/healthz   200 as long as the process serves
+//	/readyz    200 when everything it depends on answers, else 503; JSON
+//	/metrics   for Prometheus
+//	/          cfg.Web
+//
+// It panics on a schema that the limits cannot cost, which is a mistake in the
+// program.
+func New(cfg Config) http.Handler {
+	cfg = cfg.withDefaults()
+
+	mux := http.NewServeMux()
+	mux.Handle("/graphql", endpoint(cfg))
+	mux.HandleFunc("GET /healthz", serveHealth)
+	mux.Handle("GET /readyz", newReadiness(cfg.Store, cfg.Checks))
+	if cfg.Gatherer != nil {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
+	}
+	if cfg.Web != nil {
+		mux.Handle("/", cfg.Web)
+	}
+
+	var h http.Handler = mux
+	h = compressed(h)
+	h = recovering(cfg.Logger, h)
+	h = logged(cfg.Logger, cfg.AccessLevel, h)
+	return identified(h)
+}
+
+// endpoint is /graphql: the server behind what belongs to its requests only.
+func endpoint(cfg Config) http.Handler {
+	origins := newOrigins(cfg.CORSOrigins)
+	var h http.Handler = newServer(cfg, origins)
+	h = limitedInTime(cfg, h)
+	h = origins.handler(h)
+	return cfg.Metrics.counted(h)
+}
+
+// limitedInTime gives each request a deadline. Whatever honours it ends with an
+// error, which becomes part of the answer; the connection is not cut.
+func limitedInTime(cfg Config, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), cfg.RequestTimeout)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func compressed(next http.Handler) http.Handler {
+	wrap, err := gzhttp.NewWrapper(
+		gzhttp.MinSize(minCompressed),
+		gzhttp.CompressionLevel(1), // half the bytes of the rest for a fraction of the time
+		gzhttp.KeepAcceptRanges(),
+	)
+	if err != nil {
+		panic(err) // only for options that contradict each other
+	}
+	return wrap(next)
+}

@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"kith/storage"
+)
+
+// readyWithin is how long /readyz waits for what it asks.
+const readyWithin = 2 * time.Second
+
+// Check is something besides the store that the gateway depends on.
+type Check struct {
+	Name string // such as "redis"; shown to whoever asks
+	Ask  func(context.Context) error
+}
+
+func serveHealth(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// readiness answers /readyz.
+type readiness struct {
+	store  storage.Pinger
+	checks []Check
+	within time.Duration
+	asking singleflight.Group
+}
+
+func newReadiness(store storage.Pinger, checks []Check) *readiness {
+	return &readiness{store: store, checks: checks, within: readyWithin}
+}
+
+// report is the body of the answer.
+type report struct {
+	Ready  bool          `json:"ready"`
+	Shards []shardReport `json:"shards,omitempty"`
+	Checks []checkReport `json:"checks,omitempty"`
+}
+
+// shardReport and checkReport name kinds of errors, never their text: it may
+// hold addresses and names of users.
+type shardReport struct {
+	Shard int    `json:"shard"`
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+type checkReport struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := h.ask(r.Context())
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	if !body.Ready {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// ask asks everything at once.
+func (h *readiness) ask(ctx context.Context) report {
+	ctx, cancel := context.WithTimeout(ctx, h.within)
+	defer cancel()
+
+	body := report{Ready: true, Checks: make([]checkReport, len(h.checks))}
+	var wg sync.WaitGroup
+	for i, check := range h.checks {
+		wg.Go(func() {
+			_, err := h.once(ctx, "check "+check.Name, func(ctx context.Context) any { return check.Ask(ctx) })
+			body.Checks[i] = checkReport{check.Name, err == nil, class(err)}
+		})
+	}
+	var stuck *checkReport
+	if h.store != nil {
+		wg.Go(func() { body.Shards, stuck = h.askShards(ctx) })
+	}
+	wg.Wait()
+	if stuck != nil {
+		body.Checks = append(body.Checks, *stuck)
+	}
+	for _, s := range body.Shards {
+		body.Ready = body.Ready && s.OK
+	}
+	for _, c := range body.Checks {
+		body.Ready = body.Ready && c.OK
+	}
+	return body
+}
+
+// askShards reports each shard, or, if the store as a whole does not answer, that.
+func (h *readiness) askShards(ctx context.Context) ([]shardReport, *checkReport) {
+	found, err := h.once(ctx, "store", func(ctx context.Context) any { return h.store.Ping(ctx) })
+	if err != nil {
+		return nil, &checkReport{"store", false, class(err)}
+	}
+	var shards []shardReport
+	for _, s := range found.([]storage.ShardHealth) {
+		shards = append(shards, shardReport{s.Shard, s.Name, s.Err == nil, class(s.Err)})
+	}
+	return shards, nil
+}
+
+// once asks unless the same question is still open: then it waits for that
+// answer, so that something that hangs is not asked again with every probe. A
+// question returns its answer or an error.
+func (h *readiness) once(ctx context.Context, name string, question func(context.Context) any) (any, error) {
+	answer := h.asking.DoChan(name, func() (any, error) {
+		// Not the first prober's own context: others may be waiting.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.within)
+		defer cancel()
+		found := question(ctx)
+		err, _ := found.(error)
+		return found, err
+	})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case a := <-answer:
+		return a.Val, a.Err
+	}
+}
+
+// class is the kind of an error; "" for none.
+func class(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "timeout"
+	case errors.Is(err, storage.ErrUnavailable):
+		return "unreachable"
+	case errors.Is(err, storage.ErrLayout):
+		return "layout"
+	}
+	return "error"
+}

@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/rs/cors"
+)
+
+// headersNotSimple are headers a page of another origin can send only after a
+// CORS preflight, so that carrying one proves that it was allowed. The last two
+// are what GraphQL clients in the field send.
+var headersNotSimple = []string{"X-Kith-Csrf", "Apollo-Require-Preflight", "GraphQL-Require-Preflight"}
+
+// origins knows which pages of other origins may ask.
+type origins struct {
+	cors *cors.Cors // nil: none
+}
+
+func newOrigins(allowed []string) origins {
+	if len(allowed) == 0 {
+		return origins{} // to rs/cors an empty list means everybody
+	}
+	return origins{cors.New(cors.Options{
+		AllowedOrigins: allowed,
+		AllowedMethods: []string{http.MethodGet, http.MethodPost},
+		AllowedHeaders: append([]string{"Content-Type", "Authorization", headerRequestID}, headersNotSimple...),
+		ExposedHeaders: []string{headerRequestID},
+		MaxAge:         600,
+	})}
+}
+
+// handler answers preflights and adds the CORS headers.
+func (o origins) handler(next http.Handler) http.Handler {
+	if o.cors == nil {
+		return next
+	}
+	return o.cors.Handler(next)
+}
+
+// forged tells whether a GET comes from a page of another origin that nobody
+// allowed: cross-site request forgery. (A POST needs no such test: the browser
+// asks by a preflight before it sends application/json.)
+//
+// A page can make a browser send a GET, with cookies, without asking. It could
+// not read the answer, but it could measure it, and load the server with its
+// visitors. Browsers say where a request comes from in Sec-Fetch-Site, or, over
+// plain HTTP, at least in Origin or Referer. A client that says nothing is taken
+// for a program, which needs no browser to do what it likes.
+func (o origins) forged(r *http.Request) bool {
+	for _, name := range headersNotSimple {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	if o.cors != nil && r.Header.Get("Origin") != "" && o.cors.OriginAllowed(r) {
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none": // none: the address bar, a bookmark
+		return false
+	case "":
+		return foreign(r, "Origin") || foreign(r, "Referer")
+	default: // cross-site, same-site and whatever comes
+		return true
+	}
+}
+
+// foreign tells whether a header names another host than the request's own.
+func foreign(r *http.Request, header string) bool {
+	value := r.Header.Get(header)
+	if value == "" {
+		return false
+	}
+	from, err := url.Parse(value)
+	return err != nil || from.Host != r.Host
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/graph/apierr"
+)
+
+const (
+	allowedMethods = "GET, POST, OPTIONS"
+
+	// maxPooledBody is the size up to which a buffer is kept for the next body.
+	maxPooledBody = 64 << 10
+)
+
+// refusal is a request that is not even a GraphQL request.
+type refusal struct {
+	status int
+	err    error // an apierr.Error
+}
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{status, apierr.BadInput(format, args...)}
+}
+
+// read takes a request's parameters from its body or its address.
+func (t transport) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
+	var params *graphql.RawParams
+	var bad *refusal
+	start := graphql.Now()
+	switch r.Method {
+	case http.MethodPost:
+		params, bad = t.readPost(w, r)
+	case http.MethodGet:
+		params, bad = t.readGet(r)
+	default:
+		w.Header().Set("Allow", allowedMethods)
+		return nil, refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	if params.Query == "" && params.Extensions["persistedQuery"] == nil {
+		return nil, refuse(http.StatusBadRequest, "the parameter query is missing")
+	}
+	params.Headers = r.Header
+	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
+	return params, nil
+}
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
+	}
+	tooLarge := refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)
+	if r.ContentLength > t.maxBody {
+		w.Header().Set("Connection", "close") // or the server would read the rest
+		return nil, tooLarge
+	}
+	body := bodies.Get().(*bytes.Buffer)
+	defer func() {
+		if body.Cap() <= maxPooledBody {
+			body.Reset()
+			bodies.Put(body)
+		}
+	}()
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.maxBody)); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, tooLarge
+		}
+		return nil, refuse(http.StatusBadRequest, "the body could not be read to its end")
+	}
+	return decodeParams(body)
+}
+
+// decodeParams reads the JSON of a POST. What it returns shares no memory with
+// the body. No part of the body is quoted: it may hold secrets.
+func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
+	var params graphql.RawParams
+	if err := decode(body, &params); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+			return nil, refuse(http.StatusBadRequest, "the parameter %s is of the wrong type", wrong.Field)
+		} else if ok {
+			return nil, refuse(http.StatusBadRequest, "the body has to be one JSON object; batches are not supported")
+		}
+		return nil, refuse(http.StatusBadRequest, "the body is not JSON")
+	}
+	return &params, nil
+}
+
+func (t transport) readGet(r *http.Request) (*graphql.RawParams, *refusal) {
+	if t.origins.forged(r) {
+		return nil, &refusal{http.StatusForbidden, apierr.Forbidden(
+			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
+	}
+	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
+	for name, target := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
+		text := values.Get(name)
+		if text == "" {
+			continue
+		}
+		if err := decode(strings.NewReader(text), target); err != nil {
+			return nil, refuse(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
+		}
+	}
+	return params, nil
+}
+
+// decode reads one JSON value and nothing behind it. Numbers stay text, so that
+// long ids keep their digits.
+func decode(r io.Reader, target any) error {
+	decoder := json.NewDecoder(r)
+	decoder.UseNumber()
+	if err := decoder.Decode(target); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return errors.New("something follows the JSON value")
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// The patience of the HTTP server with its clients.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second // a body of 1 MiB at 35 kB/s
+	idleTimeout       = 2 * time.Minute
+	writeGrace        = 30 * time.Second // to send the answer, on top of the request's own time
+	maxHeaderBytes    = 64 << 10         // queries by GET are part of it
+)
+
+// Serve answers on a listener until the context is done. Then it accepts no more
+// connections, lets the requests under way finish for at most drain, and cuts
+// what is left. It returns nil when everything ended by itself, and closes the
+// listener in any case.
+//
+// Requests do not see that the context is done: they have deadlines of their own.
+func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
+	cfg = cfg.withDefaults()
+	server := &http.Server{
+		Handler:           New(cfg),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      readTimeout + cfg.RequestTimeout + writeGrace,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	err := shutdown(server, drain)
+	<-ended
+	return err
+}
+
+func shutdown(server *http.Server, drain time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		err = fmt.Errorf("drain for %s: %w", drain, err)
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+)
+
+// transport is GraphQL over HTTP, both POST and GET, after
+// https://graphql.github.io/graphql-over-http/draft/. gqlgen has transports of
+// its own; they read a body of any size, send it back when it is not JSON,
+// answer 422 where the specification wants 200, put "data": null into request
+// errors, and scan each answer once more on the way out.
+type transport struct {
+	perRequest func(context.Context) context.Context
+	origins    origins
+	maxBody    int64
+	recover    graphql.RecoverFunc
+}
+
+func newTransport(cfg Config, origins origins) transport {
+	return transport{
+		perRequest: cfg.PerRequest,
+		origins:    origins,
+		maxBody:    cfg.MaxBody,
+		recover:    recoverFunc(cfg.Logger),
+	}
+}
+
+// Supports takes every request that is not about to become something else.
+func (t transport) Supports(r *http.Request) bool { return r.Header.Get("Upgrade") == "" }
+
+// Do answers one request.
+func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	a := answer{w: w, exchange: exchangeOf(r.Context()), media: negotiate(r)}
+	a.setHeaders()
+	defer func() {
+		// gqlgen recovers what panics below a field; this is for the rest.
+		if reason := recover(); reason != nil {
+			a.refuse(http.StatusInternalServerError, t.recover(r.Context(), reason))
+		}
+	}()
+
+	if r.Method == http.MethodOptions {
+		w.Header().Set("Allow", allowedMethods)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	params, refusal := t.read(w, r)
+	if refusal != nil {
+		a.refuse(refusal.status, refusal.err)
+		return
+	}
+	t.execute(r, params, exec, a)
+}
+
+func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer) {
+	ctx := r.Context()
+	op, errs := exec.CreateOperationContext(ctx, params)
+	a.exchange.name = params.OperationName
+	if errs != nil {
+		a.requestError(exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
+		return
+	}
+	a.exchange.operation = string(op.Operation.Operation)
+	a.exchange.name = op.Operation.Name
+	switch {
+	case op.Operation.Operation == ast.Subscription:
+		a.refuse(http.StatusBadRequest, apierr.BadInput("subscriptions need a connection that can carry more than one answer"))
+		return
+	case op.Operation.Operation == ast.Mutation && r.Method == http.MethodGet:
+		a.w.Header().Set("Allow", http.MethodPost)
+		a.refuse(http.StatusMethodNotAllowed, apierr.BadInput("mutations are sent by POST"))
+		return
+	}
+	responses, ctx := exec.DispatchOperation(t.perRequest(ctx), op)
+	response := responses(ctx)
+	if response == nil { // gqlgen gives none once the context is done
+		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}
+	}
+	a.result(ctx, response)
+}
+
+func asGraphQL(err error) *gqlerror.Error {
+	known, ok := apierr.Of(err)
+	if !ok {
+		known = &apierr.Error{Code: apierr.CodeInternal, Message: masked}
+	}
+	return &gqlerror.Error{Message: shortened(known.Message, maxMessage), Extensions: known.Extensions()}
+}

@@ -1,0 +1,68 @@
+// Package cursor spells the places in lists that clients hand back: a kind, which
+// binds a cursor to its field, and some numbers. To clients they are opaque.
+package cursor
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	"kith/graph/apierr"
+)
+
+// A Kind is the field that a cursor belongs to. The values are part of what
+// clients keep: never reuse one.
+type Kind byte
+
+const (
+	Followings       Kind = 1
+	Followers        Kind = 2
+	Friends          Kind = 3
+	CommonFollowings Kind = 4
+	CommonFollowers  Kind = 5
+	FollowersYouKnow Kind = 6
+	Suggestions      Kind = 7
+)
+
+// Encode spells a cursor. The numbers must not be negative.
+func Encode(kind Kind, numbers ...int64) string {
+	b := make([]byte, 1, 1+len(numbers)*binary.MaxVarintLen64)
+	b[0] = byte(kind)
+	for _, n := range numbers {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Decode reads the numbers of a cursor of a kind into the places given. Anything
+// that Encode has not made is refused with BAD_USER_INPUT.
+func Decode(kind Kind, text string, numbers ...*int64) error {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) == 0 {
+		return apierr.BadInput("%q is not a cursor", abridged(text))
+	}
+	if Kind(b[0]) != kind {
+		return apierr.BadInput("the cursor %q belongs to another field", abridged(text))
+	}
+	b = b[1:]
+	for _, n := range numbers {
+		v, size := binary.Uvarint(b)
+		if size <= 0 || v > 1<<63-1 {
+			return apierr.BadInput("%q is not a cursor", abridged(text))
+		}
+		*n = int64(v)
+		b = b[size:]
+	}
+	if len(b) > 0 {
+		return apierr.BadInput("%q is not a cursor", abridged(text))
+	}
+	return nil
+}
+
+// abridged keeps an error from growing with what a client sends.
+func abridged(text string) string {
+	const most = 60
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package limits_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"kith/graph/apierr"
+	"kith/graph/limits"
+)
+
+// costOf learns the cost of a query from the refusal by a limit of nothing.
+func costOf(t *testing.T, query string, vars map[string]any) uint64 {
+	t.Helper()
+	errs := newPrepareCostless(t)(query, vars)
+	if len(errs) == 0 {
+		t.Fatalf("%s: let through a limit of nothing", query)
+	}
+	err, ok := apierr.Of(errs[0])
+	if !ok || err.Code != apierr.CodeTooCostly {
+		t.Fatalf("%s: %v", query, errs)
+	}
+	return err.Details["cost"].(uint64)
+}
+
+var costless prepare
+
+func newPrepareCostless(t *testing.T) prepare {
+	if costless == nil {
+		costless = newPrepare(t, limits.Limits{Cost: -1})
+	}
+	return costless
+}
+
+func TestCost(t *testing.T) {
+	number := func(n string) map[string]any { return map[string]any{"n": json.Number(n)} }
+	tests := map[string]struct {
+		query string
+		vars  map[string]any
+		want  uint64
+	}{
+		"a value":              {"{ viewer { id } }", nil, 1 + 1},
+		"typename":             {"{ __typename }", nil, 1},
+		"an alias each":        {"{ a: viewer { id } b: viewer { id } }", nil, 4},
+		"page of 20":           {"{ viewer { followings { nodes { id name } } } }", nil, 1 + 2 + 20*3},
+		"first":                {"{ viewer { followings(first: 5) { nodes { id name } } } }", nil, 1 + 2 + 5*3},
+		"last":                 {"{ viewer { followings(last: 7) { nodes { id name } } } }", nil, 1 + 2 + 7*3},
+		"null":                 {"{ viewer { followings(first: null) { nodes { id } } } }", nil, 1 + 2 + 20*2},
+		"none":                 {"{ viewer { followings(first: 0) { totalCount nodes { id } } } }", nil, 1 + 2 + 1},
+		"first by variable":    {"query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }", number("50"), 1 + 2 + 50*2},
+		"variable not given":   {"query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }", nil, 1 + 2 + 20*2},
+		"variable's default":   {"query ($n: Int = 3) { viewer { followings(first: $n) { nodes { id } } } }", nil, 1 + 2 + 3*2},
+		"negative":             {"{ viewer { followings(first: -1) { nodes { id } } } }", nil, 1 + 2 + 100*2},
+		"too many":             {"{ viewer { followings(first: 5000) { nodes { id } } } }", nil, 1 + 2 + 100*2},
+		"too many by variable": {"query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }", number("99999999999"), 1 + 2 + 100*2},
+		"edges and nodes":      {"{ viewer { followings(first: 10) { edges { cursor node { id } } nodes { id } pageInfo { hasNextPage } totalCount } } }", nil, 1 + 2 + 10*(1+1+1+1) + 10*(1+1) + 2 + 1},
+		"pages of pages":       {"{ viewer { followings(first: 10) { nodes { followers(first: 10) { nodes { id } } } } } }", nil, 1 + 2 + 10*(1+2+10*2)},
+		"set algebra":          {"{ viewer { friends(first: 1) { nodes { id } } } }", nil, 1 + 50 + 2},
+		"suggestions, via 3":   {"{ viewer { followSuggestions(first: 2) { edges { via { id } } } } }", nil, 1 + 100 + 2*(1+1+3*2)},
+		"via 9":                {"{ viewer { followSuggestions(first: 2) { edges { via(first: 9) { id } } } } }", nil, 1 + 100 + 2*(1+1+9*2)},
+		"users in the text":    {`{ users(ids: ["1", "2", "3"]) { id } }`, nil, 1 + 3*2},
+		"a single id":          {`{ users(ids: "1") { id } }`, nil, 1 + 1*2},
+		"users by variable":    {"query ($ids: [ID!]!) { users(ids: $ids) { id } }", map[string]any{"ids": texts(500)}, 1 + 500*2},
+		"nodes":                {"query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on User { name } } }", map[string]any{"ids": texts(10)}, 1 + 10*3},
+		"relationships":        {"query ($ids: [ID!]!) { relationships(from: $ids, to: [1, 2, 3]) { status } }", map[string]any{"ids": texts(20)}, 1 + 60*2},
+		"skip":                 {"{ viewer { id friends @skip(if: true) { totalCount } } }", nil, 2},
+		"include, by variable": {"query ($on: Boolean!) { viewer { id friends @include(if: $on) { totalCount } ... @include(if: $on) { id } ...F @skip(if: $on) } } fragment F on User { name }", map[string]any{"on": false}, 3},
+		"included":             {"query ($on: Boolean!) { viewer { id friends @include(if: $on) { totalCount } ... @include(if: $on) { id } ...F @skip(if: $on) } } fragment F on User { name }", map[string]any{"on": true}, 1 + 1 + 51 + 1},
+		"fragment on a page":   {"{ viewer { a: followings(first: 2) { ...F } b: followings(first: 3) { ...F } } } fragment F on UserConnection { totalCount nodes { id } }", nil, 1 + (2 + 1 + 2*2) + (2 + 1 + 3*2)},
+		"one fragment twice":   {"{ viewer { ...F relationship(to: 1) { to { ...F } } } } fragment F on User { id name }", nil, 1 + 2 + 1 + 1 + 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := costOf(t, tt.query, tt.vars); got != tt.want {
+				t.Errorf("%s\ncosts %d; want %d", tt.query, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCostSaturates: what grows beyond every number is still only too much.
+func TestCostSaturates(t *testing.T) {
+	query := "id"
+	for range 6 {
+		query = "followings(first: 100) { nodes { " + query + " } }"
+	}
+	query = "query ($ids: [ID!]!) { users(ids: $ids) { " + query + " } }"
+	if got := costOf(t, query, map[string]any{"ids": texts(100_000)}); got != 1<<53-1 {
+		t.Errorf("costs %d; want 2^53-1", got)
+	}
+}
+
+func TestDefaultCostLimit(t *testing.T) {
+	list := "query ($ids: [ID!]!, $n: Int) { users(ids: $ids) { followings(first: $n) { nodes { handle relationship(to: 7) { status } } } } }"
+	prepare := newPrepare(t, limits.Limits{})
+	wantCode(t, prepare(list, map[string]any{"ids": texts(500), "n": json.Number("20")}), "")
+	wantCode(t, prepare(list, map[string]any{"ids": texts(500), "n": json.Number("100")}), apierr.CodeTooCostly)
+
+	aliases := "{ viewer { followings(first: 100) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } }"
+	wantCode(t, prepare(aliases, nil), "")
+	aliases = "{ viewer { followings(first: 100) { nodes { followers(first: 50) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } } } }"
+	wantCode(t, prepare(aliases, nil), apierr.CodeTooCostly)
+}
+
+// TestKnownTextsAreStillCosted: a text from the cache is refused for other variables.
+func TestKnownTextsAreStillCosted(t *testing.T) {
+	prepare := newPrepare(t, limits.Limits{Cost: 100})
+	query := "query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }"
+	for range 2 {
+		wantCode(t, prepare(query, map[string]any{"n": json.Number("10")}), "")
+		wantCode(t, prepare(query, map[string]any{"n": json.Number("90")}), apierr.CodeTooCostly)
+	}
+}
+
+// TestUnreadableNumbers: gqlgen would panic on them when it reads the arguments,
+// and a mistake would look like a fault of ours.
+func TestUnreadableNumbers(t *testing.T) {
+	prepare := newPrepare(t, limits.Limits{})
+	for _, query := range []string{
+		"{ user(id: 99999999999999999999) { id } }",
+		"{ users(ids: [1, 99999999999999999999]) { id } }",
+		"{ viewer { followings(first: 99999999999999999999) { totalCount } } }",
+	} {
+		if errs := prepare(query, nil); len(errs) == 0 {
+			t.Errorf("%s: let through", query)
+		}
+	}
+	wantCode(t, prepare("{ user(id: 9223372036854775807) { id } }", nil), "")
+}
+
+func texts(n int) []any {
+	ids := make([]any, n)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i + 1)
+	}
+	return ids
+}
+
+func BenchmarkCost(b *testing.B) {
+	prepare := newPrepare(b, limits.Limits{})
+	vars := map[string]any{"id": "7"}
+	for b.Loop() {
+		if errs := prepare("query ($id: ID!) { user(id: $id) { id handle name followingCount followings(first: 20) { nodes { id handle name } } } }", vars); errs != nil {
+			b.Fatal(errs)
+		}
+	}
+}

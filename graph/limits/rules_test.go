@@ -1,0 +1,83 @@
+package limits
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+func loadSchema(t *testing.T) *ast.Schema {
+	t.Helper()
+	files, _ := filepath.Glob("../schema/*.graphqls")
+	var sources []*ast.Source
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, &ast.Source{Name: file, Input: string(text)})
+	}
+	schema, err := gqlparser.LoadSchema(sources...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// TestEveryListHasALength, and it is the one meant.
+func TestEveryListHasALength(t *testing.T) {
+	schema := loadSchema(t)
+	c, err := costsOf(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[kind][]string{
+		page: {
+			"User.commonFollowers", "User.commonFollowings", "User.followSuggestions", "User.followers",
+			"User.followersYouKnow", "User.followings", "User.friends",
+		},
+		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes"},
+		list: {"Query.nodes", "Query.relationships", "Query.users", "SuggestionEdge.via"},
+	} {
+		got := namesOf(c, schema, kind)
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("%s is missing in %v", name, got)
+			}
+		}
+	}
+}
+
+func TestWeightsNameFieldsOfTheSchema(t *testing.T) {
+	schema := loadSchema(t)
+	for name := range weights {
+		typeName, field, _ := strings.Cut(name, ".")
+		if d := schema.Types[typeName]; d == nil || d.Fields.ForName(field) == nil {
+			t.Errorf("no field %s in the schema", name)
+		}
+	}
+}
+
+func TestListOfUnknownLengthIsRefused(t *testing.T) {
+	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { all: [String!]! }"})
+	if _, err := costsOf(schema); err == nil || !strings.Contains(err.Error(), "Query.all") {
+		t.Errorf("got %v; want an error that names Query.all", err)
+	}
+}
+
+func namesOf(c costs, schema *ast.Schema, wanted kind) []string {
+	var names []string
+	for _, d := range schema.Types {
+		for _, f := range d.Fields {
+			if r, ok := c.rules[f]; ok && r.kind == wanted {
+				names = append(names, d.Name+"."+f.Name)
+			}
+		}
+	}
+	return names
+}

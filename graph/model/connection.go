@@ -1,0 +1,54 @@
+package model
+
+import (
+	"time"
+
+	"kith/storage"
+)
+
+// UserConnection is a page of a list of users.
+type UserConnection struct {
+	Edges    []*UserEdge
+	Nodes    []*User
+	PageInfo *PageInfo
+	Complete bool
+	Total    storage.Result[int64]
+}
+
+// TotalCount fails when the shard of the list's owner did not answer.
+func (c *UserConnection) TotalCount() (int32, error) {
+	return int32(c.Total.Value), c.Total.Err
+}
+
+// UserEdge is one place in such a list.
+type UserEdge struct {
+	Cursor     string
+	Node       *User
+	FollowedAt *time.Time
+}
+
+// PageInfo tells how to go on.
+type PageInfo struct {
+	HasNextPage     bool
+	HasPreviousPage bool
+	StartCursor     *string
+	EndCursor       *string
+}
+
+// SuggestionConnection is a page of suggestions.
+type SuggestionConnection struct {
+	Edges    []*SuggestionEdge
+	Nodes    []*User
+	PageInfo *PageInfo
+	Complete bool
+}
+
+// SuggestionEdge is one suggestion.
+type SuggestionEdge struct {
+	Cursor      string
+	Node        *User
+	Score       float64
+	MutualCount int32
+
+	Via []storage.UserID // as many as any `via` below asks for
+}

@@ -1,0 +1,55 @@
+package model
+
+import (
+	"time"
+
+	"kith/storage"
+)
+
+// Relationship is how one user stands towards another: the edges of both
+// directions, read on the first user's shard.
+type Relationship struct {
+	Pair storage.Pair
+	Out  storage.Edge // Pair.From → Pair.To, from `following`
+	Back storage.Edge // Pair.To → Pair.From, from `follower`
+
+	From *User // nil unless selected, or unknown
+	To   *User
+}
+
+func (*Relationship) IsNode() {}
+
+func (r *Relationship) ID() string {
+	return "rel_" + r.Pair.From.String() + "_" + r.Pair.To.String()
+}
+
+func (r *Relationship) Following() bool  { return r.Out.Type == storage.Following }
+func (r *Relationship) FollowedBy() bool { return r.Back.Type == storage.Following }
+
+func (r *Relationship) FollowedAt() *time.Time   { return since(r.Out) }
+func (r *Relationship) FollowedByAt() *time.Time { return since(r.Back) }
+
+// Blocking is for the eyes of Pair.From alone, and nobody is signed in yet.
+func (r *Relationship) Blocking() *bool  { return nil }
+func (r *Relationship) BlockedBy() *bool { return nil }
+
+func (r *Relationship) Status() FollowStatus {
+	switch {
+	case r.Following() && r.FollowedBy():
+		return FollowStatusMutual
+	case r.Following():
+		return FollowStatusFollowing
+	case r.FollowedBy():
+		return FollowStatusFollowedBy
+	}
+	return FollowStatusNone
+}
+
+// since is when an edge came to be; nil unless it is a follow.
+func since(e storage.Edge) *time.Time {
+	if e.Type != storage.Following {
+		return nil
+	}
+	t := e.UpdateTime.Time()
+	return &t
+}

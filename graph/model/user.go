@@ -1,0 +1,43 @@
+// Package model holds the schema's types as Go values. What a value needs from the
+// store has been read before it is made: its methods only convert.
+package model
+
+import (
+	"time"
+
+	"kith/storage"
+)
+
+// User is a user of whom as much has been read as the query selects.
+type User struct {
+	UserID storage.UserID
+	Row    storage.User                   // zero when no field of it is selected
+	Counts storage.Result[storage.Counts] // zero when no count is selected
+
+}
+
+func (*User) IsNode() {}
+
+func (u *User) ID() string           { return u.UserID.String() }
+func (u *User) Handle() string       { return u.Row.Handle }
+func (u *User) Name() string         { return u.Row.Name }
+func (u *User) Bio() *string         { return optional(u.Row.Bio) }
+func (u *User) AvatarURL() *string   { return optional(u.Row.AvatarURL) }
+func (u *User) CreatedAt() time.Time { return u.Row.CreatedAt.Time() }
+
+// FollowingCount fails when the user's shard did not answer.
+func (u *User) FollowingCount() (int32, error) {
+	return int32(u.Counts.Value.Following), u.Counts.Err
+}
+
+// FollowerCount fails when the user's shard did not answer.
+func (u *User) FollowerCount() (int32, error) {
+	return int32(u.Counts.Value.Follower), u.Counts.Err
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,35 @@
+// Package scalar spells the schema's own scalars.
+package scalar
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+// dateTime is RFC 3339 in UTC, always with microseconds, the resolution that the
+// tables keep. (https://scalars.graphql.org/andimarek/date-time)
+const dateTime = `"2006-01-02T15:04:05.000000Z"`
+
+// MarshalDateTime writes a time.
+func MarshalDateTime(t time.Time) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) {
+		var text [len(dateTime)]byte
+		w.Write(t.UTC().AppendFormat(text[:0], dateTime))
+	})
+}
+
+// UnmarshalDateTime reads RFC 3339 text with any offset.
+func UnmarshalDateTime(v any) (time.Time, error) {
+	text, ok := v.(string)
+	if !ok {
+		return time.Time{}, fmt.Errorf("DateTime is a string")
+	}
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not a DateTime (RFC 3339)", text)
+	}
+	return t.UTC(), nil
+}

@@ -1,0 +1,140 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/storage"
+)
+
+// userNeeds is what the selection on some users needs from the store.
+type userNeeds struct {
+	row           bool // any field of the row
+	counts        bool
+	relationships []relationshipField
+	lists         []listField
+}
+
+// relationshipField is a `relationship(to:)` below a user.
+type relationshipField struct {
+	to storage.UserID
+	relationshipNeeds
+}
+
+// relationshipNeeds is what the selection on a relationship needs.
+type relationshipNeeds struct {
+	sides    [2]bool          // Forward: from → to is read; Inverse: from ← to
+	from, to ast.SelectionSet // nil: not selected
+}
+
+// listField is a `followings` or `followers` below a user.
+type listField struct {
+	side storage.Side
+	page pageArguments
+	connectionNeeds
+}
+
+// connectionNeeds is what the selection on a connection needs.
+type connectionNeeds struct {
+	rows  bool             // anything but totalCount and complete
+	total bool             // totalCount
+	users ast.SelectionSet // on the users of the page; nil: not selected
+
+	nodes []string    // response keys of `nodes`
+	edges [][2]string // response keys of `edges` and the `node` in it
+}
+
+// fieldsOf lists the fields that a selection asks of a type, fragments and
+// directives applied.
+func fieldsOf(ctx context.Context, sel ast.SelectionSet, types ...string) []graphql.CollectedField {
+	return graphql.CollectFields(graphql.GetOperationContext(ctx), sel, types)
+}
+
+func argumentsOf(ctx context.Context, f graphql.CollectedField) map[string]any {
+	return f.ArgumentMap(graphql.GetOperationContext(ctx).Variables)
+}
+
+// selectedHere is the selection on what the running resolver returns.
+func selectedHere(ctx context.Context) ast.SelectionSet {
+	return graphql.GetFieldContext(ctx).Field.Selections
+}
+
+func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
+	var n userNeeds
+	for _, f := range fieldsOf(ctx, sel, "User", "Node") {
+		switch f.Name {
+		case "handle", "name", "bio", "avatarUrl", "createdAt":
+			n.row = true
+		case "followingCount", "followerCount":
+			n.counts = true
+		case "followings":
+			n.addList(ctx, storage.Forward, f)
+		case "followers":
+			n.addList(ctx, storage.Inverse, f)
+		case "relationship":
+			text, _ := argumentsOf(ctx, f)["to"].(string)
+			if to, err := parseUserID(text); err == nil {
+				n.relationships = append(n.relationships, relationshipField{to, needsOfRelationship(ctx, f.Selections)})
+			}
+		}
+	}
+	return n
+}
+
+// addList leaves arguments that are wrong to the list's own resolver, which
+// refuses them.
+func (n *userNeeds) addList(ctx context.Context, side storage.Side, f graphql.CollectedField) {
+	page, err := pageOf(listKinds[side], argumentsOf(ctx, f))
+	if err != nil {
+		return
+	}
+	list := listField{side, page, needsOfConnection(ctx, "UserConnection", "UserEdge", f.Selections)}
+	n.counts = n.counts || list.total
+	n.lists = append(n.lists, list)
+}
+
+func needsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationshipNeeds {
+	var n relationshipNeeds
+	for _, f := range fieldsOf(ctx, sel, "Relationship", "Node") {
+		switch f.Name {
+		case "following", "followedAt":
+			n.sides[storage.Forward] = true
+		case "followedBy", "followedByAt":
+			n.sides[storage.Inverse] = true
+		case "status":
+			n.sides = [2]bool{true, true}
+		case "from":
+			n.from = append(n.from, f.Selections...)
+		case "to":
+			n.to = append(n.to, f.Selections...)
+		}
+	}
+	return n
+}
+
+func needsOfConnection(ctx context.Context, connection, edge string, sel ast.SelectionSet) connectionNeeds {
+	var n connectionNeeds
+	for _, f := range fieldsOf(ctx, sel, connection) {
+		switch f.Name {
+		case "totalCount":
+			n.total = true
+		case "pageInfo":
+			n.rows = true
+		case "nodes":
+			n.rows = true
+			n.nodes = append(n.nodes, f.Alias)
+			n.users = append(n.users, f.Selections...)
+		case "edges":
+			n.rows = true
+			for _, e := range fieldsOf(ctx, f.Selections, edge) {
+				if e.Name == "node" {
+					n.edges = append(n.edges, [2]string{f.Alias, e.Alias})
+					n.users = append(n.users, e.Selections...)
+				}
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,110 @@
+package resolvers
+
+import (
+	"context"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/loaders"
+	"kith/storage"
+)
+
+// fetchQuery reads what all root fields of the query and everything below them
+// need, the first time that it is called in a request.
+func fetchQuery(ctx context.Context) {
+	loaders.For(ctx).Once.Do(func() {
+		root := fieldsOf(ctx, graphql.GetOperationContext(ctx).Operation.SelectionSet, "Query")
+		fetchHandles(ctx, root)
+		var level []wanted
+		for _, f := range root {
+			level = append(level, wantedByRoot(ctx, f)...)
+		}
+		fetch(ctx, level...)
+	})
+}
+
+// fetchHandles resolves the handles of all root fields in one batch.
+func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
+	var handles []string
+	for _, f := range root {
+		if f.Name == "userByHandle" {
+			handles = append(handles, foldHandle(argumentsOf(ctx, f)["handle"]))
+		}
+	}
+	if len(handles) > 0 {
+		loaders.For(ctx).Handles.Fetch(ctx, handles)
+	}
+}
+
+func foldHandle(argument any) string {
+	text, _ := argument.(string)
+	return strings.ToLower(text)
+}
+
+// wantedByRoot leaves arguments that are wrong to the field's own resolver, which
+// refuses them.
+func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
+	args := argumentsOf(ctx, f)
+	users := func(ids []storage.UserID) []wanted {
+		return []wanted{{users: ids, exist: true, sel: f.Selections}}
+	}
+	switch f.Name {
+	case "user":
+		if ids, err := parseUserIDs(texts(args["id"]), 1); err == nil {
+			return users(ids)
+		}
+	case "users":
+		if ids, err := parseUserIDs(texts(args["ids"]), maxIDs); err == nil {
+			return users(ids)
+		}
+	case "userByHandle":
+		if r := loaders.For(ctx).Handles.Load(ctx, foldHandle(args["handle"])); r.Found {
+			return users([]storage.UserID{r.Value})
+		}
+	case "node", "nodes":
+		ids := append(texts(args["id"]), texts(args["ids"])...)
+		if len(ids) <= maxIDs {
+			return wantedNodes(ids, f)
+		}
+	case "relationship", "relationships":
+		if pairs, err := pairsOf(texts(args["from"]), texts(args["to"])); err == nil {
+			return []wanted{{pairs: pairs, sel: f.Selections}}
+		}
+	}
+	return nil
+}
+
+func wantedNodes(ids []string, f graphql.CollectedField) []wanted {
+	users := wanted{exist: true, sel: f.Selections}
+	relationships := wanted{sel: f.Selections}
+	for _, text := range ids {
+		id, err := parseNodeID(text)
+		switch {
+		case err != nil:
+		case id.user != 0:
+			users.users = append(users.users, id.user)
+		default:
+			relationships.pairs = append(relationships.pairs, id.relationship)
+		}
+	}
+	return []wanted{users, relationships}
+}
+
+// texts reads an argument of type ID or of a list of them.
+func texts(argument any) []string {
+	switch v := argument.(type) {
+	case nil:
+		return nil
+	case []string:
+		return v
+	case []any:
+		list := make([]string, len(v))
+		for i := range v {
+			list[i], _ = graphql.UnmarshalID(v[i])
+		}
+		return list
+	}
+	text, _ := graphql.UnmarshalID(argument)
+	return []string{text}
+}

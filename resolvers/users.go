@@ -1,0 +1,124 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/storage"
+)
+
+// usersOf makes the users that a selection asks for, from what the loaders hold.
+// A user who does not exist is nil; so is one whose shard did not answer, with an
+// error at each of its paths.
+func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
+	l := loaders.For(ctx)
+	n := needsOfUsers(ctx, w.sel)
+	users := make([]*model.User, len(w.users))
+	for i, id := range w.users {
+		u := &model.User{UserID: id}
+		if n.row || w.exist {
+			r := l.Users.Load(ctx, id)
+			if r.Err != nil {
+				failAt(ctx, paths(i), r.Err)
+				continue
+			}
+			if !r.Found {
+				continue
+			}
+			u.Row = r.Value
+		}
+		if n.counts {
+			u.Counts = l.Counts.Load(ctx, id)
+		}
+		users[i] = u
+	}
+	return users
+}
+
+// failAt reports what kept something from being read, at each place of the answer
+// that it leaves empty.
+func failAt(ctx context.Context, paths []ast.Path, err error) {
+	for _, p := range paths {
+		graphql.AddError(ctx, gqlerror.WrapPath(p, err))
+	}
+}
+
+// below is the path of something below the running field.
+func below(ctx context.Context, steps ...any) ast.Path {
+	parent := graphql.GetPath(ctx)
+	path := make(ast.Path, len(parent), len(parent)+len(steps))
+	copy(path, parent)
+	for _, step := range steps {
+		switch s := step.(type) {
+		case int:
+			path = append(path, ast.PathIndex(s))
+		case string:
+			path = append(path, ast.PathName(s))
+		}
+	}
+	return path
+}
+
+// userAt answers a root field that is one user.
+func userAt(ctx context.Context, id storage.UserID) (*model.User, error) {
+	fetchQuery(ctx)
+	w := wanted{users: []storage.UserID{id}, exist: true, sel: selectedHere(ctx)}
+	here := func(int) []ast.Path { return []ast.Path{graphql.GetPath(ctx)} }
+	return usersOf(ctx, w, here)[0], nil
+}
+
+// usersAt answers a root field that is a list of users.
+func usersAt(ctx context.Context, ids []storage.UserID) []*model.User {
+	fetchQuery(ctx)
+	w := wanted{users: ids, exist: true, sel: selectedHere(ctx)}
+	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} })
+}
+
+// userByHandleAt answers a root field that is the user of a handle.
+func userByHandleAt(ctx context.Context, handle string) (*model.User, error) {
+	fetchQuery(ctx)
+	r := loaders.For(ctx).Handles.Load(ctx, foldHandle(handle))
+	if r.Err != nil {
+		return nil, fmt.Errorf("resolve handle %q: %w", handle, r.Err)
+	}
+	if !r.Found {
+		return nil, nil
+	}
+	return userAt(ctx, r.Value)
+}
+
+// nodesAt answers a root field that is a list of nodes. paths tells the place of
+// each in the answer.
+func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) ([]model.Node, error) {
+	ids := make([]nodeID, len(texts))
+	for i, text := range texts {
+		id, err := parseNodeID(text)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	fetchQuery(ctx)
+	sel := selectedHere(ctx)
+	nodes := make([]model.Node, len(ids))
+	for i, id := range ids {
+		here := func(int) ast.Path { return path(i) }
+		if id.user == 0 {
+			if r := relationshipsOf(ctx, []storage.Pair{id.relationship}, sel, here)[0]; r != nil {
+				nodes[i] = r
+			}
+			continue
+		}
+		w := wanted{users: []storage.UserID{id.user}, exist: true, sel: sel}
+		if u := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{here(i)} })[0]; u != nil {
+			nodes[i] = u
+		}
+	}
+	return nodes, nil
+}

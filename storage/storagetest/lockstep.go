@@ -1,0 +1,105 @@
+package storagetest
+
+import (
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// everything compares every read of all people.
+func (p *pair) everything(t *rapid.T) {
+	p.compareUsers(t, p.ids)
+	p.compareHandles(t, p.handles)
+	p.compareCounts(t, p.ids)
+	var pairs []storage.Pair
+	var pages []storage.PageQuery
+	var walks []storage.WalkQuery
+	for _, owner := range p.ids {
+		pages = append(pages, storage.PageQuery{Owner: owner, Limit: 100})
+		walks = append(walks, storage.WalkQuery{Owner: owner, Limit: 100})
+		for _, peer := range p.ids {
+			pairs = append(pairs, storage.Pair{From: owner, To: peer})
+		}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		p.compareEdges(t, side, pairs)
+		p.comparePages(t, side, pages)
+		p.compareWalks(t, side, walks)
+		p.compareNeighbours(t, side, p.ids)
+	}
+}
+
+func (p *pair) compareUsers(t *rapid.T, ids []storage.UserID) {
+	compare(t, "users", ids, p.store.Users(t.Context(), ids), p.reference.Users(t.Context(), ids), equal)
+}
+
+func (p *pair) compareHandles(t *rapid.T, handles []string) {
+	compare(t, "handles", handles, p.store.UserIDs(t.Context(), handles), p.reference.UserIDs(t.Context(), handles), equal)
+}
+
+func (p *pair) compareEdges(t *rapid.T, side storage.Side, pairs []storage.Pair) {
+	compare(t, side.String(), pairs, p.store.Edges(t.Context(), side, pairs), p.reference.Edges(t.Context(), side, pairs), equal)
+}
+
+func (p *pair) comparePages(t *rapid.T, side storage.Side, queries []storage.PageQuery) {
+	compare(t, "pages of "+side.String(), queries,
+		p.store.Pages(t.Context(), side, queries), p.reference.Pages(t.Context(), side, queries), slices.Equal)
+}
+
+func (p *pair) compareWalks(t *rapid.T, side storage.Side, queries []storage.WalkQuery) {
+	compare(t, "walks of "+side.String(), queries,
+		p.store.Walks(t.Context(), side, queries), p.reference.Walks(t.Context(), side, queries), equalStretches)
+}
+
+func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage.UserID) {
+	compare(t, "neighbours of "+side.String(), owners,
+		p.store.Neighbours(t.Context(), side, owners), p.reference.Neighbours(t.Context(), side, owners), slices.Equal)
+}
+
+// compareCounts compares the counts, and whether the versions rose since they
+// were last read.
+func (p *pair) compareCounts(t *rapid.T, ids []storage.UserID) {
+	got := p.store.Counts(t.Context(), ids)
+	want := p.reference.Counts(t.Context(), ids)
+	compare(t, "counts", ids, got, want, func(a, b storage.Counts) bool {
+		return a.Following == b.Following && a.Follower == b.Follower
+	})
+	now := map[storage.UserID][2]int64{}
+	for i, id := range ids {
+		now[id] = [2]int64{got[i].Value.Version, want[i].Value.Version}
+		old, known := p.versions[id]
+		if known && (now[id][0] < old[0] || (now[id][0] > old[0]) != (now[id][1] > old[1])) {
+			t.Fatalf("user %d: the version was %d and is %d; the reference's was %d and is %d",
+				id, old[0], now[id][0], old[1], now[id][1])
+		}
+	}
+	if p.versions == nil {
+		p.versions = now
+	}
+	for id, versions := range now {
+		p.versions[id] = versions
+	}
+}
+
+// compare compares the answers to a look-up, which the reference never fails.
+func compare[K, V any](t *rapid.T, what string, keys []K, got, want []storage.Result[V], equal func(a, b V) bool) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d results for %d keys", what, len(got), len(want))
+	}
+	for i := range got {
+		if got[i].Err != nil || got[i].Found != want[i].Found || (got[i].Found && !equal(got[i].Value, want[i].Value)) {
+			t.Fatalf("%s, key %d, %+v:\ngot  %+v\nwant %+v", what, i, keys[i], got[i], want[i])
+		}
+	}
+}
+
+func equal[V comparable](a, b V) bool { return a == b }
+
+// equalStretches leaves open what Last is when nothing was examined.
+func equalStretches(a, b storage.Stretch) bool {
+	return slices.Equal(a.Peers, b.Peers) && a.Examined == b.Examined && a.End == b.End &&
+		(a.Examined == 0 || a.Last == b.Last)
+}

@@ -1,0 +1,281 @@
+package storagetest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+type handleForAll struct{ *memory.Store }
+
+func (s handleForAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	results := s.Store.CreateUsers(ctx, users)
+	for i := range results {
+		if results[i].Err != nil {
+			results[i] = storage.Result[bool]{Value: true, Found: true}
+		}
+	}
+	return results
+}
+
+type overwrites struct {
+	*memory.Store
+	mu   sync.Mutex
+	last map[storage.UserID]storage.User
+}
+
+func newOverwrites(s *memory.Store) storage.Store {
+	return &overwrites{Store: s, last: map[storage.UserID]storage.User{}}
+}
+
+func (s *overwrites) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	results := s.Store.CreateUsers(ctx, users)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, user := range users {
+		if results[i].Err == nil {
+			s.last[user.ID] = user
+		}
+	}
+	return results
+}
+
+func (s *overwrites) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	results := s.Store.Users(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, id := range ids {
+		results[i].Value = s.last[id]
+	}
+	return results
+}
+
+type countsByEdges struct{ *memory.Store }
+
+func (s countsByEdges) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	for i := range results {
+		results[i].Found = results[i].Value.Version > 0
+	}
+	return results
+}
+
+type countsOfUsers struct{ *memory.Store }
+
+func (s countsOfUsers) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	for i, user := range s.Users(ctx, ids) {
+		if !user.Found {
+			results[i] = storage.Result[storage.Counts]{}
+		}
+	}
+	return results
+}
+
+// miscounts adds to the counts what a rule makes of every call to Apply.
+type miscounts struct {
+	*memory.Store
+	rule  func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
+	mu    sync.Mutex
+	extra [2]map[storage.UserID]int64
+}
+
+type miscountRule = func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
+
+func newMiscounts(s *memory.Store, rule miscountRule) storage.Store {
+	return &miscounts{Store: s, rule: rule, extra: [2]map[storage.UserID]int64{{}, {}}}
+}
+
+func countBlocks(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64 {
+	if results[i].Value.Changed && edges[i].Type == storage.Blocking {
+		return 1
+	}
+	return 0
+}
+
+func countTwice(edges []storage.Edge, _ []storage.Result[storage.Applied], i int) int64 {
+	if slices.Contains(edges[:i], edges[i]) {
+		return 1
+	}
+	return 0
+}
+
+func countTombstones(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64 {
+	if results[i].Value.Changed && edges[i].Type == storage.None {
+		return -1
+	}
+	return 0
+}
+
+func (s *miscounts) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, e := range edges {
+		s.extra[side][side.Owner(e.Pair())] += s.rule(edges, results, i)
+	}
+	return results
+}
+
+func (s *miscounts) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, id := range ids {
+		results[i].Value.Following += s.extra[storage.Forward][id]
+		results[i].Value.Follower += s.extra[storage.Inverse][id]
+	}
+	return results
+}
+
+type versionStays struct{ *memory.Store }
+
+func (s versionStays) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	for i := range results {
+		results[i].Value.Version = min(results[i].Value.Version, 1)
+	}
+	return results
+}
+
+type versionRises struct {
+	*memory.Store
+	mu      sync.Mutex
+	applied map[storage.UserID]int64
+}
+
+func newVersionRises(s *memory.Store) storage.Store {
+	return &versionRises{Store: s, applied: map[storage.UserID]int64{}}
+}
+
+func (s *versionRises) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range edges {
+		s.applied[side.Owner(e.Pair())]++
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+func (s *versionRises) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, id := range ids {
+		results[i].Value.Version += s.applied[id]
+	}
+	return results
+}
+
+type sameTimeIsNewer struct{ *memory.Store }
+
+func (s sameTimeIsNewer) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	for i, e := range edges {
+		if rule == storage.IfNewer && e.UpdateTime == results[i].Value.Row.UpdateTime {
+			results[i].Value = storage.Applied{Row: e, Changed: true}
+		}
+	}
+	return results
+}
+
+type tombstonesAreAbsent struct{ *memory.Store }
+
+func (s tombstonesAreAbsent) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	for i, e := range edges {
+		if rule == storage.IfAbsent && results[i].Value.Row.Type == storage.None {
+			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
+		}
+	}
+	return results
+}
+
+type dropsTombstones struct{ *memory.Store }
+
+func (s dropsTombstones) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := make([]storage.Result[storage.Applied], len(edges))
+	for i, e := range edges {
+		there := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Found
+		if e.Type != storage.None || there {
+			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, rule)[0]
+		}
+	}
+	return results
+}
+
+type writesBoth struct{ *memory.Store }
+
+func (s writesBoth) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	s.Store.Apply(ctx, storage.Inverse-side, edges, rule)
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+type lastOfPair struct{ *memory.Store }
+
+func (s lastOfPair) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := make([]storage.Result[storage.Applied], len(edges))
+	for i, e := range edges {
+		later := slices.ContainsFunc(edges[i+1:], func(l storage.Edge) bool { return l.Pair() == e.Pair() })
+		if !later {
+			results[i] = s.Store.Apply(ctx, side, []storage.Edge{e}, rule)[0]
+		}
+	}
+	return results
+}
+
+// unlockedCounts computes differences from rows it read before it wrote.
+type unlockedCounts struct{ *miscounts }
+
+func newUnlockedCounts(s *memory.Store) storage.Store {
+	none := func([]storage.Edge, []storage.Result[storage.Applied], int) int64 { return 0 }
+	return unlockedCounts{newMiscounts(s, none).(*miscounts)}
+}
+
+func (s unlockedCounts) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := make([]storage.Result[storage.Applied], len(edges))
+	for i, e := range edges {
+		one := []storage.Edge{e}
+		before := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Value
+		// Others may write now: the time between two statements.
+		time.Sleep(100 * time.Microsecond)
+		s.mu.Lock()
+		there := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Value
+		results[i] = s.Store.Apply(ctx, side, one, rule)[0]
+		if results[i].Value.Changed {
+			s.extra[side][side.Owner(e.Pair())] += counted(there) - counted(before)
+		}
+		s.mu.Unlock()
+	}
+	return results
+}
+
+func counted(e storage.Edge) int64 {
+	if e.Type == storage.Following {
+		return 1
+	}
+	return 0
+}
+
+type unlockedClaim struct{ *memory.Store }
+
+func (s unlockedClaim) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	handles := make([]string, len(users))
+	for i, user := range users {
+		handles[i] = user.Handle
+	}
+	before := s.UserIDs(ctx, handles)
+	// Others may claim now: the time between two statements.
+	time.Sleep(time.Millisecond)
+	results := s.Store.CreateUsers(ctx, users)
+	for i := range results {
+		if results[i].Err != nil && !before[i].Found {
+			results[i] = storage.Result[bool]{Value: true, Found: true}
+		}
+	}
+	return results
+}
