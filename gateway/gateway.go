@@ -72,8 +72,8 @@ func limitedInTime(cfg Config, next http.Handler) http.Handler {
 func compressed(next http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed),
-		gzhttp.CompressionLevel(1), // half the bytes of the rest for a fraction of the time
-		gzhttp.KeepAcceptRanges(),
+		gzhttp.CompressionLevel(1), // the higher levels save little more and take far longer
+		gzhttp.EnableZstd(false),   // every client speaks gzip, with less memory held for each
 	)
 	if err != nil {
 		panic(err) // only for options that contradict each other

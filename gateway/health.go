@@ -81,7 +81,7 @@ func (h *readiness) ask(ctx context.Context) report {
 	var wg sync.WaitGroup
 	for i, check := range h.checks {
 		wg.Go(func() {
-			_, err := h.once(ctx, "check "+check.Name, func(ctx context.Context) any { return check.Ask(ctx) })
+			_, err := h.once(ctx, "check "+check.Name, func(ctx context.Context) (any, error) { return nil, check.Ask(ctx) })
 			body.Checks[i] = checkReport{check.Name, err == nil, class(err)}
 		})
 	}
@@ -104,7 +104,7 @@ func (h *readiness) ask(ctx context.Context) report {
 
 // askShards reports each shard, or, if the store as a whole does not answer, that.
 func (h *readiness) askShards(ctx context.Context) ([]shardReport, *checkReport) {
-	found, err := h.once(ctx, "store", func(ctx context.Context) any { return h.store.Ping(ctx) })
+	found, err := h.once(ctx, "store", func(ctx context.Context) (any, error) { return h.store.Ping(ctx), nil })
 	if err != nil {
 		return nil, &checkReport{"store", false, class(err)}
 	}
@@ -116,16 +116,13 @@ func (h *readiness) askShards(ctx context.Context) ([]shardReport, *checkReport)
 }
 
 // once asks unless the same question is still open: then it waits for that
-// answer, so that something that hangs is not asked again with every probe. A
-// question returns its answer or an error.
-func (h *readiness) once(ctx context.Context, name string, question func(context.Context) any) (any, error) {
+// answer, so that something that hangs is not asked again with every probe.
+func (h *readiness) once(ctx context.Context, name string, question func(context.Context) (any, error)) (any, error) {
 	answer := h.asking.DoChan(name, func() (any, error) {
 		// Not the first prober's own context: others may be waiting.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.within)
 		defer cancel()
-		found := question(ctx)
-		err, _ := found.(error)
-		return found, err
+		return question(ctx)
 	})
 	select {
 	case <-ctx.Done():

@@ -68,10 +68,8 @@ func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.Ra
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
 	}
-	tooLarge := refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)
 	if r.ContentLength > t.maxBody {
-		w.Header().Set("Connection", "close") // or the server would read the rest
-		return nil, tooLarge
+		return nil, t.tooLarge(w)
 	}
 	body := bodies.Get().(*bytes.Buffer)
 	defer func() {
@@ -82,11 +80,18 @@ func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.Ra
 	}()
 	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.maxBody)); err != nil {
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, tooLarge
+			return nil, t.tooLarge(w)
 		}
 		return nil, refuse(http.StatusBadRequest, "the body could not be read to its end")
 	}
 	return decodeParams(body)
+}
+
+// tooLarge gives the connection up: to use it again, the rest of the body would
+// have to be read.
+func (t transport) tooLarge(w http.ResponseWriter) *refusal {
+	w.Header().Set("Connection", "close")
+	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)
 }
 
 // decodeParams reads the JSON of a POST. What it returns shares no memory with

@@ -37,6 +37,11 @@ func (t transport) Supports(r *http.Request) bool { return r.Header.Get("Upgrade
 
 // Do answers one request.
 func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	if r.Method == http.MethodOptions {
+		w.Header().Set("Allow", allowedMethods)
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	a := answer{w: w, exchange: exchangeOf(r.Context()), media: negotiate(r)}
 	a.setHeaders()
 	defer func() {
@@ -45,12 +50,6 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 			a.refuse(http.StatusInternalServerError, t.recover(r.Context(), reason))
 		}
 	}()
-
-	if r.Method == http.MethodOptions {
-		w.Header().Set("Allow", allowedMethods)
-		w.WriteHeader(http.StatusNoContent)
-		return
-	}
 	params, refusal := t.read(w, r)
 	if refusal != nil {
 		a.refuse(refusal.status, refusal.err)

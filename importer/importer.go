@@ -126,10 +126,13 @@ func (im *run) all(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return im.interrupted()
+			return im.interrupted(ctx)
 		case c, ok := <-chunks:
 			if !ok {
 				return im.finish(ctx, <-failed)
+			}
+			if ctx.Err() != nil { // select chooses at random when both are ready
+				return im.interrupted(ctx)
 			}
 			if err := im.commit(ctx, c); err != nil {
 				return err
@@ -152,17 +155,24 @@ func (im *run) await(stop func(), chunks <-chan *chunk) {
 }
 
 func (im *run) finish(ctx context.Context, err error) error {
-	if err != nil {
-		return err
+	if err == nil && ctx.Err() != nil && im.at.Next.File < len(im.inputs) {
+		return im.interrupted(ctx)
 	}
-	if ctx.Err() != nil && im.at.Next.File < len(im.inputs) {
-		return im.interrupted()
+	if err != nil {
+		return errors.Join(err, im.pause(ctx))
 	}
 	return im.forget(context.WithoutCancel(ctx))
 }
 
-func (im *run) interrupted() error {
-	return fmt.Errorf("%w after %d lines", ErrInterrupted, im.at.Report.Lines)
+func (im *run) interrupted(ctx context.Context) error {
+	err := fmt.Errorf("%w after %d lines", ErrInterrupted, im.at.Report.Lines)
+	return errors.Join(err, im.pause(ctx))
+}
+
+// pause records what is done when no chunk is being written, so that none is
+// written again.
+func (im *run) pause(ctx context.Context) error {
+	return im.save(context.WithoutCancel(ctx), im.at.Next.Ordinal)
 }
 
 // commit writes one chunk, to its end even if the context ends meanwhile.

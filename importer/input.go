@@ -141,6 +141,7 @@ type stream struct {
 	*bufio.Reader
 	source  io.ReadCloser
 	counter counter
+	raw     *bufio.Reader // of the file as it lies on disk
 	gzipped bool
 	offset  int64 // of the text not yet read; kept by the readers
 }
@@ -153,7 +154,7 @@ func newStream(source io.ReadCloser) (*stream, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	s.Reader = raw
+	s.Reader, s.raw = raw, raw
 	if bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		text, err := gzip.NewReader(raw)
 		if err != nil {
@@ -202,7 +203,7 @@ func (s *stream) skip(offset int64) error {
 // consumed is how much of the file, as it lies on disk, is behind.
 func (s *stream) consumed() int64 {
 	if s.gzipped {
-		return s.counter.n
+		return s.counter.n - int64(s.raw.Buffered())
 	}
 	return s.offset
 }

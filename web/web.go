@@ -51,10 +51,10 @@ func (c Config) withDefaults() Config {
 //   - style-src needs 'unsafe-inline': Monaco, GraphiQL's editor, places every line and
 //     the caret by style attributes, and writes its theme into a <style> element. A nonce
 //     does not cover attributes.
-//   - font-src has data: for Monaco's icon font, which lies in its style sheet; img-src
-//     has it for the icons there.
+//   - font-src and img-src have data: for GraphiQL's fonts and Monaco's icons, which lie
+//     inside the style sheet.
 //   - worker-src is for the editor's three workers, plain files of ours: no blob:.
-const policy = "default-src 'none'; script-src 'none'; style-src 'self' 'unsafe-inline'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
 	"font-src 'self' data:; img-src 'self' data:; connect-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

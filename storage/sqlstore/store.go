@@ -85,15 +85,6 @@ type node struct {
 // Shards is the number of shards.
 func (s *Store) Shards() int { return len(s.shards) }
 
-// ReadPools returns the pools of connections that serve look-ups, by shard.
-func (s *Store) ReadPools() []*sql.DB {
-	pools := make([]*sql.DB, len(s.shards))
-	for i, db := range s.shards {
-		pools[i] = db.read
-	}
-	return pools
-}
-
 // Close releases every connection.
 func (s *Store) Close() error {
 	var errs []error

@@ -223,13 +223,14 @@ func (s concurrency) wantRows(t *testing.T, side storage.Side, people []storage.
 	}
 }
 
-// someHistory makes events between people; no two of a pair have the same time.
-// Every owner has one at least.
+// someHistory makes events of every one of the people towards four of them, the
+// oldest first: few pairs, so that many events meet on one. No two have the same
+// time.
 func someHistory(random *rand.Rand, side storage.Side, people []storage.UserID, n int) []storage.Edge {
 	events := make([]storage.Edge, n)
-	for i, time := range random.Perm(n) {
-		owner, peer := people[i%len(people)], people[random.IntN(len(people))]
-		events[i] = edge(side, owner, peer, allTypes[random.IntN(len(allTypes))], at(time))
+	for i := range events {
+		owner, peer := people[i%len(people)], people[random.IntN(4)]
+		events[i] = edge(side, owner, peer, allTypes[random.IntN(len(allTypes))], at(i))
 	}
 	return events
 }
@@ -244,8 +245,8 @@ func newestOf(events []storage.Edge) map[storage.Pair]storage.Edge {
 	return newest
 }
 
-// sharesOf is a worker's part of the events in an order of its own. Each event is
-// in two shares.
+// sharesOf is a worker's part of the events in an order of its own: the higher the
+// worker, the less it has to do with time. Each event is in two shares.
 func sharesOf(events []storage.Edge, worker int) []storage.Edge {
 	var mine []storage.Edge
 	for i, e := range events {
@@ -256,7 +257,9 @@ func sharesOf(events []storage.Edge, worker int) []storage.Edge {
 		}
 	}
 	random := rand.New(rand.NewPCG(11, uint64(worker)))
-	random.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+	for part := range slices.Chunk(mine, 8<<worker) {
+		random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+	}
 	return mine
 }
 

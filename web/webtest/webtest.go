@@ -26,8 +26,8 @@ type Result struct {
 	Requests []string        // every URL the browser asked for, in order
 }
 
-// limit is for a whole visit; one takes about 4 s on two cores.
-const limit = 90 * time.Second
+// limit is for a whole visit; one takes about 3 s on two cores.
+const limit = 60 * time.Second
 
 // Drive opens the page at baseURL in a fresh browser, runs the example it shows and
 // returns the answer. The test fails where the page does not come up, the answer has
@@ -44,14 +44,16 @@ func Drive(t testing.TB, baseURL string) Result {
 	rec := record(t, base.Scheme+"://"+base.Host)
 	ctx := browse(t, rec.proxy.URL)
 	complaints := listen(t, ctx)
-	defer func() {
+	defer func() { // whatever ended the visit, the console's complaints tell why
+		for _, c := range complaints() {
+			t.Errorf("console: %s", c)
+		}
 		if t.Failed() {
 			t.Logf("requests:\n%s", strings.Join(rec.requests(), "\n"))
 		}
 	}()
 
-	v := visit{TB: t, ctx: ctx}
-	res := Result{}
+	v, res := visit{TB: t, ctx: ctx}, Result{}
 	v.do("open "+baseURL, chromedp.Navigate(rec.origin+"/"))
 	res.Page = v.text(`document.body.dataset.page ?? ""`)
 	switch res.Page {
@@ -64,9 +66,6 @@ func Drive(t testing.TB, baseURL string) Result {
 	}
 	v.screenshot()
 
-	for _, c := range complaints() {
-		t.Errorf("console: %s", c)
-	}
 	for _, u := range rec.foreign() {
 		t.Errorf("request left the gateway's origin: %s", u)
 	}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"kith/storage/sqlstore"
+)
+
+// MigrateCmd is `kith migrate`.
+type MigrateCmd struct{}
+
+// Run tells the version of each shard's tables; opening the store has brought them
+// up to date.
+func (c *MigrateCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	shards, err := store.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range shards {
+		fmt.Fprintf(k.Stdout, "shard %d  %s  version %d\n", m.Shard, m.Name, m.Version)
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/gateway"
+)
+
+// Redis is the Redis beside the store; its zero value is none.
+type Redis struct {
+	client redis.UniversalClient
+}
+
+// OpenRedis connects to the Redis of the settings and sees that it answers.
+func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
+	if s.Redis == "" {
+		return &Redis{}, nil
+	}
+	options, err := redisOptions(s.Redis)
+	if err != nil {
+		return nil, Misset("redis", err)
+	}
+	r := &Redis{redis.NewUniversalClient(options)}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := r.client.Ping(ctx).Err(); err != nil {
+		r.client.Close()
+		return nil, Misset("redis", fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err))
+	}
+	return r, nil
+}
+
+func redisOptions(setting string) (*redis.UniversalOptions, error) {
+	if !strings.Contains(setting, "://") {
+		addrs := strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
+		for _, a := range addrs {
+			if !strings.Contains(a, ":") {
+				return nil, fmt.Errorf("%q is not host:port", a)
+			}
+		}
+		return &redis.UniversalOptions{Addrs: addrs}, nil
+	}
+	o, err := redis.ParseURL(setting)
+	if err != nil {
+		return nil, errors.New("it is not a URL such as redis://user:password@host:6379/0")
+	}
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
+	}, nil
+}
+
+// Checks is what /readyz asks.
+func (r *Redis) Checks() []gateway.Check {
+	if r.client == nil {
+		return nil
+	}
+	return []gateway.Check{{Name: "redis", Ask: func(ctx context.Context) error { return r.client.Ping(ctx).Err() }}}
+}
+
+// Close releases the connections.
+func (r *Redis) Close() error {
+	if r.client == nil {
+		return nil
+	}
+	return r.client.Close()
+}

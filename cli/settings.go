@@ -1,0 +1,83 @@
+// Package cli holds the subcommands of the program, and the settings that they
+// share.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kith/storage/sqlstore"
+)
+
+// Settings are the flags that every command takes, each with its variable of the
+// environment.
+type Settings struct {
+	Store            string        `default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Where the graph is: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…], one shard each, always in the same order. Default: ${default}."`
+	Redis            string        `env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
+	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: sync on sqlite and on one shard, binlog on several MySQL shards."`
+	StatementTimeout time.Duration `default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
+	ShardConns       int           `default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
+	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
+	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
+}
+
+// Redundancy modes.
+const (
+	RedundancySync   = "sync"
+	RedundancyStream = "stream"
+	RedundancyBinlog = "binlog"
+)
+
+// Check refuses settings that cannot be meant, before anything is opened, and
+// fills in the redundancy mode where it is left open.
+func (s *Settings) Check() error {
+	sqlite := strings.HasPrefix(s.Store, "sqlite:")
+	several := strings.Contains(s.Store, ";")
+	switch s.Redundancy {
+	case "":
+		s.Redundancy = RedundancySync
+		if several && !sqlite {
+			s.Redundancy = RedundancyBinlog
+		}
+	case RedundancySync:
+	case RedundancyStream:
+		if s.Redis == "" {
+			return Misset("redundancy", errors.New("stream needs a Redis (--redis)"))
+		}
+	case RedundancyBinlog:
+		if sqlite {
+			return Misset("redundancy", errors.New("SQLite has no binlog: use sync"))
+		}
+	default:
+		return Misset("redundancy", fmt.Errorf("%q is none of sync, stream, binlog", s.Redundancy))
+	}
+	if s.StatementTimeout <= 0 {
+		return Misset("statement-timeout", errors.New("it must be greater than 0"))
+	}
+	if s.ShardConns < 1 {
+		return Misset("shard-conns", errors.New("it must be at least 1"))
+	}
+	return nil
+}
+
+// OpenStore opens the store, which the caller closes. observe may be nil.
+func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, sqlstore.Statement)) (*sqlstore.Store, error) {
+	store, err := sqlstore.Open(ctx, sqlstore.Config{
+		Location:         s.Store,
+		StatementTimeout: s.StatementTimeout,
+		MaxConns:         s.ShardConns,
+		OnStatement:      observe,
+	})
+	if err != nil {
+		return nil, Misset("store", err)
+	}
+	return store, nil
+}
+
+// Misset says which setting an error comes from, by flag and variable.
+func Misset(flag string, err error) error {
+	return fmt.Errorf("--%s (KITH_%s): %w", flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), err)
+}

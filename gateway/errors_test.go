@@ -1,0 +1,166 @@
+package gateway_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/gateway"
+)
+
+func sha(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestErrorCodes(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	tests := map[string]struct {
+		query, code, message string
+		retryable            bool
+	}{
+		"syntax":            {"{ hello", "BAD_USER_INPUT", "Expected Name, found <EOF>", false},
+		"unknown field":     {"{ helo }", "BAD_USER_INPUT", `Cannot query field "helo" on type "Query".`, false},
+		"unknown argument":  {"{ add(m: 1) }", "BAD_USER_INPUT", `Unknown argument "m" on field "Query.add".`, false},
+		"missing variable":  {"query ($n: Int!) { add(n: $n) }", "BAD_USER_INPUT", "must be defined", false},
+		"Int of 64 bits":    {"{ add(n: 99999999999) }", "BAD_USER_INPUT", "99999999999 overflows signed 32-bit integer", false},
+		"bad input":         {`{ fail(how: "input") }`, "BAD_USER_INPUT", "ids are positive", false},
+		"not found":         {`{ fail(how: "notfound") }`, "NOT_FOUND", "there is no such user", false},
+		"rate":              {`{ fail(how: "rate") }`, "RATE_LIMITED", "too many follows for now", true},
+		"shard unavailable": {`{ fail(how: "shard") }`, "UNAVAILABLE", "a part of the data cannot be reached at the moment", true},
+		"anything else":     {"{ fail }", "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
+		"panic":             {`{ fail(how: "panic") }`, "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
+		"too costly":        {"{" + strings.Repeat(" a: hello", 500) + " }", "QUERY_TOO_COSTLY", "the query has too many", false},
+		"deferred":          {"{ ... @defer { hello } }", "BAD_USER_INPUT", "the directive @defer is not supported", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := s.query(tt.query)
+			if len(got.Errors) != 1 {
+				t.Fatalf("got %s", got.text)
+			}
+			message := got.Errors[0]["message"].(string)
+			retryable := got.Errors[0]["extensions"].(map[string]any)["retryable"]
+			if got.code(t) != tt.code || !strings.HasPrefix(message, tt.message) || retryable != tt.retryable {
+				t.Errorf("got %s", got.text)
+			}
+			if strings.Contains(got.text, "hunter2") || strings.Contains(got.text, "SELECT") {
+				t.Errorf("leaks: %s", got.text)
+			}
+		})
+	}
+}
+
+// TestMaskedErrorsAreInTheLog, with the id that the client was given.
+func TestMaskedErrorsAreInTheLog(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for query, want := range map[string]string{
+		"{ fail }":                "SELECT password_hash",
+		`{ fail(how: "shard") }`:  "read users on shard 3",
+		`{ fail(how: "panic") }`:  "goroutine",
+		`{ x: fail y: hello }`:    "SELECT password_hash",
+		`{ x: fail(how: null) } `: "SELECT password_hash",
+	} {
+		got := s.query(query)
+		if log := s.log.String(); !strings.Contains(log, want) || !strings.Contains(log, got.header.Get("X-Request-Id")) {
+			t.Errorf("%s: log %s", query, log)
+		}
+	}
+	got := s.query("{ fail }")
+	if id := got.Errors[0]["extensions"].(map[string]any)["requestId"]; id != got.header.Get("X-Request-Id") {
+		t.Errorf("request id %v beside the error", id)
+	}
+}
+
+// TestErrorsKeepTheRestOfTheAnswer: an error costs its own field only and says which.
+func TestErrorsKeepTheRestOfTheAnswer(t *testing.T) {
+	got := serve(t, gateway.Config{}).query("{\n hello\n broken: fail\n}")
+	if got.Data["hello"] != "world <3" || got.Data["broken"] != nil {
+		t.Errorf("got %s", got.text)
+	}
+	if path := fmt.Sprint(got.Errors[0]["path"]); path != "[broken]" {
+		t.Errorf("path %s", path)
+	}
+	if at := fmt.Sprint(got.Errors[0]["locations"]); !strings.Contains(at, "line:3") {
+		t.Errorf("locations %s", at)
+	}
+}
+
+// TestNoAmplification: neither the number of errors nor their length nor the log
+// grows with what is sent.
+func TestNoAmplification(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	var unknown, failing strings.Builder
+	for i := range 900 {
+		fmt.Fprintf(&unknown, " x%d", i)
+		fmt.Fprintf(&failing, " x%d: fail", i)
+	}
+	for _, query := range []string{"{" + unknown.String() + "}", "{" + failing.String() + "}"} {
+		got := s.query(query)
+		if len(got.Errors) != 50 || got.Extras["errorsOmitted"] != 850.0 {
+			t.Errorf("%d errors, extensions %v", len(got.Errors), got.Extras)
+		}
+	}
+	if lines := strings.Count(s.log.String(), "masked error"); lines != 5 {
+		t.Errorf("%d causes in the log; want 5", lines)
+	}
+	got := s.query("{ " + strings.Repeat("é", 20_000) + " }")
+	if len(got.text) > 1000 {
+		t.Errorf("an answer of %d bytes to a long name", len(got.text))
+	}
+	got = s.query("{ x" + strings.Repeat("y", 20_000) + " }")
+	if len(got.text) > 1000 {
+		t.Errorf("an answer of %d bytes to a long name", len(got.text))
+	}
+}
+
+// TestTimeout: what is missing when the time is over is null with an error; the
+// rest is there, and the connection is not cut.
+func TestTimeout(t *testing.T) {
+	s := serve(t, gateway.Config{RequestTimeout: 50 * time.Millisecond})
+	got := s.query("{ hello wait }", "Accept", "application/graphql-response+json")
+	if got.status != 200 || got.Data["hello"] != "world <3" || got.code(t) != "TIMEOUT" {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+	if !strings.Contains(s.log.String(), "outcome=timeout") {
+		t.Errorf("log: %s", s.log)
+	}
+}
+
+// TestTimeoutBeforeExecution: the time was over when the first field was due.
+func TestTimeoutBeforeExecution(t *testing.T) {
+	s := serve(t, gateway.Config{RequestTimeout: time.Millisecond, PerRequest: func(ctx context.Context) context.Context {
+		<-ctx.Done()
+		return ctx
+	}})
+	if got := s.query("{ hello }"); got.status != 200 || got.code(t) != "TIMEOUT" {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+	if got := s.query("{ hello }", "Accept", "application/graphql-response+json"); got.status != 504 || got.code(t) != "TIMEOUT" {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+}
+
+// TestPanicBesideTheFields: still an answer in the right form.
+func TestPanicBesideTheFields(t *testing.T) {
+	s := serve(t, gateway.Config{PerRequest: func(context.Context) context.Context { panic(secret) }})
+	got := s.query("{ hello }")
+	if got.status != 500 || got.code(t) != "INTERNAL_SERVER_ERROR" || strings.Contains(got.text, "hunter2") {
+		t.Errorf("got %d %s", got.status, got.text)
+	}
+}
+
+func TestIntrospectionCanBeSwitchedOff(t *testing.T) {
+	const query = "{ __schema { queryType { name } } }"
+	if got := serve(t, gateway.Config{}).query(query); got.Errors != nil {
+		t.Errorf("on: %s", got.text)
+	}
+	got := serve(t, gateway.Config{HideSchema: true}).query(query)
+	if got.code(t) != "FORBIDDEN" || strings.Contains(got.text, "queryType") {
+		t.Errorf("off: %s", got.text)
+	}
+}

@@ -1,0 +1,292 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"kith/gateway"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// logBuffer collects a log that several goroutines write.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// site is a gateway that is being served.
+type site struct {
+	t   *testing.T
+	url string
+	log *logBuffer
+}
+
+func serve(t *testing.T, cfg gateway.Config) site {
+	t.Helper()
+	log := &logBuffer{}
+	if cfg.Schema == nil {
+		cfg.Schema = newSchema(nil)
+	}
+	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+	server := httptest.NewServer(gateway.New(cfg))
+	t.Cleanup(func() {
+		server.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return site{t, server.URL, log}
+}
+
+// reply is an answer, read to its end.
+type reply struct {
+	status int
+	header http.Header
+	text   string
+	Data   map[string]any   `json:"data"`
+	Errors []map[string]any `json:"errors"`
+	Extras map[string]any   `json:"extensions"`
+}
+
+// code is the code of the only error; "" if there is none.
+func (r reply) code(t *testing.T) string {
+	t.Helper()
+	if len(r.Errors) == 0 {
+		return ""
+	}
+	extensions, _ := r.Errors[0]["extensions"].(map[string]any)
+	if _, ok := extensions["retryable"].(bool); !ok {
+		t.Errorf("no extensions.retryable in %s", r.text)
+	}
+	code, _ := extensions["code"].(string)
+	return code
+}
+
+func (s site) do(r *http.Request) reply {
+	s.t.Helper()
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out := reply{status: response.StatusCode, header: response.Header, text: string(text)}
+	if strings.Contains(response.Header.Get("Content-Type"), "json") {
+		if err := json.Unmarshal(text, &out); err != nil {
+			s.t.Fatalf("answer is not JSON: %v: %s", err, text)
+		}
+	}
+	return out
+}
+
+func (s site) request(method, path, body string, headers ...string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
+}
+
+// post sends a body as JSON.
+func (s site) post(body string, headers ...string) reply {
+	s.t.Helper()
+	return s.do(s.request(http.MethodPost, "/graphql", body, append([]string{"Content-Type", "application/json"}, headers...)...))
+}
+
+// query sends a query by POST.
+func (s site) query(query string, headers ...string) reply {
+	s.t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return s.post(string(body), headers...)
+}
+
+func (s site) get(path string, headers ...string) reply {
+	s.t.Helper()
+	return s.do(s.request(http.MethodGet, path, "", headers...))
+}
+
+func TestQueryByPostAndGet(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for name, got := range map[string]reply{
+		"POST": s.query("{ hello }"),
+		"GET":  s.get("/graphql?query=%7Bhello%7D"),
+	} {
+		if got.status != 200 || got.Data["hello"] != "world <3" || got.Errors != nil {
+			t.Errorf("%s: %d %s", name, got.status, got.text)
+		}
+		if got.header.Get("X-Request-Id") == "" || got.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: headers %v", name, got.header)
+		}
+	}
+}
+
+func TestVariablesKeepTheirDigits(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	got := s.post(`{"query": "query A { hello } query B($n: Int) { add(n: $n) }", "operationName": "B", "variables": {"n": 2147483647}}`)
+	if got.Data["add"] != 2147483647.0 {
+		t.Errorf("got %s", got.text)
+	}
+	got = s.get("/graphql?query=query(%24n:Int)%7Badd(n:%24n)%7D&variables=%7B%22n%22:7%7D")
+	if got.Data["add"] != 7.0 {
+		t.Errorf("got %s", got.text)
+	}
+}
+
+func TestPerRequestReachesResolvers(t *testing.T) {
+	type key struct{}
+	calls := 0
+	s := serve(t, gateway.Config{
+		Schema: newSchema(map[string]resolver{
+			"hello": func(ctx context.Context, _ map[string]any) (any, error) { return ctx.Value(key{}), nil },
+		}),
+		PerRequest: func(ctx context.Context) context.Context {
+			calls++
+			return context.WithValue(ctx, key{}, "loaders")
+		},
+	})
+	if got := s.query("{ hello }"); got.Data["hello"] != "loaders" {
+		t.Errorf("got %s", got.text)
+	}
+	s.query("{ nonsense }")
+	if calls != 1 {
+		t.Errorf("prepared %d requests; want only the one that was executed", calls)
+	}
+}
+
+func TestMutationsAndSubscriptions(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	if got := s.query("mutation { touch }"); got.Data["touch"] != "touched" {
+		t.Errorf("mutation by POST: %s", got.text)
+	}
+	if got := s.get("/graphql?query=mutation%7Btouch%7D"); got.status != 405 || got.header.Get("Allow") != "POST" {
+		t.Errorf("mutation by GET: %d %s", got.status, got.text)
+	}
+	if got := s.query("subscription { tick }"); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("subscription: %d %s", got.status, got.text)
+	}
+}
+
+func TestOtherPaths(t *testing.T) {
+	web := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })
+	s := serve(t, gateway.Config{Web: web})
+	if got := s.get("/"); got.text != "page /" {
+		t.Errorf("/: %q", got.text)
+	}
+	if got := s.get("/assets/graphiql.js"); got.text != "page /assets/graphiql.js" {
+		t.Errorf("assets: %q", got.text)
+	}
+	if got := s.get("/healthz"); got.status != 200 || got.text != "ok\n" {
+		t.Errorf("healthz: %d %q", got.status, got.text)
+	}
+	if got := serve(t, gateway.Config{}).get("/"); got.status != 404 {
+		t.Errorf("without a web folder: %d", got.status)
+	}
+}
+
+func TestPanicOutsideOfGraphQL(t *testing.T) {
+	s := serve(t, gateway.Config{Web: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(secret) })})
+	got := s.get("/")
+	if got.status != 500 || strings.Contains(got.text, secret) {
+		t.Errorf("%d %q", got.status, got.text)
+	}
+	if !strings.Contains(s.log.String(), secret) || !strings.Contains(s.log.String(), "goroutine") {
+		t.Errorf("no stack in the log: %s", s.log)
+	}
+}
+
+func TestCompression(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	encoding := func(query string) string {
+		return s.encodingOf(s.request("POST", "/graphql", `{"query":"`+query+`"}`, "Content-Type", "application/json", "Accept-Encoding", "gzip"))
+	}
+	if got := encoding("{big}"); got != "gzip" {
+		t.Errorf("a long answer is encoded %q; want gzip", got)
+	}
+	if got := encoding("{hello}"); got != "" {
+		t.Errorf("a short answer is encoded %q; want as it is", got)
+	}
+	if got := s.query("{big}"); len(got.Data["big"].(string)) != 5000 {
+		t.Errorf("got %d bytes", len(got.text))
+	}
+}
+
+// encodingOf returns the encoding of an answer. The client undoes compression by itself
+// unless it was asked for by hand.
+func (s site) encodingOf(r *http.Request) string {
+	s.t.Helper()
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.Header.Get("Content-Encoding")
+}
+
+func TestRequestID(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	if got := s.query("{hello}", "X-Request-Id", "from-the.edge_7"); got.header.Get("X-Request-Id") != "from-the.edge_7" {
+		t.Errorf("got %q", got.header.Get("X-Request-Id"))
+	}
+	if got := s.query("{hello}", "X-Request-Id", "a b\"c"); len(got.header.Get("X-Request-Id")) != 16 {
+		t.Errorf("got %q; want an id of its own", got.header.Get("X-Request-Id"))
+	}
+	if !strings.Contains(s.log.String(), "request_id=from-the.edge_7") {
+		t.Errorf("log: %s", s.log)
+	}
+}
+
+func TestAccessLog(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	s.query("query Mine { hello }")
+	s.get("/graphql?query=%7Bhello%7D")
+	lines := strings.Split(strings.TrimSpace(s.log.String()), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines: %s", len(lines), s.log)
+	}
+	for _, want := range []string{"method=POST", "path=/graphql", "status=200", "operation=query", "name=Mine", "outcome=ok"} {
+		if !strings.Contains(lines[0], want) {
+			t.Errorf("no %s in %s", want, lines[0])
+		}
+	}
+	if strings.Contains(lines[1], "hello") {
+		t.Errorf("the query's text is in the log: %s", lines[1])
+	}
+
+	quiet := serve(t, gateway.Config{AccessLevel: slog.LevelDebug})
+	quiet.query("{hello}")
+	if quiet.log.String() != "" {
+		t.Errorf("log at debug: %s", quiet.log)
+	}
+}

@@ -1,0 +1,122 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/gateway"
+	"kith/storage"
+)
+
+// shards is a store of which only the health is asked.
+type shards []storage.ShardHealth
+
+func (s shards) Ping(context.Context) []storage.ShardHealth { return s }
+
+type readyReport struct {
+	Ready  bool
+	Shards []struct {
+		Shard       int
+		Name, Error string
+		OK          bool
+	}
+	Checks []struct {
+		Name, Error string
+		OK          bool
+	}
+}
+
+func (s site) ready() (int, readyReport, string) {
+	s.t.Helper()
+	got := s.get("/readyz")
+	var body readyReport
+	if err := json.Unmarshal([]byte(got.text), &body); err != nil {
+		s.t.Fatal(err)
+	}
+	return got.status, body, got.text
+}
+
+func TestReady(t *testing.T) {
+	s := serve(t, gateway.Config{
+		Store:  shards{{Shard: 0, Name: "db1/kith_0"}, {Shard: 1, Name: "db1/kith_1"}},
+		Checks: []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return nil }}},
+	})
+	status, body, text := s.ready()
+	if status != 200 || !body.Ready || len(body.Shards) != 2 || !body.Shards[1].OK || body.Shards[1].Name != "db1/kith_1" || !body.Checks[0].OK {
+		t.Errorf("%d %s", status, text)
+	}
+	if status, body, text := serve(t, gateway.Config{}).ready(); status != 200 || !body.Ready {
+		t.Errorf("with nothing to ask: %d %s", status, text)
+	}
+}
+
+// TestNotReady: 503, each thing by name with the kind of its error, and nothing
+// of the error's text.
+func TestNotReady(t *testing.T) {
+	s := serve(t, gateway.Config{
+		Store: shards{
+			{Shard: 0, Name: "db1/kith_0"},
+			{Shard: 1, Name: "db2/kith_1", Err: fmt.Errorf("dial %s: %w", secret, storage.ErrUnavailable)},
+			{Shard: 2, Name: "db2/kith_2", Err: fmt.Errorf("ping %s: %w", secret, context.DeadlineExceeded)},
+			{Shard: 3, Name: "db2/kith_3", Err: fmt.Errorf("ping %s: %w", secret, storage.ErrLayout)},
+		},
+		Checks: []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return errors.New(secret) }}},
+	})
+	status, body, text := s.ready()
+	if status != 503 || body.Ready || strings.Contains(text, "hunter2") {
+		t.Errorf("%d %s", status, text)
+	}
+	for i, want := range []string{"", "unreachable", "timeout", "layout"} {
+		if got := body.Shards[i]; got.Error != want || got.OK != (want == "") || got.Shard != i {
+			t.Errorf("shard %d: %+v", i, got)
+		}
+	}
+	if got := body.Checks[0]; got.Name != "redis" || got.OK || got.Error != "error" {
+		t.Errorf("check: %+v", got)
+	}
+	if got := s.get("/healthz"); got.status != 200 {
+		t.Errorf("healthz: %d", got.status)
+	}
+}
+
+// hanging never answers until it is let go.
+type hanging struct {
+	release chan struct{}
+	asked   atomic.Int32
+}
+
+func (h *hanging) Ping(context.Context) []storage.ShardHealth {
+	h.asked.Add(1)
+	<-h.release
+	return nil
+}
+
+// TestReadyDoesNotHang: what does not answer in time is a timeout, all waits run
+// at once, and a question that hangs is not asked again meanwhile.
+func TestReadyDoesNotHang(t *testing.T) {
+	h := &hanging{release: make(chan struct{})}
+	defer close(h.release)
+	s := serve(t, gateway.Config{
+		Store:  h,
+		Checks: []gateway.Check{{Name: "redis", Ask: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}},
+	})
+	start := time.Now()
+	for range 2 {
+		status, body, text := s.ready()
+		if status != 503 || len(body.Checks) != 2 || body.Checks[0].Error != "timeout" || body.Checks[1].Name != "store" || body.Checks[1].Error != "timeout" {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if took := time.Since(start); took > 7*time.Second {
+		t.Errorf("two probes took %v; want 2 s each", took)
+	}
+	if n := h.asked.Load(); n != 1 {
+		t.Errorf("the store was asked %d times", n)
+	}
+}

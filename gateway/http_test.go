@@ -1,0 +1,233 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"kith/gateway"
+)
+
+// TestMediaTypes: what is a GraphQL request is answered 200 as application/json;
+// application/graphql-response+json says by its status how it went, and holds no
+// data where nothing was executed.
+func TestMediaTypes(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	const plain, response = "application/json", "application/graphql-response+json"
+	tests := []struct {
+		accept, query, media string
+		status               int
+	}{
+		{"", "{hello}", plain, 200},
+		{"*/*", "{hello}", plain, 200},
+		{plain, "{hello}", plain, 200},
+		{response, "{hello}", response, 200},
+		{"text/html, " + response + ";q=0.9, " + plain, "{hello}", response, 200},
+		{"text/html", "{hello}", plain, 200},
+		{plain, "{", plain, 200},
+		{plain, "{nonsense}", plain, 200},
+		{response, "{", response, 400},
+		{response, "{nonsense}", response, 400},
+		{response, "query ($n: Int!) { add(n: $n) }", response, 400},
+		{response, "{fail}", response, 200}, // executed: data is there, with a null in it
+	}
+	for _, tt := range tests {
+		t.Run(tt.accept+" "+tt.query, func(t *testing.T) {
+			got := s.query(tt.query, "Accept", tt.accept)
+			if got.status != tt.status || got.header.Get("Content-Type") != tt.media+"; charset=utf-8" {
+				t.Errorf("got %d %s", got.status, got.header.Get("Content-Type"))
+			}
+			if executed := strings.Contains(got.text, `"data"`); executed != (tt.query == "{hello}" || tt.query == "{fail}") {
+				t.Errorf("got %s", got.text)
+			}
+		})
+	}
+}
+
+// TestMalformedRequests: each is refused with the status that tells why, and
+// nothing of it comes back.
+func TestMalformedRequests(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	json := []string{"Content-Type", "application/json"}
+	tests := map[string]struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		"no content type":       {"POST", "/graphql", `{"query":"{hello}"}`, nil, 415},
+		"a form":                {"POST", "/graphql", `query={hello}`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
+		"plain text":            {"POST", "/graphql", `{"query":"{hello}"}`, []string{"Content-Type", "text/plain"}, 415},
+		"an upload":             {"POST", "/graphql", ``, []string{"Content-Type", "multipart/form-data; boundary=x"}, 415},
+		"compressed":            {"POST", "/graphql", `x`, append([]string{"Content-Encoding", "gzip"}, json...), 415},
+		"no body":               {"POST", "/graphql", ``, json, 400},
+		"not JSON":              {"POST", "/graphql", `{"query": "` + secret, json, 400},
+		"two values":            {"POST", "/graphql", `{"query":"{hello}"} {"query":"{hello}"}`, json, 400},
+		"a batch":               {"POST", "/graphql", `[{"query":"{hello}"}]`, json, 400},
+		"null":                  {"POST", "/graphql", `null`, json, 400},
+		"no query":              {"POST", "/graphql", `{"qeury":"` + secret + `"}`, json, 400},
+		"query of wrong type":   {"POST", "/graphql", `{"query":["` + secret + `"]}`, json, 400},
+		"name of wrong type":    {"POST", "/graphql", `{"query":"{hello}","operationName":7}`, json, 400},
+		"variables of a string": {"POST", "/graphql", `{"query":"{hello}","variables":"` + secret + `"}`, json, 400},
+		"extensions of a list":  {"POST", "/graphql", `{"query":"{hello}","extensions":[1]}`, json, 400},
+		"GET without a query":   {"GET", "/graphql", ``, nil, 400},
+		"GET, bad variables":    {"GET", "/graphql?query=%7Bhello%7D&variables=%7Bhunter2", ``, nil, 400},
+		"GET, bad escape":       {"GET", "/graphql?query=%7Bhello%7D&x=%zz", ``, nil, 400},
+		"PUT":                   {"PUT", "/graphql", `{"query":"{hello}"}`, json, 405},
+		"DELETE":                {"DELETE", "/graphql", ``, nil, 405},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := s.do(s.request(tt.method, tt.path, tt.body, tt.headers...))
+			if got.status != tt.status || got.code(t) != "BAD_USER_INPUT" {
+				t.Errorf("got %d %s", got.status, got.text)
+			}
+			if strings.Contains(got.text, "hunter2") || strings.Contains(got.text, `"data"`) {
+				t.Errorf("got %s", got.text)
+			}
+		})
+	}
+	if got := s.do(s.request("OPTIONS", "/graphql", "")); got.status != 204 || !strings.Contains(got.header.Get("Allow"), "POST") {
+		t.Errorf("OPTIONS: %d %v", got.status, got.header)
+	}
+}
+
+// TestBodyLimit: a body that is too large is refused with 413 before it is read,
+// when its length is told, and while it is read, when it is not.
+func TestBodyLimit(t *testing.T) {
+	s := serve(t, gateway.Config{MaxBody: 1000})
+	body := func(size int) string {
+		const start, end = `{"query":"{hello}","operationName":null,"variables":{"x":"`, `"}}`
+		return start + strings.Repeat("x", size-len(start)-len(end)) + end
+	}
+	if got := s.post(body(1000)); got.Data["hello"] == nil {
+		t.Errorf("1,000 bytes: %d %s", got.status, got.text)
+	}
+	for name, size := range map[string]int{"told": 1001, "far too large": 10_000_000} {
+		if got := s.post(body(size)); got.status != 413 || got.code(t) != "BAD_USER_INPUT" {
+			t.Errorf("%s: %d %s", name, got.status, got.text)
+		}
+	}
+	r := s.request("POST", "/graphql", body(1001), "Content-Type", "application/json")
+	r.ContentLength = -1 // sent in chunks
+	if got := s.do(r); got.status != 413 || got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("in chunks: %d %s", got.status, got.text)
+	}
+}
+
+// TestBodyLimitComesBeforeTheBody: the answer is there although only the headers
+// were sent.
+func TestBodyLimitComesBeforeTheBody(t *testing.T) {
+	s := serve(t, gateway.Config{MaxBody: 1000})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n")
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != 413 {
+		t.Errorf("got %d", response.StatusCode)
+	}
+}
+
+// TestForgedGET: a page of another origin cannot make a browser send queries.
+func TestForgedGET(t *testing.T) {
+	s := serve(t, gateway.Config{CORSOrigins: []string{"https://app.example.org"}})
+	own := s.url
+	tests := map[string]struct {
+		headers []string
+		status  int
+	}{
+		"a program":                 {nil, 200},
+		"own page":                  {[]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		"address bar":               {[]string{"Sec-Fetch-Site", "none"}, 200},
+		"other site":                {[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		"other site, as image":      {[]string{"Sec-Fetch-Site", "cross-site", "Accept", "image/avif,*/*"}, 403},
+		"other site, safe header":   {[]string{"Sec-Fetch-Site", "cross-site", "Accept", "application/graphql-response+json"}, 403},
+		"sister site":               {[]string{"Sec-Fetch-Site", "same-site"}, 403},
+		"other site with preflight": {[]string{"Sec-Fetch-Site", "cross-site", "X-Kith-Csrf", "1"}, 200},
+		"Apollo's header":           {[]string{"Sec-Fetch-Site", "cross-site", "Apollo-Require-Preflight", "true"}, 200},
+		"allowed origin":            {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "https://app.example.org"}, 200},
+		"origin not allowed":        {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example.org"}, 403},
+		"plain HTTP, own origin":    {[]string{"Origin", own}, 200},
+		"plain HTTP, other origin":  {[]string{"Origin", "http://evil.example.org"}, 403},
+		"plain HTTP, null origin":   {[]string{"Origin", "null"}, 403},
+		"plain HTTP, own page":      {[]string{"Referer", own + "/page"}, 200},
+		"plain HTTP, other page":    {[]string{"Referer", "http://evil.example.org/page"}, 403},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := s.get("/graphql?query=%7Bhello%7D", tt.headers...)
+			if got.status != tt.status {
+				t.Errorf("got %d %s", got.status, got.text)
+			}
+			if tt.status == 403 && got.code(t) != "FORBIDDEN" {
+				t.Errorf("got %s", got.text)
+			}
+		})
+	}
+}
+
+func TestCORS(t *testing.T) {
+	preflight := func(s site, origin string) reply {
+		return s.do(s.request("OPTIONS", "/graphql", "", "Origin", origin,
+			"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "content-type"))
+	}
+	s := serve(t, gateway.Config{CORSOrigins: []string{"https://app.example.org"}})
+	got := preflight(s, "https://app.example.org")
+	if got.status != 204 || got.header.Get("Access-Control-Allow-Origin") != "https://app.example.org" ||
+		got.header.Get("Access-Control-Allow-Headers") != "content-type" {
+		t.Errorf("allowed: %d %v", got.status, got.header)
+	}
+	if got := s.query("{hello}", "Origin", "https://app.example.org"); got.header.Get("Access-Control-Allow-Origin") == "" {
+		t.Errorf("allowed: %v", got.header)
+	}
+	for name, got := range map[string]reply{
+		"other origin":            preflight(s, "https://evil.example.org"),
+		"other origin's query":    s.query("{hello}", "Origin", "https://evil.example.org"),
+		"none by default":         preflight(serve(t, gateway.Config{}), "https://app.example.org"),
+		"outside of the endpoint": s.get("/healthz", "Origin", "https://app.example.org"),
+	} {
+		if allowed := got.header.Get("Access-Control-Allow-Origin"); allowed != "" {
+			t.Errorf("%s: allowed %s", name, allowed)
+		}
+	}
+}
+
+// TestPersistedQueries: by hash, once the text was seen; long texts are not kept.
+func TestPersistedQueries(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	ask := func(hash, query string) reply {
+		return s.post(fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, query, hash), "Accept", "application/graphql-response+json")
+	}
+	const query = "{ hello }"
+	hash := sha(query)
+	if got := ask(hash, ""); got.status != 200 || got.code(t) != "PERSISTED_QUERY_NOT_FOUND" || got.Errors[0]["message"] != "PersistedQueryNotFound" {
+		t.Errorf("unknown: %d %s", got.status, got.text)
+	}
+	if got := ask(sha("{ other }"), query); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("wrong hash: %d %s", got.status, got.text)
+	}
+	for range 2 {
+		if got := ask(hash, query); got.Data["hello"] == nil {
+			t.Errorf("with the text: %s", got.text)
+		}
+		if got := ask(hash, ""); got.Data["hello"] == nil {
+			t.Errorf("by hash: %s", got.text)
+		}
+	}
+	long := query + strings.Repeat(" ", 40_000)
+	if got := ask(sha(long), long); got.Data["hello"] == nil {
+		t.Errorf("long: %s", got.text)
+	}
+	if got := ask(sha(long), ""); got.code(t) != "PERSISTED_QUERY_NOT_FOUND" {
+		t.Errorf("a long text was kept: %s", got.text)
+	}
+}

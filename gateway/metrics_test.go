@@ -1,0 +1,50 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+)
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := serve(t, gateway.Config{
+		Metrics:        gateway.NewMetrics(registry),
+		Gatherer:       registry,
+		RequestTimeout: 50 * time.Millisecond,
+		CORSOrigins:    []string{"https://app.example.org"},
+	})
+	s.query("query NameOfMine { hello }")
+	s.query("{ hello }")
+	s.query("mutation { touch }")
+	s.query("{ hello fail }")
+	s.query("{ wait }")
+	s.query("{ nonsense }")
+	s.post("not JSON")
+	s.do(s.request("OPTIONS", "/graphql", "", "Origin", "https://app.example.org", "Access-Control-Request-Method", "POST"))
+
+	text := s.get("/metrics").text
+	for _, want := range []string{
+		`kith_graphql_requests_total{operation="query",outcome="ok"} 2`,
+		`kith_graphql_requests_total{operation="mutation",outcome="ok"} 1`,
+		`kith_graphql_requests_total{operation="query",outcome="partial"} 1`,
+		`kith_graphql_requests_total{operation="query",outcome="timeout"} 1`,
+		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 2`,
+		`kith_graphql_request_duration_seconds_count{operation="query"} 4`,
+		`kith_graphql_requests_in_flight 0`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "NameOfMine") {
+		t.Error("the name of an operation is in the metrics")
+	}
+	if got := serve(t, gateway.Config{}).get("/metrics"); got.status != 404 {
+		t.Errorf("without a gatherer: %d", got.status)
+	}
+}

@@ -1,0 +1,143 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/gateway"
+)
+
+// drained is a gateway whose one request can be held up.
+type drained struct {
+	address string
+	started chan struct{} // a request has begun
+	finish  chan struct{} // close it to let the request go on
+	stop    context.CancelFunc
+	ended   chan error // what Serve returned
+}
+
+func startDrained(t *testing.T, drain time.Duration) *drained {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &drained{
+		address: listener.Addr().String(),
+		started: make(chan struct{}),
+		finish:  make(chan struct{}),
+		ended:   make(chan error, 1),
+	}
+	cfg := gateway.Config{
+		Logger: slog.New(slog.DiscardHandler),
+		Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
+			close(d.started)
+			select {
+			case <-d.finish:
+			case <-ctx.Done(): // cut
+			}
+			return "finished", ctx.Err()
+		}}),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	d.stop = stop
+	go func() { d.ended <- gateway.Serve(ctx, cfg, listener, drain) }()
+	return d
+}
+
+// ask sends the request that is held up.
+func (d *drained) ask() (string, error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Post("http://"+d.address+"/graphql", "application/json", strings.NewReader(`{"query":"{hello}"}`))
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
+
+// TestDrain: when it is told to stop, a request under way is finished while new
+// connections are refused.
+func TestDrain(t *testing.T) {
+	d := startDrained(t, time.Minute)
+	type result struct {
+		text string
+		err  error
+	}
+	answered := make(chan result, 1)
+	go func() {
+		text, err := d.ask()
+		answered <- result{text, err}
+	}()
+	<-d.started
+	d.stop()
+	eventually(t, "new connections are refused", func() bool {
+		conn, err := net.Dial("tcp", d.address)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	select {
+	case r := <-answered:
+		t.Fatalf("answered before it was let go: %+v", r)
+	case err := <-d.ended:
+		t.Fatalf("Serve returned %v with a request under way", err)
+	default:
+	}
+	close(d.finish)
+	if r := <-answered; r.err != nil || !strings.Contains(r.text, "finished") {
+		t.Errorf("got %+v", r)
+	}
+	if err := <-d.ended; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// TestDrainEnds: a request that does not finish is cut when the time is over.
+func TestDrainEnds(t *testing.T) {
+	d := startDrained(t, 20*time.Millisecond)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := d.ask()
+		answered <- err
+	}()
+	<-d.started
+	d.stop()
+	if err := <-d.ended; err == nil || !strings.Contains(err.Error(), "drain for 20ms") {
+		t.Errorf("Serve: %v", err)
+	}
+	if err := <-answered; err == nil {
+		t.Error("the request was answered")
+	}
+}
+
+func TestServeSaysWhatIsWrong(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	err = gateway.Serve(t.Context(), gateway.Config{Schema: newSchema(nil)}, listener, time.Second)
+	if err == nil || !strings.Contains(err.Error(), listener.Addr().String()) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

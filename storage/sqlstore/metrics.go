@@ -1,0 +1,61 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Metrics counts statements: how many, how long, how many keys each.
+type Metrics struct {
+	registerer prometheus.Registerer
+	duration   *prometheus.HistogramVec
+	failures   *prometheus.CounterVec
+	keys       *prometheus.HistogramVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		registerer: registerer,
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "kith_sql_statement_duration_seconds",
+			Help:    "Time of an SQL statement, from the wait for a connection to its last row, by look-up and shard.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .05, .1, .5, 1, 2.5},
+		}, []string{"lookup", "shard"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_sql_statement_failures_total",
+			Help: "SQL statements that failed, by look-up and shard.",
+		}, []string{"lookup", "shard"}),
+		keys: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "kith_sql_batch_keys",
+			Help:    "Keys that one SQL statement asked for, or rows that it wrote, by look-up.",
+			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000},
+		}, []string{"lookup"}),
+	}
+	registerer.MustRegister(m.duration, m.failures, m.keys)
+	return m
+}
+
+// Observe is what [Config.OnStatement] takes.
+func (m *Metrics) Observe(_ context.Context, st Statement) {
+	shard := strconv.Itoa(st.Shard)
+	m.duration.WithLabelValues(st.Lookup, shard).Observe(st.Took.Seconds())
+	m.keys.WithLabelValues(st.Lookup).Observe(float64(st.Keys))
+	if st.Err != nil {
+		m.failures.WithLabelValues(st.Lookup, shard).Inc()
+	}
+}
+
+// RegisterPools adds the state of the store's connection pools, as
+// `go_sql_…{db_name="shard0"}`.
+func (m *Metrics) RegisterPools(s *Store) {
+	for _, db := range s.shards {
+		m.registerer.MustRegister(
+			collectors.NewDBStatsCollector(db.read, fmt.Sprintf("shard%d", db.ordinal)),
+			collectors.NewDBStatsCollector(db.write, fmt.Sprintf("shard%d_write", db.ordinal)))
+	}
+}
