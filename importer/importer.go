@@ -90,7 +90,7 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 		im.Start = im.began
 	}
 	if im.Chunk < 1 {
-		return Report{}, fmt.Errorf("import in chunks of %d lines: %w", im.Chunk, storage.ErrInvalid)
+		return Report{}, fmt.Errorf("a chunk has at least one line, not %d", im.Chunk)
 	}
 	inputs, err := probeAll(config.Files, config.Stdin)
 	if err != nil {

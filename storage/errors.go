@@ -15,7 +15,4 @@ var (
 	// ErrLayout: the shards do not fit together or do not fit this program: another
 	// order or number of them than the store records, or a newer layout.
 	ErrLayout = errors.New("store layout does not fit")
-
-	// ErrInvalid: a value that no row may hold, such as an id below 1.
-	ErrInvalid = errors.New("invalid value")
 )

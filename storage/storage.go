@@ -16,8 +16,9 @@ import "context"
 // twice.
 //
 // Found tells whether there is such a row. Err is set when the shard that owns
-// the key could not answer (see [ErrUnavailable]); other keys of the same batch
-// are not affected by it. When Err is set, Found is false.
+// the key could not answer (see [ErrUnavailable]), or when the context ended
+// before it did; other keys of the same batch are not affected by it. When Err is
+// set, Found is false, and a write has changed nothing for that key.
 type Result[T any] struct {
 	Value T
 	Found bool
@@ -65,11 +66,13 @@ type EdgeReader interface {
 
 // UserWriter makes users.
 type UserWriter interface {
-	// CreateUsers makes users together with their handles and zero counts. The
-	// Value tells whether the user was made: false means that the id existed
-	// already, in which case nothing of it is changed. [ErrHandleTaken] is the
-	// Err of a user whose handle belongs to somebody else. Calling it again with
-	// the same users is harmless, also after a crash in between.
+	// CreateUsers makes users together with their handles and zero counts. Without
+	// an Err, a user is Found, and the Value tells whether this call made it: false
+	// means that the id existed already, in which case nothing of it is changed,
+	// whatever handle is asked for. [ErrHandleTaken] is the Err of a user whose
+	// handle belongs to somebody else; of two in one batch who want the same
+	// handle, one gets it. Calling it again with the same users is harmless, also
+	// after a crash in between.
 	CreateUsers(ctx context.Context, users []User) []Result[bool]
 }
 
@@ -80,10 +83,15 @@ type EdgeWriter interface {
 	// transaction: all of them or, with the same Err on each, none. Of edges that
 	// name the same pair, each is judged after the ones before it.
 	//
+	// Without an Err, an edge is Found, and its Row is what was there after it was
+	// judged. What it says is taken as it is: a newer edge is written also when its
+	// type is the row's.
+	//
 	// On the Forward side Apply changes following_count of From, on the Inverse
 	// side follower_count of To, by exactly the difference between the old and
 	// the new type, and raises the version of every owner it changed an edge of.
-	// Applying the same edges again, late or out of order, changes nothing more.
+	// Owners without counts get them. Applying the same edges again, late or out of
+	// order, changes nothing more.
 	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Applied]
 }
 

@@ -153,8 +153,8 @@ type WalkQuery struct {
 // Stretch is what one step of a walk came across.
 type Stretch struct {
 	Peers    []UserID // peers of edges of type Following, ascending
-	Examined int      // rows read, tombstones and blocks included: what budgets count
-	Last     UserID   // the last peer examined, whatever its edge's type: where to go on
+	Examined int      // rows read, tombstones and blocks included, Limit unless the list ended: what budgets count
+	Last     UserID   // the last peer examined, whatever its edge's type, or After where there was none: where to go on
 	End      bool     // nothing lies behind Last
 }
 

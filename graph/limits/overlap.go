@@ -11,12 +11,8 @@ import "github.com/vektah/gqlparser/v2/ast"
 // The walk follows every path, which checkExtent has bounded before.
 func (s *shape) checkOverlaps() error {
 	o := overlaps{shape: s, limit: s.limits.Overlaps}
-	for _, op := range s.doc.Operations {
-		o.merge([]ast.SelectionSet{op.SelectionSet})
-	}
-	// Fragments are compared with each other whether or not they are spread.
-	for _, f := range s.doc.Fragments {
-		o.merge([]ast.SelectionSet{f.SelectionSet})
+	for _, root := range s.roots() {
+		o.merge([]ast.SelectionSet{root})
 	}
 	if o.pairs > o.limit {
 		return tooMany("pairs of fields or fragments that may overlap", uint64(o.pairs), o.limit)

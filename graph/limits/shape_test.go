@@ -22,6 +22,14 @@ var hostile = map[string]string{
 		return fmt.Sprintf(" fragment F%d on User { a: relationship(to: 1) { to { ...F%d } } b: relationship(to: 2) { to { ...F%d } } }", i, i+1, i+1)
 	}) + " fragment F60 on User { id }",
 
+	"fragments fanning out that are not used": "{ viewer { id } }" + repeat(7, func(i int) string {
+		return fmt.Sprintf(" fragment F%d on User {", i) + repeat(20, func(j int) string {
+			return fmt.Sprintf(" a%d: relationship(to: 1) { to { ...F%d } }", j, i+1)
+		}) + "}"
+	}) + " fragment F7 on User { id }",
+
+	"a second fragment of the name": "{ viewer { ...F } } fragment F on User { id } fragment F on User {" + strings.Repeat(" id", 3_000) + "}",
+
 	"20,000 equal fields":      "{" + strings.Repeat(" __typename", 20_000) + "}",
 	"2,000 equal fields":       "{" + strings.Repeat(" __typename", 2_000) + "}",
 	"3,900 equal fields below": "{ user(id: 1) {" + strings.Repeat(" id", 3_900) + "} }",

@@ -128,7 +128,7 @@ func (w *writer) oldRows(side storage.Side, edges []storage.Edge) (map[storage.P
 	slices.SortFunc(pairs, byKey(side))
 	pairs = slices.Compact(pairs)
 	rows := make(map[storage.Pair]storage.Edge, len(pairs))
-	for chunk := range slices.Chunk(pairs, w.store.sql.maxKeys) {
+	for chunk := range slices.Chunk(pairs, w.store.maxPairs(side, pairs)) {
 		text, args := w.store.edgesStatement(side, chunk)
 		err := w.read(len(chunk), text, args, func(r *sql.Rows) error {
 			e, err := scanEdge(side, r)

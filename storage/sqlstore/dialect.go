@@ -23,9 +23,11 @@ type dialect struct {
 
 	// Bounds on one statement.
 	maxKeys  int // ids in an IN list
+	maxPairs int // pairs in a list of row values
 	maxPages int // SELECTs in a UNION ALL
 	maxRows  int // rows of a multi-row INSERT
 
+	byKey        string                                       // makes a FROM use the primary key, where it has to be told
 	insertIgnore string                                       // an INSERT that leaves rows alone that exist
 	forUpdate    string                                       // ends a SELECT that locks what it reads
 	limited      string                                       // one ordered and limited SELECT (%s) as a member of a UNION ALL

@@ -62,7 +62,7 @@ var (
 // Edges implements [storage.EdgeReader].
 func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	shardOf := func(p storage.Pair) int { return s.place.Of(side.Owner(p)) }
-	return lookUp(s, pairs, s.sql.maxKeys, shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
+	return lookUp(s, pairs, s.maxPairs(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
 		return s.query(ctx, "edges."+side.String(), shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			e, err := scanEdge(side, rows)
@@ -75,10 +75,8 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // edgesStatement spells the look-up of pairs, more simply where they have one
 // owner, which they mostly have.
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
-	owner := side.Owner(pairs[0])
-	sameOwner := !slices.ContainsFunc(pairs, func(p storage.Pair) bool { return side.Owner(p) != owner })
-	if sameOwner {
-		args = append(make([]any, 0, len(pairs)+1), int64(owner))
+	if haveOneOwner(side, pairs) {
+		args = append(make([]any, 0, len(pairs)+1), int64(side.Owner(pairs[0])))
 		for _, p := range pairs {
 			args = append(args, int64(side.Peer(p)))
 		}
@@ -89,6 +87,18 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
 	}
 	return s.sql.edgesOf(tableOf(side), len(pairs)), args
+}
+
+func haveOneOwner(side storage.Side, pairs []storage.Pair) bool {
+	return !slices.ContainsFunc(pairs, func(p storage.Pair) bool { return side.Owner(p) != side.Owner(pairs[0]) })
+}
+
+// maxPairs bounds one statement's pairs.
+func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
+	if haveOneOwner(side, pairs) {
+		return s.sql.maxKeys
+	}
+	return s.sql.maxPairs
 }
 
 func scanEdge(side storage.Side, rows *sql.Rows) (storage.Edge, error) {

@@ -111,7 +111,7 @@ func (s *Store) query(ctx context.Context, lookup string, shard, keys int, text 
 	if err != nil {
 		err = fmt.Errorf("read %s on shard %d (%s): %w", lookup, shard, s.shards[shard].name, s.sql.storageError(limited, err))
 	}
-	s.cfg.OnStatement(ctx, Statement{lookup, shard, keys, time.Since(began), err})
+	s.cfg.OnStatement(ctx, Statement{lookup, shard, keys, time.Since(began), err, text, args})
 	return err
 }
 

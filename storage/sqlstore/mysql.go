@@ -20,12 +20,14 @@ var mysqlDialect = &dialect{
 	goose:     database.DialectMySQL,
 	migrating: namedLock("kith_migrate"),
 
-	// MariaDB turns an IN list of 1,000 or more into a derived table
-	// (in_predicate_conversion_threshold).
+	// MariaDB turns an IN list of 1,000 values or more into a derived table, without
+	// an index (in_predicate_conversion_threshold). A pair is two values.
 	maxKeys:  900,
+	maxPairs: 450,
 	maxPages: 500,
 	maxRows:  1000,
 
+	byKey:        " FORCE INDEX (PRIMARY)",
 	insertIgnore: "INSERT IGNORE",
 	forUpdate:    " FOR UPDATE",
 	limited:      "(%s)",

@@ -20,6 +20,7 @@ var sqliteDialect = &dialect{
 	goose: database.DialectSQLite3,
 
 	maxKeys:  900,
+	maxPairs: 450,
 	maxPages: 500, // SQLITE_MAX_COMPOUND_SELECT
 	maxRows:  250,
 

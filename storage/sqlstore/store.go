@@ -43,6 +43,9 @@ type Statement struct {
 	Keys   int // how many keys it asked for, or rows it wrote
 	Took   time.Duration
 	Err    error
+
+	text string // what was run, for the tests that ask EXPLAIN about it
+	args []any
 }
 
 func (c Config) withDefaults() Config {

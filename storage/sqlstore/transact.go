@@ -67,7 +67,7 @@ func pause(ctx context.Context, try int) bool {
 func (w *writer) read(keys int, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
 	err := scan(w.ctx, w.Tx, text, args, each)
-	w.observe(keys, began, err)
+	w.observe(keys, began, err, text, args)
 	return err
 }
 
@@ -75,7 +75,7 @@ func (w *writer) read(keys int, text string, args []any, each func(*sql.Rows) er
 func (w *writer) exec(keys int, text string, args ...any) (int, error) {
 	began := time.Now()
 	result, err := w.ExecContext(w.ctx, text, args...)
-	w.observe(keys, began, err)
+	w.observe(keys, began, err, text, args)
 	if err != nil {
 		return 0, err
 	}
@@ -83,6 +83,6 @@ func (w *writer) exec(keys int, text string, args ...any) (int, error) {
 	return int(n), err
 }
 
-func (w *writer) observe(keys int, began time.Time, err error) {
-	w.store.cfg.OnStatement(w.ctx, Statement{w.what, w.shard, keys, time.Since(began), err})
+func (w *writer) observe(keys int, began time.Time, err error, text string, args []any) {
+	w.store.cfg.OnStatement(w.ctx, Statement{w.what, w.shard, keys, time.Since(began), err, text, args})
 }

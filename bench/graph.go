@@ -1,0 +1,188 @@
+// Package bench makes large graphs and measures Kith on them: how fast they are
+// imported, and how fast the six questions are answered that its speed is judged
+// by.
+package bench
+
+import (
+	"bufio"
+	"io"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"kith/storage"
+)
+
+// A Graph is a synthetic social graph: the same for the same fields, always. It
+// has what makes social graphs hard to serve: communities, so that common lists
+// and friends of friends are not empty; popularity that follows a power law; and
+// a few celebrities whom half of all users follow.
+//
+// Each user's follows are drawn from a generator of the user's own, so a graph of
+// any size is made in the memory that one user takes.
+type Graph struct {
+	Users   int    // how many
+	Degree  int    // followings of a user, on average
+	Seed    uint64 // another seed is another graph of the same kind
+	Spread  bool   // ids as Sonyflake makes them, not 1 … Users
+	popular []float64
+}
+
+// Celebrities is how many users, the first ones, are celebrities; Community how
+// many users, neighbours by number, know one another.
+const (
+	Celebrities = 4
+	Community   = 250
+)
+
+// NewGraph returns the graph that speed is measured on, at any number of users
+// from Community up: at 50,000 it has 2.5 M follows and celebrities with 21,000 to
+// 32,000 fans.
+func NewGraph(users int, seed uint64) *Graph {
+	return &Graph{Users: max(users, Community), Degree: 50, Seed: seed}
+}
+
+// ID is the id of the n-th user, counted from 1. Ids ascend with n.
+func (g *Graph) ID(n int) storage.UserID {
+	if !g.Spread {
+		return storage.UserID(n)
+	}
+	// Sonyflake: 39 bits of time in 10 ms, 8 of sequence, 16 of machine. As if one
+	// of a few machines had registered a user every few seconds for some years.
+	const firstDay, between = 7_000_000_000, 400
+	r := g.random(purposeID, n)
+	tick := int64(firstDay) + int64(n)*between + r.Int64N(between)
+	return storage.UserID(tick<<24 | r.Int64N(2)<<16 | r.Int64N(8))
+}
+
+// Edges yields every follow, user by user, each user's in no order, with times
+// over the five years before 2026.
+func (g *Graph) Edges() iter.Seq[storage.Edge] {
+	return func(yield func(storage.Edge) bool) {
+		const years = 5 * 365 * 24 * time.Hour
+		begin := storage.MicrosOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(-years))
+		ids := make([]storage.UserID, g.Users+1)
+		for n := 1; n <= g.Users; n++ {
+			ids[n] = g.ID(n)
+		}
+		for n := 1; n <= g.Users; n++ {
+			r := g.random(purposeTime, n)
+			for _, peer := range g.followings(n) {
+				at := begin + storage.Micros(r.Int64N(years.Microseconds()))
+				if !yield(storage.Edge{From: ids[n], To: ids[peer], Type: storage.Following, UpdateTime: at}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// WriteTo writes the graph as an edge list that `kith import` reads: from, to and
+// the time in seconds, separated by tabs.
+func (g *Graph) WriteTo(w io.Writer) (int64, error) {
+	out := bufio.NewWriterSize(w, 1<<20)
+	var written int64
+	line := make([]byte, 0, 64)
+	for e := range g.Edges() {
+		line = appendEdge(line[:0], e)
+		n, err := out.Write(line)
+		written += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, out.Flush()
+}
+
+func appendEdge(line []byte, e storage.Edge) []byte {
+	line = strconv.AppendInt(line, int64(e.From), 10)
+	line = append(line, '\t')
+	line = strconv.AppendInt(line, int64(e.To), 10)
+	line = append(line, '\t')
+	line = strconv.AppendInt(line, int64(e.UpdateTime)/1e6, 10)
+	line = append(line, '.')
+	micros := strconv.AppendInt(nil, int64(e.UpdateTime)%1e6+1e6, 10)
+	return append(append(line, micros[1:]...), '\n')
+}
+
+// followings draws whom the n-th user follows, as numbers in no order.
+func (g *Graph) followings(n int) []int {
+	const (
+		spreadOfDegrees = 0.9  // sigma of a log-normal distribution
+		atMost          = 3000 // followings beside the celebrities
+		near            = 0.45 // the share that lies in one's own community
+	)
+	r := g.random(purposeEdges, n)
+	list := make([]int, 0, 2*g.Degree)
+	seen := make(map[int]bool, 2*g.Degree)
+	add := func(peer int) {
+		if peer != n && !seen[peer] {
+			seen[peer] = true
+			list = append(list, peer)
+		}
+	}
+	fame := 0.0
+	for c := 1; c <= Celebrities; c++ {
+		share := shareOfFans(c)
+		fame += share
+		if r.Float64() < share {
+			add(c)
+		}
+	}
+	mean := max(1, float64(g.Degree)-fame)
+	degree := int(math.Exp(r.NormFloat64()*spreadOfDegrees + math.Log(mean) - spreadOfDegrees*spreadOfDegrees/2))
+	degree = min(max(degree, 1), atMost, g.Users/2)
+	first := (n - 1) / Community * Community
+	wanted := len(list) + degree
+	for try := 0; len(list) < wanted && try < 8*degree; try++ {
+		if r.Float64() < near && degree < 2*Community {
+			add(min(first+1+r.IntN(Community), g.Users))
+		} else {
+			add(g.pickPopular(r))
+		}
+	}
+	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// shareOfFans is the part of all users who follow the c-th celebrity: from 64 %
+// down to 42 %.
+func shareOfFans(c int) float64 { return 0.64 / math.Pow(float64(c), 0.30) }
+
+// pickPopular draws a user, no celebrity, by popularity.
+func (g *Graph) pickPopular(r *rand.Rand) int {
+	if g.popular == nil {
+		g.popular = g.popularity()
+	}
+	at, _ := slices.BinarySearch(g.popular, r.Float64()*g.popular[len(g.popular)-1])
+	return Celebrities + 1 + at
+}
+
+// popularity is the cumulated weights of all users but the celebrities: a power
+// law over ranks that are dealt out at random.
+func (g *Graph) popularity() []float64 {
+	const exponent, flatTop = 0.75, 20 // so that no one else comes near the celebrities
+	weights := make([]float64, g.Users-Celebrities)
+	for rank, i := range g.random(purposeRanks, 0).Perm(len(weights)) {
+		weights[i] = math.Pow(float64(rank+flatTop), -exponent)
+	}
+	for i := 1; i < len(weights); i++ {
+		weights[i] += weights[i-1]
+	}
+	return weights
+}
+
+// Purposes keep the random numbers of one user apart.
+const (
+	purposeEdges = iota + 1
+	purposeTime
+	purposeID
+	purposeRanks
+)
+
+func (g *Graph) random(purpose, n int) *rand.Rand {
+	return rand.New(rand.NewPCG(g.Seed<<3+uint64(purpose), uint64(n)))
+}

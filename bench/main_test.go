@@ -1,0 +1,9 @@
+package bench_test
+
+import (
+	"testing"
+
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

@@ -1,0 +1,173 @@
+package apitest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Answer is the answer to a query.
+type Answer struct {
+	t      testing.TB
+	Text   string         // as it came
+	Data   map[string]any // nil: null or missing; numbers are json.Number
+	Errors []Error
+}
+
+// Error is one of the errors in an answer.
+type Error struct {
+	Message    string         `json:"message"`
+	Path       []any          `json:"path"` // of strings and json.Numbers
+	Extensions map[string]any `json:"extensions"`
+}
+
+// Code is `extensions.code`, "" when it is missing.
+func (e Error) Code() string {
+	code, _ := e.Extensions["code"].(string)
+	return code
+}
+
+// Retryable is `extensions.retryable`; ok tells whether it is there.
+func (e Error) Retryable() (retryable, ok bool) {
+	retryable, ok = e.Extensions["retryable"].(bool)
+	return retryable, ok
+}
+
+// At spells the path with dots: "user.followings.nodes.3".
+func (e Error) At() string {
+	steps := make([]string, len(e.Path))
+	for i, s := range e.Path {
+		steps[i] = fmt.Sprint(s)
+	}
+	return strings.Join(steps, ".")
+}
+
+func parseAnswer(t testing.TB, text []byte) (Answer, error) {
+	var parsed struct {
+		Data   map[string]any `json:"data"`
+		Errors []Error        `json:"errors"`
+	}
+	if err := decode(text, &parsed); err != nil {
+		return Answer{}, fmt.Errorf("%q is no GraphQL answer: %w", text, err)
+	}
+	return Answer{t: t, Text: string(text), Data: parsed.Data, Errors: parsed.Errors}, nil
+}
+
+func decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// Whole fails the test if there are errors.
+func (a Answer) Whole() Answer {
+	a.t.Helper()
+	if len(a.Errors) > 0 || a.Data == nil {
+		a.t.Fatalf("not a whole answer: %s", abridged(a.Text))
+	}
+	return a
+}
+
+// Is fails the test unless the answer is whole and its data are these, written as
+// JSON.
+func (a Answer) Is(data string) {
+	a.t.Helper()
+	a.Whole()
+	a.DataIs(data)
+}
+
+// DataIs is Is for an answer that may hold errors besides.
+func (a Answer) DataIs(data string) {
+	a.t.Helper()
+	var want map[string]any
+	if err := decode([]byte(data), &want); err != nil {
+		a.t.Fatalf("%s: %v", data, err)
+	}
+	if !reflect.DeepEqual(a.Data, want) {
+		a.t.Errorf("got\n\t%s\nwant data\n\t%s", abridged(a.Text), data)
+	}
+}
+
+// Refused fails the test unless there is one error and it has this code. It
+// returns the error's message.
+func (a Answer) Refused(code string) string {
+	a.t.Helper()
+	if len(a.Errors) != 1 || a.Errors[0].Code() != code {
+		a.t.Errorf("got %s, want one error %s", abridged(a.Text), code)
+		return ""
+	}
+	return a.Errors[0].Message
+}
+
+// FailsAt fails the test unless there is an error of this code at each of these
+// places (see [Error.At]), in any order, and no other.
+func (a Answer) FailsAt(code string, places ...string) {
+	a.t.Helper()
+	var got []string
+	for _, e := range a.Errors {
+		got = append(got, e.Code()+" "+e.At())
+	}
+	want := make([]string, len(places))
+	for i, p := range places {
+		want[i] = code + " " + p
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		a.t.Errorf("got the errors\n\t%s\nwant\n\t%s\nin %s",
+			strings.Join(got, "\n\t"), strings.Join(want, "\n\t"), abridged(a.Text))
+	}
+}
+
+// At returns what is at a place of the data, "user.followings.nodes.3.handle"; nil
+// for null. A place that is not there fails the test.
+func (a Answer) At(place string) any {
+	a.t.Helper()
+	var v any = a.Data
+	for step := range strings.SplitSeq(place, ".") {
+		switch at := v.(type) {
+		case map[string]any:
+			below, ok := at[step]
+			if !ok {
+				a.t.Fatalf("no %s (at %q) in %s", place, step, abridged(a.Text))
+			}
+			v = below
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(at) {
+				a.t.Fatalf("no %s (at %q) in %s", place, step, abridged(a.Text))
+			}
+			v = at[i]
+		default:
+			a.t.Fatalf("no %s (at %q) in %s", place, step, abridged(a.Text))
+		}
+	}
+	return v
+}
+
+// Into decodes what is at a place of the data.
+func Into[T any](a Answer, place string) T {
+	a.t.Helper()
+	var v T
+	text, err := json.Marshal(a.At(place))
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err != nil {
+		a.t.Fatalf("%s in %s: %v", place, abridged(a.Text), err)
+	}
+	return v
+}
+
+func abridged(text string) string {
+	const most = 2000
+	if len(text) > most {
+		return text[:most] + "…"
+	}
+	return text
+}

@@ -1,0 +1,127 @@
+// Package apitest asks Kith's API in tests, through HTTP: the handler is put
+// together over a store as the program does it.
+//
+//	api := apitest.New(t, store, apitest.Options{})
+//	answer := api.Ask(`query($id: ID!) { user(id: $id) { handle } }`, apitest.Vars{"id": "1"})
+//	answer.Is(`{"user": {"handle": "u1"}}`)
+package apitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"kith/gateway"
+	"kith/graph/generated"
+	"kith/graph/limits"
+	"kith/loaders"
+	"kith/resolvers"
+	"kith/social"
+	"kith/storage"
+)
+
+// Options are the settings of the program that tests vary. The zero value is the
+// program's defaults.
+type Options struct {
+	Budget         social.Budget
+	RequestTimeout time.Duration
+	Limits         limits.Limits
+	Log            io.Writer // where the log goes; nil: nowhere
+}
+
+// API is the API over one store.
+type API struct {
+	t      testing.TB
+	server *httptest.Server
+}
+
+// Vars are the variables of a query.
+type Vars map[string]any
+
+// patience bounds one request. It is only reached when something is wrong.
+const patience = 60 * time.Second
+
+// New serves the API over a store until t ends.
+func New(t testing.TB, store storage.Store, o Options) *API {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	schema := generated.NewExecutableSchema(generated.Config{
+		Resolvers: &resolvers.Resolver{Social: social.New(store, o.Budget)},
+	})
+	server := httptest.NewServer(gateway.New(gateway.Config{
+		Schema:         schema,
+		PerRequest:     func(ctx context.Context) context.Context { return loaders.Attach(ctx, store) },
+		Limits:         o.Limits,
+		RequestTimeout: o.RequestTimeout,
+		Store:          store,
+		Logger:         slog.New(slog.NewTextHandler(o.Log, nil)),
+	}))
+	t.Cleanup(server.Close)
+	return &API{t, server}
+}
+
+// Ask sends a query. Whatever is no GraphQL answer fails the test; errors in the
+// answer do not.
+func (a *API) Ask(query string, vars Vars) Answer {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := a.ask(ctx, query, vars)
+	if err != nil {
+		a.t.Fatalf("%s: %v", query, err)
+	}
+	return answer
+}
+
+// AskWithin is Ask for a request that the client gives up after some time, which
+// fails the test.
+func (a *API) AskWithin(d time.Duration, query string, vars Vars) Answer {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	answer, err := a.ask(ctx, query, vars)
+	if err != nil {
+		a.t.Fatalf("%s\nwith %v: no answer within %s: %v", query, vars, d, err)
+	}
+	return answer
+}
+
+// Abandon sends a query and gives it up after some time.
+func (a *API) Abandon(after time.Duration, query string, vars Vars) {
+	a.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), after)
+	defer cancel()
+	if _, err := a.ask(ctx, query, vars); err == nil {
+		a.t.Fatalf("%s was answered within %s", query, after)
+	}
+}
+
+func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) {
+	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
+	if err != nil {
+		return Answer{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return parseAnswer(a.t, text)
+}

@@ -1,0 +1,89 @@
+package apitest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// Epoch is when the users of [Users] were made: 2026-01-02T03:04:05.000006Z.
+const Epoch storage.Micros = 1_767_323_045_000_006
+
+// Users makes n users with the ids from 1, the handles u1, u2 … and the names
+// "User 1", "User 2" …
+func Users(t testing.TB, store storage.Store, n int) {
+	t.Helper()
+	users := make([]storage.User, n)
+	for i := range users {
+		id := storage.UserID(i + 1)
+		users[i] = storage.User{
+			ID: id, Handle: "u" + id.String(), Name: "User " + id.String(),
+			CreatedAt: Epoch, UpdatedAt: Epoch,
+		}
+	}
+	CreateUsers(t, store, users...)
+}
+
+// CreateUsers makes users.
+func CreateUsers(t testing.TB, store storage.Store, users ...storage.User) {
+	t.Helper()
+	for i, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil || !r.Value {
+			t.Fatalf("create user %s: made %t: %v", users[i].ID, r.Value, r.Err)
+		}
+	}
+}
+
+// Apply writes edges to both sides.
+func Apply(t testing.TB, store storage.Store, edges ...storage.Edge) {
+	t.Helper()
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for i, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil || !r.Value.Changed {
+				t.Fatalf("apply %+v to %s: changed %t: %v", edges[i], side, r.Value.Changed, r.Err)
+			}
+		}
+	}
+}
+
+// Follow makes a user follow others, each a second after the one before, from
+// [Epoch] on.
+func Follow(t testing.TB, store storage.Store, from storage.UserID, to ...storage.UserID) {
+	t.Helper()
+	edges := make([]storage.Edge, len(to))
+	for i, id := range to {
+		at := Epoch + storage.Micros(i)*1_000_000
+		edges[i] = storage.Edge{From: from, To: id, Type: storage.Following, UpdateTime: at}
+	}
+	Apply(t, store, edges...)
+}
+
+// Location is where a new SQLite store of so many shards is kept.
+func Location(t testing.TB, shards int) string {
+	t.Helper()
+	dir := t.TempDir()
+	paths := make([]string, shards)
+	for i := range paths {
+		paths[i] = filepath.Join(dir, fmt.Sprintf("kith%d.db", i))
+	}
+	return "sqlite:" + strings.Join(paths, ";")
+}
+
+// Open opens a store for the length of a test.
+func Open(t testing.TB, cfg sqlstore.Config) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}

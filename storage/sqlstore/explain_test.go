@@ -1,0 +1,281 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// servedBy is the index that each look-up is meant to use. A look-up without an
+// entry here fails the test.
+var servedBy = map[string][]string{
+	"users":                {"PRIMARY"},
+	"users.exist":          {"PRIMARY"},
+	"handles":              {"PRIMARY"},
+	"counts":               {"PRIMARY"},
+	"edges.following":      {"PRIMARY"},
+	"edges.follower":       {"PRIMARY"},
+	"pages.following":      {"idx_following_list"},
+	"pages.follower":       {"idx_follower_list"},
+	"walks.following":      {"PRIMARY"},
+	"walks.follower":       {"PRIMARY"},
+	"neighbours.following": {"idx_following_list"},
+	"neighbours.follower":  {"idx_follower_list"},
+	"apply.following":      {"PRIMARY"}, // the locks and the old rows
+	"apply.follower":       {"PRIMARY"},
+	"empty":                {"PRIMARY"},
+}
+
+// A plan is what an engine says about one table access of a statement.
+type plan struct {
+	index string // "" where it uses none
+	scan  bool   // reads the whole table or index
+	sort  bool   // sorts, or builds a temporary table
+	text  string
+}
+
+// TestPlansMariaDB asks the server how it runs every hot statement.
+func TestPlansMariaDB(t *testing.T) {
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+	checkPlans(t, "mysql:"+dsns[0], explainMariaDB)
+}
+
+// TestPlansSQLite does the same there.
+func TestPlansSQLite(t *testing.T) {
+	checkPlans(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), explainSQLite)
+}
+
+func checkPlans(t *testing.T, location string, explain func(*testing.T, *sql.DB, Statement) []plan) {
+	seen := &recorder{}
+	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fillForPlans(t, s)
+	seen.reset()
+	runHotLookUps(t.Context(), s)
+	s.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 7, To: 4001, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	s.Apply(t.Context(), storage.Inverse, []storage.Edge{{From: 7, To: 4001, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+
+	explained := map[string]bool{}
+	for _, st := range seen.all() {
+		if st.Err != nil {
+			t.Fatalf("%s: %v", st.Lookup, st.Err)
+		}
+		if !strings.HasPrefix(strings.TrimLeft(st.text, "\n( "), "SELECT") && !strings.HasPrefix(st.text, "WITH") {
+			continue
+		}
+		explained[st.Lookup] = true
+		for _, p := range explain(t, s.shards[0].write, st) {
+			if p.scan || p.sort || !slices.Contains(servedBy[st.Lookup], p.index) {
+				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s",
+					st.Lookup, st.Keys, servedBy[st.Lookup], p.text, st.text)
+			}
+		}
+	}
+	for lookup := range servedBy {
+		if !explained[lookup] {
+			t.Errorf("no statement of %s was explained", lookup)
+		}
+	}
+}
+
+// fillForPlans makes tables in which a wrong index would look cheap: 20,000 users,
+// a quarter of them with edges, some with thousands, tombstones among them.
+func fillForPlans(t *testing.T, s *Store) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	var users []storage.User
+	for id := storage.UserID(1); id <= 20_000; id++ {
+		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "A"})
+	}
+	for _, c := range s.CreateUsers(t.Context(), users) {
+		if c.Err != nil {
+			t.Fatal(c.Err)
+		}
+	}
+	var edges []storage.Edge
+	for from := storage.UserID(1); from <= 5000; from++ {
+		degree := 20
+		if from <= 4 {
+			degree = 3000
+		}
+		for range degree {
+			kind := storage.Following
+			if r.IntN(10) == 0 {
+				kind = storage.None
+			}
+			to := storage.UserID(1 + r.IntN(5000))
+			if r.IntN(4) == 0 {
+				to = storage.UserID(1 + r.IntN(4))
+			}
+			edges = append(edges, storage.Edge{From: from, To: to, Type: kind, UpdateTime: storage.Micros(r.Int64N(1e9))})
+		}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
+		}
+	}
+	analyze := []string{"ANALYZE TABLE users, handles, following, follower, user_counts"}
+	if s.sql == sqliteDialect {
+		analyze = []string{"ANALYZE"}
+	}
+	for _, text := range analyze {
+		if _, err := s.shards[0].write.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runHotLookUps runs each look-up with one key, with some and with many, for short
+// lists and for long ones.
+func runHotLookUps(ctx context.Context, s *Store) {
+	for _, n := range []int{1, 2, 20, 100, 500, 899} {
+		ids := make([]storage.UserID, n)
+		handles := make([]string, n)
+		ofOne := make([]storage.Pair, n)
+		ofMany := make([]storage.Pair, n)
+		for i := range ids {
+			ids[i] = storage.UserID(1 + i*5)
+			handles[i] = fmt.Sprintf("user_%d", 1+i*5)
+			ofOne[i] = storage.Pair{From: 1, To: ids[i]}
+			ofMany[i] = storage.Pair{From: ids[i], To: 2}
+		}
+		s.Users(ctx, ids)
+		s.UserIDs(ctx, handles)
+		s.Counts(ctx, ids)
+		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			s.Edges(ctx, side, ofOne)
+			s.Edges(ctx, side, ofMany)
+			s.Neighbours(ctx, side, ids)
+			var pages []storage.PageQuery
+			var walks []storage.WalkQuery
+			middle := storage.Position{UpdateTime: 5e8, Peer: 2500}
+			for _, id := range ids[:min(n, 500)] {
+				pages = append(pages, storage.PageQuery{Owner: id, Limit: 21})
+				walks = append(walks, storage.WalkQuery{Owner: id, After: 100, Limit: 500})
+			}
+			s.Pages(ctx, side, pages)
+			s.Walks(ctx, side, walks)
+			for i := range pages {
+				pages[i].After = middle
+			}
+			s.Pages(ctx, side, pages)
+			for i := range pages {
+				pages[i].After, pages[i].Before, pages[i].Backward = storage.Position{}, middle, true
+			}
+			s.Pages(ctx, side, pages)
+			for i := range pages {
+				pages[i].After = storage.Position{UpdateTime: 8e8, Peer: 1}
+			}
+			s.Pages(ctx, side, pages)
+		}
+	}
+	s.Empty(ctx)
+}
+
+func explainMariaDB(t *testing.T, db *sql.DB, st Statement) []plan {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN "+st.text, st.args...)
+	if err != nil {
+		t.Fatalf("explain %s: %v", st.Lookup, err)
+	}
+	defer rows.Close()
+	var plans []plan
+	for rows.Next() {
+		var id, kind, table, access, possible, key, length, ref, n, extra sql.NullString
+		if err := rows.Scan(&id, &kind, &table, &access, &possible, &key, &length, &ref, &n, &extra); err != nil {
+			t.Fatal(err)
+		}
+		if extra.String == "Impossible WHERE noticed after reading const tables" || extra.String == "Select tables optimized away" {
+			continue // such a row does not exist
+		}
+		if st.Lookup == "empty" {
+			access.String = "" // the first row of an index is all it reads
+			key.String = "PRIMARY"
+		}
+		plans = append(plans, plan{
+			index: key.String,
+			scan:  access.String == "ALL" || access.String == "index",
+			sort:  strings.Contains(extra.String, "filesort") || strings.Contains(extra.String, "temporary"),
+			text:  fmt.Sprintf("%s %s: %s by %s (%s)", kind.String, table.String, access.String, key.String, extra.String),
+		})
+	}
+	return plans
+}
+
+func explainSQLite(t *testing.T, db *sql.DB, st Statement) []plan {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+st.text, st.args...)
+	if err != nil {
+		t.Fatalf("explain %s: %v", st.Lookup, err)
+	}
+	defer rows.Close()
+	var plans []plan
+	for rows.Next() {
+		var id, parent, unused int
+		var text string
+		if err := rows.Scan(&id, &parent, &unused, &text); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(text, "SEARCH ") && !strings.HasPrefix(text, "SCAN ") && !strings.HasPrefix(text, "USE ") {
+			continue // COMPOUND QUERY, CO-ROUTINE, UNION ALL
+		}
+		if onlyNames := strings.Contains(text, "wanted") || strings.Contains(text, "subquery") || strings.Contains(text, "CONSTANT ROW"); onlyNames {
+			continue // the list of keys, or the rows of one member of a UNION ALL
+		}
+		p := plan{text: text, sort: strings.HasPrefix(text, "USE TEMP")}
+		switch {
+		case strings.Contains(text, "PRIMARY KEY"), strings.Contains(text, "sqlite_autoindex"):
+			p.index = "PRIMARY"
+		case strings.Contains(text, "INDEX "):
+			_, after, _ := strings.Cut(text, "INDEX ")
+			p.index, _, _ = strings.Cut(after, " ")
+		}
+		p.scan = strings.HasPrefix(text, "SCAN ")
+		if st.Lookup == "empty" {
+			p.scan, p.index = false, "PRIMARY" // the first row is all it reads
+		}
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// recorder keeps every statement that a store runs.
+type recorder struct {
+	mu         sync.Mutex
+	statements []Statement
+}
+
+func (r *recorder) record(_ context.Context, st Statement) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statements = append(r.statements, st)
+}
+
+func (r *recorder) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statements = nil
+}
+
+func (r *recorder) all() []Statement {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.statements)
+}
