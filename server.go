@@ -81,7 +81,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	}
 	command, err := parser.Parse(args)
 	if err != nil {
-		return err
+		return named(err)
 	}
 	if err := p.Check(); err != nil {
 		return err
@@ -100,6 +100,22 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	return command.Run()
 }
 
+// named adds to an error about a flag's value the variable of the environment that
+// may hold it instead.
+func named(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	for _, flag := range parse.Context.Flags() {
+		reason, ok := strings.CutPrefix(err.Error(), "--"+flag.Name)
+		if ok && len(flag.Envs) > 0 && strings.IndexAny(reason, ": ") == 0 {
+			return cli.Misset(flag.Name, errors.New(strings.TrimLeft(reason, ": ")))
+		}
+	}
+	return err
+}
+
 // ServeCmd is `kith serve`.
 type ServeCmd struct {
 	Addr           string        `default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
@@ -116,6 +132,9 @@ type ServeCmd struct {
 func (c *ServeCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
+	if err := c.check(); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
 		return cli.Misset("addr", listenError(c.Addr, err))
@@ -145,6 +164,27 @@ func (c *ServeCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Cont
 	}
 	c.announce(k.Stdout, listener.Addr(), settings)
 	return gateway.Serve(ctx, c.gateway(store, redis, registry, logger), listener, c.Drain)
+}
+
+// check refuses settings that cannot be meant, before anything is opened.
+func (c *ServeCmd) check() error {
+	positive := errors.New("it must be greater than 0")
+	switch {
+	case c.RequestTimeout <= 0:
+		return cli.Misset("request-timeout", positive)
+	case c.Drain < 0:
+		return cli.Misset("drain", errors.New("it must not be negative"))
+	case c.MaxCost <= 0:
+		return cli.Misset("max-cost", positive)
+	case c.Budget <= 0:
+		return cli.Misset("budget", positive)
+	}
+	for _, origin := range c.CORSOrigin {
+		if err := cli.CheckOrigin(origin); err != nil {
+			return cli.Misset("cors-origin", err)
+		}
+	}
+	return nil
 }
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -16,6 +17,13 @@ import (
 type Redis struct {
 	client redis.UniversalClient
 }
+
+// unheard is the library's logger: what goes wrong is returned.
+type unheard struct{}
+
+func (unheard) Printf(context.Context, string, ...any) {}
+
+func init() { redis.SetLogger(unheard{}) }
 
 // OpenRedis connects to the Redis of the settings and sees that it answers.
 func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
@@ -39,9 +47,10 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 func redisOptions(setting string) (*redis.UniversalOptions, error) {
 	if !strings.Contains(setting, "://") {
 		addrs := strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
-		for _, a := range addrs {
-			if !strings.Contains(a, ":") {
-				return nil, fmt.Errorf("%q is not host:port", a)
+		for i, a := range addrs {
+			if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
+				// Its text may hold a password.
+				return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
 			}
 		}
 		return &redis.UniversalOptions{Addrs: addrs}, nil

@@ -68,7 +68,7 @@ func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.Ra
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
 	}
-	if false {
+	if r.ContentLength > t.maxBody {
 		return nil, t.tooLarge(w)
 	}
 	body := bodies.Get().(*bytes.Buffer)

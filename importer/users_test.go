@@ -115,10 +115,11 @@ func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 		}
 		return checkpointKey([]*input{in})
 	}
-	if key("a.txt", "1 2\n") != key("a.txt", "1 2\n") {
+	here, there := key("a.txt", "1 2\n"), key("a.txt", "1 2\n")
+	if here != there {
 		t.Error("the folder matters")
 	}
-	if key("a.txt", "1 2\n") == key("b.txt", "1 2\n") || key("a.txt", "1 2\n") == key("a.txt", "1 3\n") || key("a.txt", "1 2\n") == key("a.txt", "1 2\n\n") {
+	if here == key("b.txt", "1 2\n") || here == key("a.txt", "1 3\n") || here == key("a.txt", "1 2\n\n") {
 		t.Error("different files share a key")
 	}
 }

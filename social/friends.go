@@ -70,7 +70,7 @@ type companions struct {
 }
 
 func (c *companions) fromFollowings(ctx context.Context) error {
-	limit := firstLook
+	limit := c.graph.firstLook
 	for c.examinable > 0 {
 		query := storage.PageQuery{Owner: c.user, After: c.decided, Limit: limit}
 		r := c.graph.store.Pages(ctx, storage.Forward, []storage.PageQuery{query})[0]
@@ -93,7 +93,7 @@ func (c *companions) fromFollowings(ctx context.Context) error {
 			return nil
 		}
 		c.decided = storage.PositionOf(storage.Forward, followings[len(followings)-1])
-		limit = stride
+		limit = c.graph.stride
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ type cursor struct {
 func (c *cursor) drained() bool { return c.end && len(c.ahead) == 0 }
 
 func (in *intersection) run(ctx context.Context) error {
-	if err := in.read(ctx, firstLook); err != nil {
+	if err := in.read(ctx, in.graph.firstLook); err != nil {
 		return err
 	}
 	in.merge()
@@ -92,7 +92,7 @@ func (in *intersection) run(ctx context.Context) error {
 		if short != nil {
 			return in.probe(ctx, short)
 		}
-		if err := in.read(ctx, stride); err != nil {
+		if err := in.read(ctx, in.graph.stride); err != nil {
 			return err
 		}
 		in.merge()
@@ -209,7 +209,7 @@ func (in *intersection) probe(ctx context.Context, short *cursor) error {
 	}
 	for {
 		for len(short.ahead) > 0 && in.examinable > 0 {
-			n := min(len(short.ahead), stride, in.examinable)
+			n := min(len(short.ahead), in.graph.stride, in.examinable)
 			if err := in.look(ctx, long.List, short.ahead[:n]); err != nil {
 				return err
 			}
@@ -230,7 +230,7 @@ func (in *intersection) probe(ctx context.Context, short *cursor) error {
 }
 
 func (in *intersection) readOne(ctx context.Context, c *cursor) error {
-	r := in.graph.store.Walks(ctx, c.Side, []storage.WalkQuery{{Owner: c.Owner, After: c.last, Limit: stride}})[0]
+	r := in.graph.store.Walks(ctx, c.Side, []storage.WalkQuery{{Owner: c.Owner, After: c.last, Limit: in.graph.stride}})[0]
 	if r.Err != nil {
 		return r.Err
 	}

@@ -27,6 +27,8 @@ type Reader interface {
 type Graph struct {
 	store  Reader
 	budget Budget
+
+	firstLook, stride, maxPool int // the constants below, but in tests
 }
 
 // New makes a graph over a store. A budget of 0 means [DefaultBudget].
@@ -34,7 +36,7 @@ func New(store Reader, budget Budget) *Graph {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Graph{store, budget}
+	return &Graph{store, budget, firstLook, stride, maxPool}
 }
 
 // A List is one user's followings (Forward) or fans (Inverse).
@@ -43,6 +45,7 @@ type List struct {
 	Owner storage.UserID
 }
 
+// How much is read at a time.
 const (
 	// firstLook is how many rows of each list are read before anything is planned:
 	// most lists end within it, and then one round trip was enough.
@@ -51,4 +54,7 @@ const (
 	// stride is how many rows of a longer list are read at a time, and how many ids
 	// are probed at a time.
 	stride = 4000
+
+	// maxPool is how many followings one pool of suggestions has at most.
+	maxPool = 5000
 )

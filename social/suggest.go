@@ -38,9 +38,6 @@ type Suggestions struct {
 	Pool     storage.Position // where the pool of this page starts
 }
 
-// maxPool is how many followings one pool has at most.
-const maxPool = 5000
-
 // Suggest ranks the users whom a user's followings follow by how many of them do,
 // ties by smaller id, without the user and those whom it follows already. It
 // returns the first behind a mark, each with up to via of the followings that
@@ -96,16 +93,16 @@ type pool struct {
 // poolOf takes followings, newest first, until their lists fill the budget, but at
 // least one.
 func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.Position) (pool, error) {
-	query := storage.PageQuery{Owner: user, After: after, Limit: maxPool + 1}
+	query := storage.PageQuery{Owner: user, After: after, Limit: g.maxPool + 1}
 	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{query})[0]
 	if r.Err != nil {
 		return pool{}, r.Err
 	}
 	edges := r.Value
 	p := pool{known: map[storage.UserID]bool{user: true}}
-	p.whole = after == (storage.Position{}) && len(edges) <= maxPool
-	p.last = len(edges) <= maxPool
-	edges = edges[:min(maxPool, len(edges))]
+	p.whole = after == (storage.Position{}) && len(edges) <= g.maxPool
+	p.last = len(edges) <= g.maxPool
+	edges = edges[:min(g.maxPool, len(edges))]
 	ids := make([]storage.UserID, len(edges))
 	for i, e := range edges {
 		ids[i] = e.To

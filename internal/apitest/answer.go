@@ -8,12 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // Answer is the answer to a query.
 type Answer struct {
-	t      testing.TB
+	t      T
 	Text   string         // as it came
 	Data   map[string]any // nil: null or missing; numbers are json.Number
 	Errors []Error
@@ -47,7 +46,7 @@ func (e Error) At() string {
 	return strings.Join(steps, ".")
 }
 
-func parseAnswer(t testing.TB, text []byte) (Answer, error) {
+func parseAnswer(t T, text []byte) (Answer, error) {
 	var parsed struct {
 		Data   map[string]any `json:"data"`
 		Errors []Error        `json:"errors"`

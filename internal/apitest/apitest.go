@@ -35,9 +35,16 @@ type Options struct {
 	Log            io.Writer // where the log goes; nil: nowhere
 }
 
+// T is what fails: a test or, in a property, rapid's *T.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // API is the API over one store.
 type API struct {
-	t      testing.TB
+	t      T
 	server *httptest.Server
 }
 
@@ -67,6 +74,9 @@ func New(t testing.TB, store storage.Store, o Options) *API {
 	t.Cleanup(server.Close)
 	return &API{t, server}
 }
+
+// For is the same API, whose failures are another test's.
+func (a *API) For(t T) *API { return &API{t, a.server} }
 
 // Ask sends a query. Whatever is no GraphQL answer fails the test; errors in the
 // answer do not.

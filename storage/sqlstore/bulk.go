@@ -49,15 +49,21 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 			if err != nil {
 				return nil, err
 			}
+			if n < len(chunk) {
+				if _, err := w.exec(0, "ROLLBACK TO SAVEPOINT hopeful"); err != nil {
+					return nil, err
+				}
+			}
+			// On SQLite savepoints of one name pile up, and each one slows every write.
+			if _, err := w.exec(0, "RELEASE SAVEPOINT hopeful"); err != nil {
+				return nil, err
+			}
 			if n == len(chunk) {
 				for k, i := range at {
 					applied[i] = storage.Applied{Row: chunk[k], Changed: true}
 					diffs[side.Owner(chunk[k].Pair())] += counted(chunk[k].Type)
 				}
 				continue
-			}
-			if _, err := w.exec(0, "ROLLBACK TO SAVEPOINT hopeful"); err != nil {
-				return nil, err
 			}
 			hopeful = n > len(chunk)/2 // mostly old rows: looking first is cheaper
 		}

@@ -69,7 +69,7 @@ func isMySQLError(err error, numbers ...uint16) bool {
 func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
-		return nil, err
+		return nil, dsnError(err)
 	}
 	if cfg.DBName == "" {
 		return nil, errors.New("the DSN names no database (user:password@tcp(host:port)/database)")
@@ -94,6 +94,15 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &node{name: name, read: read, write: write}, nil
+}
+
+// dsnError is what the driver says of a DSN. Where it finds no address it takes
+// for one, and shows, what may be user and password.
+func dsnError(err error) error {
+	if strings.HasPrefix(err.Error(), "default addr for network") {
+		return errors.New("invalid DSN: the address is missing (user:password@tcp(host:port)/database)")
+	}
+	return err
 }
 
 // mysqlFlavor is how a server of the family spells its session variables.
@@ -124,8 +133,14 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 	}
 	db := sql.OpenDB(connector)
 	defer db.Close()
+	asking, cancel := context.WithTimeout(ctx, 2*cfg.Timeout) // one for the dial, one for the answer
+	defer cancel()
 	var version string
-	if err := db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); err != nil {
+	err = db.QueryRowContext(asking, `SELECT VERSION()`).Scan(&version)
+	if err != nil && asking.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %s", 2*cfg.Timeout)
+	}
+	if err != nil {
 		return mysqlFlavor{}, err
 	}
 	if strings.Contains(version, "MariaDB") {

@@ -1,0 +1,312 @@
+package resolvers_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/graph/limits"
+	"kith/internal/apitest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// generous is a time limit that a busy machine does not reach.
+const generous = 30 * time.Second
+
+// costs are the SQL statements of an answer, by look-up, on one shard. On several
+// shards no shard sees more than that.
+type costs map[string]int
+
+// ringUsers is how many users there are in the graph that statements are counted
+// on: as many as one statement's IN list may name, and no more.
+const ringUsers = 600
+
+// ring makes every user follow the 40 users behind it (600 is followed by 1), and
+// every even user be followed back by the first 10 of those.
+func ring(t testing.TB, store storage.Store) {
+	t.Helper()
+	apitest.Users(t, store, ringUsers)
+	var edges []storage.Edge
+	for from := range ringUsers {
+		for step := 1; step <= 40; step++ {
+			edges = append(edges, storage.Edge{
+				From: storage.UserID(from + 1), To: storage.UserID((from+step)%ringUsers + 1),
+				Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(step),
+			})
+			if from%2 == 1 && step <= 10 {
+				edges = append(edges, storage.Edge{
+					From: storage.UserID((from+step)%ringUsers + 1), To: storage.UserID(from + 1),
+					Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(100+step),
+				})
+			}
+		}
+	}
+	apitest.Apply(t, store, edges...)
+}
+
+// countedAPI serves a ring over a store whose statements are counted.
+func countedAPI(t testing.TB, location string, o apitest.Options) (*apitest.API, *apitest.Recorder) {
+	t.Helper()
+	var recorder apitest.Recorder
+	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous, OnStatement: recorder.Observe})
+	ring(t, store)
+	recorder.Take()
+	return apitest.New(t, store, o), &recorder
+}
+
+// idsUpTo lists the ids from first to last as a variable.
+func idsUpTo(first, last int) []string {
+	var ids []string
+	for id := first; id <= last; id++ {
+		ids = append(ids, strconv.Itoa(id))
+	}
+	return ids
+}
+
+// aliased repeats a field under the aliases f1 … fn; %d in it is the number.
+func aliased(n int, field string) string {
+	var text strings.Builder
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&text, "f%d: %s\n", i, strings.ReplaceAll(field, "%d", strconv.Itoa(i)))
+	}
+	return text.String()
+}
+
+// countedQueries tell what each query costs. Whatever is reached through a user
+// costs one statement for a look-up and level, however many users there are; only
+// the set answers (friends, common lists, suggestions) are made one by one.
+var countedQueries = []struct {
+	name  string
+	query string
+	vars  apitest.Vars
+	want  costs
+}{
+	{"a user", `{ user(id: 1) { handle name } }`, nil, costs{"users": 1}},
+	{"a user with both counts", `{ user(id: 1) { handle followingCount followerCount } }`, nil,
+		costs{"users": 1, "counts": 1}},
+	{"an unknown user", `{ user(id: 9999) { handle followingCount followings { nodes { handle } } } }`, nil,
+		costs{"users": 1, "counts": 1, "pages.following": 1}},
+	{"a user by handle", `{ userByHandle(handle: "U7") { handle } }`, nil, costs{"handles": 1, "users": 1}},
+	{"20 users by handle, by alias", "{" + aliased(20, `userByHandle(handle: "u%d") { name }`) + "}", nil,
+		costs{"handles": 1, "users": 1}},
+	{"20 users, by alias", "{" + aliased(20, `user(id: %d) { name followerCount }`) + "}", nil,
+		costs{"users": 1, "counts": 1}},
+	{"500 users", `query($ids: [ID!]!) { users(ids: $ids) { name followerCount } }`,
+		apitest.Vars{"ids": idsUpTo(1, 500)}, costs{"users": 1, "counts": 1}},
+	{"users by id, handle and node", `{ user(id: 1) { name } userByHandle(handle: "u2") { name } node(id: 3) { ... on User { name } } users(ids: [4, 5]) { name } }`, nil,
+		costs{"handles": 1, "users": 1}},
+	{"nothing but ids of followings", `{ user(id: 1) { followings { nodes { id } } } }`, nil,
+		costs{"users": 1, "pages.following": 1}},
+	{"followings with names", `{ user(id: 1) { followings { nodes { handle name } } } }`, nil,
+		costs{"users": 2, "pages.following": 1}},
+	{"followings with names and the total", `{ user(id: 1) { followings(first: 20) { totalCount edges { cursor followedAt node { handle name } } pageInfo { hasNextPage endCursor } } } }`, nil,
+		costs{"users": 2, "pages.following": 1, "counts": 1}},
+	{"the total alone", `{ user(id: 1) { followings(first: 0) { totalCount } followers { totalCount complete } } }`, nil,
+		costs{"users": 1, "counts": 1}},
+	{"followings and followers", `{ user(id: 1) { followings { nodes { name } } followers { nodes { name } } } }`, nil,
+		costs{"users": 2, "pages.following": 1, "pages.follower": 1}},
+	{"followings' followings' followings, with counts", `{ user(id: 1) { followings(first: 5) { nodes { followings(first: 5) { nodes { followings(first: 5) { nodes { name followerCount } } } } } } } }`, nil,
+		costs{"users": 2, "pages.following": 3, "counts": 1}},
+	{"a relationship", `{ relationship(from: 1, to: 2) { status followedAt followedByAt } }`, nil,
+		costs{"edges.following": 1, "edges.follower": 1}},
+	{"one half of a relationship", `{ relationship(from: 1, to: 2) { following } }`, nil, costs{"edges.following": 1}},
+	{"the other half", `{ relationship(from: 1, to: 2) { followedByAt } }`, nil, costs{"edges.follower": 1}},
+	{"no half", `{ relationship(from: 1, to: 2) { id } }`, nil, costs{}},
+	{"a relationship with both users", `{ relationship(from: 1, to: 2) { status from { name } to { name followerCount } } }`, nil,
+		costs{"edges.following": 1, "edges.follower": 1, "users": 1, "counts": 1}},
+	{"a relationship with itself", `{ relationship(from: 1, to: 1) { status } }`, nil, costs{}},
+	{"400 pairs", `query($from: [ID!]!, $to: [ID!]!) { relationships(from: $from, to: $to) { status } }`,
+		apitest.Vars{"from": idsUpTo(1, 20), "to": idsUpTo(101, 120)}, costs{"edges.following": 1, "edges.follower": 1}},
+	{"nodes of both types", `{ nodes(ids: [1, "rel_1_2", 3, "rel_4_3", "rel_1_2"]) { id ... on User { name } ... on Relationship { status } } }`, nil,
+		costs{"users": 1, "edges.following": 1, "edges.follower": 1}},
+	{"aliased relationships of aliased users", "{" + aliased(10, `user(id: %d) { `+aliased(5, `relationship(to: 10%d) { status }`)+"}") + "}", nil,
+		costs{"users": 1, "edges.following": 1, "edges.follower": 1}},
+	{"friends", `{ user(id: 2) { friends { totalCount nodes { name } } } }`, nil,
+		costs{"users": 2, "counts": 1, "pages.following": 1, "edges.follower": 1}},
+	{"the number of friends", `{ user(id: 2) { friends(first: 0) { totalCount } } }`, nil,
+		costs{"users": 1, "counts": 1, "pages.following": 1, "edges.follower": 1}},
+	{"common followings", `{ user(id: 1) { commonFollowings(with: 3) { totalCount nodes { name } } } }`, nil,
+		costs{"users": 2, "walks.following": 1}},
+	{"common followers", `{ user(id: 41) { commonFollowers(with: 43) { totalCount nodes { name } } } }`, nil,
+		costs{"users": 2, "walks.follower": 1}},
+	{"suggestions", `{ user(id: 1) { followSuggestions { nodes { name } } } }`, nil,
+		costs{"users": 2, "counts": 1, "pages.following": 1, "neighbours.following": 1}},
+	{"suggestions with who speaks for them", `{ user(id: 1) { followSuggestions { edges { mutualCount node { name } via { name followerCount } } } } }`, nil,
+		costs{"users": 2, "counts": 2, "pages.following": 1, "neighbours.following": 1}},
+	{"what is below a set answer", `{ user(id: 2) { friends { nodes { name followerCount relationship(to: 5) { status } followers(first: 3) { nodes { name } } } } } }`, nil,
+		costs{"users": 3, "counts": 2, "pages.following": 1, "edges.follower": 2, "edges.following": 1, "pages.follower": 1}},
+	{"fragments, aliases and directives", `
+		query($yes: Boolean = true, $no: Boolean = false) { user(id: 1) { ...A ... @include(if: $no) { friends { totalCount } } followers @skip(if: $yes) { nodes { name } } } }
+		fragment A on User { b: followings(first: 3) { edges { n: node { ...C } } } ... on Node { id } }
+		fragment C on User { x: relationship(to: 9) { s: status other: to { name } } followingCount }`, nil,
+		costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1, "counts": 1}},
+}
+
+func TestStatementsOfEachQueryOnOneShard(t *testing.T) {
+	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	var table strings.Builder
+	for _, q := range countedQueries {
+		api.Ask(q.query, q.vars).Whole()
+		got := recorder.Take()
+		fmt.Fprintf(&table, "| %s | %d | %s |\n", q.name, len(got), cmp.Or(got.String(), "none"))
+		if !maps.Equal(got.ByLookup(), q.want) {
+			t.Errorf("%s: %v, want %v", q.name, got, q.want)
+		}
+	}
+	t.Logf("statements on one shard:\n| query | statements | of them |\n|---|---|---|\n%s", table.String())
+}
+
+func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
+	api, recorder := countedAPI(t, apitest.Location(t, 4), apitest.Options{})
+	for _, q := range countedQueries {
+		api.Ask(q.query, q.vars).Whole()
+		got := recorder.Take().MostOnOneShard()
+		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(q.want))) {
+			t.Errorf("%s: look-ups %v, want %v", q.name, got, q.want)
+		}
+		for lookup, n := range got {
+			if n > q.want[lookup] {
+				t.Errorf("%s: %d statements %s on one shard, want at most %d", q.name, n, lookup, q.want[lookup])
+			}
+		}
+	}
+}
+
+// The issue: the relation status of one user towards N others costs exactly two
+// SQL statements, both on that user's shard.
+func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
+	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
+	for _, shards := range []int{1, 4} {
+		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{Limits: lax})
+		place := shard.NewMap(shards)
+		for _, user := range []storage.UserID{1, 2, 77} {
+			home := []int{place.Of(user)}
+			for _, n := range []int{1, 50, 500} {
+				others := idsUpTo(100, 99+n)
+				check := func(how string, rows int) {
+					t.Helper()
+					got := recorder.Take()
+					want := costs{"edges.following": 1, "edges.follower": 1}
+					if rows > 0 {
+						want["users"] = rows
+					}
+					if !maps.Equal(got.ByLookup(), want) || !slices.Equal(got.Shards(), home) {
+						t.Errorf("%s: user %s towards %d on %d shards: %v on shards %v, want %v on %v",
+							how, user, n, shards, got, got.Shards(), want, home)
+					}
+				}
+				api.Ask(`query($from: ID!, $to: [ID!]!) { relationships(from: [$from], to: $to) { status } }`,
+					apitest.Vars{"from": user, "to": others}).Whole()
+				check("relationships", 0)
+				api.Ask("query($id: ID!) { user(id: $id) {"+aliased(n, "relationship(to: 1%d) { status }")+"} }",
+					apitest.Vars{"id": user}).Whole()
+				check("user.relationship", 1)
+				nodes := make([]string, n)
+				for i, other := range others {
+					nodes[i] = fmt.Sprintf("rel_%s_%s", user, other)
+				}
+				api.Ask(`query($ids: [ID!]!) { nodes(ids: $ids) { ... on Relationship { status } } }`, apitest.Vars{"ids": nodes}).Whole()
+				check("nodes", 0)
+			}
+		}
+	}
+}
+
+// The issue: users(ids) { followings { nodes { handle relationship(to:) { status } } } }
+// stays constant in statements as lists grow.
+func TestStatementsStayConstantAsListsGrow(t *testing.T) {
+	const query = `query($ids: [ID!]!, $first: Int) { users(ids: $ids) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
+	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1}
+	for _, shards := range []int{1, 4} {
+		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{})
+		for _, users := range []int{2, 10, 100, 500} {
+			for _, first := range []int{1, 20, 40} {
+				api.Ask(query, apitest.Vars{"ids": idsUpTo(1, users), "first": first}).Whole()
+				got := recorder.Take()
+				if most := got.MostOnOneShard(); !maps.Equal(most, want) && (shards == 1 || !within(most, want)) {
+					t.Errorf("%d users, %d followings each, %d shards: %v on one shard, want %v", users, first, shards, most, want)
+				}
+			}
+		}
+	}
+}
+
+func within(got, most costs) bool {
+	for lookup, n := range got {
+		if n > most[lookup] {
+			return false
+		}
+	}
+	return true
+}
+
+// Beyond the bound of one statement, statements grow with the keys, not with the
+// users or the levels.
+func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
+	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	const perStatement = 900
+	for _, to := range []int{1, 2} {
+		pairs := 500 * to
+		api.Ask(`query($from: [ID!]!, $to: [ID!]!) { relationships(from: $from, to: $to) { status } }`,
+			apitest.Vars{"from": idsUpTo(1, 500), "to": idsUpTo(501, 500+to)}).Whole()
+		statements := (pairs + perStatement - 1) / perStatement
+		want := costs{"edges.following": statements, "edges.follower": statements}
+		if got := recorder.Take(); !maps.Equal(got.ByLookup(), want) {
+			t.Errorf("%d pairs: %v, want %v", pairs, got, want)
+		}
+	}
+}
+
+// What a set answer costs below a list: its own look-ups for every user of the
+// list, but the users of all of them in a common batch or a few.
+func TestSetAnswersBelowAListCostTheirOwnLookUpsOnly(t *testing.T) {
+	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	for _, n := range []int{1, 2, 5, 10} {
+		api.Ask(`query($ids: [ID!]!) { users(ids: $ids) { friends(first: 5) { nodes { name } } } }`,
+			apitest.Vars{"ids": idsUpTo(1, n)}).Whole()
+		got := recorder.Take()
+		t.Logf("friends of %d users: %d statements: %v", n, len(got), got)
+		most := costs{"users": 1 + n, "counts": n, "pages.following": n, "edges.follower": n}
+		if !within(got.ByLookup(), most) {
+			t.Errorf("friends of %d users: %v, want at most %v", n, got, most)
+		}
+	}
+}
+
+// The servers' own counters say the same as the hook.
+func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
+	servers := testenv.SharedMariaDB(t, 2)
+	api, recorder := countedAPI(t, "mysql:"+strings.Join(servers.FreshDatabases(t, 2), ";"), apitest.Options{})
+	selects := func() (total int) {
+		t.Helper()
+		for _, server := range servers {
+			var name string
+			var n int
+			row := server.Open(t, "").QueryRow(`SHOW GLOBAL STATUS LIKE 'Com_select'`)
+			if err := row.Scan(&name, &n); err != nil {
+				t.Fatal(err)
+			}
+			total += n
+		}
+		return total
+	}
+	for _, q := range countedQueries {
+		before := selects()
+		api.Ask(q.query, q.vars).Whole()
+		counted, got := selects()-before, recorder.Take()
+		if counted != len(got) {
+			t.Errorf("%s: the servers counted %d, the hook %v", q.name, counted, got)
+		}
+		if !within(got.MostOnOneShard(), q.want) {
+			t.Errorf("%s: %v, want at most %v on each shard", q.name, got, q.want)
+		}
+	}
+}
