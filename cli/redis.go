@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 type Redis struct {
 	client redis.UniversalClient
 }
+
+// redisAnswers is how long a Redis may take to answer at the start.
+const redisAnswers = 2 * time.Second
 
 // unheard is the library's logger: what goes wrong is returned.
 type unheard struct{}
@@ -35,10 +39,13 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 		return nil, Misset("redis", err)
 	}
 	r := &Redis{redis.NewUniversalClient(options)}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
-	if err := r.client.Ping(ctx).Err(); err != nil {
+	if err := r.client.Ping(asking).Err(); err != nil {
 		r.client.Close()
+		if asking.Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("no answer within %s", redisAnswers)
+		}
 		return nil, Misset("redis", fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err))
 	}
 	return r, nil
@@ -48,8 +55,9 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 	if !strings.Contains(setting, "://") {
 		addrs := strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
 		for i, a := range addrs {
-			if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
-				// Its text may hold a password.
+			host, port, err := net.SplitHostPort(a)
+			if _, noNumber := strconv.ParseUint(port, 10, 16); err != nil || host == "" || noNumber != nil {
+				// It is not shown, for it may hold a password.
 				return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
 			}
 		}

@@ -135,18 +135,18 @@ func (b *batch) run(ctx context.Context) []wanted {
 	l := loaders.For(ctx)
 	var reads []func()
 	if len(b.rows) > 0 {
-		reads = append(reads, func() { l.Users.Fetch(ctx, b.rows) })
+		reads = append(reads, func() { l.Users.Fetch(b.rows) })
 	}
 	if len(b.counts) > 0 {
-		reads = append(reads, func() { l.Counts.Fetch(ctx, b.counts) })
+		reads = append(reads, func() { l.Counts.Fetch(b.counts) })
 	}
 	var pages [2][]storage.Result[[]storage.Edge]
 	for _, side := range sides {
 		if len(b.edges[side]) > 0 {
-			reads = append(reads, func() { l.Edges(side).Fetch(ctx, b.edges[side]) })
+			reads = append(reads, func() { l.Edges(side).Fetch(b.edges[side]) })
 		}
 		if len(b.pages[side]) > 0 {
-			reads = append(reads, func() { pages[side] = l.Pages(side).Fetch(ctx, b.pages[side]) })
+			reads = append(reads, func() { pages[side] = l.Pages(side).Fetch(b.pages[side]) })
 		}
 	}
 	atOnce(reads)

@@ -157,21 +157,11 @@ func (in *intersection) merge() {
 	in.done = a.drained() || b.drained()
 	for _, c := range in.lists {
 		if len(c.ahead) == 0 && !c.end {
-			in.decided = max(in.decided, in.behind(c))
+			// Whatever the other list has up to there has been compared, or it would
+			// still be in memory.
+			in.decided = max(in.decided, c.last)
 		}
 	}
-}
-
-// behind is up to where everything is decided once c has nothing in memory: as
-// far as c has been examined, or the other list if that is less far along.
-func (in *intersection) behind(c *cursor) storage.UserID {
-	at := c.last
-	for _, other := range in.lists {
-		if other != c && len(other.ahead) == 0 && !other.end {
-			at = min(at, other.last)
-		}
-	}
-	return at
 }
 
 func (in *intersection) hit(id storage.UserID) {
