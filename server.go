@@ -38,6 +38,7 @@ type program struct {
 	Serve   ServeCmd       `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
 	Migrate cli.MigrateCmd `cmd:"" help:"Bring the tables of every shard up to date."`
 	Import  cli.ImportCmd  `cmd:"" help:"Import follows and users from files."`
+	Bench   cli.BenchCmd   `cmd:"" help:"Make large graphs and measure a gateway."`
 }
 
 func main() {
@@ -88,7 +89,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(&p.Settings)
-	if command.Command() != "serve" {
+	if name := command.Command(); name != "serve" && !strings.HasPrefix(name, "bench ") {
 		store, err := p.OpenStore(ctx, nil)
 		if err != nil {
 			return err
@@ -190,7 +191,7 @@ func (c *ServeCmd) check() error {
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(store storage.Store, redis *cli.Redis, registry *prometheus.Registry, logger *slog.Logger) gateway.Config {
 	schema := generated.NewExecutableSchema(generated.Config{
-		Resolvers: &resolvers.Resolver{Social: social.New(store, social.Budget(c.Budget))},
+		Resolvers: &resolvers.Resolver{Budget: social.Budget(c.Budget)},
 	})
 	return gateway.Config{
 		Schema:         schema,

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
+	"kith/bench"
 	"kith/importer"
 	"kith/storage"
 )
@@ -23,7 +25,10 @@ type ImportCmd struct {
 }
 
 // Vars are the variables that the help texts of this package name.
-var Vars = kong.Vars{"import_chunk": fmt.Sprint(importer.DefaultChunk)}
+var Vars = kong.Vars{
+	"import_chunk":    fmt.Sprint(importer.DefaultChunk),
+	"bench_questions": strings.Join(bench.QuestionNames(), ", "),
+}
 
 // shownProblems is how many lines that could not be imported are shown.
 const shownProblems = 20

@@ -72,7 +72,6 @@ func (a answer) requestError(response *graphql.Response) {
 	if a.media == mediaResponse && !isPersistedMiss(response) {
 		status = http.StatusBadRequest
 	}
-	response.Data = nil
 	a.write(status, response)
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 
@@ -40,6 +41,9 @@ func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 		shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
 		if wrapper, ok := errors.AsType[*gqlerror.Error](err); ok {
 			shown.Path, shown.Locations = wrapper.Path, wrapper.Locations
+			if _, ok := argumentOf(ctx, wrapper.Path); ok {
+				shown.Path = graphql.GetFieldContext(ctx).Path() // a path ends at a field
+			}
 		}
 		known := explain(ctx, err)
 		if known == nil {
@@ -95,8 +99,9 @@ func explainMistake(ctx context.Context, err error) *apierr.Error {
 		return &apierr.Error{Code: apierr.CodeBadInput, Message: found.Message}
 	case isHiddenSchema(ctx):
 		return &apierr.Error{Code: apierr.CodeForbidden, Message: "introspection is switched off"}
-	case isArgument(ctx, found):
-		return &apierr.Error{Code: apierr.CodeBadInput, Message: found.Message}
+	}
+	if name, ok := argumentOf(ctx, found.Path); ok {
+		return &apierr.Error{Code: apierr.CodeBadInput, Message: fmt.Sprintf("argument %q: %s", name, found.Message)}
 	}
 	return nil
 }
@@ -111,20 +116,20 @@ func isHiddenSchema(ctx context.Context) bool {
 	return fc != nil && fc.Field.Field != nil && (fc.Field.Name == "__schema" || fc.Field.Name == "__type")
 }
 
-// isArgument tells whether the error is about the value of an argument, such as
-// an Int that does not fit 32 bits. gqlgen has no type for these, but their path
-// goes on below the field with the argument's name.
-func isArgument(ctx context.Context, err *gqlerror.Error) bool {
+// argumentOf names the argument that an error is about, such as an Int that does
+// not fit 32 bits. gqlgen has no type for these errors, but their path goes on
+// below the field with the argument's name.
+func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 	fc := graphql.GetFieldContext(ctx)
 	if fc == nil || fc.Field.Field == nil || fc.Field.Definition == nil {
-		return false
+		return "", false
 	}
-	path := fc.Path()
-	if len(err.Path) <= len(path) {
-		return false
+	field := fc.Path()
+	if len(path) <= len(field) {
+		return "", false
 	}
-	name, ok := err.Path[len(path)].(ast.PathName)
-	return ok && fc.Field.Definition.Arguments.ForName(string(name)) != nil
+	name, ok := path[len(field)].(ast.PathName)
+	return string(name), ok && fc.Field.Definition.Arguments.ForName(string(name)) != nil
 }
 
 func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, message string, err error) {

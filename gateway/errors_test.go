@@ -27,7 +27,7 @@ func TestErrorCodes(t *testing.T) {
 		"unknown field":     {"{ helo }", "BAD_USER_INPUT", `Cannot query field "helo" on type "Query".`, false},
 		"unknown argument":  {"{ add(m: 1) }", "BAD_USER_INPUT", `Unknown argument "m" on field "Query.add".`, false},
 		"missing variable":  {"query ($n: Int!) { add(n: $n) }", "BAD_USER_INPUT", "must be defined", false},
-		"Int of 64 bits":    {"{ add(n: 99999999999) }", "BAD_USER_INPUT", "99999999999 overflows signed 32-bit integer", false},
+		"Int of 64 bits":    {"{ add(n: 99999999999) }", "BAD_USER_INPUT", `argument "n": 99999999999 overflows signed 32-bit integer`, false},
 		"bad input":         {`{ fail(how: "input") }`, "BAD_USER_INPUT", "ids are positive", false},
 		"not found":         {`{ fail(how: "notfound") }`, "NOT_FOUND", "there is no such user", false},
 		"rate":              {`{ fail(how: "rate") }`, "RATE_LIMITED", "too many follows for now", true},
@@ -151,6 +151,25 @@ func TestPanicBesideTheFields(t *testing.T) {
 	got := s.query("{ hello }")
 	if got.status != 500 || got.code(t) != "INTERNAL_SERVER_ERROR" || strings.Contains(got.text, "hunter2") {
 		t.Errorf("got %d %s", got.status, got.text)
+	}
+}
+
+// TestArgumentErrorsEndAtTheField: gqlgen's own path goes on with the argument.
+func TestArgumentErrorsEndAtTheField(t *testing.T) {
+	got := serve(t, gateway.Config{}).query("{ sum: add(n: 99999999999) }")
+	if path := fmt.Sprint(got.Errors[0]["path"]); path != "[sum]" {
+		t.Errorf("path %s", path)
+	}
+}
+
+// TestNoGuesses: what may have been meant is nobody's business who may not see
+// the schema, and costs time.
+func TestNoGuesses(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for _, query := range []string{"{ helo }", `{ fail(hoow: "x") }`, "{ ... on Qery { hello } }"} {
+		if got := s.query(query); got.code(t) != "BAD_USER_INPUT" || strings.Contains(got.text, "Did you mean") {
+			t.Errorf("%s: %s", query, got.text)
+		}
 	}
 }
 

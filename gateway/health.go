@@ -125,7 +125,7 @@ func (h *readiness) once(ctx context.Context, name string, question func(context
 		return question(ctx)
 	})
 	select {
-	case <-make(chan int):
+	case <-ctx.Done():
 		return nil, ctx.Err()
 	case a := <-answer:
 		return a.Val, a.Err

@@ -193,6 +193,7 @@ func TestCORS(t *testing.T) {
 		"other origin":            preflight(s, "https://evil.example.org"),
 		"other origin's query":    s.query("{hello}", "Origin", "https://evil.example.org"),
 		"none by default":         preflight(serve(t, gateway.Config{}), "https://app.example.org"),
+		"none, as an empty list":  preflight(serve(t, gateway.Config{CORSOrigins: []string{}}), "https://app.example.org"),
 		"outside of the endpoint": s.get("/healthz", "Origin", "https://app.example.org"),
 	} {
 		if allowed := got.header.Get("Access-Control-Allow-Origin"); allowed != "" {

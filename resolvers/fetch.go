@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -38,6 +37,7 @@ type batch struct {
 
 	lists []listed // whose users make the next level
 	next  []wanted
+	sets  int // set answers that will be computed on this level
 }
 
 // listed is a run of pages[side] whose users share a selection.
@@ -69,6 +69,7 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 	if n.counts {
 		b.counts = append(b.counts, w.users...)
 	}
+	b.sets += n.sets * len(w.users)
 	for _, r := range n.relationships {
 		pairs := make([]storage.Pair, len(w.users))
 		for i, id := range w.users {
@@ -108,11 +109,13 @@ var sides = [...]storage.Side{storage.Forward, storage.Inverse}
 
 // seenFrom turns pairs for a side so that both halves of a relationship are read
 // on the shard of its first user: from → to is in its `following`, to → from in
-// its `follower`.
+// its `follower`. Of a user with itself there is nothing to read.
 func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
-	turned := make([]storage.Pair, len(pairs))
-	for i, p := range pairs {
-		turned[i] = side.Pair(p.From, p.To)
+	turned := make([]storage.Pair, 0, len(pairs))
+	for _, p := range pairs {
+		if p.From != p.To {
+			turned = append(turned, side.Pair(p.From, p.To))
+		}
 	}
 	return turned
 }
@@ -133,23 +136,23 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 // run reads everything at once and returns the next level.
 func (b *batch) run(ctx context.Context) []wanted {
 	l := loaders.For(ctx)
-	var reads []func()
-	if len(b.rows) > 0 {
-		reads = append(reads, func() { l.Users.Fetch(b.rows) })
+	users, counts := l.Users.Ask(ctx, b.rows), l.Counts.Ask(ctx, b.counts)
+	var edges [2]*loaders.Asked[storage.Pair, storage.Edge]
+	var lists [2]*loaders.Asked[storage.PageQuery, []storage.Edge]
+	for _, side := range sides {
+		edges[side] = l.Edges(side).Ask(ctx, b.edges[side])
+		lists[side] = l.Pages(side).Ask(ctx, b.pages[side])
 	}
-	if len(b.counts) > 0 {
-		reads = append(reads, func() { l.Counts.Fetch(b.counts) })
-	}
+	l.Crowd.Expect(b.sets)
+	l.Dispatch(ctx, users, counts, edges[0], edges[1], lists[0], lists[1])
+
+	users.Results()
+	counts.Results()
 	var pages [2][]storage.Result[[]storage.Edge]
 	for _, side := range sides {
-		if len(b.edges[side]) > 0 {
-			reads = append(reads, func() { l.Edges(side).Fetch(b.edges[side]) })
-		}
-		if len(b.pages[side]) > 0 {
-			reads = append(reads, func() { pages[side] = l.Pages(side).Fetch(b.pages[side]) })
-		}
+		edges[side].Results()
+		pages[side] = lists[side].Results()
 	}
-	atOnce(reads)
 	for _, list := range b.lists {
 		var ids []storage.UserID
 		for i := list.first; i < list.last; i++ {
@@ -163,16 +166,4 @@ func (b *batch) run(ctx context.Context) []wanted {
 		}
 	}
 	return b.next
-}
-
-func atOnce(reads []func()) {
-	var wg sync.WaitGroup
-	for i, read := range reads {
-		if i == len(reads)-1 {
-			read()
-			break
-		}
-		wg.Go(read)
-	}
-	wg.Wait()
 }

@@ -15,6 +15,7 @@ type userNeeds struct {
 	counts        bool
 	relationships []relationshipField
 	lists         []listField
+	sets          int // answers computed from several look-ups, on each user
 }
 
 // relationshipField is a `relationship(to:)` below a user.
@@ -73,10 +74,11 @@ func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 			n.addList(ctx, storage.Forward, f)
 		case "followers":
 			n.addList(ctx, storage.Inverse, f)
+		case "friends", "commonFollowings", "commonFollowers", "followSuggestions":
+			n.sets++
 		case "relationship":
-			text, _ := argumentsOf(ctx, f)["to"].(string)
-			if to, err := parseUserID(text); err == nil {
-				n.relationships = append(n.relationships, relationshipField{to, needsOfRelationship(ctx, f.Selections)})
+			if to, err := parseUserIDs(texts(argumentsOf(ctx, f)["to"]), 1); err == nil && len(to) == 1 {
+				n.relationships = append(n.relationships, relationshipField{to[0], needsOfRelationship(ctx, f.Selections)})
 			}
 		}
 	}

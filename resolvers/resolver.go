@@ -8,10 +8,23 @@
 package resolvers
 
 import (
+	"context"
+
+	"kith/loaders"
 	"kith/social"
 )
 
 // Resolver is the root of all resolvers.
 type Resolver struct {
-	Social *social.Graph
+	// Budget bounds each set answer. Zero means [social.DefaultBudget].
+	Budget social.Budget
+}
+
+// setAnswer prepares an answer that needs several look-ups. When others like it
+// are computed in the same request, each step is made together with theirs, until
+// leave is called.
+func (r *Resolver) setAnswer(ctx context.Context) (_ context.Context, graph *social.Graph, leave func()) {
+	l := loaders.For(ctx)
+	ctx, leave = l.Crowd.Join(ctx)
+	return ctx, social.New(l.Reader(), r.Budget), leave
 }

@@ -33,7 +33,7 @@ func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
 		}
 	}
 	if len(handles) > 0 {
-		loaders.For(ctx).Handles.Fetch(handles)
+		loaders.For(ctx).Handles.Fetch(ctx, handles)
 	}
 }
 

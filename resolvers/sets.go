@@ -25,8 +25,15 @@ func setArguments(first *int32, after *string) (size int, from string, err error
 	return size, from, nil
 }
 
-// commonAt answers the lists that two lists have in common.
-func (r *Resolver) commonAt(ctx context.Context, kind cursor.Kind, a, b social.List, first *int32, after *string) (*model.UserConnection, error) {
+// commonAt answers what the lists of two users have in common.
+func (r *Resolver) commonAt(ctx context.Context, kind cursor.Kind, side storage.Side, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
+	ctx, graph, leave := r.setAnswer(ctx)
+	defer leave()
+	other, err := parseUserID(with)
+	if err != nil {
+		return nil, err
+	}
+	a, b := social.List{Side: side, Owner: obj.UserID}, social.List{Side: side, Owner: other}
 	size, text, err := setArguments(first, after)
 	if err != nil {
 		return nil, err
@@ -37,7 +44,7 @@ func (r *Resolver) commonAt(ctx context.Context, kind cursor.Kind, a, b social.L
 			return nil, err
 		}
 	}
-	common, err := r.Social.Intersect(ctx, a, b, from, size)
+	common, err := graph.Intersect(ctx, a, b, from, size)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +79,8 @@ func otherList(text string) error {
 
 // friendsAt answers `friends`.
 func (r *Resolver) friendsAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	ctx, graph, leave := r.setAnswer(ctx)
+	defer leave()
 	size, text, err := setArguments(first, after)
 	if err != nil {
 		return nil, err
@@ -82,7 +91,7 @@ func (r *Resolver) friendsAt(ctx context.Context, obj *model.User, first *int32,
 			return nil, err
 		}
 	}
-	f, err := r.Social.Friends(ctx, obj.UserID, from, size)
+	f, err := graph.Friends(ctx, obj.UserID, from, size)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 
 // suggestionsAt answers `followSuggestions`.
 func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error) {
+	ctx, graph, leave := r.setAnswer(ctx)
+	defer leave()
 	size, text, err := setArguments(first, after)
 	if err != nil {
 		return nil, err
@@ -24,7 +26,7 @@ func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *in
 		}
 	}
 	via := viaOf(ctx)
-	s, err := r.Social.Suggest(ctx, obj.UserID, from, size, via.most)
+	s, err := graph.Suggest(ctx, obj.UserID, from, size, via.most)
 	if err != nil {
 		return nil, err
 	}

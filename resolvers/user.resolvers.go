@@ -10,7 +10,6 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/model"
-	"kith/social"
 	"kith/storage"
 )
 
@@ -39,21 +38,11 @@ func (r *userResolver) ViewerRelationship(ctx context.Context, obj *model.User) 
 }
 
 func (r *userResolver) CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
-	other, err := parseUserID(with)
-	if err != nil {
-		return nil, err
-	}
-	a, b := social.List{Side: storage.Forward, Owner: obj.UserID}, social.List{Side: storage.Forward, Owner: other}
-	return r.commonAt(ctx, cursor.CommonFollowings, a, b, first, after)
+	return r.commonAt(ctx, cursor.CommonFollowings, storage.Forward, obj, with, first, after)
 }
 
 func (r *userResolver) CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
-	other, err := parseUserID(with)
-	if err != nil {
-		return nil, err
-	}
-	a, b := social.List{Side: storage.Inverse, Owner: obj.UserID}, social.List{Side: storage.Inverse, Owner: other}
-	return r.commonAt(ctx, cursor.CommonFollowers, a, b, first, after)
+	return r.commonAt(ctx, cursor.CommonFollowers, storage.Inverse, obj, with, first, after)
 }
 
 func (r *userResolver) FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {

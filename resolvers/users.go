@@ -26,9 +26,9 @@ func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*mod
 			r := l.Users.Load(ctx, id)
 			if r.Err != nil {
 				failAt(ctx, paths(i), r.Err)
-				continue
 			}
 			if !r.Found {
+				l.Crowd.Leave(n.sets) // nothing will be computed on this user
 				continue
 			}
 			u.Row = r.Value

@@ -102,6 +102,24 @@ func repeat(n int, part func(i int) string) string {
 	return b.String()
 }
 
+// TestKnownTextsAreNotCheckedAgain: what is in the query cache passes, whatever
+// its shape.
+func TestKnownTextsAreNotCheckedAgain(t *testing.T) {
+	const query = "{ viewer { id name handle } }"
+	schema := loadSchema(t)
+	document, err := gqlparser.LoadQuery(schema, query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extension := limits.New(limits.Limits{Tokens: 3}, graphql.MapCache[*ast.QueryDocument]{query: document})
+	if err := extension.MutateOperationParameters(t.Context(), &graphql.RawParams{Query: query}); err != nil {
+		t.Errorf("known: %v", err)
+	}
+	if err := extension.MutateOperationParameters(t.Context(), &graphql.RawParams{Query: query + " "}); err == nil {
+		t.Error("unknown: let through")
+	}
+}
+
 var cachedPrepare prepare
 
 // newPrepareCached shares one server with the default limits: loading the schema

@@ -61,7 +61,7 @@ func New(t testing.TB, store storage.Store, o Options) *API {
 		o.Log = io.Discard
 	}
 	schema := generated.NewExecutableSchema(generated.Config{
-		Resolvers: &resolvers.Resolver{Social: social.New(store, o.Budget)},
+		Resolvers: &resolvers.Resolver{Budget: o.Budget},
 	})
 	server := httptest.NewServer(gateway.New(gateway.Config{
 		Schema:         schema,

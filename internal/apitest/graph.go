@@ -87,3 +87,19 @@ func Open(t testing.TB, cfg sqlstore.Config) *sqlstore.Store {
 	})
 	return store
 }
+
+// Tangle makes users 1 … n follow one another so that every kind of answer has
+// something in it: about a third of all pairs, some of them mutual, some times equal.
+func Tangle(t testing.TB, store storage.Store, n int) {
+	t.Helper()
+	var edges []storage.Edge
+	for from := 1; from <= n; from++ {
+		for to := 1; to <= n; to++ {
+			if from != to && (from*7+to*to*3)%10 < 4 {
+				at := Epoch + storage.Micros((from*to)%5)
+				edges = append(edges, storage.Edge{From: storage.UserID(from), To: storage.UserID(to), Type: storage.Following, UpdateTime: at})
+			}
+		}
+	}
+	Apply(t, store, edges...)
+}

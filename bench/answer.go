@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"kith/storage"
+)
+
+// answer is what the questions' responses are decoded into.
+type answer struct {
+	Errors []struct{ Message string }
+	Data   struct {
+		User          *userAnswer
+		Relationships []*struct {
+			ID                    string
+			Following, FollowedBy *bool
+		}
+	}
+}
+
+type userAnswer struct {
+	personAnswer
+	FollowingCount, FollowerCount                                    *int
+	Followings, CommonFollowings, CommonFollowers, FollowSuggestions *listAnswer
+}
+
+type personAnswer struct {
+	ID   storage.UserID `json:",string"`
+	Name string
+}
+
+type listAnswer struct {
+	TotalCount *int
+	Complete   *bool
+	Nodes      []*personAnswer
+	Edges      []*struct {
+		FollowedAt  time.Time
+		MutualCount int
+		Node        *personAnswer
+	}
+}
+
+// Skim looks at a response without decoding it: cheap enough for every one.
+func Skim(status int, response []byte) error {
+	switch {
+	case status != 200:
+		return fmt.Errorf("status %d: %.200s", status, response)
+	case !bytes.HasPrefix(response, []byte(`{"data":{`)), bytes.Contains(response, []byte(`"errors":`)):
+		return fmt.Errorf("errors: %.200s", response)
+	case bytes.Contains(response, []byte(`:null`)):
+		return fmt.Errorf("something is missing: %.200s", response)
+	case bytes.Contains(response, []byte(`"complete":false`)):
+		return fmt.Errorf("incomplete: %.200s", response)
+	}
+	return nil
+}
+
+// Check decodes a response and holds it against what was asked.
+func (q *Question) Check(a Arguments, response []byte) error {
+	var got answer
+	if err := json.Unmarshal(response, &got); err != nil {
+		return fmt.Errorf("%s: %w", q.Name, err)
+	}
+	if len(got.Errors) > 0 {
+		return fmt.Errorf("%s: %s", q.Name, got.Errors[0].Message)
+	}
+	if err := q.check(a, &got); err != nil {
+		return fmt.Errorf("%s: %w: %.300s", q.Name, err, response)
+	}
+	return nil
+}
+
+// What can be wrong with an answer.
+var (
+	errMissing    = errors.New("a field or a user is missing")
+	errIncomplete = errors.New("not complete")
+	errOther      = errors.New("another user than was asked for")
+	errOrder      = errors.New("out of order")
+	errCount      = errors.New("the number does not fit")
+)
+
+func checkUser(a Arguments, got *answer) error {
+	switch u := got.Data.User; {
+	case u == nil || u.Name == "" || u.FollowingCount == nil || u.FollowerCount == nil:
+		return errMissing
+	case u.ID != a.ID:
+		return errOther
+	case *u.FollowingCount < 1: // the graph leaves nobody alone
+		return errCount
+	}
+	return nil
+}
+
+func checkFollowings(_ Arguments, got *answer) error {
+	if got.Data.User == nil {
+		return errMissing
+	}
+	list := got.Data.User.Followings
+	if err := checkList(list); err != nil {
+		return err
+	}
+	if n := len(list.Edges); n < 1 || n > 20 {
+		return errCount
+	}
+	for i := 1; i < len(list.Edges); i++ {
+		if list.Edges[i].FollowedAt.After(list.Edges[i-1].FollowedAt) {
+			return errOrder
+		}
+	}
+	return nil
+}
+
+func checkRelations(a Arguments, got *answer) error {
+	if len(got.Data.Relationships) != len(a.To) {
+		return errCount
+	}
+	for i, r := range got.Data.Relationships {
+		switch {
+		case r == nil || r.Following == nil || r.FollowedBy == nil:
+			return errMissing
+		case r.ID != fmt.Sprintf("rel_%d_%d", a.ID, a.To[i]):
+			return errOther
+		}
+	}
+	return nil
+}
+
+func checkCommon(_ Arguments, got *answer) error {
+	if got.Data.User == nil {
+		return errMissing
+	}
+	list := got.Data.User.CommonFollowings
+	if list == nil {
+		list = got.Data.User.CommonFollowers
+	}
+	if err := checkList(list); err != nil {
+		return err
+	}
+	if list.TotalCount == nil || len(list.Nodes) != min(20, *list.TotalCount) {
+		return errCount
+	}
+	for i := 1; i < len(list.Nodes); i++ {
+		if list.Nodes[i].ID <= list.Nodes[i-1].ID {
+			return errOrder
+		}
+	}
+	return nil
+}
+
+func checkSuggestions(a Arguments, got *answer) error {
+	if got.Data.User == nil {
+		return errMissing
+	}
+	list := got.Data.User.FollowSuggestions
+	if err := checkList(list); err != nil {
+		return err
+	}
+	if len(list.Edges) > 20 {
+		return errCount
+	}
+	for i, e := range list.Edges {
+		if e.Node.ID == a.ID {
+			return errOther
+		}
+		if i == 0 {
+			continue
+		}
+		before := list.Edges[i-1]
+		if e.MutualCount > before.MutualCount || e.MutualCount == before.MutualCount && e.Node.ID <= before.Node.ID {
+			return errOrder
+		}
+	}
+	return nil
+}
+
+// checkList sees that a list is there, complete, and that everyone in it has a
+// name.
+func checkList(list *listAnswer) error {
+	switch {
+	case list == nil || list.Complete == nil:
+		return errMissing
+	case !*list.Complete:
+		return errIncomplete
+	}
+	for _, n := range list.Nodes {
+		if n == nil || n.Name == "" {
+			return errMissing
+		}
+	}
+	for _, e := range list.Edges {
+		if e == nil || e.Node == nil || e.Node.Name == "" {
+			return errMissing
+		}
+	}
+	return nil
+}

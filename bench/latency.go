@@ -1,0 +1,29 @@
+package bench
+
+import (
+	"slices"
+	"time"
+)
+
+// Latencies are the times that answers took, ascending.
+type Latencies []time.Duration
+
+// newLatencies puts the samples of several connections together.
+func newLatencies(samples ...[]time.Duration) Latencies {
+	all := slices.Concat(samples...)
+	slices.Sort(all)
+	return all
+}
+
+// Percentile is the shortest time that p percent of all answers did not exceed
+// (the nearest rank), 0 when there is none.
+func (l Latencies) Percentile(p float64) time.Duration {
+	if len(l) == 0 {
+		return 0
+	}
+	rank := int(p / 100 * float64(len(l)))
+	if float64(rank) < p/100*float64(len(l)) {
+		rank++
+	}
+	return l[min(max(rank, 1), len(l))-1]
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+)
+
+const (
+	sqlUser = `
+SELECT u.name, c.following_count, c.follower_count
+FROM users u
+JOIN user_counts c ON c.user_id = u.user_id
+WHERE u.user_id = ?`
+
+	sqlFollowings = `
+SELECT f.to_user_id, u.name, f.update_time
+FROM (
+  SELECT to_user_id, update_time
+  FROM following
+  WHERE from_user_id = ? AND type = 1
+  ORDER BY update_time DESC, to_user_id DESC
+  LIMIT 20
+) f
+JOIN users u ON u.user_id = f.to_user_id
+ORDER BY f.update_time DESC, f.to_user_id DESC`
+
+	sqlRelationships = `
+SELECT 1, to_user_id FROM following WHERE from_user_id = ? AND type = 1 AND to_user_id IN (%[1]s)
+UNION ALL
+SELECT 2, from_user_id FROM follower WHERE to_user_id = ? AND type = 1 AND from_user_id IN (%[1]s)`
+
+	sqlSuggestions = `
+SELECT best.id, u.name, best.mutual
+FROM (
+  SELECT found.id, found.mutual
+  FROM (
+    SELECT theirs.to_user_id AS id, COUNT(*) AS mutual
+    FROM following mine
+    JOIN following theirs ON theirs.from_user_id = mine.to_user_id AND theirs.type = 1
+    WHERE mine.from_user_id = ? AND mine.type = 1
+    GROUP BY theirs.to_user_id
+  ) found
+  WHERE found.id <> ?
+    AND NOT EXISTS (SELECT 1 FROM following f WHERE f.from_user_id = ? AND f.to_user_id = found.id AND f.type = 1)
+  ORDER BY found.mutual DESC, found.id
+  LIMIT 20
+) best
+JOIN users u ON u.user_id = best.id
+ORDER BY best.mutual DESC, best.id`
+
+	sqlNames = `
+SELECT user_id, name
+FROM users
+WHERE user_id IN (%s)
+ORDER BY user_id`
+
+	// Of two short lists: faster than any join of them.
+	sqlBothLists = `
+SELECT {owner}, {peer}
+FROM {table}
+WHERE {owner} IN (?, ?) AND type = 1
+ORDER BY {owner}, {peer}
+LIMIT %d`
+
+	// Of two long ones.
+	sqlIntersection = `
+SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
+INTERSECT
+SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
+ORDER BY {peer}`
+)
+
+// handler holds a prepared statement for everything it asks.
+type handler struct {
+	oneUser, firstFollowings, relations, suggested *sql.Stmt
+	following, follower                            lists
+}
+
+// lists answers what two lists of one table have in common.
+type lists struct {
+	field               string
+	both, shared, names *sql.Stmt
+}
+
+const (
+	othersAsked = 50   // of the question about relationships
+	mergedHere  = 4000 // rows of two lists that are fetched whole
+	pageSize    = 20
+)
+
+func newHandler(db *sql.DB) (*handler, error) {
+	var failed error
+	prepare := func(text string) *sql.Stmt {
+		statement, err := db.Prepare(text)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%w:%s", err, text)
+		}
+		return statement
+	}
+	listsOf := func(field, table, owner, peer string) lists {
+		spell := strings.NewReplacer("{table}", table, "{owner}", owner, "{peer}", peer).Replace
+		return lists{
+			field:  field,
+			both:   prepare(spell(fmt.Sprintf(sqlBothLists, mergedHere+1))),
+			shared: prepare(spell(sqlIntersection)),
+			names:  prepare(fmt.Sprintf(sqlNames, marks(pageSize))),
+		}
+	}
+	h := &handler{
+		oneUser:         prepare(sqlUser),
+		firstFollowings: prepare(sqlFollowings),
+		relations:       prepare(fmt.Sprintf(sqlRelationships, marks(othersAsked))),
+		suggested:       prepare(sqlSuggestions),
+		following:       listsOf("commonFollowings", "following", "from_user_id", "to_user_id"),
+		follower:        listsOf("commonFollowers", "follower", "to_user_id", "from_user_id"),
+	}
+	return h, failed
+}
+
+func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }

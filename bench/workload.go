@@ -1,0 +1,185 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"kith/storage"
+)
+
+// Arguments are what one request asks about.
+type Arguments struct {
+	ID   storage.UserID
+	With storage.UserID   // of the questions about two users
+	To   []storage.UserID // of the question about relationships
+}
+
+// A Question is one of the six that speed is measured on. It is asked with fresh
+// arguments every time.
+type Question struct {
+	Name  string // q1 … q6
+	Asks  string // the question in words
+	Query string // GraphQL, an operation that bears the name in capitals
+
+	draw  func(*Graph, *rand.Rand) Arguments
+	check func(Arguments, *answer) error
+}
+
+// Questions are the six questions. The fifth is asked twice: of a random pair and
+// of two celebrities, whose fans are tens of thousands.
+var Questions = []*Question{
+	{
+		Name:  "q1",
+		Asks:  "a user by id, with both counts",
+		Query: `query Q1($id: ID!) { user(id: $id) { id name followingCount followerCount } }`,
+		draw:  drawUser,
+		check: checkUser,
+	},
+	{
+		Name:  "q2",
+		Asks:  "the first 20 followings, newest first, with names",
+		Query: `query Q2($id: ID!) { user(id: $id) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
+		draw:  drawUser,
+		check: checkFollowings,
+	},
+	{
+		Name:  "q3",
+		Asks:  "the relation of one user to 50 others",
+		Query: `query Q3($id: ID!, $to: [ID!]!) { relationships(from: [$id], to: $to) { id following followedBy } }`,
+		draw:  drawRelations,
+		check: checkRelations,
+	},
+	{
+		Name:  "q4",
+		Asks:  "common followings of two users: the first 20 with names, and the total",
+		Query: `query Q4($id: ID!, $with: ID!) { user(id: $id) { commonFollowings(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		draw:  drawPair,
+		check: checkCommon,
+	},
+	{
+		Name:  "q5r",
+		Asks:  "common fans of a random pair: the first 20 with names, and the total",
+		Query: `query Q5r($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		draw:  drawPair,
+		check: checkCommon,
+	},
+	{
+		Name:  "q5c",
+		Asks:  "common fans of two celebrities: the first 20 with names, and the total",
+		Query: `query Q5c($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		draw:  drawCelebrities,
+		check: checkCommon,
+	},
+	{
+		Name:  "q6",
+		Asks:  "20 suggestions by friends of friends",
+		Query: `query Q6($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { mutualCount node { id name } } complete } } }`,
+		draw:  drawUser,
+		check: checkSuggestions,
+	},
+}
+
+// QuestionNames are the names, in order.
+func QuestionNames() []string {
+	names := make([]string, len(Questions))
+	for i, q := range Questions {
+		names[i] = q.Name
+	}
+	return names
+}
+
+// QuestionByName returns a question, nil when there is none of the name.
+func QuestionByName(name string) *Question {
+	for _, q := range Questions {
+		if q.Name == name {
+			return q
+		}
+	}
+	return nil
+}
+
+// Draw returns fresh arguments for a graph.
+func (q *Question) Draw(g *Graph, r *rand.Rand) Arguments { return q.draw(g, r) }
+
+// AppendBody appends the request's JSON to a buffer.
+func (q *Question) AppendBody(body []byte, a Arguments) []byte {
+	body = append(body, `{"query":`...)
+	body = strconv.AppendQuote(body, q.Query) // plain ASCII: JSON's way to quote too
+	body = append(body, `,"variables":{"id":`...)
+	body = appendID(body, a.ID)
+	if a.With != 0 {
+		body = append(body, `,"with":`...)
+		body = appendID(body, a.With)
+	}
+	if a.To != nil {
+		body = append(body, `,"to":[`...)
+		for i, id := range a.To {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = appendID(body, id)
+		}
+		body = append(body, ']')
+	}
+	return append(body, '}', '}')
+}
+
+// appendID writes an id as JSON clients send it, as text.
+func appendID(to []byte, id storage.UserID) []byte {
+	to = append(to, '"')
+	to = strconv.AppendInt(to, int64(id), 10)
+	return append(to, '"')
+}
+
+func drawUser(g *Graph, r *rand.Rand) Arguments {
+	return Arguments{ID: g.ID(g.anyone(r))}
+}
+
+// drawPair draws two users, every other time from one community.
+func drawPair(g *Graph, r *rand.Rand) Arguments {
+	a := g.anyone(r)
+	near := r.IntN(2) == 0
+	b := a
+	for b == a {
+		if near {
+			b = g.neighbour(a, r)
+		} else {
+			b = g.anyone(r)
+		}
+	}
+	return Arguments{ID: g.ID(a), With: g.ID(b)}
+}
+
+func drawCelebrities(g *Graph, r *rand.Rand) Arguments {
+	pair := r.Perm(Celebrities)
+	return Arguments{ID: g.ID(pair[0] + 1), With: g.ID(pair[1] + 1)}
+}
+
+// drawRelations draws a user and 50 others, half of them from its community.
+func drawRelations(g *Graph, r *rand.Rand) Arguments {
+	const others = 50
+	user := g.anyone(r)
+	list := make([]int, 0, others)
+	for len(list) < others {
+		other := g.anyone(r)
+		if len(list) < others/2 {
+			other = g.neighbour(user, r)
+		}
+		if other != user && !slices.Contains(list, other) {
+			list = append(list, other)
+		}
+	}
+	a := Arguments{ID: g.ID(user), To: make([]storage.UserID, others)}
+	for i, other := range list {
+		a.To[i] = g.ID(other)
+	}
+	return a
+}
+
+func (g *Graph) anyone(r *rand.Rand) int { return 1 + r.IntN(g.Users) }
+
+// neighbour draws someone of a user's community, perhaps the user.
+func (g *Graph) neighbour(n int, r *rand.Rand) int {
+	return min((n-1)/Community*Community+1+r.IntN(Community), g.Users)
+}

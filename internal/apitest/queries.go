@@ -1,0 +1,258 @@
+package apitest
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"kith/graph/limits"
+)
+
+// NoLimits lets every query of [Query] pass.
+var NoLimits = limits.Limits{
+	TextBytes: 1 << 20, Tokens: 1 << 17, Depth: 50, Fields: 1 << 20, Visits: 1 << 20, Overlaps: 1 << 24, Directives: 1 << 16, Cost: 1 << 40,
+}
+
+// Query draws a valid query about the users 1 … users and some who do not exist,
+// with everything that decides how it is fetched: aliases, fields asked for twice,
+// fragments, directives, variables.
+func Query(t *rapid.T, users int) (string, Vars) {
+	w := &writer{t: t, users: users}
+	for range rapid.IntRange(1, 3).Draw(t, "root fields") {
+		w.root()
+	}
+	some := make([]any, rapid.IntRange(0, 4).Draw(t, "ids in $some"))
+	for i := range some {
+		some[i] = w.id()
+	}
+	vars := Vars{"yes": true, "no": false, "two": 2, "one": w.id(), "some": some}
+	return w.document(vars), vars
+}
+
+// document declares the variables that are used, as validation wants it.
+func (w *writer) document(vars Vars) string {
+	body := "{\n" + w.text.String() + "}\n" + strings.Join(w.fragments, "")
+	var declared []string
+	for _, v := range []string{"yes: Boolean!", "no: Boolean!", "two: Int", "one: ID!", "some: [ID!]!"} {
+		name, _, _ := strings.Cut(v, ":")
+		if strings.Contains(body, "$"+name) {
+			declared = append(declared, "$"+v)
+		} else {
+			delete(vars, name)
+		}
+	}
+	if len(declared) == 0 {
+		return body
+	}
+	return "query(" + strings.Join(declared, ", ") + ") " + body
+}
+
+// writer writes a query. Fields with arguments have aliases of their own, so that
+// no two of them conflict.
+type writer struct {
+	t         *rapid.T
+	users     int
+	text      strings.Builder
+	aliases   int
+	depth     int
+	fragments []string
+}
+
+const deepest = 4
+
+func (w *writer) draw(what string, from ...string) string {
+	return rapid.SampledFrom(from).Draw(w.t, what)
+}
+
+func (w *writer) chance(what string, percent int) bool {
+	return rapid.IntRange(1, 100).Draw(w.t, what) <= percent
+}
+
+func (w *writer) id() string { return fmt.Sprint(rapid.IntRange(1, w.users+2).Draw(w.t, "id")) }
+
+// anID spells an argument of type ID in one of the ways there are.
+func (w *writer) anID() string {
+	switch w.draw("spelling of an id", "int", "string", "variable") {
+	case "int":
+		return w.id()
+	case "string":
+		return `"` + w.id() + `"`
+	}
+	return "$one"
+}
+
+func (w *writer) ids() string {
+	switch w.draw("spelling of ids", "one", "list", "variable") {
+	case "one": // GraphQL takes a literal for a list of one
+		return w.id()
+	case "variable":
+		return "$some"
+	}
+	var list []string
+	for range rapid.IntRange(0, 3).Draw(w.t, "ids") {
+		list = append(list, w.anID())
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+func (w *writer) nodeID() string {
+	if w.chance("relationship's id", 50) {
+		return `"rel_` + w.id() + "_" + w.id() + `"`
+	}
+	return w.anID()
+}
+
+// field writes a field under an alias of its own, now and then twice.
+func (w *writer) field(call string, selection func()) {
+	w.aliases++
+	directive := w.draw("directive", "", "", "", " @include(if: $yes)", " @include(if: $no)", " @skip(if: $no)", " @skip(if: $yes)")
+	times := 1
+	if w.chance("field twice", 15) {
+		times = 2
+	}
+	name := fmt.Sprintf("f%d: %s%s {", w.aliases, call, directive)
+	for range times {
+		w.text.WriteString(name)
+		w.depth++
+		selection()
+		w.depth--
+		w.text.WriteString("}\n")
+	}
+}
+
+// on writes a selection on a type, straight, as inline fragment or as fragment.
+func (w *writer) on(typ string, selection func()) {
+	switch w.draw("how to select", "straight", "straight", "inline", "fragment") {
+	case "straight":
+		selection()
+	case "inline":
+		w.text.WriteString("... on " + typ + " {")
+		selection()
+		w.text.WriteString("}")
+	case "fragment":
+		w.aliases++
+		name := fmt.Sprintf("F%d", w.aliases)
+		w.text.WriteString("..." + name)
+		outer := w.text
+		w.text = strings.Builder{}
+		w.text.WriteString("fragment " + name + " on " + typ + " {")
+		selection()
+		w.text.WriteString("}\n")
+		fragment := w.text.String()
+		w.text = outer
+		w.fragments = append(w.fragments, fragment)
+	}
+}
+
+func (w *writer) root() {
+	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships") {
+	case "user":
+		w.field("user(id: "+w.anID()+")", w.user)
+	case "users":
+		w.field("users(ids: "+w.ids()+")", w.user)
+	case "userByHandle":
+		w.field(`userByHandle(handle: "`+w.draw("letter", "u", "U")+w.id()+`")`, w.user)
+	case "node":
+		w.field("node(id: "+w.nodeID()+")", w.node)
+	case "nodes":
+		w.field("nodes(ids: ["+w.nodeID()+", "+w.nodeID()+"])", w.node)
+	case "relationship":
+		w.field("relationship(from: "+w.anID()+", to: "+w.anID()+")", w.relationship)
+	case "relationships":
+		w.field("relationships(from: "+w.ids()+", to: "+w.ids()+")", w.relationship)
+	}
+}
+
+func (w *writer) node() {
+	w.text.WriteString("id ... on User {")
+	w.user()
+	w.text.WriteString("} ... on Relationship {")
+	w.relationship()
+	w.text.WriteString("}")
+}
+
+func (w *writer) user() {
+	w.on("User", func() {
+		w.text.WriteString(w.draw("plain fields of a user", "id ", "handle ", "name bio ", "followingCount ", "createdAt followerCount ", "__typename "))
+		if w.depth >= deepest {
+			return
+		}
+		for range rapid.IntRange(0, 3).Draw(w.t, "fields below a user") {
+			w.belowUser()
+		}
+	})
+}
+
+func (w *writer) belowUser() {
+	page := "(first: " + w.draw("first", "0", "1", "3", "$two") + ")"
+	switch w.draw("field of a user", "followings", "followings", "followers", "last", "relationship", "relationship",
+		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "null") {
+	case "followings":
+		w.field("followings"+page, w.connection)
+	case "followers":
+		w.field("followers"+page, w.connection)
+	case "last":
+		w.field("followings(last: 2)", w.connection)
+	case "relationship":
+		w.field("relationship(to: "+w.anID()+")", w.relationship)
+	case "friends":
+		w.field("friends"+page, w.connection)
+	case "commonFollowings":
+		w.field("commonFollowings(with: "+w.anID()+", first: 2)", w.connection)
+	case "commonFollowers":
+		w.field("commonFollowers(with: "+w.anID()+", first: 2)", w.connection)
+	case "followSuggestions":
+		w.field("followSuggestions"+page, w.suggestions)
+	case "null":
+		w.field("viewerRelationship", w.relationship)
+	}
+}
+
+func (w *writer) relationship() {
+	w.on("Relationship", func() {
+		w.text.WriteString(w.draw("plain fields of a relationship", "id ", "status ", "following ", "followedBy ", "followedAt followedByAt ", "blocking "))
+		if w.depth >= deepest {
+			return
+		}
+		switch w.draw("end of a relationship", "none", "from", "to", "both") {
+		case "from":
+			w.field("from", w.user)
+		case "to":
+			w.field("to", w.user)
+		case "both":
+			w.field("from", w.user)
+			w.field("to", w.user)
+		}
+	})
+}
+
+func (w *writer) connection() {
+	w.on("UserConnection", func() {
+		w.text.WriteString(w.draw("plain fields of a connection", "complete ", "totalCount ", "pageInfo { hasNextPage endCursor } "))
+		switch w.draw("how to list", "nodes", "edges", "both", "neither") {
+		case "nodes":
+			w.field("nodes", w.user)
+		case "edges":
+			w.field("edges", w.edge)
+		case "both":
+			w.field("nodes", w.user)
+			w.field("edges", w.edge)
+		}
+	})
+}
+
+func (w *writer) edge() {
+	w.text.WriteString("cursor followedAt ")
+	w.field("node", w.user)
+}
+
+func (w *writer) suggestions() {
+	w.text.WriteString("complete ")
+	w.field("nodes", w.user)
+	w.field("edges", func() {
+		w.text.WriteString("mutualCount score ")
+		w.field("node", w.user)
+		w.field("via(first: "+w.draw("first", "0", "1", "3")+")", w.user)
+	})
+}

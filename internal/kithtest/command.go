@@ -1,0 +1,165 @@
+package kithtest
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait. Generous: it is only reached when something is wrong.
+const patience = 90 * time.Second
+
+// An Option changes how the program is started.
+type Option func(*exec.Cmd)
+
+// Args are arguments.
+func Args(args ...string) Option {
+	return func(c *exec.Cmd) { c.Args = append(c.Args, args...) }
+}
+
+// Env adds variables, NAME=value. The program sees no others but PATH and HOME.
+func Env(variables ...string) Option {
+	return func(c *exec.Cmd) { c.Env = append(c.Env, variables...) }
+}
+
+// Dir is the working directory. Defaults to an empty one.
+func Dir(path string) Option {
+	return func(c *exec.Cmd) { c.Dir = path }
+}
+
+// End is how a run ended.
+type End struct {
+	Code           int // -1: by a signal
+	Stdout, Stderr string
+	Took           time.Duration
+}
+
+// Run runs the program to its end.
+func Run(t testing.TB, options ...Option) End {
+	t.Helper()
+	c := Launch(t, options...)
+	return c.Wait(t)
+}
+
+// Command is the program as it runs.
+type Command struct {
+	cmd            *exec.Cmd
+	began          time.Time
+	ended          time.Time
+	gone           chan struct{}
+	stdout, stderr buffer
+}
+
+// Launch starts the program and does not wait for anything. It is killed when t
+// ends, and with the test process.
+func Launch(t testing.TB, options ...Option) *Command {
+	t.Helper()
+	cmd := exec.Command(Binary(t))
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	for _, o := range options {
+		o(cmd)
+	}
+	c := &Command{cmd: cmd, gone: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &c.stdout, &c.stderr
+	cmd.SysProcAttr = childAttr()
+	started := make(chan error)
+	go func() {
+		// The parent-death signal comes when the thread ends that made the child.
+		runtime.LockOSThread()
+		c.began = time.Now()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in its state
+			c.ended = time.Now()
+			close(c.gone)
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Signal(syscall.SIGKILL) // it may have ended
+		<-c.gone
+	})
+	return c
+}
+
+// Wait waits until the program has ended by itself.
+func (c *Command) Wait(t testing.TB) End {
+	t.Helper()
+	select {
+	case <-c.gone:
+	case <-time.After(patience):
+		t.Fatalf("%q still runs after %s\nstdout: %s\nstderr: %s", c.cmd.Args[1:], patience, c.Stdout(), c.Stderr())
+	}
+	return End{c.cmd.ProcessState.ExitCode(), c.Stdout(), c.Stderr(), c.ended.Sub(c.began)}
+}
+
+// Signal sends a signal; a program that has ended is no error.
+func (c *Command) Signal(s os.Signal) { _ = c.cmd.Process.Signal(s) }
+
+// Interrupt asks the program to end, as Ctrl-C does, and waits until it has.
+func (c *Command) Interrupt(t testing.TB) End {
+	t.Helper()
+	c.Signal(os.Interrupt)
+	return c.Wait(t)
+}
+
+// Kill ends the program as a crash does (kill -9).
+func (c *Command) Kill(t testing.TB) End {
+	t.Helper()
+	c.Signal(syscall.SIGKILL)
+	return c.Wait(t)
+}
+
+// Ended tells whether the program has ended.
+func (c *Command) Ended() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Stdout is what the program has written to its standard output so far.
+func (c *Command) Stdout() string { return c.stdout.String() }
+
+// Stderr is what the program has written to its standard error so far.
+func (c *Command) Stderr() string { return c.stderr.String() }
+
+// Until waits for a condition on the running program.
+func (c *Command) Until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s; stdout: %s; stderr: %s", what, patience, c.Stdout(), c.Stderr())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// buffer can be read while it is written.
+type buffer struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bytes.String()
+}

@@ -1,0 +1,129 @@
+package kithtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"testing"
+)
+
+// Gateway is `kith serve`.
+type Gateway struct {
+	*Command
+	URL    string // such as "http://127.0.0.1:41234"
+	client *http.Client
+}
+
+// Start starts `kith serve` on a free port and waits until it is ready.
+func Start(t testing.TB, options ...Option) *Gateway {
+	t.Helper()
+	g := Serve(t, options...)
+	g.Until(t, "ready", func() bool {
+		g.failIfEnded(t)
+		status, _, err := g.get("/readyz")
+		return err == nil && status == http.StatusOK
+	})
+	return g
+}
+
+// Serve starts `kith serve` on a free port and waits until it says which one.
+func Serve(t testing.TB, options ...Option) *Gateway {
+	t.Helper()
+	options = append([]Option{Args("serve", "--addr", "127.0.0.1:0")}, options...)
+	return Announced(t, Launch(t, options...))
+}
+
+// Announced waits until a program that serves says where.
+func Announced(t testing.TB, c *Command) *Gateway {
+	t.Helper()
+	g := &Gateway{Command: c, client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
+	t.Cleanup(g.client.CloseIdleConnections)
+	g.Until(t, "serve", func() bool {
+		g.failIfEnded(t)
+		found := graphiQL.FindStringSubmatch(g.Stdout())
+		if found != nil {
+			g.URL = found[1]
+		}
+		return found != nil
+	})
+	return g
+}
+
+// graphiQL finds the first address that the program announces.
+var graphiQL = regexp.MustCompile(`(?m)^  (http://\S+)/ `)
+
+func (g *Gateway) failIfEnded(t testing.TB) {
+	t.Helper()
+	if g.Ended() {
+		t.Fatalf("%q has ended: %+v", g.cmd.Args[1:], g.Wait(t))
+	}
+}
+
+// Get returns the status and body of a page.
+func (g *Gateway) Get(t testing.TB, path string) (status int, body string) {
+	t.Helper()
+	status, body, err := g.get(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, body
+}
+
+func (g *Gateway) get(path string) (int, string, error) {
+	r, err := g.client.Get(g.URL + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	return r.StatusCode, string(body), err
+}
+
+// Response is an answer over GraphQL.
+type Response struct {
+	Status int `json:"-"`
+	Data   json.RawMessage
+	Errors []struct {
+		Message    string
+		Path       []any
+		Extensions map[string]any
+	}
+}
+
+// Ask sends a query and returns whatever comes back.
+func (g *Gateway) Ask(query string, variables map[string]any) (Response, error) {
+	var answer Response
+	question, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		return answer, err
+	}
+	r, err := g.client.Post(g.URL+"/graphql", "application/json", bytes.NewReader(question))
+	if err != nil {
+		return answer, err
+	}
+	defer r.Body.Close()
+	answer.Status = r.StatusCode
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		return answer, fmt.Errorf("answer with status %d: %w", r.StatusCode, err)
+	}
+	return answer, nil
+}
+
+// Query sends a query that must be answered without errors, and puts its data where
+// data points to.
+func (g *Gateway) Query(t testing.TB, query string, variables map[string]any, data any) {
+	t.Helper()
+	answer, err := g.Ask(query, variables)
+	if err != nil {
+		t.Fatalf("%s %v: %v", query, variables, err)
+	}
+	if answer.Status != http.StatusOK || len(answer.Errors) > 0 {
+		t.Fatalf("%s %v: status %d, errors %+v", query, variables, answer.Status, answer.Errors)
+	}
+	if err := json.Unmarshal(answer.Data, data); err != nil {
+		t.Fatalf("%s %v: %v", query, variables, err)
+	}
+}

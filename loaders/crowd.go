@@ -1,0 +1,148 @@
+package loaders
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// A Crowd is answers that need several look-ups, one after another, and that are
+// computed side by side: the friends of every user of a page, say. Each step of
+// theirs is made together. A member that has something to ask waits until every
+// other one has asked or is done; then all of it leaves as one batch for each
+// look-up. So the number of statements does not grow with the number of members,
+// and nobody waits for a timer.
+type Crowd struct {
+	mu       sync.Mutex
+	expected int      // members that are not done
+	asked    []func() // of members that wait
+	flush    func()
+	gate     chan struct{} // closed when what they asked has been sent
+}
+
+// patience is how long a crowd waits for a member that does not come. None should
+// stay away; if one does, only batching suffers.
+const patience = 5 * time.Millisecond
+
+// Expect announces members.
+func (c *Crowd) Expect(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected += n
+}
+
+// Join makes the caller an announced member until it calls leave, for the look-ups
+// that it makes under the context returned. Someone who is alone is no member.
+func (c *Crowd) Join(ctx context.Context) (_ context.Context, leave func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.expected > 1 {
+		ctx = context.WithValue(ctx, memberKey{}, true)
+	}
+	return ctx, func() { c.Leave(1) }
+}
+
+// Leave takes members out: they are done, or will not come.
+func (c *Crowd) Leave(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = max(0, c.expected-n)
+	if len(c.asked) > 0 && len(c.asked) >= c.expected {
+		c.send()
+	}
+}
+
+type memberKey struct{}
+
+func isMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
+
+// meet has send called together with what the others ask, and flush after that.
+func (c *Crowd) meet(ctx context.Context, send, flush func()) {
+	c.mu.Lock()
+	c.asked = append(c.asked, send)
+	c.flush = flush
+	if len(c.asked) >= c.expected {
+		c.send()
+		c.mu.Unlock()
+		return
+	}
+	if c.gate == nil {
+		c.gate = make(chan struct{})
+	}
+	gate := c.gate
+	c.mu.Unlock()
+
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-gate:
+		return
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gate == gate {
+		c.send()
+	}
+}
+
+// send lets everyone who waits ask. The lock is held.
+func (c *Crowd) send() {
+	for _, ask := range c.asked {
+		ask()
+	}
+	c.flush()
+	if c.gate != nil {
+		close(c.gate)
+	}
+	c.asked, c.gate = nil, nil
+}
+
+// Reader reads edges for answers of many steps. Members of the crowd read through
+// the loaders, together; others straight from the store.
+func (l *Loaders) Reader() Reader { return Reader{l} }
+
+// Reader is what [Loaders.Reader] returns. It has the contract of
+// [storage.CountReader] and [storage.EdgeReader].
+type Reader struct{ l *Loaders }
+
+// Counts implements [storage.CountReader]. What the request has read already is
+// not read again.
+func (r Reader) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return r.l.Counts.Fetch(ctx, ids)
+}
+
+// Edges implements [storage.EdgeReader].
+func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	if isMember(ctx) {
+		return r.l.edges[side].Fetch(ctx, pairs)
+	}
+	return r.l.store.Edges(ctx, side, pairs)
+}
+
+// Pages implements [storage.EdgeReader].
+func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	if isMember(ctx) {
+		return r.l.pages[side].Fetch(ctx, queries)
+	}
+	return r.l.store.Pages(ctx, side, queries)
+}
+
+// Walks implements [storage.EdgeReader].
+func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	if isMember(ctx) {
+		return r.l.walks[side].Fetch(ctx, queries)
+	}
+	return r.l.store.Walks(ctx, side, queries)
+}
+
+// Neighbours implements [storage.EdgeReader].
+func (r Reader) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	if isMember(ctx) {
+		return r.l.neighbours[side].Fetch(ctx, owners)
+	}
+	return r.l.store.Neighbours(ctx, side, owners)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"database/sql"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "modernc.org/sqlite"
+
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// database is one shard's database, as a test looks into it beside the program.
+type database struct{ driver, address string }
+
+// newSQLite names n files that do not exist yet.
+func newSQLite(t testing.TB, n int) []database {
+	t.Helper()
+	folder := t.TempDir()
+	var list []database
+	for i := range n {
+		list = append(list, database{"sqlite", filepath.Join(folder, string(rune('a'+i))+".db")})
+	}
+	return list
+}
+
+// newMariaDB makes n empty databases, an even number of them, on two servers.
+func newMariaDB(t testing.TB, n int) []database {
+	t.Helper()
+	var list []database
+	for _, dsn := range testenv.SharedMariaDB(t, 2).FreshDatabases(t, n/2) {
+		list = append(list, database{"mysql", dsn})
+	}
+	return list
+}
+
+// onEachStore runs a test on SQLite files and on databases of two MariaDB servers.
+func onEachStore(t *testing.T, test func(t *testing.T, make func(t testing.TB, n int) []database)) {
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite) })
+	t.Run("mariadb", func(t *testing.T) { t.Parallel(); test(t, newMariaDB) })
+}
+
+// location is the setting that makes a store of the databases.
+func location(shards ...database) string {
+	var addresses []string
+	for _, d := range shards {
+		addresses = append(addresses, d.address)
+	}
+	return shards[0].driver + ":" + strings.Join(addresses, ";")
+}
+
+// open returns a pool, closed when t ends.
+func (d database) open(t testing.TB) *sql.DB {
+	t.Helper()
+	address := d.address
+	if d.driver == "sqlite" {
+		address = (&url.URL{Scheme: "file", Opaque: address, RawQuery: "_pragma=busy_timeout(5000)"}).String()
+	}
+	db, err := sql.Open(d.driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// exec runs one statement.
+func (d database) exec(t testing.TB, statement string) {
+	t.Helper()
+	db := d.open(t)
+	defer db.Close()
+	if _, err := db.Exec(statement); err != nil {
+		t.Fatalf("%s: %s: %v", d.address, statement, err)
+	}
+}
+
+// text returns the one value that a query selects, "" for NULL.
+func (d database) text(t testing.TB, query string) string {
+	t.Helper()
+	db := d.open(t)
+	defer db.Close()
+	var value sql.NullString
+	if err := db.QueryRow(query).Scan(&value); err != nil {
+		t.Fatalf("%s: %s: %v", d.address, query, err)
+	}
+	return value.String
+}

@@ -1,0 +1,46 @@
+package resolvers_test
+
+import (
+	"maps"
+	"testing"
+
+	"kith/internal/apitest"
+)
+
+// Set answers of many users are computed side by side, each step of them as one
+// batch: what they cost does not grow with the users.
+func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
+	for name, field := range map[string]string{
+		"friends":     `friends(first: 3) { totalCount nodes { handle } }`,
+		"common":      `commonFollowings(with: 3, first: 3) { totalCount nodes { handle } } commonFollowers(with: 3) { totalCount }`,
+		"suggestions": `followSuggestions(first: 3) { edges { mutualCount via { handle } node { handle } } }`,
+		"all":         `friends { totalCount } commonFollowers(with: 3) { totalCount } followSuggestions(first: 2) { nodes { name } }`,
+		"nested":      `friends(first: 2) { nodes { friends(first: 2) { nodes { handle } } } }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{Limits: apitest.NoLimits})
+			query := `query($ids: [ID!]!) { users(ids: $ids) { id ` + field + ` } }`
+			var one map[string]int
+			for _, users := range []int{1, 2, 7, 30} {
+				ids := idsUpTo(11, 10+users)
+				if users == 7 {
+					ids[3] = "999999" // nobody, for whom nothing is computed
+				}
+				api.Ask(query, apitest.Vars{"ids": ids}).Whole()
+				got := recorder.Take().ByLookup()
+				if one == nil {
+					one = got
+				}
+				for lookup, n := range got {
+					// Many pairs with several owners are more than one statement.
+					if most := one[lookup] * (1 + 40*users/450); n > most {
+						t.Errorf("%d users: %d statements of %s, want at most %d; one user: %v, all: %v", users, n, lookup, most, one, got)
+					}
+				}
+				if !maps.EqualFunc(one, got, func(a, b int) bool { return a > 0 && b > 0 }) {
+					t.Errorf("%d users: %v, one user: %v", users, got, one)
+				}
+			}
+		})
+	}
+}
