@@ -151,10 +151,10 @@ func TestGatewaysStartingAtOnce(t *testing.T) {
 			store := shards[0].text(t, "SELECT store_uuid FROM kith_meta")
 			for i, d := range shards {
 				for query, want := range map[string]string{
-					"SELECT store_uuid FROM kith_meta": store,
-					"SELECT ordinal FROM kith_meta":    fmt.Sprint(i),
-					"SELECT shards FROM kith_meta":     "4",
-					"SELECT COUNT(*) FROM kith_meta":   "1",
+					"SELECT store_uuid FROM kith_meta":                                  store,
+					"SELECT ordinal FROM kith_meta":                                     fmt.Sprint(i),
+					"SELECT shards FROM kith_meta":                                      "4",
+					"SELECT COUNT(*) FROM kith_meta":                                    "1",
 					"SELECT COUNT(*) - COUNT(DISTINCT version_id) FROM kith_migrations": "0",
 				} {
 					if got := d.text(t, query); got != want {

@@ -44,7 +44,6 @@ func TestBadSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed, silent := closedPort(t), silentPort(t)
-	taken := silent
 
 	// Everything that is not being tested is right.
 	good := []string{"--addr=127.0.0.1:0", "--store=sqlite:" + filepath.Join(folder, "good.db")}
@@ -80,7 +79,7 @@ func TestBadSettings(t *testing.T) {
 		"Redis, odd URL":      {[]string{"--redis=redis:/x"}, redis, []string{"host:port"}},
 		"Redis, odd scheme":   {[]string{"--redis=http://app:" + password + "@" + closed}, redis, []string{"redis://"}},
 		"Redis password bare": {[]string{"--redis=:" + password + "@" + closed}, redis, []string{"redis://"}},
-		"port taken":          {[]string{"--addr=" + taken}, "--addr (KITH_ADDR): ", []string{taken, "taken"}},
+		"port taken":          {[]string{"--addr=" + silent}, "--addr (KITH_ADDR): ", []string{silent, "taken"}},
 		"address, no port":    {[]string{"--addr=localhost"}, "--addr (KITH_ADDR): ", []string{"localhost", "port"}},
 		"port too large":      {[]string{"--addr=127.0.0.1:99999"}, "--addr (KITH_ADDR): ", []string{"99999"}},
 		"not our address":     {[]string{"--addr=192.0.2.1:80"}, "--addr (KITH_ADDR): ", []string{"192.0.2.1"}},
@@ -159,8 +158,8 @@ func TestWrongPassword(t *testing.T) {
 
 func TestWrongRedisPassword(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t, "--requirepass", "right")
-	end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--redis=redis://:"+password+"@"+server.Addr()+"/0"))
+	server := testenv.Redis(t)
+	end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--redis=redis://app:"+password+"@"+server.Addr()+"/0"))
 	refused(t, end, "--redis (KITH_REDIS): "+server.Addr()+": ", "WRONGPASS")
 }
 

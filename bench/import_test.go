@@ -64,16 +64,7 @@ func largeMariaDB(b *testing.B) *testenv.MariaDBServer {
 
 func millionFollows(t testing.TB) string {
 	path := filepath.Join(t.TempDir(), "million.tsv")
-	out, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bench.NewGraph(20_000, 42).WriteTo(out); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
-		t.Fatal(err)
-	}
+	writeGraph(t, bench.NewGraph(20_000, 42), path)
 	return path
 }
 

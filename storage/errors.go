@@ -12,6 +12,21 @@ var (
 	// ErrHandleTaken: the handle belongs to another user.
 	ErrHandleTaken = errors.New("handle is taken")
 
+	// ErrUserExists: there is a user with this id already.
+	ErrUserExists = errors.New("user exists")
+
+	// ErrUserUnknown: there is no user with this id.
+	ErrUserUnknown = errors.New("no such user")
+
+	// ErrLimitReached: the user follows as many as it may.
+	ErrLimitReached = errors.New("limit of followings reached")
+
+	// ErrLogPruned: a part of the log that was asked for has been removed.
+	ErrLogPruned = errors.New("log pruned")
+
+	// ErrNoLease: every slot is taken.
+	ErrNoLease = errors.New("no slot is free")
+
 	// ErrLayout: the shards do not fit together or do not fit this program: another
 	// order or number of them than the store records, or a newer layout.
 	ErrLayout = errors.New("store layout does not fit")

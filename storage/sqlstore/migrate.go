@@ -17,8 +17,8 @@ var migrations embed.FS
 
 // migrate brings the tables of every shard up to date. Programs that start at
 // once are safe: MySQL by a named lock, SQLite because a migration that another
-// has run in the meantime is one that must not run again, which a second look
-// shows. Each migration can be run again after a crash in its middle.
+// has run in the meantime fails, as a whole, and a second look shows that it need
+// not run again. Each migration can be run again after a crash in its middle.
 func (s *Store) migrate(ctx context.Context) error {
 	return s.everyShard(func(i int) error {
 		if err := s.migrateShard(ctx, s.shards[i]); err != nil {
@@ -34,7 +34,12 @@ func (s *Store) migrateShard(ctx context.Context, n *node) error {
 		return err
 	}
 	if err := refuseNewer(ctx, p); err != nil {
-		return err
+		return s.sql.storageError(ctx, err)
+	}
+	if s.sql.migrating == nil {
+		if _, err := n.write.ExecContext(ctx, sqlMigrateOnce); err != nil {
+			return s.sql.storageError(ctx, err)
+		}
 	}
 	const tries = 5
 	for try := 1; ; try++ {
@@ -61,13 +66,21 @@ func (s *Store) migrator(n *node) (*goose.Provider, error) {
 	return goose.NewProvider(s.sql.goose, n.write, files, options...)
 }
 
-// refuseNewer ends the start of a program that is older than the tables.
+// sqlMigrateOnce makes it an error to record a migration a second time.
+const sqlMigrateOnce = `
+CREATE UNIQUE INDEX IF NOT EXISTS kith_migrations_once
+ON kith_migrations (version_id)`
+
+// refuseNewer ends the start of a program that is older than the tables. It makes
+// the table of versions where that is missing, under the lock: GetVersions, which
+// takes none, fails in between another program's making and filling it.
 func refuseNewer(ctx context.Context, p *goose.Provider) error {
-	have, known, err := p.GetVersions(ctx)
+	have, err := p.GetDBVersion(ctx)
 	if err != nil {
 		return err
 	}
-	if have > known {
+	sources := p.ListSources()
+	if known := sources[len(sources)-1].Version; have > known {
 		return fmt.Errorf("%w: its tables are at version %d, this program knows %d: start a newer one",
 			storage.ErrLayout, have, known)
 	}

@@ -49,6 +49,7 @@ var mysqlDialect = &dialect{
 	unavailable: func(err error) bool {
 		return errors.Is(err, mysql.ErrInvalidConn) || isMySQLError(err,
 			1040, 1203, 1226, // too many connections
+			1044, 1045, 1698, // access denied: its password has changed
 			1053, 1077, 1927, // the server is going down, the connection was killed
 			1205, 1213, // no lock, even after the retries
 			1290, 1792, 1836, // read-only: a failover is under way

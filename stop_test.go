@@ -1,0 +1,153 @@
+package main
+
+import (
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// asked is a question that is under way.
+type asked struct {
+	answer chan kithtest.Response
+	failed chan error
+}
+
+// ask sends a query and returns when the gateway is at it.
+func ask(t *testing.T, g *kithtest.Gateway, query string) asked {
+	t.Helper()
+	a := asked{make(chan kithtest.Response, 1), make(chan error, 1)}
+	go func() {
+		answer, err := g.Ask(query, nil)
+		if err != nil {
+			a.failed <- err
+			return
+		}
+		a.answer <- answer
+	}()
+	g.Until(t, "a request under way", func() bool {
+		_, metrics := g.Get(t, "/metrics")
+		return strings.Contains(metrics, "kith_graphql_requests_in_flight 1\n")
+	})
+	return a
+}
+
+// answered waits for a complete answer.
+func (a asked) answered(t *testing.T) {
+	t.Helper()
+	select {
+	case answer := <-a.answer:
+		if answer.Status != 200 || len(answer.Errors) > 0 || strings.Contains(string(answer.Data), "null") {
+			t.Errorf("answered with status %d, errors %+v", answer.Status, answer.Errors)
+		}
+	case err := <-a.failed:
+		t.Errorf("not answered: %v", err)
+	}
+}
+
+// refusesConnections waits until nobody listens at the gateway's address.
+func refusesConnections(t *testing.T, g *kithtest.Gateway) {
+	t.Helper()
+	g.Until(t, "refuse connections", func() bool {
+		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(g.URL, "http://"), time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// frozen is a gateway with a demo graph on a server of its own that stands still, and
+// a question that waits for it.
+func frozen(t *testing.T, options ...string) (*testenv.MariaDBServer, *kithtest.Gateway, asked) {
+	t.Helper()
+	server := testenv.MariaDB(t)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=60s", "--request-timeout=60s",
+		"--store", "mysql:"+server.CreateDatabase(t, "kith")), kithtest.Args(options...))
+	server.Freeze(t)
+	return server, g, ask(t, g, `{ user(id: "1") { handle } }`)
+}
+
+func TestInterruptLetsRequestsFinish(t *testing.T) {
+	t.Parallel()
+	server, g, question := frozen(t)
+	g.Signal(os.Interrupt)
+	refusesConnections(t, g)
+	if g.Ended() {
+		t.Error("the gateway has ended with a request under way")
+	}
+	server.Thaw(t)
+	question.answered(t)
+	if end := g.Wait(t); end.Code != 0 || end.Stderr != "" {
+		t.Errorf("%+v", end)
+	}
+}
+
+func TestDrainTimeEndsRequests(t *testing.T) {
+	t.Parallel()
+	_, g, question := frozen(t, "--drain=300ms")
+	began := time.Now()
+	end := g.Interrupt(t)
+	if took := time.Since(began); end.Code != 1 || end.Stderr != "kith: drain for 300ms: context deadline exceeded\n" || took > 5*time.Second {
+		t.Errorf("after %s: %+v", took, end)
+	}
+	select {
+	case answer := <-question.answer:
+		t.Errorf("answered: %+v", answer)
+	case <-question.failed:
+	}
+}
+
+func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, g, _ := frozen(t, "--drain=60s")
+	g.Signal(os.Interrupt)
+	refusesConnections(t, g)
+	if end := g.Interrupt(t); end.Code == 0 {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestInterruptLeavesSQLiteSound interrupts in the middle of a request that takes some
+// hundred statements.
+func TestInterruptLeavesSQLiteSound(t *testing.T) {
+	t.Parallel()
+	file := newSQLite(t, 1)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--max-cost=100000000", "--store", location(file...)))
+	question := ask(t, g, heavy())
+	g.Signal(os.Interrupt)
+	refusesConnections(t, g)
+	question.answered(t)
+	if end := g.Wait(t); end.Code != 0 || end.Stderr != "" {
+		t.Errorf("%+v", end)
+	}
+	sound(t, file...)
+	if _, err := os.Stat(file[0].address + "-wal"); err == nil {
+		t.Error("the write-ahead log has not been folded into the file")
+	}
+}
+
+// heavy is a query with many suggestions to make, which nothing answers in passing.
+func heavy() string {
+	var q strings.Builder
+	q.WriteString("{")
+	for i := range 60 {
+		q.WriteString(strings.ReplaceAll(` u#: user(id: "#") { followSuggestions(first: 1) { edges { score } } }`, "#", string(rune('1'+i%9))+strings.Repeat("0", i%3)))
+	}
+	q.WriteString("}")
+	return q.String()
+}
+
+// sound sees that SQLite finds nothing wrong with the files.
+func sound(t *testing.T, files ...database) {
+	t.Helper()
+	for _, f := range files {
+		if found := f.text(t, "PRAGMA integrity_check"); found != "ok" {
+			t.Errorf("%s: %s", f.address, found)
+		}
+	}
+}

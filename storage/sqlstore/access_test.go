@@ -1,0 +1,38 @@
+package sqlstore_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// A server that lets the gateway in no longer, because its password has changed, is
+// out of reach like one that is down.
+func TestServerThatRefusesThePasswordIsUnavailable(t *testing.T) {
+	server := testenv.SharedMariaDB(t, 1)[0]
+	const database, user = "kith_access", "kith_access"
+	server.CreateDatabase(t, database)
+	t.Cleanup(func() { server.Exec(t, "DROP DATABASE "+database) })
+	server.Exec(t, "CREATE USER "+user+" IDENTIFIED BY 'old'")
+	t.Cleanup(func() { server.Exec(t, "DROP USER "+user) })
+	server.Exec(t, "GRANT ALL ON "+database+".* TO "+user)
+
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+		Location:         fmt.Sprintf("mysql:%s:old@tcp(%s)/%s", user, server.Addr(), database),
+		StatementTimeout: generous,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
+	server.Exec(t, "KILL USER "+user)
+
+	if r := store.Users(t.Context(), []storage.UserID{1})[0]; !errors.Is(r.Err, storage.ErrUnavailable) {
+		t.Errorf("%v, want %v", r.Err, storage.ErrUnavailable)
+	}
+}
