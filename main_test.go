@@ -2,8 +2,10 @@ package main
 
 import (
 	"database/sql"
+	"hash/crc32"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -89,4 +91,16 @@ func (d database) text(t testing.TB, query string) string {
 		t.Fatalf("%s: %s: %v", d.address, query, err)
 	}
 	return value.String
+}
+
+// bucketShard is the shard that owns a user: crc32 of the decimal id names one of
+// 1,024 buckets, of which each shard has a run.
+func bucketShard(id int64, shards int) int {
+	bucket := int(crc32.ChecksumIEEE([]byte(strconv.FormatInt(id, 10))) % 1024)
+	for i := range shards {
+		if bucket < (i+1)*1024/shards {
+			return i
+		}
+	}
+	return shards
 }

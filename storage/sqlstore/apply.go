@@ -33,7 +33,9 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 		}
 		var applied []storage.Applied
 		err := s.transact(ctx, "apply."+side.String(), p.shard, func(w *writer) (err error) {
-			applied, err = w.apply(side, share, rule)
+			if applied, err = w.apply(side, share, rule); err == nil && len(share) >= 1000 {
+				err = w.shortenLog()
+			}
 			return err
 		})
 		for j, i := range p.at {
@@ -198,7 +200,7 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge) error {
 			return err
 		}
 	}
-	return nil
+	return w.log(side, edges)
 }
 
 func edgeArguments(side storage.Side, edges []storage.Edge) []any {

@@ -59,6 +59,9 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 				return nil, err
 			}
 			if n == len(chunk) {
+				if err := w.log(side, chunk); err != nil {
+					return nil, err
+				}
 				for k, i := range at {
 					applied[i] = storage.Applied{Row: chunk[k], Changed: true}
 					diffs[side.Owner(chunk[k].Pair())] += counted(chunk[k].Type)

@@ -73,7 +73,13 @@ type Store struct {
 	place  *shard.Map
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store        = (*Store)(nil)
+	_ storage.AccountStore = (*Store)(nil)
+	_ storage.EdgeChanger  = (*Store)(nil)
+	_ storage.LogReader    = (*Store)(nil)
+	_ storage.Leaser       = (*Store)(nil)
+)
 
 // node is one shard's database: its connections for look-ups and those for writes.
 // They are apart so that an import cannot starve readers, and because their

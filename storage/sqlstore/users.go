@@ -32,11 +32,15 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
 		return s.query(ctx, "users", shard, len(ids), sqlUsers+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
 			var u storage.User
-			err := rows.Scan(&u.ID, &u.Handle, &u.Name, &u.Bio, &u.AvatarURL, &u.CreatedAt, &u.UpdatedAt)
+			err := scanUser(rows, &u)
 			found(u.ID, u)
 			return err
 		})
 	})
+}
+
+func scanUser(rows *sql.Rows, u *storage.User) error {
+	return rows.Scan(&u.ID, &u.Handle, &u.Name, &u.Bio, &u.AvatarURL, &u.CreatedAt, &u.UpdatedAt)
 }
 
 // UserIDs implements [storage.UserReader].

@@ -1,0 +1,112 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/bench"
+	"kith/importer"
+	"kith/internal/apitest"
+	"kith/storage/memory"
+)
+
+func TestLoadOnAGateway(t *testing.T) {
+	graph := bench.NewGraph(500, 42)
+	file := filepath.Join(t.TempDir(), "graph.tsv")
+	writeGraph(t, graph, file)
+	store := memory.New()
+	if _, err := importer.Run(t.Context(), store, importer.Config{Files: []string{file}}); err != nil {
+		t.Fatal(err)
+	}
+	url := apitest.New(t, store, apitest.Options{}).URL()
+
+	var results []bench.Result
+	for _, q := range bench.Questions {
+		load := bench.Load{URL: url, Graph: graph, Connections: 2, Warmup: 20 * time.Millisecond, Duration: 200 * time.Millisecond, CheckEvery: 1}
+		r, err := load.Run(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Errors > 0 {
+			t.Errorf("%s: %d of %d answers are wrong: %v", q.Name, r.Errors, r.Requests, r.Error)
+		}
+		if r.PerSecond() <= 0 || r.Percentile(50) <= 0 || r.Percentile(50) > r.Percentile(99) || r.Percentile(99) > r.Percentile(100) {
+			t.Errorf("%s: %.0f req/s, %v, %v, %v", q.Name, r.PerSecond(), r.Percentile(50), r.Percentile(99), r.Percentile(100))
+		}
+		results = append(results, r)
+	}
+	checkReports(t, results)
+}
+
+func checkReports(t *testing.T, results []bench.Result) {
+	t.Helper()
+	var table bytes.Buffer
+	if err := bench.WriteTable(&table, results); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
+	if len(lines) != len(results)+1 || len(lines[0]) != len(lines[1]) {
+		t.Errorf("the table is\n%s", table.String())
+	}
+	text, err := json.Marshal(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back []struct {
+		Question     string
+		P50Ms, P99Ms float64
+	}
+	if err := json.Unmarshal(text, &back); err != nil || len(back) != len(results) || back[0].Question != "q1" || back[0].P99Ms <= 0 {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestLoadCountsWrongAnswers(t *testing.T) {
+	const followings = `{"data":{"user":{"followings":{"edges":[
+		{"followedAt":"2025-01-02T00:00:00.000000Z","node":{"id":"5","name":"u5"}},
+		{"followedAt":"2025-01-03T00:00:00.000000Z","node":{"id":"6","name":"u6"}}],"complete":true}}}}`
+	for name, c := range map[string]struct {
+		status int
+		answer string
+		want   string
+	}{
+		"a refusal":         {503, `{}`, "status 503"},
+		"errors":            {200, `{"errors":[{"message":"no"}],"data":{}}`, "no"},
+		"nobody":            {200, `{"data":{"user":null}}`, "missing"},
+		"an incomplete one": {200, `{"data":{"user":{"followings":{"edges":[],"complete":false}}}}`, "incomplete"},
+		"a shape":           {200, `{"data":{"user":{}}}`, "missing"},
+		"an order":          {200, followings, "out of order"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.answer)
+			}))
+			defer server.Close()
+			load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 1, Duration: 50 * time.Millisecond, CheckEvery: 1}
+			r, err := load.Run(t.Context(), bench.QuestionByName("q2"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Errors == 0 || r.Errors != r.Requests || !strings.Contains(r.Error.Error(), c.want) {
+				t.Errorf("%d of %d answers are wrong: %v", r.Errors, r.Requests, r.Error)
+			}
+		})
+	}
+}
+
+func TestLoadWithoutAGateway(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 1, Duration: time.Second}
+	if r, err := load.Run(t.Context(), bench.Questions[0]); err == nil {
+		t.Errorf("a gateway that is not there answers %d times", r.Requests)
+	}
+}

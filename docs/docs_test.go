@@ -1,0 +1,185 @@
+// Package docs_test holds the documents against the program.
+package docs_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+	"kith/graph/limits"
+	"kith/internal/kithtest"
+	"kith/storage/sqlstore"
+)
+
+const root = ".."
+
+// pages are the paths of all documents, from the root.
+func pages(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(root, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			list = append(list, path)
+		}
+		return err
+	})
+	if err != nil || len(list) < 10 {
+		t.Fatalf("only %v: %v", list, err)
+	}
+	return list
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// submatches returns the first group of every match.
+func submatches(pattern, text string) []string {
+	var list []string
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// Every link inside the repository leads to a file, and to a heading where it names one.
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, link := range submatches(`\]\(([^)\s]+)\)`, read(t, page)) {
+			if strings.Contains(link, "://") {
+				continue
+			}
+			path, heading, named := strings.Cut(link, "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(path))
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: link to %s: %v", page, link, err)
+			} else if named && !slices.Contains(headings(read(t, target)), heading) {
+				t.Errorf("%s: link to %s: no such heading", page, link)
+			}
+		}
+	}
+}
+
+// headings are the anchors that GitHub makes.
+func headings(text string) []string {
+	var list []string
+	for _, h := range submatches(`(?m)^#+ (.+)$`, text) {
+		h = regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(h), "")
+		list = append(list, strings.ReplaceAll(h, " ", "-"))
+	}
+	return list
+}
+
+// The README's query has the README's answer on the demo graph.
+func TestReadmeQueryHasItsAnswer(t *testing.T) {
+	readme := read(t, filepath.Join(root, "README.md"))
+	queries := submatches("(?s)```graphql\n(.*?)```", readme)
+	answers := submatches("(?s)```json\n(.*?)```", readme)
+	if len(queries) != 1 || len(answers) != 1 {
+		t.Fatalf("%d queries, %d answers", len(queries), len(answers))
+	}
+	var want struct{ Data any }
+	if err := json.Unmarshal([]byte(answers[0]), &want); err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	kithtest.Start(t, kithtest.Args("--demo")).Query(t, queries[0], nil, &got)
+	if !reflect.DeepEqual(got, want.Data) {
+		t.Errorf("the answer is now\n%v\nin the README it is\n%v", got, want.Data)
+	}
+}
+
+// docs/api.md tells all error codes, and no other.
+func TestErrorCodesAreDocumented(t *testing.T) {
+	want := submatches(`Code = "(\w+)"`, strings.ReplaceAll(read(t, filepath.Join(root, "graph/apierr/apierr.go")), "  ", " "))
+	got := submatches("(?m)^\\| `([A-Z_]+)` \\|", read(t, "api.md"))
+	if !slices.Equal(got, want) || len(want) < 10 {
+		t.Errorf("documented %v, the program has %v", got, want)
+	}
+}
+
+// docs/operations.md tells all metrics of Kith's own, with their labels.
+func TestMetricsAreDocumented(t *testing.T) {
+	var r registered
+	gateway.NewMetrics(&r)
+	sqlstore.NewMetrics(&r)
+	slices.Sort(r.metrics)
+	var got []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(kith_\\w+)` \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
+		got = append(got, row[1]+"{"+strings.Join(submatches("`(\\w+)`", row[2]), ",")+"}")
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, r.metrics) || len(got) == 0 {
+		t.Errorf("documented %v, the program has %v", got, r.metrics)
+	}
+}
+
+// registered collects the descriptions of metrics instead of the metrics.
+type registered struct {
+	prometheus.Registerer
+	metrics []string
+}
+
+var description = regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([^}]*)\}`)
+
+func (r *registered) MustRegister(all ...prometheus.Collector) {
+	for _, c := range all {
+		descriptions := make(chan *prometheus.Desc, 10)
+		c.Describe(descriptions)
+		close(descriptions)
+		for d := range descriptions {
+			m := description.FindStringSubmatch(d.String())
+			r.metrics = append(r.metrics, m[1]+"{"+m[2]+"}")
+		}
+	}
+}
+
+// docs/limits.md tells the default of every limit.
+func TestLimitsAreDocumented(t *testing.T) {
+	source := read(t, filepath.Join(root, "graph/limits/limits.go"))
+	page := read(t, "limits.md")
+	defaults := submatches(`(?s)Defaults to\s+(?://\s+)?([\d,]+)`, source)
+	if n := reflect.TypeFor[limits.Limits]().NumField(); len(defaults) != n {
+		t.Fatalf("%d limits, %d defaults in their comments", n, len(defaults))
+	}
+	for _, value := range defaults {
+		value = strings.TrimRight(value, ",")
+		if !strings.Contains(page, "| "+value+" |") && !strings.Contains(page, "limit of "+value) {
+			t.Errorf("limits.md has no limit of %s", value)
+		}
+	}
+}
+
+// Every decision is on the list of decisions.
+func TestDecisionsAreListed(t *testing.T) {
+	index := read(t, "adr/README.md")
+	decisions, err := filepath.Glob("adr/0*.md")
+	if err != nil || len(decisions) == 0 {
+		t.Fatal(decisions, err)
+	}
+	for _, d := range decisions {
+		if !strings.Contains(index, "("+filepath.Base(d)+")") {
+			t.Errorf("adr/README.md does not list %s", d)
+		}
+	}
+}

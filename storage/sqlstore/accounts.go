@@ -1,0 +1,194 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"kith/storage"
+)
+
+const (
+	// Served by the primary key.
+	sqlReadClaim = `
+SELECT user_id, claimed_at
+FROM handles
+WHERE handle = ?`
+
+	sqlTakeClaimOver = `
+UPDATE handles
+SET user_id = ?, claimed_at = ?
+WHERE handle = ? AND user_id = ? AND claimed_at = ?`
+
+	sqlInsertAccount = `
+INSERT INTO users
+  (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+	// Served by the primary key.
+	sqlPasswordHashes = `
+SELECT user_id, COALESCE(password_hash, '')
+FROM users
+WHERE user_id IN (`
+
+	sqlRaiseVersion = `
+UPDATE user_counts
+SET version = version + 1
+WHERE user_id = ?`
+
+	sqlSetPasswordHash = `
+UPDATE users
+SET password_hash = ?, updated_at = ?
+WHERE user_id = ?`
+)
+
+// claimTime bounds a Register: half the age at which others may take its claim
+// over, so that nobody writes a user whose handle has become another's.
+const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
+
+// Register implements [storage.AccountStore].
+func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
+	ctx, cancel := context.WithTimeout(ctx, claimTime)
+	defer cancel()
+	if err := s.claim(ctx, user); err != nil {
+		return err
+	}
+	return s.transact(ctx, "register", s.place.Of(user.ID), func(w *writer) error {
+		existing := false
+		err := w.read(1, sqlExistingUsers+"?)", []any{int64(user.ID)}, func(*sql.Rows) error {
+			existing = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if existing {
+			return fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
+		}
+		_, err = w.exec(1, sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
+			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt))
+		if err != nil {
+			return err
+		}
+		_, err = w.exec(1, s.sql.insertIgnore+sqlInsertCounts+tuples(1, 4), int64(user.ID), 0, 0, 0)
+		return err
+	})
+}
+
+func nullable(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
+
+// claim makes the handle the user's, taking over a claim that never became a user.
+func (s *Store) claim(ctx context.Context, user storage.User) error {
+	shard := s.place.OfHandle(user.Handle)
+	var owner, claimed int64
+	err := s.transact(ctx, "handles", shard, func(w *writer) error {
+		_, err := w.exec(1, s.sql.insertIgnore+sqlClaimHandles+tuples(1, 3), user.Handle, int64(user.ID), int64(user.CreatedAt))
+		if err != nil {
+			return err
+		}
+		return w.read(1, sqlReadClaim, []any{user.Handle}, func(rows *sql.Rows) error {
+			return rows.Scan(&owner, &claimed)
+		})
+	})
+	if err != nil || storage.UserID(owner) == user.ID {
+		return err
+	}
+	taken := fmt.Errorf("%w: %s", storage.ErrHandleTaken, user.Handle)
+	if user.CreatedAt-storage.Micros(claimed) < storage.ClaimTTL {
+		return taken
+	}
+	switch r := s.Users(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
+	case r.Err != nil:
+		return r.Err
+	case r.Found && r.Value.Handle == user.Handle:
+		return taken
+	}
+	return s.transact(ctx, "handles", shard, func(w *writer) error {
+		n, err := w.exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
+		if err == nil && n == 0 {
+			err = taken // somebody else took it over
+		}
+		return err
+	})
+}
+
+// PasswordHashes implements [storage.AccountStore].
+func (s *Store) PasswordHashes(ctx context.Context, ids []storage.UserID) []storage.Result[string] {
+	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, string)) error {
+		return s.query(ctx, "passwords", shard, len(ids), sqlPasswordHashes+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+			var id storage.UserID
+			var hash string
+			err := rows.Scan(&id, &hash)
+			found(id, hash)
+			return err
+		})
+	})
+}
+
+// SetPasswordHash implements [storage.AccountStore].
+func (s *Store) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
+	return s.transact(ctx, "passwords", s.place.Of(id), func(w *writer) error {
+		if err := w.lockUser(id); err != nil {
+			return err
+		}
+		_, err := w.exec(1, sqlSetPasswordHash, nullable(hash), int64(at), int64(id))
+		return err
+	})
+}
+
+// UpdateProfile implements [storage.AccountStore].
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+	var user storage.User
+	err := s.transact(ctx, "profile", s.place.Of(id), func(w *writer) error {
+		if err := w.lockUser(id); err != nil {
+			return err
+		}
+		text, args := profileStatement(id, change, at)
+		if _, err := w.exec(1, text, args...); err != nil {
+			return err
+		}
+		if _, err := w.exec(1, sqlRaiseVersion, int64(id)); err != nil {
+			return err
+		}
+		found := false
+		err := w.read(1, sqlUsers+"?)", []any{int64(id)}, func(rows *sql.Rows) error {
+			found = true
+			return scanUser(rows, &user)
+		})
+		if err == nil && !found {
+			err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
+		}
+		return err
+	})
+	return user, err
+}
+
+func profileStatement(id storage.UserID, change storage.ProfileChange, at storage.Micros) (string, []any) {
+	sets := []string{"updated_at = ?"}
+	args := []any{int64(at)}
+	for _, c := range []struct {
+		column string
+		value  *string
+	}{{"name", change.Name}, {"bio", change.Bio}, {"avatar_url", change.AvatarURL}} {
+		if c.value != nil {
+			sets = append(sets, c.column+" = ?")
+			args = append(args, *c.value)
+		}
+	}
+	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(id))
+}
+
+// lockUser locks the counts of a user who exists.
+func (w *writer) lockUser(id storage.UserID) error {
+	found := false
+	err := w.read(1, sqlLockCounts+"?)"+w.store.sql.forUpdate, []any{int64(id)}, func(*sql.Rows) error {
+		found = true
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
+	}
+	return err
+}

@@ -1,0 +1,93 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"kith/storage"
+)
+
+// Leases lie on the first shard.
+const (
+	// Served by the primary key.
+	sqlReadLeases = `
+SELECT slot, owner, leased_until
+FROM kith_leases
+WHERE kind = ?
+ORDER BY slot`
+
+	sqlTakeLease = ` INTO kith_leases (kind, slot, owner, leased_until)
+VALUES (?, ?, ?, ?)`
+
+	sqlRelease = `
+DELETE FROM kith_leases
+WHERE kind = ? AND owner = ?`
+
+	sqlEndLease = `
+DELETE FROM kith_leases
+WHERE kind = ? AND slot = ?`
+)
+
+// Lease implements [storage.Leaser].
+func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
+	slot := -1
+	err := s.transact(ctx, "leases", 0, func(w *writer) error {
+		held, expired, free, err := w.leases(kind, owner, now)
+		if err != nil {
+			return err
+		}
+		switch {
+		case held >= 0:
+			slot = held
+		case free < slots:
+			slot = free
+		case expired >= 0 && expired < slots:
+			slot = expired
+		default:
+			return fmt.Errorf("%w: %d of kind %s", storage.ErrNoLease, slots, kind)
+		}
+		if _, err := w.exec(1, sqlEndLease, kind, slot); err != nil {
+			return err
+		}
+		n, err := w.exec(1, s.sql.insertIgnore+sqlTakeLease, kind, slot, owner, int64(until))
+		if err == nil && n == 0 {
+			err = errAgain // somebody else took it since the look
+		}
+		return err
+	})
+	return slot, err
+}
+
+// leases looks for the owner's slot, an expired one (each −1 where there is none)
+// and the first that has never been taken.
+func (w *writer) leases(kind, owner string, now storage.Micros) (held, expired, free int, err error) {
+	held, expired = -1, -1
+	err = w.read(1, sqlReadLeases+w.store.sql.forUpdate, []any{kind}, func(rows *sql.Rows) error {
+		var slot int
+		var by string
+		var until storage.Micros
+		if err := rows.Scan(&slot, &by, &until); err != nil {
+			return err
+		}
+		switch {
+		case by == owner:
+			held = slot
+		case until <= now && expired < 0:
+			expired = slot
+		}
+		if slot == free {
+			free++
+		}
+		return nil
+	})
+	return held, expired, free, err
+}
+
+// Release implements [storage.Leaser].
+func (s *Store) Release(ctx context.Context, kind, owner string) error {
+	return s.transact(ctx, "leases", 0, func(w *writer) error {
+		_, err := w.exec(1, sqlRelease, kind, owner)
+		return err
+	})
+}

@@ -1,0 +1,138 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+// The relation_log is SQLite's stand-in for a binlog: every row of an edge that is
+// written is appended to it in the same transaction.
+const (
+	sqlAppendLog = `INSERT INTO relation_log
+  (side, from_user_id, to_user_id, type, update_time)
+VALUES `
+
+	// Served by the primary key.
+	sqlReadLog = `
+SELECT position, side, from_user_id, to_user_id, type, update_time
+FROM relation_log
+WHERE position > ?
+ORDER BY position LIMIT ?`
+
+	// The sequence tells the last position also when its entry is gone.
+	sqlEndsOfLog = `
+SELECT
+  (SELECT MIN(position) FROM relation_log),
+  COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'relation_log'), 0)`
+
+	sqlPruneLog = `
+DELETE FROM relation_log
+WHERE position <= ?`
+)
+
+// logKept is how many entries a shard's log keeps at least, whoever reads it. An
+// import would otherwise leave a log as large as its tables.
+const logKept = 500_000
+
+// HasLog tells whether this store has a relation_log; the others have a binlog.
+func (s *Store) HasLog() bool { return s.sql == sqliteDialect }
+
+// log appends rows that have been written.
+func (w *writer) log(side storage.Side, edges []storage.Edge) error {
+	if !w.store.HasLog() {
+		return nil
+	}
+	for chunk := range slices.Chunk(edges, w.store.sql.maxRows) {
+		args := make([]any, 0, 5*len(chunk))
+		for _, e := range chunk {
+			args = append(args, int64(side), int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
+		}
+		if _, err := w.exec(len(chunk), sqlAppendLog+tuples(len(chunk), 5), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortenLog removes the oldest entries after a large write.
+func (w *writer) shortenLog() error {
+	if !w.store.HasLog() {
+		return nil
+	}
+	_, last, err := w.endsOfLog()
+	if err != nil || last <= logKept {
+		return err
+	}
+	_, err = w.exec(1, sqlPruneLog, last-logKept)
+	return err
+}
+
+func (w *writer) endsOfLog() (first sql.NullInt64, last int64, err error) {
+	err = w.read(1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
+	return first, last, err
+}
+
+// ReadLog implements [storage.LogReader].
+func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
+	if !s.HasLog() {
+		return nil, errNoLog
+	}
+	if after > 0 {
+		if err := s.refusePruned(ctx, shard, after); err != nil {
+			return nil, err
+		}
+	}
+	var entries []storage.LogEntry
+	err := s.query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, func(rows *sql.Rows) error {
+		var e storage.LogEntry
+		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Type, &e.Edge.UpdateTime)
+		entries = append(entries, e)
+		return err
+	})
+	return entries, err
+}
+
+// refusePruned tells when entries behind a position are gone.
+func (s *Store) refusePruned(ctx context.Context, shard int, after int64) error {
+	first, last, err := s.endsOfLog(ctx, shard)
+	if err == nil && (first.Valid && first.Int64 > after+1 || !first.Valid && last > after) {
+		err = fmt.Errorf("%w: what follows %d is gone", storage.ErrLogPruned, after)
+	}
+	return err
+}
+
+// endsOfLog reads the first position that is left, if any, and the last one given.
+func (s *Store) endsOfLog(ctx context.Context, shard int) (first sql.NullInt64, last int64, err error) {
+	err = s.query(ctx, "log.ends", shard, 1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
+	return first, last, err
+}
+
+// LastOfLog is the position of the newest entry that a shard's log has had, 0 at
+// the beginning.
+func (s *Store) LastOfLog(ctx context.Context, shard int) (int64, error) {
+	if !s.HasLog() {
+		return 0, errNoLog
+	}
+	_, last, err := s.endsOfLog(ctx, shard)
+	return last, err
+}
+
+// PruneLog implements [storage.LogReader].
+func (s *Store) PruneLog(ctx context.Context, shard int, upTo int64) error {
+	if !s.HasLog() {
+		return errNoLog
+	}
+	_, err := s.shards[shard].write.ExecContext(ctx, sqlPruneLog, upTo)
+	if err != nil {
+		return fmt.Errorf("prune the log of shard %d: %w", shard, s.sql.storageError(ctx, err))
+	}
+	return nil
+}
+
+// errNoLog is what an engine answers that has a binlog instead.
+var errNoLog = errors.New("this engine has a binlog, not a relation_log")
