@@ -51,7 +51,7 @@ func checkReports(t *testing.T, results []bench.Result) {
 	if err := bench.WriteTable(&table, results); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(table.String()), "\n")
+	lines := strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
 	if len(lines) != len(results)+1 || len(lines[0]) != len(lines[1]) {
 		t.Errorf("the table is\n%s", table.String())
 	}

@@ -175,16 +175,17 @@ func (l *lists) merge(one, other int64) (first []any, total int, err error) {
 	return first, total, nil
 }
 
+// intersect leaves the work to the database.
 func (l *lists) intersect(one, other int64) (first []any, total int, err error) {
-	rows, err := l.shared.Query(one, other)
+	if err := l.count.QueryRow(one, other).Scan(&total); err != nil {
+		return nil, 0, err
+	}
+	rows, err := l.page.Query(one, other)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if total++; total > pageSize {
-			continue // only counted
-		}
 		var peer int64
 		if err := rows.Scan(&peer); err != nil {
 			return nil, 0, err

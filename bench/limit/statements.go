@@ -63,12 +63,22 @@ WHERE {owner} IN (?, ?) AND type = 1
 ORDER BY {owner}, {peer}
 LIMIT %d`
 
-	// Of two long ones.
-	sqlIntersection = `
-SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
-INTERSECT
-SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
-ORDER BY {peer}`
+	// Of two long ones: how many, and the first of them.
+	sqlSharedCount = `
+SELECT COUNT(*)
+FROM (
+  SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
+  INTERSECT
+  SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
+) shared`
+
+	sqlSharedPage = `
+SELECT one.{peer}
+FROM {table} one
+WHERE one.{owner} = ? AND one.type = 1
+  AND EXISTS (SELECT 1 FROM {table} other WHERE other.{owner} = ? AND other.{peer} = one.{peer} AND other.type = 1)
+ORDER BY one.{peer}
+LIMIT %d`
 )
 
 // handler holds a prepared statement for everything it asks.
@@ -79,8 +89,9 @@ type handler struct {
 
 // lists answers what two lists of one table have in common.
 type lists struct {
-	field               string
-	both, shared, names *sql.Stmt
+	field             string
+	both, count, page *sql.Stmt
+	names             *sql.Stmt
 }
 
 const (
@@ -101,10 +112,11 @@ func newHandler(db *sql.DB) (*handler, error) {
 	listsOf := func(field, table, owner, peer string) lists {
 		spell := strings.NewReplacer("{table}", table, "{owner}", owner, "{peer}", peer).Replace
 		return lists{
-			field:  field,
-			both:   prepare(spell(fmt.Sprintf(sqlBothLists, mergedHere+1))),
-			shared: prepare(spell(sqlIntersection)),
-			names:  prepare(fmt.Sprintf(sqlNames, marks(pageSize))),
+			field: field,
+			both:  prepare(spell(fmt.Sprintf(sqlBothLists, mergedHere+1))),
+			count: prepare(spell(sqlSharedCount)),
+			page:  prepare(spell(fmt.Sprintf(sqlSharedPage, pageSize))),
+			names: prepare(fmt.Sprintf(sqlNames, marks(pageSize))),
 		}
 	}
 	h := &handler{

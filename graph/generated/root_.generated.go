@@ -21,7 +21,9 @@ func NewExecutableSchema(cfg Config) graphql.ExecutableSchema {
 type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
+	Mutation() MutationResolver
 	Query() QueryResolver
+	Subscription() SubscriptionResolver
 	SuggestionEdge() SuggestionEdgeResolver
 	User() UserResolver
 }
@@ -30,11 +32,59 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	ChangePasswordPayload struct {
+		Changed func(childComplexity int) int
+	}
+
+	FollowError struct {
+		Code    func(childComplexity int) int
+		Message func(childComplexity int) int
+	}
+
+	FollowManyPayload struct {
+		ConsistencyToken func(childComplexity int) int
+		Outcomes         func(childComplexity int) int
+		Viewer           func(childComplexity int) int
+	}
+
+	FollowOutcome struct {
+		Changed      func(childComplexity int) int
+		Error        func(childComplexity int) int
+		Relationship func(childComplexity int) int
+		User         func(childComplexity int) int
+		UserID       func(childComplexity int) int
+	}
+
+	FollowPayload struct {
+		Changed          func(childComplexity int) int
+		ConsistencyToken func(childComplexity int) int
+		FollowingEdge    func(childComplexity int) int
+		Relationship     func(childComplexity int) int
+		User             func(childComplexity int) int
+		Viewer           func(childComplexity int) int
+	}
+
+	Mutation struct {
+		ChangePassword func(childComplexity int, current string, new string) int
+		CreateUser     func(childComplexity int, id string, handle string, name string) int
+		Follow         func(childComplexity int, userID string) int
+		FollowMany     func(childComplexity int, userIds []string) int
+		Login          func(childComplexity int, handle string, password string) int
+		Register       func(childComplexity int, handle string, name string, password string) int
+		RemoveFollower func(childComplexity int, userID string) int
+		Unfollow       func(childComplexity int, userID string) int
+		UpdateProfile  func(childComplexity int, name *string, bio *string, avatarURL *string) int
+	}
+
 	PageInfo struct {
 		EndCursor       func(childComplexity int) int
 		HasNextPage     func(childComplexity int) int
 		HasPreviousPage func(childComplexity int) int
 		StartCursor     func(childComplexity int) int
+	}
+
+	ProfilePayload struct {
+		User func(childComplexity int) int
 	}
 
 	Query struct {
@@ -59,6 +109,17 @@ type ComplexityRoot struct {
 		ID           func(childComplexity int) int
 		Status       func(childComplexity int) int
 		To           func(childComplexity int) int
+	}
+
+	SessionPayload struct {
+		ExpiresAt func(childComplexity int) int
+		Token     func(childComplexity int) int
+		User      func(childComplexity int) int
+	}
+
+	Subscription struct {
+		NewFollowers        func(childComplexity int) int
+		RelationshipChanged func(childComplexity int, userIds []string) int
 	}
 
 	SuggestionConnection struct {
@@ -125,6 +186,213 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	_ = ec
 	switch typeName + "." + field {
 
+	case "ChangePasswordPayload.changed":
+		if e.ComplexityRoot.ChangePasswordPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ChangePasswordPayload.Changed(childComplexity), true
+
+	case "FollowError.code":
+		if e.ComplexityRoot.FollowError.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowError.Code(childComplexity), true
+	case "FollowError.message":
+		if e.ComplexityRoot.FollowError.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowError.Message(childComplexity), true
+
+	case "FollowManyPayload.consistencyToken":
+		if e.ComplexityRoot.FollowManyPayload.ConsistencyToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowManyPayload.ConsistencyToken(childComplexity), true
+	case "FollowManyPayload.outcomes":
+		if e.ComplexityRoot.FollowManyPayload.Outcomes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowManyPayload.Outcomes(childComplexity), true
+	case "FollowManyPayload.viewer":
+		if e.ComplexityRoot.FollowManyPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowManyPayload.Viewer(childComplexity), true
+
+	case "FollowOutcome.changed":
+		if e.ComplexityRoot.FollowOutcome.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.Changed(childComplexity), true
+	case "FollowOutcome.error":
+		if e.ComplexityRoot.FollowOutcome.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.Error(childComplexity), true
+	case "FollowOutcome.relationship":
+		if e.ComplexityRoot.FollowOutcome.Relationship == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.Relationship(childComplexity), true
+	case "FollowOutcome.user":
+		if e.ComplexityRoot.FollowOutcome.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.User(childComplexity), true
+	case "FollowOutcome.userId":
+		if e.ComplexityRoot.FollowOutcome.UserID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowOutcome.UserID(childComplexity), true
+
+	case "FollowPayload.changed":
+		if e.ComplexityRoot.FollowPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Changed(childComplexity), true
+	case "FollowPayload.consistencyToken":
+		if e.ComplexityRoot.FollowPayload.ConsistencyToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.ConsistencyToken(childComplexity), true
+	case "FollowPayload.followingEdge":
+		if e.ComplexityRoot.FollowPayload.FollowingEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.FollowingEdge(childComplexity), true
+	case "FollowPayload.relationship":
+		if e.ComplexityRoot.FollowPayload.Relationship == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Relationship(childComplexity), true
+	case "FollowPayload.user":
+		if e.ComplexityRoot.FollowPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.User(childComplexity), true
+	case "FollowPayload.viewer":
+		if e.ComplexityRoot.FollowPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowPayload.Viewer(childComplexity), true
+
+	case "Mutation.changePassword":
+		if e.ComplexityRoot.Mutation.ChangePassword == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_changePassword_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.ChangePassword(childComplexity, args["current"].(string), args["new"].(string)), true
+	case "Mutation.createUser":
+		if e.ComplexityRoot.Mutation.CreateUser == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_createUser_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CreateUser(childComplexity, args["id"].(string), args["handle"].(string), args["name"].(string)), true
+	case "Mutation.follow":
+		if e.ComplexityRoot.Mutation.Follow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_follow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Follow(childComplexity, args["userId"].(string)), true
+	case "Mutation.followMany":
+		if e.ComplexityRoot.Mutation.FollowMany == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_followMany_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.FollowMany(childComplexity, args["userIds"].([]string)), true
+	case "Mutation.login":
+		if e.ComplexityRoot.Mutation.Login == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_login_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Login(childComplexity, args["handle"].(string), args["password"].(string)), true
+	case "Mutation.register":
+		if e.ComplexityRoot.Mutation.Register == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_register_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Register(childComplexity, args["handle"].(string), args["name"].(string), args["password"].(string)), true
+	case "Mutation.removeFollower":
+		if e.ComplexityRoot.Mutation.RemoveFollower == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeFollower_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveFollower(childComplexity, args["userId"].(string)), true
+	case "Mutation.unfollow":
+		if e.ComplexityRoot.Mutation.Unfollow == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unfollow_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unfollow(childComplexity, args["userId"].(string)), true
+	case "Mutation.updateProfile":
+		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_updateProfile_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string)), true
+
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
 			break
@@ -149,6 +417,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
+
+	case "ProfilePayload.user":
+		if e.ComplexityRoot.ProfilePayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ProfilePayload.User(childComplexity), true
 
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
@@ -294,6 +569,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Relationship.To(childComplexity), true
+
+	case "SessionPayload.expiresAt":
+		if e.ComplexityRoot.SessionPayload.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionPayload.ExpiresAt(childComplexity), true
+	case "SessionPayload.token":
+		if e.ComplexityRoot.SessionPayload.Token == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionPayload.Token(childComplexity), true
+	case "SessionPayload.user":
+		if e.ComplexityRoot.SessionPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SessionPayload.User(childComplexity), true
+
+	case "Subscription.newFollowers":
+		if e.ComplexityRoot.Subscription.NewFollowers == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.NewFollowers(childComplexity), true
+	case "Subscription.relationshipChanged":
+		if e.ComplexityRoot.Subscription.RelationshipChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_relationshipChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.RelationshipChanged(childComplexity, args["userIds"].([]string)), true
 
 	case "SuggestionConnection.complete":
 		if e.ComplexityRoot.SuggestionConnection.Complete == nil {
@@ -590,6 +902,38 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 
 			return &response
 		}
+	case ast.Mutation:
+		return func(ctx context.Context) *graphql.Response {
+			if !first {
+				return nil
+			}
+			first = false
+			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
+			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
+			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
+		}
+	case ast.Subscription:
+		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
+
+		var buf bytes.Buffer
+		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
+			data := next(ctx)
+
+			if data == nil {
+				return nil
+			}
+			data.MarshalGQL(&buf)
+
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
+		}
 
 	default:
 		return graphql.OneShot(graphql.ErrorResponse(ctx, "unsupported GraphQL operation"))
@@ -644,6 +988,91 @@ type PageInfo {
   hasPreviousPage: Boolean!
   startCursor: String
   endCursor: String
+}
+`, BuiltIn: false},
+	{Name: "../schema/mutation.graphqls", Input: `type Mutation {
+  """
+  The viewer follows a user. Following again changes nothing and moves nothing in the list.
+  Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
+  beyond the limit of followings.
+  """
+  follow(userId: ID!): FollowPayload
+  "The viewer follows a user no longer. Where it never did, nothing changes."
+  unfollow(userId: ID!): FollowPayload
+  """
+  The viewer follows many users at once, at most 500, each with an outcome of its
+  own; only those beyond the limit of followings are refused.
+  """
+  followMany(userIds: [ID!]!): FollowManyPayload
+  "A user follows the viewer no longer."
+  removeFollower(userId: ID!): FollowPayload
+
+  """
+  Makes a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
+  ` + "`" + `u` + "`" + ` and digits; ` + "`" + `password` + "`" + ` has 8 to 200 bytes.
+  """
+  register(handle: String!, name: String!, password: String!): SessionPayload
+  "Signs a user in. An unknown handle and a wrong password are answered alike."
+  login(handle: String!, password: String!): SessionPayload
+  "Changes what is given of the viewer's profile; an empty bio or avatarUrl removes it."
+  updateProfile(name: String, bio: String, avatarUrl: String): ProfilePayload
+  "Changes the viewer's password. Tokens that are out stay good until they expire."
+  changePassword(current: String!, new: String!): ChangePasswordPayload
+  "Makes a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
+  createUser(id: ID!, handle: String!, name: String!): ProfilePayload
+}
+
+"What a follow or its end has done, with all that a normalised client cache has to replace."
+type FollowPayload {
+  "False when it was so before."
+  changed: Boolean!
+  viewer: User
+  "The other user."
+  user: User
+  "The viewer towards the other user."
+  relationship: Relationship
+  "The new edge at the head of the viewer's followings; null unless the viewer follows the user now."
+  followingEdge: UserEdge
+  "Sent back with a later query, it makes that query see this change; ` + "`" + `Kith-Consistency` + "`" + ` as a header, ` + "`" + `consistencyToken` + "`" + ` as an extension."
+  consistencyToken: String!
+}
+
+type FollowManyPayload {
+  viewer: User
+  "One for each id, in the order given."
+  outcomes: [FollowOutcome!]!
+  consistencyToken: String!
+}
+
+type FollowOutcome {
+  userId: ID!
+  changed: Boolean!
+  "Null when there is no such user."
+  user: User
+  relationship: Relationship
+  "Why this one was refused; null when it was not."
+  error: FollowError
+}
+
+type FollowError {
+  "As ` + "`" + `extensions.code` + "`" + ` of errors."
+  code: String!
+  message: String!
+}
+
+type SessionPayload {
+  "Goes into the header ` + "`" + `Authorization: Bearer …` + "`" + `."
+  token: String!
+  expiresAt: DateTime!
+  user: User
+}
+
+type ProfilePayload {
+  user: User
+}
+
+type ChangePasswordPayload {
+  changed: Boolean!
 }
 `, BuiltIn: false},
 	{Name: "../schema/relationship.graphqls", Input: `"How one user stands towards another."
@@ -711,6 +1140,13 @@ type Query {
   relationship(from: ID!, to: ID!): Relationship
   "Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for the second …; at most 2,000 pairs."
   relationships(from: [ID!]!, to: [ID!]!): [Relationship]!
+}
+`, BuiltIn: false},
+	{Name: "../schema/subscription.graphqls", Input: `type Subscription {
+  "How the viewer stands towards each of these users, at most 500, whenever that changes in either direction."
+  relationshipChanged(userIds: [ID!]!): Relationship
+  "Everyone who begins to follow the viewer."
+  newFollowers: UserEdge
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
@@ -785,6 +1221,70 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
 
+func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_ChangePasswordPayload_changed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ChangePasswordPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_FollowError_code(ctx, field)
+	case "message":
+		return ec.fieldContext_FollowError_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowError", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowManyPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "viewer":
+		return ec.fieldContext_FollowManyPayload_viewer(ctx, field)
+	case "outcomes":
+		return ec.fieldContext_FollowManyPayload_outcomes(ctx, field)
+	case "consistencyToken":
+		return ec.fieldContext_FollowManyPayload_consistencyToken(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowManyPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowOutcome(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "userId":
+		return ec.fieldContext_FollowOutcome_userId(ctx, field)
+	case "changed":
+		return ec.fieldContext_FollowOutcome_changed(ctx, field)
+	case "user":
+		return ec.fieldContext_FollowOutcome_user(ctx, field)
+	case "relationship":
+		return ec.fieldContext_FollowOutcome_relationship(ctx, field)
+	case "error":
+		return ec.fieldContext_FollowOutcome_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowOutcome", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_FollowPayload_changed(ctx, field)
+	case "viewer":
+		return ec.fieldContext_FollowPayload_viewer(ctx, field)
+	case "user":
+		return ec.fieldContext_FollowPayload_user(ctx, field)
+	case "relationship":
+		return ec.fieldContext_FollowPayload_relationship(ctx, field)
+	case "followingEdge":
+		return ec.fieldContext_FollowPayload_followingEdge(ctx, field)
+	case "consistencyToken":
+		return ec.fieldContext_FollowPayload_consistencyToken(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -797,6 +1297,14 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 		return ec.fieldContext_PageInfo_endCursor(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
+}
+
+func (ec *executionContext) childFields_ProfilePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "user":
+		return ec.fieldContext_ProfilePayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ProfilePayload", field.Name)
 }
 
 func (ec *executionContext) childFields_Relationship(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -823,6 +1331,18 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 		return ec.fieldContext_Relationship_blockedBy(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Relationship", field.Name)
+}
+
+func (ec *executionContext) childFields_SessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "token":
+		return ec.fieldContext_SessionPayload_token(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_SessionPayload_expiresAt(ctx, field)
+	case "user":
+		return ec.fieldContext_SessionPayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SuggestionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -84,7 +84,7 @@ func (w *costWalk) field(field *ast.Field) amount {
 	case item:
 		return amount{perItem: sum(1, below.once)}
 	case page:
-		n := pageLength(field, w.vars)
+		n := rule.length(field, w.vars)
 		return amount{once: sum(rule.weight, below.once, product(n, below.perItem))}
 	case list:
 		n := rule.length(field, w.vars)

@@ -20,6 +20,18 @@ var weights = map[string]uint64{
 
 	// Friends of friends: the lists of all followings.
 	"User.followSuggestions": 100,
+
+	// A write is a transaction or two.
+	"Mutation.follow":         20,
+	"Mutation.unfollow":       20,
+	"Mutation.removeFollower": 20,
+	"Mutation.followMany":     50,
+
+	// Hashing a password takes memory and time on purpose: twenty of them are more
+	// than one request may ask for.
+	"Mutation.register":       5000,
+	"Mutation.login":          5000,
+	"Mutation.changePassword": 5000,
 }
 
 // kind says how a field's cost depends on what is selected below it.
@@ -28,14 +40,14 @@ type kind uint8
 const (
 	plain kind = iota // a value or an object
 	list              // a list whose length the field tells
-	page              // a connection
-	item              // `edges` or `nodes` of a connection, as long as its page
+	page              // a connection, or a payload with outcomes
+	item              // `edges` or `nodes` of a connection, or `outcomes`, as many as the page has
 )
 
 type rule struct {
 	kind   kind
 	weight uint64
-	length func(*ast.Field, map[string]any) uint64 // of a list
+	length func(*ast.Field, map[string]any) uint64 // of a list or page
 }
 
 // costs are the rules of one schema.
@@ -48,6 +60,8 @@ type costs struct {
 //   - an object with `pageInfo` is a connection; its `edges` and `nodes` are as
 //     long as `first` or `last` of the field that returns it says;
 //   - a list with `first` or `last` is so long, too;
+//   - the `outcomes` of a payload are as many as the field that returns it is given
+//     list arguments;
 //   - a list of what is named by lists of arguments (`ids`, `from` × `to`) is as
 //     long as their lengths multiplied;
 //   - the lists of introspection are as long as they are in this schema.
@@ -77,10 +91,13 @@ func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefiniti
 	lists := listArguments(field)
 	switch {
 	case isConnection(schema.Types[field.Type.Name()]):
-		return rule{kind: page}, true
+		return rule{kind: page, length: pageLength}, true
+	case hasOutcomes(schema.Types[field.Type.Name()]) && len(lists) > 0:
+		return rule{kind: page, length: lengthOfArguments(lists)}, true
 	case !isList(field.Type):
 		return rule{kind: plain}, true
-	case isConnection(parent) && (field.Name == "edges" || field.Name == "nodes"):
+	case isConnection(parent) && (field.Name == "edges" || field.Name == "nodes"),
+		hasOutcomes(parent) && field.Name == "outcomes":
 		return rule{kind: item}, true
 	case isSliced(field):
 		return rule{kind: list, length: pageLength}, true
@@ -93,6 +110,8 @@ func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefiniti
 }
 
 func isConnection(d *ast.Definition) bool { return d != nil && d.Fields.ForName("pageInfo") != nil }
+
+func hasOutcomes(d *ast.Definition) bool { return d != nil && d.Fields.ForName("outcomes") != nil }
 
 func isList(t *ast.Type) bool { return t.Elem != nil }
 

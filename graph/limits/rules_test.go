@@ -39,9 +39,9 @@ func TestEveryListHasALength(t *testing.T) {
 	for kind, want := range map[kind][]string{
 		page: {
 			"User.commonFollowers", "User.commonFollowings", "User.followSuggestions", "User.followers",
-			"User.followersYouKnow", "User.followings", "User.friends",
+			"User.followersYouKnow", "User.followings", "User.friends", "Mutation.followMany",
 		},
-		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes"},
+		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes", "FollowManyPayload.outcomes"},
 		list: {"Query.nodes", "Query.relationships", "Query.users", "SuggestionEdge.via"},
 	} {
 		got := namesOf(c, schema, kind)

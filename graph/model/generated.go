@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 )
 
 // An object with an id of its own across all types. A user's id is bare decimal;
@@ -15,7 +16,66 @@ type Node interface {
 	IsNode()
 }
 
+type ChangePasswordPayload struct {
+	Changed bool `json:"changed"`
+}
+
+type FollowError struct {
+	// As `extensions.code` of errors.
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+type FollowManyPayload struct {
+	Viewer *User `json:"viewer,omitempty"`
+	// One for each id, in the order given.
+	Outcomes         []*FollowOutcome `json:"outcomes"`
+	ConsistencyToken string           `json:"consistencyToken"`
+}
+
+type FollowOutcome struct {
+	UserID  string `json:"userId"`
+	Changed bool   `json:"changed"`
+	// Null when there is no such user.
+	User         *User         `json:"user,omitempty"`
+	Relationship *Relationship `json:"relationship,omitempty"`
+	// Why this one was refused; null when it was not.
+	Error *FollowError `json:"error,omitempty"`
+}
+
+// What a follow or its end has done, with all that a normalised client cache has to replace.
+type FollowPayload struct {
+	// False when it was so before.
+	Changed bool  `json:"changed"`
+	Viewer  *User `json:"viewer,omitempty"`
+	// The other user.
+	User *User `json:"user,omitempty"`
+	// The viewer towards the other user.
+	Relationship *Relationship `json:"relationship,omitempty"`
+	// The new edge at the head of the viewer's followings; null unless the viewer follows the user now.
+	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	// Sent back with a later query, it makes that query see this change; `Kith-Consistency` as a header, `consistencyToken` as an extension.
+	ConsistencyToken string `json:"consistencyToken"`
+}
+
+type Mutation struct {
+}
+
+type ProfilePayload struct {
+	User *User `json:"user,omitempty"`
+}
+
 type Query struct {
+}
+
+type SessionPayload struct {
+	// Goes into the header `Authorization: Bearer …`.
+	Token     string    `json:"token"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	User      *User     `json:"user,omitempty"`
+}
+
+type Subscription struct {
 }
 
 type FollowStatus string

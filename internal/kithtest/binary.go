@@ -7,6 +7,7 @@
 package kithtest
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,33 @@ func Binary(t testing.TB) string {
 	return built.path
 }
 
+// Without makes an Option that runs a program that was built as if the files of the module did
+// not exist.
+func Without(t testing.TB, files ...string) Option {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for _, file := range files {
+		overlay.Replace[filepath.Join(root, file)] = ""
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	list, program := filepath.Join(folder, "overlay.json"), filepath.Join(folder, "kith")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := compile(root, program, "-overlay", list); err != nil {
+		t.Fatal(err)
+	}
+	return func(c *exec.Cmd) { c.Path = program }
+}
+
 // build leaves the program in the tree's bin folder, which git ignores. It is moved
 // there when it is complete: other tests may be building, or running, the same.
 func build() (string, error) {
@@ -48,13 +76,21 @@ func build() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(draft)
-	compile := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(draft, "kith"), ".")
-	compile.Dir = root
-	if out, err := compile.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build kith: %w\n%s", err, out)
+	if err := compile(root, filepath.Join(draft, "kith")); err != nil {
+		return "", err
 	}
 	path := filepath.Join(folder, "kith")
 	return path, os.Rename(filepath.Join(draft, "kith"), path)
+}
+
+func compile(root, program string, flags ...string) error {
+	args := append([]string{"build", "-buildvcs=false", "-o", program}, flags...)
+	build := exec.Command("go", append(args, ".")...)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build kith: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // moduleRoot is the folder of go.mod.

@@ -1,0 +1,52 @@
+package consistency
+
+import (
+	"context"
+	"sync"
+)
+
+// Request is what one request has to do with consistency: the token that it came
+// with, what it has written itself, and whether anything in its answer is stale.
+type Request struct {
+	mu      sync.Mutex
+	written Token
+	stale   bool
+}
+
+type requestKey struct{}
+
+// Attach gives a request its state.
+func Attach(ctx context.Context) (context.Context, *Request) {
+	r := &Request{}
+	return context.WithValue(ctx, requestKey{}, r), r
+}
+
+// For returns the request's state; outside of a request one that nobody reads.
+func For(ctx context.Context) *Request {
+	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
+		return r
+	}
+	return &Request{}
+}
+
+// Wrote adds marks to what the request has written.
+func (r *Request) Wrote(t Token) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written = append(r.written, t...)
+}
+
+// Stale notes that something in the answer may be older than what was written.
+func (r *Request) Stale() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = true
+}
+
+// Result returns the token of all that was written, "" for nothing, and whether
+// the answer is stale.
+func (r *Request) Result() (token string, stale bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written.String(), r.stale
+}

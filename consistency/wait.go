@@ -1,0 +1,47 @@
+package consistency
+
+import (
+	"context"
+	"time"
+
+	"kith/storage"
+)
+
+// Wait returns once the inverse row of every mark is at least at its version, or
+// when the time is over, or when a shard does not answer. It tells whether all of
+// them are.
+func Wait(ctx context.Context, store storage.EdgeReader, t Token, atMost time.Duration) (fresh bool) {
+	if len(t) == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	pause := time.Millisecond
+	for {
+		t = behind(ctx, store, t)
+		if len(t) == 0 {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(pause):
+			pause = min(2*pause, 20*time.Millisecond)
+		}
+	}
+}
+
+// behind returns the marks whose inverse rows are not there yet.
+func behind(ctx context.Context, store storage.EdgeReader, t Token) Token {
+	pairs := make([]storage.Pair, len(t))
+	for i, m := range t {
+		pairs[i] = m.Pair
+	}
+	var late Token
+	for i, r := range store.Edges(ctx, storage.Inverse, pairs) {
+		if r.Err != nil || r.Value.UpdateTime < t[i].Version {
+			late = append(late, t[i])
+		}
+	}
+	return late
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/web"
+	"kith/web/webtest"
+)
+
+// TestPageRunsItsExample opens the page that the program serves in a browser, runs the
+// example that it shows, and sees the demo graph.
+func TestPageRunsItsExample(t *testing.T) {
+	t.Parallel()
+	t.Run("graphiql", func(t *testing.T) {
+		if !web.HasGraphiQL(web.Assets()) {
+			webtest.Missing(t, "GraphiQL has not been built: make web")
+		}
+		t.Parallel()
+		drive(t, "graphiql")
+	})
+	t.Run("plain", func(t *testing.T) {
+		t.Parallel()
+		drive(t, "plain", kithtest.Without(t, graphiQLFiles(t)...))
+	})
+}
+
+// drive starts the program with the demo graph and compares what the page shows with
+// what the API says.
+func drive(t *testing.T, page string, options ...kithtest.Option) {
+	webtest.Chromium(t)
+	g := kithtest.Start(t, append(options, kithtest.Args("--demo"))...)
+	result := webtest.Drive(t, g.URL)
+	if result.Page != page {
+		t.Errorf("the page is %s, want %s", result.Page, page)
+	}
+	var shown struct{ Data any }
+	if err := json.Unmarshal(result.Answer, &shown); err != nil {
+		t.Fatal(err)
+	}
+	var said any
+	g.Query(t, web.Example, nil, &said)
+	if a, b := canonical(t, shown.Data), canonical(t, said); a != b {
+		t.Errorf("the page shows\n%s\nand the API says\n%s", a, b)
+	}
+}
+
+func canonical(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// graphiQLFiles are the built files, which a tree without Node does not have.
+func graphiQLFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(filepath.Join("web", "assets", "graphiql"), func(path string, entry fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err == nil && !entry.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
