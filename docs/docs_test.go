@@ -4,6 +4,7 @@ package docs_test
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -167,6 +168,27 @@ func TestLimitsAreDocumented(t *testing.T) {
 		if !strings.Contains(page, "| "+value+" |") && !strings.Contains(page, "limit of "+value) {
 			t.Errorf("limits.md has no limit of %s", value)
 		}
+	}
+}
+
+// docs/data-model.md tells every table with its columns, in their order.
+func TestTablesAreDocumented(t *testing.T) {
+	want := map[string]string{}
+	files, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/migrations/*/*.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, m := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`).FindAllStringSubmatch(read(t, file), -1) {
+			want[m[1]] = strings.Join(submatches(`(?m)^  ([a-z_]+) `, m[2]), ", ")
+		}
+	}
+	got := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)`[^|]* \\| (\\w+, [a-z_, ]+) \\|").FindAllStringSubmatch(read(t, "data-model.md"), -1) {
+		got[row[1]] = row[2]
+	}
+	if !maps.Equal(got, want) || len(want) < 7 {
+		t.Errorf("documented\n%v\nthe migrations make\n%v", got, want)
 	}
 }
 

@@ -124,6 +124,9 @@ func (a answer) write(status int, response *graphql.Response) {
 		tail = appendJSON([]byte(`,"extensions":`), response.Extensions)
 		tail = append(tail, '}')
 	}
+	if token, ok := response.Extensions[extensionConsistency].(string); ok {
+		a.w.Header().Set(headerConsistency, token)
+	}
 	a.w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(response.Data)+len(tail)))
 	a.w.WriteHeader(status)
 	for _, part := range [][]byte{head, response.Data, tail} {

@@ -44,6 +44,14 @@ type Config struct {
 	// Store is asked for its shards by /readyz. Defaults to none.
 	Store storage.Pinger
 
+	// Edges is asked whether the writes that a consistency token stands for can be
+	// read. Defaults to none: tokens are not looked at.
+	Edges storage.EdgeReader
+
+	// ConsistencyWait is how long a read with such a token waits for them. Defaults
+	// to 500 ms.
+	ConsistencyWait time.Duration
+
 	// Checks are what /readyz asks besides. Defaults to none.
 	Checks []Check
 
@@ -85,6 +93,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 10 * time.Second
+	}
+	if c.ConsistencyWait == 0 {
+		c.ConsistencyWait = 500 * time.Millisecond
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -37,6 +37,10 @@ func newServer(cfg Config, origins origins) *handler.Server {
 		server.Use(extension.Introspection{})
 	}
 	server.AroundResponses(capErrors)
+	if cfg.Edges != nil {
+		server.AroundResponses(readYourWrites(cfg.Edges, cfg.ConsistencyWait))
+	}
+	server.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 	return server
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -77,6 +78,9 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 		}
 		b.addRelationships(pairs, r.relationshipNeeds)
 	}
+	for _, r := range n.viewer {
+		b.addRelationships(viewerPairs(ctx, w.users), r)
+	}
 	for _, l := range n.lists {
 		if !l.rows {
 			continue
@@ -89,6 +93,16 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 			b.lists = append(b.lists, listed{l.side, l.page, first, len(b.pages[l.side]), l.users})
 		}
 	}
+}
+
+// viewerPairs is the viewer towards each of the users.
+func viewerPairs(ctx context.Context, users []storage.UserID) []storage.Pair {
+	viewer, _ := identity.Of(ctx)
+	pairs := make([]storage.Pair, len(users))
+	for i, id := range users {
+		pairs[i] = storage.Pair{From: viewer.ID, To: id}
+	}
+	return pairs
 }
 
 func (b *batch) addRelationships(pairs []storage.Pair, n relationshipNeeds) {

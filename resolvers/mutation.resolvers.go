@@ -7,45 +7,45 @@ package resolvers
 
 import (
 	"context"
-	"fmt"
 	"kith/graph/generated"
 	"kith/graph/model"
+	"kith/storage"
 )
 
 func (r *mutationResolver) Follow(ctx context.Context, userID string) (*model.FollowPayload, error) {
-	panic(fmt.Errorf("not implemented: Follow - follow"))
+	return r.followAt(ctx, userID)
 }
 
 func (r *mutationResolver) Unfollow(ctx context.Context, userID string) (*model.FollowPayload, error) {
-	panic(fmt.Errorf("not implemented: Unfollow - unfollow"))
+	return r.unfollowAt(ctx, userID)
 }
 
 func (r *mutationResolver) FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error) {
-	panic(fmt.Errorf("not implemented: FollowMany - followMany"))
+	return r.followManyAt(ctx, userIds)
 }
 
 func (r *mutationResolver) RemoveFollower(ctx context.Context, userID string) (*model.FollowPayload, error) {
-	panic(fmt.Errorf("not implemented: RemoveFollower - removeFollower"))
+	return r.removeFollowerAt(ctx, userID)
 }
 
 func (r *mutationResolver) Register(ctx context.Context, handle string, name string, password string) (*model.SessionPayload, error) {
-	panic(fmt.Errorf("not implemented: Register - register"))
+	return r.registerAt(ctx, handle, name, password)
 }
 
 func (r *mutationResolver) Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error) {
-	panic(fmt.Errorf("not implemented: Login - login"))
+	return r.loginAt(ctx, handle, password)
 }
 
 func (r *mutationResolver) UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string) (*model.ProfilePayload, error) {
-	panic(fmt.Errorf("not implemented: UpdateProfile - updateProfile"))
+	return r.updateProfileAt(ctx, storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL})
 }
 
 func (r *mutationResolver) ChangePassword(ctx context.Context, current string, new string) (*model.ChangePasswordPayload, error) {
-	panic(fmt.Errorf("not implemented: ChangePassword - changePassword"))
+	return r.changePasswordAt(ctx, current, new)
 }
 
 func (r *mutationResolver) CreateUser(ctx context.Context, id string, handle string, name string) (*model.ProfilePayload, error) {
-	panic(fmt.Errorf("not implemented: CreateUser - createUser"))
+	return r.createUserAt(ctx, id, handle, name)
 }
 
 func (r *Resolver) Mutation() generated.MutationResolver { return &mutationResolver{r} }

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/identity"
 	"kith/storage"
 )
 
@@ -15,7 +16,8 @@ type userNeeds struct {
 	counts        bool
 	relationships []relationshipField
 	lists         []listField
-	sets          int // answers computed from several look-ups, on each user
+	viewer        []relationshipNeeds // of the viewer towards each user
+	sets          int                 // answers computed from several look-ups, on each user
 }
 
 // relationshipField is a `relationship(to:)` below a user.
@@ -76,6 +78,14 @@ func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 			n.addList(ctx, storage.Inverse, f)
 		case "friends", "commonFollowings", "commonFollowers", "followSuggestions":
 			n.sets++
+		case "followersYouKnow":
+			if _, ok := identity.Of(ctx); ok {
+				n.sets++
+			}
+		case "viewerRelationship":
+			if _, ok := identity.Of(ctx); ok {
+				n.viewer = append(n.viewer, needsOfRelationship(ctx, f.Selections))
+			}
 		case "relationship":
 			if to, err := parseUserIDs(texts(argumentsOf(ctx, f)["to"]), 1); err == nil && len(to) == 1 {
 				n.relationships = append(n.relationships, relationshipField{to[0], needsOfRelationship(ctx, f.Selections)})
@@ -101,9 +111,9 @@ func needsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationship
 	var n relationshipNeeds
 	for _, f := range fieldsOf(ctx, sel, "Relationship", "Node") {
 		switch f.Name {
-		case "following", "followedAt":
+		case "following", "followedAt", "blocking":
 			n.sides[storage.Forward] = true
-		case "followedBy", "followedByAt":
+		case "followedBy", "followedByAt", "blockedBy":
 			n.sides[storage.Inverse] = true
 		case "status":
 			n.sides = [2]bool{true, true}

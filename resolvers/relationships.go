@@ -6,6 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/model"
+	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -14,6 +15,7 @@ import (
 // loaders hold. One whose shard did not answer is nil, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.SelectionSet, path func(i int) ast.Path) []*model.Relationship {
 	l := loaders.For(ctx)
+	viewer, _ := identity.Of(ctx)
 	n := needsOfRelationship(ctx, sel)
 	from := relationshipEnds(ctx, pairs, storage.Forward, n.from, "from", path)
 	to := relationshipEnds(ctx, pairs, storage.Inverse, n.to, "to", path)
@@ -38,6 +40,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.Selectio
 		list[i] = &model.Relationship{
 			Pair: p, Out: halves[storage.Forward], Back: halves[storage.Inverse],
 			From: from[p.From], To: to[p.To],
+			IsViewers: p.From == viewer.ID,
 		}
 	}
 	return list

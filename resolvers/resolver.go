@@ -9,15 +9,28 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
+	"kith/accounts"
 	"kith/loaders"
 	"kith/social"
+	"kith/storage"
 )
 
 // Resolver is the root of all resolvers.
 type Resolver struct {
 	// Budget bounds each set answer. Zero means [social.DefaultBudget].
 	Budget social.Budget
+
+	// Ties changes who follows whom.
+	Ties *social.Ties
+	// Accounts signs users up and in.
+	Accounts *accounts.Accounts
+
+	// Edges tells whether a write has arrived on the inverse side, for which a
+	// payload that reads from there waits at most so long.
+	Edges           storage.EdgeReader
+	ConsistencyWait time.Duration
 }
 
 // setAnswer prepares an answer that needs several look-ups. When others like it

@@ -6,6 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -50,6 +51,10 @@ func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
 		return []wanted{{users: ids, exist: true, sel: f.Selections}}
 	}
 	switch f.Name {
+	case "viewer":
+		if viewer, ok := identity.Of(ctx); ok {
+			return users([]storage.UserID{viewer.ID})
+		}
 	case "user":
 		if ids, err := parseUserIDs(texts(args["id"]), 1); err == nil {
 			return users(ids)

@@ -9,12 +9,17 @@ import (
 	"context"
 	"kith/graph/generated"
 	"kith/graph/model"
+	"kith/identity"
 
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
-	return nil, nil // nobody can sign in yet
+	viewer, ok := identity.Of(ctx)
+	if !ok {
+		return nil, nil
+	}
+	return userAt(ctx, viewer.ID)
 }
 
 func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {

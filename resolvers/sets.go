@@ -6,6 +6,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/identity"
 	"kith/social"
 	"kith/storage"
 )
@@ -34,6 +35,24 @@ func (r *Resolver) commonAt(ctx context.Context, kind cursor.Kind, side storage.
 		return nil, err
 	}
 	a, b := social.List{Side: side, Owner: obj.UserID}, social.List{Side: side, Owner: other}
+	return intersectionAt(ctx, graph, kind, a, b, first, after)
+}
+
+// followersYouKnowAt answers `followersYouKnow`.
+func (r *Resolver) followersYouKnowAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	viewer, ok := identity.Of(ctx)
+	if !ok {
+		return nil, nil
+	}
+	ctx, graph, leave := r.setAnswer(ctx)
+	defer leave()
+	fans := social.List{Side: storage.Inverse, Owner: obj.UserID}
+	followings := social.List{Side: storage.Forward, Owner: viewer.ID}
+	return intersectionAt(ctx, graph, cursor.FollowersYouKnow, fans, followings, first, after)
+}
+
+// intersectionAt answers a page of what two lists have in common.
+func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, a, b social.List, first *int32, after *string) (*model.UserConnection, error) {
 	size, text, err := setArguments(first, after)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/model"
+	"kith/identity"
 	"kith/storage"
 )
 
@@ -34,7 +35,11 @@ func (r *userResolver) Relationship(ctx context.Context, obj *model.User, to str
 }
 
 func (r *userResolver) ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error) {
-	return nil, nil // nobody can sign in yet
+	viewer, ok := identity.Of(ctx)
+	if !ok {
+		return nil, nil
+	}
+	return relationshipAt(ctx, storage.Pair{From: viewer.ID, To: obj.UserID}), nil
 }
 
 func (r *userResolver) CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
@@ -46,7 +51,7 @@ func (r *userResolver) CommonFollowers(ctx context.Context, obj *model.User, wit
 }
 
 func (r *userResolver) FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	return nil, nil // nobody can sign in yet
+	return r.followersYouKnowAt(ctx, obj, first, after)
 }
 
 func (r *userResolver) FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error) {

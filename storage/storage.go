@@ -119,6 +119,9 @@ type Pinger interface {
 type Store interface {
 	Reader
 	Writer
+	AccountStore
+	EdgeChanger
+	Leaser
 	Pinger
 
 	// Empty reports whether the store holds no user at all.

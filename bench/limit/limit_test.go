@@ -30,7 +30,8 @@ func TestAnswersAreThoseOfTheGateway(t *testing.T) {
 }
 
 func compare(t *testing.T, location string) {
-	graph := bench.NewGraph(6000, 42) // celebrities have more fans than are merged here
+	graph := bench.NewGraph(6000, 42) // its celebrities have more fans than are merged here
+	graph.Degree = 10
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
 	if err != nil {
 		t.Fatal(err)

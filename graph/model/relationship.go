@@ -15,6 +15,8 @@ type Relationship struct {
 
 	From *User // nil unless selected, or unknown
 	To   *User
+
+	IsViewers bool // Pair.From is the viewer
 }
 
 func (*Relationship) IsNode() {}
@@ -29,9 +31,16 @@ func (r *Relationship) FollowedBy() bool { return r.Back.Type == storage.Followi
 func (r *Relationship) FollowedAt() *time.Time   { return since(r.Out) }
 func (r *Relationship) FollowedByAt() *time.Time { return since(r.Back) }
 
-// Blocking is for the eyes of Pair.From alone, and nobody is signed in yet.
-func (r *Relationship) Blocking() *bool  { return nil }
-func (r *Relationship) BlockedBy() *bool { return nil }
+// Blocking and BlockedBy are for the eyes of Pair.From alone.
+func (r *Relationship) Blocking() *bool  { return r.private(r.Out.Type == storage.Blocking) }
+func (r *Relationship) BlockedBy() *bool { return r.private(r.Back.Type == storage.Blocking) }
+
+func (r *Relationship) private(value bool) *bool {
+	if !r.IsViewers {
+		return nil
+	}
+	return &value
+}
 
 func (r *Relationship) Status() FollowStatus {
 	switch {

@@ -19,14 +19,20 @@ import (
 // A call whose context has ended before it starts does nothing and answers
 // every key with the context's error.
 type Store struct {
-	mu      sync.RWMutex
-	users   map[storage.UserID]storage.User
-	handles map[string]storage.UserID
-	counts  map[storage.UserID]storage.Counts
-	tables  [2]table // by storage.Side
+	mu        sync.RWMutex
+	users     map[storage.UserID]storage.User
+	passwords map[storage.UserID]string // hashes
+	handles   map[string]claim
+	counts    map[storage.UserID]storage.Counts
+	tables    [2]table // by storage.Side
+	log       relationLog
+	leases    map[string]map[int]lease // kind → slot
 }
 
-var _ storage.Store = (*Store)(nil)
+var (
+	_ storage.Store     = (*Store)(nil)
+	_ storage.LogReader = (*Store)(nil)
+)
 
 // A table holds the edges of one side: owner → peer → edge.
 type table map[storage.UserID]map[storage.UserID]storage.Edge
@@ -34,10 +40,12 @@ type table map[storage.UserID]map[storage.UserID]storage.Edge
 // New returns an empty store.
 func New() *Store {
 	return &Store{
-		users:   make(map[storage.UserID]storage.User),
-		handles: make(map[string]storage.UserID),
-		counts:  make(map[storage.UserID]storage.Counts),
-		tables:  [2]table{make(table), make(table)},
+		users:     make(map[storage.UserID]storage.User),
+		passwords: make(map[storage.UserID]string),
+		handles:   make(map[string]claim),
+		counts:    make(map[storage.UserID]storage.Counts),
+		tables:    [2]table{make(table), make(table)},
+		leases:    make(map[string]map[int]lease),
 	}
 }
 

@@ -30,7 +30,7 @@ func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
 	want := memory.Snapshot{
 		Users: []storage.User{{ID: 2, Handle: "two"}, {ID: 9, Handle: "nine"}},
 		Counts: []memory.UserCounts{
-			{ID: 2, Counts: storage.Counts{Following: 1, Follower: 1, Version: 4}},
+			{ID: 2, Counts: storage.Counts{Following: 1, Follower: 1, Version: 2}},
 			{ID: 9, Counts: storage.Counts{Following: 1, Version: 1}},
 		},
 		Forward: []storage.Edge{

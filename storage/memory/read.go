@@ -41,8 +41,8 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 // UserIDs implements [storage.UserReader].
 func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	return lookUp(ctx, s, handles, func(handle string) (storage.UserID, bool) {
-		id, ok := s.handles[handle]
-		return id, ok
+		claim, ok := s.handles[handle]
+		return claim.owner, ok
 	})
 }
 
@@ -57,8 +57,7 @@ func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 // Edges implements [storage.EdgeReader].
 func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.Edge, bool) {
-		edge, ok := s.tables[side][side.Owner(pair)][side.Peer(pair)]
-		return edge, ok
+		return s.edge(side, pair)
 	})
 }
 

@@ -28,16 +28,21 @@ func (s *Store) create(user storage.User) (made bool, err error) {
 	if _, exists := s.users[user.ID]; exists {
 		return false, nil
 	}
-	if _, taken := s.handles[user.Handle]; taken {
+	if held, claimed := s.handles[user.Handle]; claimed && held.owner != user.ID {
 		return false, fmt.Errorf("create user %d with handle %q: %w", user.ID, user.Handle, storage.ErrHandleTaken)
 	}
+	s.insert(user)
+	return true, nil
+}
+
+// insert makes a user whose handle is free or its own.
+func (s *Store) insert(user storage.User) {
 	s.users[user.ID] = user
-	s.handles[user.Handle] = user.ID
+	s.handles[user.Handle] = claim{user.ID, user.CreatedAt}
 	// Edges may have come before their user: what they counted stays.
 	if _, counted := s.counts[user.ID]; !counted {
 		s.counts[user.ID] = storage.Counts{}
 	}
-	return true, nil
 }
 
 // Apply implements [storage.EdgeWriter]. The Row of each answer is the row as it
@@ -49,37 +54,86 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w := s.writer()
 	for i, edge := range edges {
-		results[i] = storage.Result[storage.Applied]{Value: s.apply(side, edge, rule), Found: true}
+		results[i] = storage.Result[storage.Applied]{Value: w.apply(side, edge, rule), Found: true}
 	}
+	w.commit()
 	return results
 }
 
-func (s *Store) apply(side storage.Side, edge storage.Edge, rule storage.Rule) storage.Applied {
-	owner, peer := side.Owner(edge.Pair()), side.Peer(edge.Pair())
-	old, exists := s.tables[side][owner][peer]
+// A writer is one call that writes edges, under the lock.
+type writer struct {
+	store   *Store
+	written []row // each once
+	seen    map[row]bool
+}
+
+func (s *Store) writer() *writer { return &writer{store: s, seen: make(map[row]bool)} }
+
+// A row is the place of an edge in a table.
+type row struct {
+	side storage.Side
+	pair storage.Pair
+}
+
+func (r row) owner() storage.UserID { return r.side.Owner(r.pair) }
+
+func (w *writer) apply(side storage.Side, edge storage.Edge, rule storage.Rule) storage.Applied {
+	old, exists := w.store.edge(side, edge.Pair())
 	if exists && (rule == storage.IfAbsent || edge.UpdateTime <= old.UpdateTime) {
 		return storage.Applied{Row: old}
 	}
-	if s.tables[side][owner] == nil {
-		s.tables[side][owner] = make(map[storage.UserID]storage.Edge)
-	}
-	s.tables[side][owner][peer] = edge
-	// A missing row reads as the zero Edge, whose type counts nothing.
-	s.count(side, owner, counted(edge)-counted(old))
+	w.put(side, edge)
 	return storage.Applied{Row: edge, Changed: true}
 }
 
-// count moves one of the owner's counts and raises the version.
-func (s *Store) count(side storage.Side, owner storage.UserID, difference int64) {
-	counts := s.counts[owner]
-	if side == storage.Inverse {
-		counts.Follower += difference
-	} else {
-		counts.Following += difference
+// put writes an edge and moves the count of its owner.
+func (w *writer) put(side storage.Side, edge storage.Edge) {
+	r, s := row{side, edge.Pair()}, w.store
+	// A missing row reads as the zero Edge, whose type counts nothing.
+	old, _ := s.edge(side, r.pair)
+	if s.tables[side][r.owner()] == nil {
+		s.tables[side][r.owner()] = make(map[storage.UserID]storage.Edge)
 	}
+	s.tables[side][r.owner()][side.Peer(r.pair)] = edge
+	counts := s.counts[r.owner()]
+	if side == storage.Inverse {
+		counts.Follower += counted(edge) - counted(old)
+	} else {
+		counts.Following += counted(edge) - counted(old)
+	}
+	s.counts[r.owner()] = counts
+	if !w.seen[r] {
+		w.seen[r] = true
+		w.written = append(w.written, r)
+	}
+}
+
+// commit does what comes once with all that was written: versions rise, and the
+// rows are logged.
+func (w *writer) commit() {
+	raised := make(map[storage.UserID]bool)
+	for _, r := range w.written {
+		if !raised[r.owner()] {
+			raised[r.owner()] = true
+			w.store.raiseVersion(r.owner())
+		}
+		edge, _ := w.store.edge(r.side, r.pair)
+		w.store.log.add(r.side, edge)
+	}
+}
+
+func (s *Store) raiseVersion(id storage.UserID) {
+	counts := s.counts[id]
 	counts.Version++
-	s.counts[owner] = counts
+	s.counts[id] = counts
+}
+
+// edge is the row of a pair, if there is one.
+func (s *Store) edge(side storage.Side, pair storage.Pair) (storage.Edge, bool) {
+	edge, exists := s.tables[side][side.Owner(pair)][side.Peer(pair)]
+	return edge, exists
 }
 
 // counted is what an edge adds to its owner's count.

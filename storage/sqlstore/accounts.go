@@ -22,8 +22,7 @@ UPDATE handles
 SET user_id = ?, claimed_at = ?
 WHERE handle = ? AND user_id = ? AND claimed_at = ?`
 
-	sqlInsertAccount = `
-INSERT INTO users
+	sqlInsertAccount = ` INTO users
   (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 
@@ -52,23 +51,23 @@ const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
+	exists := fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
+	// Asked first so that somebody who exists leaves no claim on another handle.
+	switch r := s.Users(ctx, []storage.UserID{user.ID})[0]; {
+	case r.Err != nil:
+		return r.Err
+	case r.Found:
+		return exists
+	}
 	if err := s.claim(ctx, user); err != nil {
 		return err
 	}
 	return s.transact(ctx, "register", s.place.Of(user.ID), func(w *writer) error {
-		existing := false
-		err := w.read(1, sqlExistingUsers+"?)", []any{int64(user.ID)}, func(*sql.Rows) error {
-			existing = true
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		if existing {
-			return fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
-		}
-		_, err = w.exec(1, sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
+		n, err := w.exec(1, s.sql.insertIgnore+sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt))
+		if err == nil && n == 0 {
+			err = exists
+		}
 		if err != nil {
 			return err
 		}
@@ -96,7 +95,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 		return err
 	}
 	taken := fmt.Errorf("%w: %s", storage.ErrHandleTaken, user.Handle)
-	if user.CreatedAt-storage.Micros(claimed) < storage.ClaimTTL {
+	if user.CreatedAt-storage.Micros(claimed) <= storage.ClaimTTL {
 		return taken
 	}
 	switch r := s.Users(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
@@ -133,7 +132,18 @@ func (s *Store) SetPasswordHash(ctx context.Context, id storage.UserID, hash str
 		if err := w.lockUser(id); err != nil {
 			return err
 		}
-		_, err := w.exec(1, sqlSetPasswordHash, nullable(hash), int64(at), int64(id))
+		found := false
+		err := w.read(1, sqlExistingUsers+"?)", []any{int64(id)}, func(*sql.Rows) error {
+			found = true
+			return nil
+		})
+		if err == nil && !found { // somebody of whom there are only edges
+			err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = w.exec(1, sqlSetPasswordHash, nullable(hash), int64(at), int64(id))
 		return err
 	})
 }
@@ -162,7 +172,10 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		}
 		return err
 	})
-	return user, err
+	if err != nil {
+		return storage.User{}, err
+	}
+	return user, nil
 }
 
 func profileStatement(id storage.UserID, change storage.ProfileChange, at storage.Micros) (string, []any) {
@@ -180,7 +193,7 @@ func profileStatement(id storage.UserID, change storage.ProfileChange, at storag
 	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(id))
 }
 
-// lockUser locks the counts of a user who exists.
+// lockUser locks the counts of a user.
 func (w *writer) lockUser(id storage.UserID) error {
 	found := false
 	err := w.read(1, sqlLockCounts+"?)"+w.store.sql.forUpdate, []any{int64(id)}, func(*sql.Rows) error {

@@ -33,7 +33,8 @@ type edgeChange struct {
 	from    storage.UserID
 	options storage.ChangeOptions
 
-	following int64 // the user's count, as it changes
+	following int64            // the user's count, as it changes
+	uncounted []storage.UserID // whose counts are to be locked too, but missing
 }
 
 // run is the transaction: lock, read, judge, write, in the lock order of [Store.Apply].
@@ -83,15 +84,16 @@ func (c *edgeChange) lock(changes []storage.EdgeChange) error {
 		slices.Sort(owners)
 		owners = slices.Compact(owners)
 	}
-	found := false
+	found := make(map[storage.UserID]bool, len(owners))
 	for chunk := range slices.Chunk(owners, c.store.sql.maxKeys) {
 		text := sqlCounts + marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.forUpdate
 		err := c.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var n storage.Counts
 			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Version)
+			found[id] = true
 			if id == c.from {
-				found, c.following = true, n.Following
+				c.following = n.Following
 			}
 			return err
 		})
@@ -99,9 +101,10 @@ func (c *edgeChange) lock(changes []storage.EdgeChange) error {
 			return err
 		}
 	}
-	if !found {
+	if !found[c.from] {
 		return fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.from)
 	}
+	c.uncounted = slices.DeleteFunc(owners, func(id storage.UserID) bool { return found[id] })
 	return nil
 }
 
@@ -151,15 +154,27 @@ func (c *edgeChange) writeInverse(written []storage.Edge, changes []storage.Edge
 	if len(local) == 0 {
 		return nil
 	}
+	if len(c.uncounted) > 0 {
+		// Nobody has locked what is not there: another writer of these rows would
+		// count them again.
+		if err := c.lockCounts(ownersOf(storage.Inverse, local)); err != nil {
+			return err
+		}
+	}
 	rows, err := c.oldRows(storage.Inverse, local)
 	if err != nil {
 		return err
 	}
-	if _, err := c.writer.judge(storage.Inverse, local, storage.IfNewer, rows); err != nil {
+	applied, err := c.writer.judge(storage.Inverse, local, storage.IfNewer, rows)
+	if err != nil {
 		return err
 	}
+	done := make(map[storage.UserID]bool, len(local))
+	for i, e := range local {
+		done[e.To] = applied[i].Changed
+	}
 	for i, ch := range changes {
-		results[i].Value.Inverse = results[i].Value.Changed && c.isLocal(ch.To)
+		results[i].Value.Inverse = results[i].Value.Changed && done[ch.To]
 	}
 	return nil
 }

@@ -41,10 +41,17 @@ VALUES (1, ?, ?, ?, ?, ?, ?)`
 func (s *Store) checkLayout(ctx context.Context) error {
 	found := make([]*meta, len(s.shards))
 	err := s.everyShard(func(i int) (err error) {
-		found[i], err = s.readMeta(ctx, i)
+		if i > 0 {
+			found[i], err = s.readMeta(ctx, i)
+		}
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	// Laid out first, the first shard is read last: where another program is at it, no
+	// shard is found without the first.
+	if found[0], err = s.readMeta(ctx, 0); err != nil {
 		return err
 	}
 	if found[0] == nil {

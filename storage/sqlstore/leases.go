@@ -37,8 +37,13 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 		if err != nil {
 			return err
 		}
+		if held >= slots { // there were more of them
+			if _, err := w.exec(1, sqlRelease, kind, owner); err != nil {
+				return err
+			}
+		}
 		switch {
-		case held >= 0:
+		case held >= 0 && held < slots:
 			slot = held
 		case free < slots:
 			slot = free

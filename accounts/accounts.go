@@ -1,0 +1,272 @@
+// Package accounts holds the rules of signing up and in, and of profiles.
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// Store is what accounts ask of a store.
+type Store interface {
+	storage.UserReader
+	storage.UserWriter
+	storage.AccountStore
+}
+
+// IDs gives new users their ids.
+type IDs interface {
+	Next() (storage.UserID, error)
+}
+
+// Passwords hashes and checks passwords, slowly, a bounded number at a time.
+type Passwords interface {
+	// Hash refuses with BAD_USER_INPUT what may not be a password.
+	Hash(ctx context.Context, password string) (string, error)
+	// Verify tells whether a password is the one that was hashed, and whether the
+	// hash should be made anew. An empty hash matches no password, in the same time.
+	Verify(ctx context.Context, hash, password string) (matches, outdated bool, err error)
+}
+
+// Tokens signs users in.
+type Tokens interface {
+	Issue(id storage.UserID, scopes ...string) (token string, expires time.Time, err error)
+}
+
+// Limiter bounds how often something is tried. Its errors are RATE_LIMITED.
+type Limiter interface {
+	// Allow takes one try of a handle from the address of the request.
+	Allow(ctx context.Context, handle string) error
+}
+
+// Accounts is the service. Tokens is nil where another identity provider signs
+// users in.
+type Accounts struct {
+	Store     Store
+	IDs       IDs
+	Passwords Passwords
+	Tokens    Tokens
+	Limiter   Limiter
+	Now       func() time.Time
+}
+
+// Session is a user who is signed in.
+type Session struct {
+	User    storage.UserID
+	Token   string
+	Expires time.Time
+}
+
+var (
+	handlePattern   = regexp.MustCompile(`^[a-z0-9_]{1,30}$`)
+	reservedPattern = regexp.MustCompile(`^u[0-9]+$`)
+)
+
+// Register makes a user with a password and signs it in.
+func (a *Accounts) Register(ctx context.Context, handle, name, password string) (Session, error) {
+	if a.Tokens == nil {
+		return Session{}, apierr.Forbidden("users are made by the identity provider of this server")
+	}
+	handle, err := a.newHandle(handle)
+	if err != nil {
+		return Session{}, err
+	}
+	if name, err = checkText("name", name, 1, storage.MaxNameLength); err != nil {
+		return Session{}, err
+	}
+	if err := a.Limiter.Allow(ctx, handle); err != nil {
+		return Session{}, err
+	}
+	hash, err := a.Passwords.Hash(ctx, password)
+	if err != nil {
+		return Session{}, err
+	}
+	id, err := a.IDs.Next()
+	if err != nil {
+		return Session{}, fmt.Errorf("make an id for %s: %w", handle, err)
+	}
+	now := storage.MicrosOf(a.Now())
+	user := storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}
+	switch err := a.Store.Register(ctx, user, hash); {
+	case errors.Is(err, storage.ErrHandleTaken):
+		return Session{}, apierr.BadInput("the handle %q is taken", handle)
+	case err != nil:
+		return Session{}, fmt.Errorf("register %s: %w", handle, err)
+	}
+	return a.session(id)
+}
+
+// Login signs a user in. Nothing in its answer or its time tells an unknown handle
+// from a wrong password.
+func (a *Accounts) Login(ctx context.Context, handle, password string) (Session, error) {
+	if a.Tokens == nil {
+		return Session{}, apierr.Forbidden("the identity provider of this server signs users in")
+	}
+	handle = strings.ToLower(handle)
+	if err := a.Limiter.Allow(ctx, handle); err != nil {
+		return Session{}, err
+	}
+	id, hash, err := a.credentials(ctx, handle)
+	if err != nil {
+		return Session{}, fmt.Errorf("log %q in: %w", handle, err)
+	}
+	matches, outdated, err := a.Passwords.Verify(ctx, hash, password)
+	if err != nil {
+		return Session{}, err
+	}
+	if !matches {
+		return Session{}, apierr.Unauthenticated("handle or password is wrong")
+	}
+	if outdated {
+		a.rehash(ctx, id, password)
+	}
+	return a.session(id)
+}
+
+// credentials returns an empty hash when there is no such user. It asks the same
+// two questions in any case.
+func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, string, error) {
+	found := a.Store.UserIDs(ctx, []string{handle})[0]
+	if found.Err != nil {
+		return 0, "", found.Err
+	}
+	hash := a.Store.PasswordHashes(ctx, []storage.UserID{max(found.Value, 1)})[0]
+	if hash.Err != nil {
+		return 0, "", hash.Err
+	}
+	if !found.Found || !hash.Found {
+		return 0, "", nil
+	}
+	return found.Value, hash.Value, nil
+}
+
+// rehash makes a hash with today's parameters. If that fails, the old one stays.
+func (a *Accounts) rehash(ctx context.Context, id storage.UserID, password string) {
+	if hash, err := a.Passwords.Hash(ctx, password); err == nil {
+		_ = a.Store.SetPasswordHash(ctx, id, hash, storage.MicrosOf(a.Now()))
+	}
+}
+
+func (a *Accounts) session(id storage.UserID) (Session, error) {
+	token, expires, err := a.Tokens.Issue(id)
+	if err != nil {
+		return Session{}, fmt.Errorf("issue a token to user %s: %w", id, err)
+	}
+	return Session{id, token, expires}, nil
+}
+
+// ChangePassword replaces the password of a user who knows the current one.
+func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, current, next string) error {
+	if err := a.Limiter.Allow(ctx, "id "+id.String()); err != nil {
+		return err
+	}
+	hash := a.Store.PasswordHashes(ctx, []storage.UserID{id})[0]
+	if hash.Err != nil {
+		return fmt.Errorf("change the password of user %s: %w", id, hash.Err)
+	}
+	matches, _, err := a.Passwords.Verify(ctx, hash.Value, current)
+	if err != nil {
+		return err
+	}
+	if !matches {
+		return apierr.Forbidden("the current password is wrong")
+	}
+	made, err := a.Passwords.Hash(ctx, next)
+	if err != nil {
+		return err
+	}
+	if err := a.Store.SetPasswordHash(ctx, id, made, storage.MicrosOf(a.Now())); err != nil {
+		return fmt.Errorf("change the password of user %s: %w", id, err)
+	}
+	return nil
+}
+
+// UpdateProfile changes texts of a user.
+func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) error {
+	for _, c := range []struct {
+		what     string
+		text     **string
+		min, max int
+	}{
+		{"name", &change.Name, 1, storage.MaxNameLength},
+		{"bio", &change.Bio, 0, storage.MaxBioLength},
+		{"avatarUrl", &change.AvatarURL, 0, storage.MaxAvatarURLLength},
+	} {
+		if *c.text == nil {
+			continue
+		}
+		text, err := checkText(c.what, **c.text, c.min, c.max)
+		if err != nil {
+			return err
+		}
+		*c.text = &text
+	}
+	if change.AvatarURL != nil && *change.AvatarURL != "" && !strings.HasPrefix(*change.AvatarURL, "https://") {
+		return apierr.BadInput("avatarUrl begins with https://")
+	}
+	_, err := a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
+	if err != nil && !errors.Is(err, storage.ErrUserUnknown) {
+		err = fmt.Errorf("update the profile of user %s: %w", id, err)
+	}
+	return err
+}
+
+// Create makes a user with a given id and no password. Making it again changes
+// nothing.
+func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) error {
+	handle = strings.ToLower(handle)
+	if handle != "u"+id.String() {
+		var err error
+		if handle, err = a.newHandle(handle); err != nil {
+			return err
+		}
+	}
+	name, err := checkText("name", name, 1, storage.MaxNameLength)
+	if err != nil {
+		return err
+	}
+	now := storage.MicrosOf(a.Now())
+	user := storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}
+	r := a.Store.CreateUsers(ctx, []storage.User{user})[0]
+	switch {
+	case errors.Is(r.Err, storage.ErrHandleTaken):
+		return apierr.BadInput("the handle %q is taken", handle)
+	case r.Err != nil:
+		return fmt.Errorf("create user %s: %w", id, r.Err)
+	}
+	return nil
+}
+
+// newHandle folds and checks the handle of a new user.
+func (a *Accounts) newHandle(handle string) (string, error) {
+	handle = strings.ToLower(handle)
+	if !handlePattern.MatchString(handle) {
+		return "", apierr.BadInput("a handle is 1 to %d of the characters a to z, 0 to 9 and _", storage.MaxHandleLength)
+	}
+	if reservedPattern.MatchString(handle) {
+		return "", apierr.BadInput("handles of u and digits belong to imported users")
+	}
+	return handle, nil
+}
+
+// checkText trims a text and sees that it is fit to be shown.
+func checkText(what, text string, least, most int) (string, error) {
+	text = strings.TrimSpace(text)
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
+		return "", apierr.BadInput("%s holds characters that cannot be shown", what)
+	}
+	if n := utf8.RuneCountInString(text); n < least || n > most {
+		return "", apierr.BadInput("%s has %d to %d characters", what, least, most)
+	}
+	return text, nil
+}
+
+func isUnprintable(r rune) bool { return unicode.IsControl(r) && r != '\n' }

@@ -1,0 +1,202 @@
+package events
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
+)
+
+// Bus connects the hubs of all gateways of a deployment.
+type Bus struct {
+	hub     *Hub
+	client  redis.UniversalClient // nil: this is the only gateway
+	channel string
+	sender  uint64
+	metrics *Metrics
+
+	mu     sync.Mutex
+	queue  []Event // what the others have not been sent yet
+	lost   bool    // events were thrown away behind the message that was sent last
+	waking chan struct{}
+	number uint64 // of the last message; only the sending goroutine uses it
+}
+
+// BusConfig says how gateways reach each other.
+type BusConfig struct {
+	// Redis carries the messages. Its ContextTimeoutEnabled has to be set, or a Redis
+	// that hangs is noticed late. Nil means that there is no other gateway.
+	Redis redis.UniversalClient
+
+	// Channel is the name of the pub/sub channel; stores that share a Redis need one
+	// each. Defaults to "kith:events".
+	Channel string
+
+	// Metrics counts what is sent and received. Defaults to none.
+	Metrics *Metrics
+}
+
+// maxQueued is how many events wait, 56 bytes each, for others that cannot be
+// reached: 3.7 MB. If there are more, they are thrown away and the others will
+// know that they missed some.
+const maxQueued = 1 << 16
+
+// NewBus makes the bus that feeds a hub. Its Run does the work.
+func NewBus(hub *Hub, cfg BusConfig) *Bus {
+	if cfg.Channel == "" {
+		cfg.Channel = "kith:events"
+	}
+	return &Bus{
+		hub:     hub,
+		client:  cfg.Redis,
+		channel: cfg.Channel,
+		sender:  rand.Uint64(),
+		metrics: cfg.Metrics.orNone(),
+		waking:  make(chan struct{}, 1),
+	}
+}
+
+// Publish tells everybody about forward rows whose inverse side has been applied.
+// Like Send, it does not wait.
+func (b *Bus) Publish(ctx context.Context, edges []storage.Edge) {
+	list := make([]Event, len(edges))
+	for i, e := range edges {
+		list[i] = Edge(e)
+	}
+	b.Send(ctx, list...)
+}
+
+// Send tells everybody about events: this gateway's hub before it returns, the
+// others as soon as they can be reached. It does not wait for them.
+func (b *Bus) Send(_ context.Context, list ...Event) {
+	if len(list) == 0 {
+		return
+	}
+	b.hub.Publish(list...)
+	if b.client == nil {
+		return
+	}
+	b.mu.Lock()
+	if len(b.queue)+len(list) > maxQueued {
+		b.metrics.overflow.Add(float64(len(b.queue) + len(list)))
+		b.queue, b.lost = nil, true
+	} else {
+		b.queue = append(b.queue, list...)
+	}
+	b.metrics.queued.Set(float64(len(b.queue)))
+	b.mu.Unlock()
+	select {
+	case b.waking <- struct{}{}:
+	default:
+	}
+}
+
+// Run exchanges events with the other gateways until the context is done, which is
+// the only way it ends; then it sends what is left, for a second at most.
+func (b *Bus) Run(ctx context.Context) {
+	if b.client == nil {
+		<-ctx.Done()
+		return
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { b.send(ctx) })
+	wg.Go(func() { b.receive(ctx) })
+	wg.Wait()
+}
+
+// take returns the next message, or false if there is nothing to say.
+func (b *Bus) take() (message, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lost {
+		b.number++ // the others find this one missing
+		b.lost = false
+	} else if len(b.queue) == 0 {
+		return message{}, false
+	}
+	n := min(len(b.queue), maxMessage)
+	b.number++
+	m := message{sender: b.sender, number: b.number, events: b.queue[:n:n]}
+	b.queue = b.queue[n:]
+	if len(b.queue) == 0 {
+		b.queue = nil
+	}
+	b.metrics.queued.Set(float64(len(b.queue)))
+	return m, true
+}
+
+// Patience with Redis.
+const (
+	sendTimeout = time.Second
+	lastSends   = time.Second
+	firstPause  = 20 * time.Millisecond
+	longPause   = time.Second
+)
+
+// send sends message after message, each again and again until it went through:
+// the receivers know which they have had.
+func (b *Bus) send(ctx context.Context) {
+	for {
+		select {
+		case <-b.waking:
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSends)
+			defer cancel()
+			b.drain(last)
+			return
+		}
+		b.drain(ctx)
+	}
+}
+
+// drain sends until there is nothing left or the context is done.
+func (b *Bus) drain(ctx context.Context) {
+	for ctx.Err() == nil {
+		m, ok := b.take()
+		if !ok {
+			return
+		}
+		text := m.encode()
+		pause := firstPause
+		for b.publish(ctx, text) != nil {
+			b.metrics.failures.Inc()
+			if !sleep(ctx, pause) {
+				b.putBack(m)
+				return
+			}
+			pause = min(2*pause, longPause)
+		}
+		b.metrics.sent.Add(float64(len(m.events)))
+	}
+}
+
+func (b *Bus) publish(ctx context.Context, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	return b.client.Publish(ctx, b.channel, text).Err()
+}
+
+// putBack leaves a message that could not be sent to the last attempt. It may
+// have arrived all the same; then it comes twice under another number, which is
+// allowed.
+func (b *Bus) putBack(m message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue = append(m.events, b.queue...)
+}
+
+// sleep waits; false if the context was done first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,271 @@
+package events_test
+
+import (
+	"context"
+	"encoding/binary"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/events"
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{server.Addr()}, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// gateway is a hub with its bus, and a subscriber who takes everything.
+type gateway struct {
+	bus  *events.Bus
+	mu   sync.Mutex
+	got  map[storage.Edge]int
+	gaps int
+	stop func() // and wait
+}
+
+func start(t testing.TB, client redis.UniversalClient) *gateway {
+	t.Helper()
+	hub := events.NewHub(nil)
+	g := &gateway{bus: events.NewBus(hub, events.BusConfig{Redis: client}), got: make(map[storage.Edge]int)}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { g.bus.Run(ctx) })
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			g.take(hub.Subscribe(ctx))
+		}
+	})
+	g.stop = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	t.Cleanup(g.stop)
+	if client != nil {
+		eventually(t, "connected", func() bool { return g.gapsSoFar() > 0 })
+	} else {
+		eventually(t, "subscribed", func() bool { g.send(9, 9); return g.times(9, 9) > 0 })
+	}
+	return g
+}
+
+func (g *gateway) take(s *events.Subscription) {
+	for e := range s.Events() {
+		g.mu.Lock()
+		if e.Kind == events.Gap {
+			g.gaps++
+		} else {
+			g.got[e.Edge]++
+		}
+		g.mu.Unlock()
+	}
+}
+
+func (g *gateway) send(from, to storage.UserID) {
+	g.bus.Publish(context.Background(), []storage.Edge{{From: from, To: to, Type: storage.Following, UpdateTime: 1}})
+}
+
+func (g *gateway) times(from, to storage.UserID) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.got[storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 1}]
+}
+
+func (g *gateway) gapsSoFar() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.gaps
+}
+
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestWithoutRedisTheHubIsServedDirectly(t *testing.T) {
+	g := start(t, nil)
+	g.send(1, 2)
+	eventually(t, "1 → 2", func() bool { return g.times(1, 2) == 1 })
+}
+
+func TestEveryGatewayGetsEventsOnce(t *testing.T) {
+	client := connect(t, testenv.Redis(t))
+	gateways := []*gateway{start(t, client), start(t, client), start(t, client)}
+	const each = 2000
+	for n := range storage.UserID(each) {
+		for i, g := range gateways {
+			g.send(storage.UserID(i+1), n+1)
+		}
+		if n%50 == 0 { // the test's subscriber is not meant to be slow
+			eventually(t, "all got it", func() bool {
+				for _, g := range gateways {
+					for i := range gateways {
+						if g.times(storage.UserID(i+1), n+1) == 0 {
+							return false
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, g := range gateways {
+		for i := range gateways {
+			for n := range storage.UserID(each) {
+				from := storage.UserID(i + 1)
+				eventually(t, "an event", func() bool { return g.times(from, n+1) > 0 })
+				if got := g.times(from, n+1); got != 1 {
+					t.Fatalf("%d → %d came %d times", from, n+1, got)
+				}
+			}
+		}
+	}
+}
+
+// TestNoSilentLoss: whoever may have missed an event because Redis was away is told
+// so, and what was sent meanwhile arrives.
+func TestNoSilentLoss(t *testing.T) {
+	for name, away := range map[string]func(t *testing.T, server *testenv.RedisServer, meanwhile func()){
+		"killed": func(t *testing.T, server *testenv.RedisServer, meanwhile func()) {
+			server.Kill(t)
+			meanwhile()
+			server.Restart(t)
+		},
+		"frozen": func(t *testing.T, server *testenv.RedisServer, meanwhile func()) {
+			server.Freeze(t)
+			meanwhile()
+			time.Sleep(3 * time.Second) // longer than a silence is trusted
+			server.Thaw(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := testenv.Redis(t)
+			a, b := start(t, connect(t, server)), start(t, connect(t, server))
+			a.send(1, 1)
+			eventually(t, "b got the first", func() bool { return b.times(1, 1) == 1 })
+			gaps := b.gapsSoFar()
+			away(t, server, func() {
+				a.send(1, 2)
+				eventually(t, "a's own subscribers do not wait for Redis", func() bool { return a.times(1, 2) == 1 })
+			})
+			eventually(t, "b knows of the gap", func() bool { return b.gapsSoFar() > gaps })
+			a.send(1, 3)
+			eventually(t, "b gets what is sent from then on", func() bool { return b.times(1, 3) == 1 })
+		})
+	}
+}
+
+func TestOverflowBecomesAGap(t *testing.T) {
+	server := testenv.Redis(t)
+	a, b := start(t, connect(t, server)), start(t, connect(t, server))
+	a.send(1, 1)
+	eventually(t, "b got the first", func() bool { return b.times(1, 1) == 1 })
+	server.Kill(t)
+	many := make([]storage.Edge, 10_000)
+	for i := range many {
+		many[i] = storage.Edge{From: 7, To: 8, UpdateTime: storage.Micros(i)}
+	}
+	for range 20 {
+		a.bus.Publish(t.Context(), many) // 200,000 events: the queue must not hold them
+	}
+	server.Restart(t)
+	eventually(t, "b is connected again", func() bool { return b.gapsSoFar() > 1 })
+	a.send(1, 2)
+	eventually(t, "b gets the next", func() bool { return b.times(1, 2) == 1 })
+}
+
+func TestMissingAndStrangeMessagesBecomeGaps(t *testing.T) {
+	client := connect(t, testenv.Redis(t))
+	g := start(t, client)
+	message := func(number uint64, from byte) string {
+		text := binary.BigEndian.AppendUint64([]byte{1}, 4711)
+		text = binary.AppendUvarint(text, number)
+		return string(append(text, 0, from, 1, byte(storage.Following), 2)) // an edge, time 1
+	}
+	newer := "\x02" + message(9, 1)[1:]
+	gaps := g.gapsSoFar()
+	for i, c := range []struct {
+		name, text string
+		gap        bool
+		from       storage.UserID // who has to arrive
+	}{
+		{"the first of a sender", message(1, 1), false, 1},
+		{"the next", message(2, 2), false, 2},
+		{"again", message(2, 3), false, 0},
+		{"an old one", message(1, 4), false, 0},
+		{"one missing", message(4, 5), true, 5},
+		{"from a newer program", newer, true, 0},
+		{"cut short", message(5, 6)[:12], true, 0},
+		{"empty", "", true, 0},
+		{"going on", message(5, 7), false, 7},
+	} {
+		marker := storage.UserID(100 + i)
+		if err := client.Publish(t.Context(), "kith:events", c.text).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if c.gap {
+			gaps++
+		}
+		other := binary.BigEndian.AppendUint64([]byte{1}, uint64(marker))
+		other = append(other, 1, 0, byte(marker), 1, byte(storage.Following), 2)
+		if err := client.Publish(t.Context(), "kith:events", other).Err(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, c.name+" was read", func() bool { return g.times(marker, 1) == 1 })
+		if got := g.gapsSoFar(); got != gaps {
+			t.Errorf("%s: %d gaps, want %d", c.name, got, gaps)
+		}
+		if c.from != 0 && g.times(c.from, 1) != 1 {
+			t.Errorf("%s: it came %d times", c.name, g.times(c.from, 1))
+		}
+	}
+	for _, dropped := range []storage.UserID{3, 4, 6} {
+		if g.times(dropped, 1) != 0 {
+			t.Errorf("%d arrived", dropped)
+		}
+	}
+}
+
+// TestEventsOfAStoppingGatewayAreSent: what happened last is told, too.
+func TestEventsOfAStoppingGatewayAreSent(t *testing.T) {
+	client := connect(t, testenv.Redis(t))
+	a, b := start(t, client), start(t, client)
+	for n := range storage.UserID(100) {
+		a.send(1, n+1)
+	}
+	a.stop()
+	eventually(t, "b got all", func() bool {
+		for n := range storage.UserID(100) {
+			if b.times(1, n+1) != 1 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func BenchmarkPublish(b *testing.B) {
+	hub := events.NewHub(nil)
+	for id := range storage.UserID(1000) {
+		hub.Subscribe(b.Context(), 1_000_000+id)
+	}
+	bus := events.NewBus(hub, events.BusConfig{})
+	batch := make([]storage.Edge, 500)
+	for i := range batch {
+		batch[i] = storage.Edge{From: storage.UserID(i + 1), To: storage.UserID(i + 2)}
+	}
+	for b.Loop() {
+		bus.Publish(b.Context(), batch)
+	}
+	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "events/s")
+}

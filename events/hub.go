@@ -1,0 +1,221 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"kith/storage"
+)
+
+// Reasons why a subscription ended, besides its context's.
+var (
+	// ErrSlow: the subscriber did not take its events in time.
+	ErrSlow = errors.New("subscriber is too slow")
+	// ErrClosed: the subscriber or the hub was closed.
+	ErrClosed = errors.New("subscription is closed")
+)
+
+// buffered is how many events wait for a subscriber, 56 bytes each. One more ends
+// the subscription: nobody waits for a subscriber.
+const buffered = 128
+
+// Hub hands events on to the subscribers within one gateway.
+type Hub struct {
+	metrics *Metrics
+
+	mu      sync.RWMutex
+	closed  bool
+	members map[*Subscription]struct{}
+	byUser  map[storage.UserID]map[*Subscription]struct{}
+	all     map[*Subscription]struct{} // those who named no user
+}
+
+// NewHub makes a hub. Metrics may be nil.
+func NewHub(metrics *Metrics) *Hub {
+	return &Hub{
+		metrics: metrics.orNone(),
+		members: make(map[*Subscription]struct{}),
+		byUser:  make(map[storage.UserID]map[*Subscription]struct{}),
+		all:     make(map[*Subscription]struct{}),
+	}
+}
+
+// Subscribe starts a subscription to what concerns any of the users, or to
+// everything if none is named. It ends with the context.
+func (h *Hub) Subscribe(ctx context.Context, users ...storage.UserID) *Subscription {
+	return h.SubscribeWhere(ctx, nil, users...)
+}
+
+// SubscribeWhere subscribes only to the events for which keep is true: what is
+// not wanted then takes no room in the buffer. Gaps are not asked about. Keep must
+// be quick and must not call the hub.
+func (h *Hub) SubscribeWhere(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
+	s := &Subscription{hub: h, users: users, keep: keep, events: make(chan Event, buffered)}
+	if !h.add(s) {
+		s.end(ErrClosed)
+		return s
+	}
+	s.release = context.AfterFunc(ctx, func() { h.end(s, context.Cause(ctx)) })
+	return s
+}
+
+// Publish hands events on, in their order, to everybody they concern, once each.
+// It does not wait.
+func (h *Hub) Publish(list ...Event) {
+	var slow []*Subscription
+	h.mu.RLock()
+	for _, e := range list {
+		slow = h.publish(e, slow)
+	}
+	h.mu.RUnlock()
+	for _, s := range slow {
+		h.metrics.slow.Inc()
+		h.remove(s)
+	}
+}
+
+// publish appends to slow whom it dropped.
+func (h *Hub) publish(e Event, slow []*Subscription) []*Subscription {
+	offer := func(s *Subscription) {
+		if (e.Kind == Gap || s.keep == nil || s.keep(e)) && !s.offer(e) {
+			slow = append(slow, s)
+		}
+	}
+	if e.Kind == Gap {
+		for s := range h.members {
+			offer(s)
+		}
+		return slow
+	}
+	users := e.concerns()
+	first := h.byUser[users[0]]
+	for s := range first {
+		offer(s)
+	}
+	for s := range h.byUser[users[1]] {
+		if _, twice := first[s]; !twice {
+			offer(s)
+		}
+	}
+	for s := range h.all {
+		offer(s)
+	}
+	return slow
+}
+
+// Close ends every subscription, and those to come.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	members := h.members
+	h.closed, h.members = true, nil
+	clear(h.byUser)
+	clear(h.all)
+	h.mu.Unlock()
+	for s := range members {
+		s.end(ErrClosed)
+	}
+	h.metrics.subscribers.Sub(float64(len(members)))
+}
+
+func (h *Hub) add(s *Subscription) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.members[s] = struct{}{}
+	if len(s.users) == 0 {
+		h.all[s] = struct{}{}
+	}
+	for _, id := range s.users {
+		if h.byUser[id] == nil {
+			h.byUser[id] = make(map[*Subscription]struct{})
+		}
+		h.byUser[id][s] = struct{}{}
+	}
+	h.metrics.subscribers.Inc()
+	return true
+}
+
+// end ends a subscription for a reason, unless it has ended.
+func (h *Hub) end(s *Subscription, reason error) {
+	s.end(reason)
+	h.remove(s)
+}
+
+func (h *Hub) remove(s *Subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, member := h.members[s]; !member {
+		return
+	}
+	delete(h.members, s)
+	delete(h.all, s)
+	for _, id := range s.users {
+		delete(h.byUser[id], s)
+		if len(h.byUser[id]) == 0 {
+			delete(h.byUser, id)
+		}
+	}
+	h.metrics.subscribers.Dec()
+}
+
+// Subscription is what one subscriber gets.
+type Subscription struct {
+	hub     *Hub
+	users   []storage.UserID
+	keep    func(Event) bool
+	release func() bool // lets go of the context
+
+	mu     sync.Mutex // guards what follows, and sending against closing
+	events chan Event
+	err    error
+}
+
+// Events is closed when the subscription ends; what was published before the end
+// can still be received.
+func (s *Subscription) Events() <-chan Event { return s.events }
+
+// Err says why the subscription ended; nil while it goes on.
+func (s *Subscription) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Close ends the subscription. It may be called more than once.
+func (s *Subscription) Close() {
+	if s.release != nil {
+		s.release()
+	}
+	s.hub.end(s, ErrClosed)
+}
+
+// offer hands an event over if there is room; otherwise the subscription ends and
+// the answer is false.
+func (s *Subscription) offer(e Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return true // already on its way out
+	}
+	select {
+	case s.events <- e:
+		s.hub.metrics.delivered.Inc()
+		return true
+	default:
+		s.err = ErrSlow
+		close(s.events)
+		return false
+	}
+}
+
+func (s *Subscription) end(reason error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = reason
+		close(s.events)
+	}
+}

@@ -1,0 +1,156 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func edge(from, to storage.UserID) events.Event {
+	return events.Edge(storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 7})
+}
+
+// taken returns what waits for a subscriber.
+func taken(s *events.Subscription) []events.Event {
+	var list []events.Event
+	for {
+		select {
+		case e, open := <-s.Events():
+			if !open {
+				return list
+			}
+			list = append(list, e)
+		default:
+			return list
+		}
+	}
+}
+
+func equal(t *testing.T, got []events.Event, want ...events.Event) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+}
+
+func TestEventsReachWhomTheyConcern(t *testing.T) {
+	hub := events.NewHub(nil)
+	one, both, all := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 1, 2), hub.Subscribe(t.Context())
+	gap := events.Event{Kind: events.Gap}
+	hub.Publish(edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), edge(3, 4), gap)
+
+	equal(t, taken(one), edge(1, 2), edge(3, 1), events.Counts(1), gap)
+	equal(t, taken(both), edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), gap)
+	equal(t, taken(all), edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), edge(3, 4), gap)
+}
+
+func TestWhatIsNotWantedTakesNoRoom(t *testing.T) {
+	hub := events.NewHub(nil)
+	s := hub.SubscribeWhere(t.Context(), func(e events.Event) bool { return e.Edge.From == 5 }, 1)
+	for range 100_000 {
+		hub.Publish(edge(2, 1))
+	}
+	hub.Publish(edge(5, 1), events.Event{Kind: events.Gap})
+	equal(t, taken(s), edge(5, 1), events.Event{Kind: events.Gap})
+}
+
+func TestSlowSubscribersAreDropped(t *testing.T) {
+	hub := events.NewHub(nil)
+	slow, quick := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 1)
+	const sent = 1000
+	for range sent { // Publish would hang here if it waited
+		hub.Publish(edge(1, 2))
+		equal(t, taken(quick), edge(1, 2))
+	}
+	n := 0
+	for range slow.Events() { // ends because it was closed
+		n++
+	}
+	if n == 0 || n >= sent || !errors.Is(slow.Err(), events.ErrSlow) || quick.Err() != nil {
+		t.Errorf("the slow one got %d events: %v; the quick one: %v", n, slow.Err(), quick.Err())
+	}
+	slow.Close()
+	if !errors.Is(slow.Err(), events.ErrSlow) {
+		t.Errorf("closing it changed the reason to %v", slow.Err())
+	}
+}
+
+func TestSubscriptionsEnd(t *testing.T) {
+	hub := events.NewHub(nil)
+	reason := errors.New("signed out")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	byContext, byClose, byHub := hub.Subscribe(ctx, 1), hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 1)
+
+	ended := func(s *events.Subscription, want error) {
+		t.Helper()
+		select {
+		case _, open := <-s.Events():
+			if open || !errors.Is(s.Err(), want) {
+				t.Errorf("open: %v, reason %v; want %v", open, s.Err(), want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("not ended for %v", want)
+		}
+	}
+	cancel(reason)
+	ended(byContext, reason)
+	byClose.Close()
+	byClose.Close()
+	ended(byClose, events.ErrClosed)
+	hub.Close()
+	ended(byHub, events.ErrClosed)
+	ended(hub.Subscribe(t.Context(), 1), events.ErrClosed)
+	hub.Publish(edge(1, 2)) // to nobody
+}
+
+// TestHubInAHurry has everything happen at once, for the race detector.
+func TestHubInAHurry(t *testing.T) {
+	hub := events.NewHub(nil)
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					hub.Publish(edge(1, 2), events.Event{Kind: events.Gap})
+				}
+			}
+		})
+	}
+	var subscribers sync.WaitGroup
+	for i := range 8 {
+		subscribers.Go(func() {
+			for n := range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				s := hub.Subscribe(ctx, storage.UserID(i%3+1))
+				<-s.Events()
+				if n%2 == 0 {
+					cancel()
+				}
+				s.Close()
+				for range s.Events() {
+				}
+				cancel()
+			}
+		})
+	}
+	subscribers.Wait()
+	close(stop)
+	wg.Wait()
+}

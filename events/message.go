@@ -1,0 +1,66 @@
+package events
+
+import (
+	"encoding/binary"
+
+	"kith/events/wire"
+)
+
+// A message is what one gateway sends to the others: some events, and a number by
+// which the others notice that one came twice or is missing.
+//
+//	version  byte
+//	sender   8 bytes, drawn when the gateway starts
+//	number   uvarint, from 1, greater by 1 with each message
+//	events   to the end: kind byte, then an edge or an id
+type message struct {
+	sender uint64
+	number uint64
+	events []Event
+}
+
+// maxMessage is how many events a message holds at most.
+const maxMessage = 1000
+
+func (m message) encode() []byte {
+	to := make([]byte, 0, 32+24*len(m.events))
+	to = append(to, wire.Version)
+	to = binary.BigEndian.AppendUint64(to, m.sender)
+	to = binary.AppendUvarint(to, m.number)
+	for _, e := range m.events {
+		to = append(to, byte(e.Kind))
+		switch e.Kind {
+		case EdgeChanged:
+			to = wire.AppendEdge(to, e.Edge)
+		case UserChanged, CountsChanged:
+			to = binary.AppendUvarint(to, uint64(e.User))
+		}
+	}
+	return to
+}
+
+// decode reads a message; false if it cannot be understood in full, be it broken
+// or from a newer program.
+func decode(text string) (message, bool) {
+	const header = 1 + 8
+	if len(text) < header || text[0] != wire.Version {
+		return message{}, false
+	}
+	m := message{sender: binary.BigEndian.Uint64([]byte(text[1:header]))}
+	r := wire.NewReader([]byte(text[header:]))
+	m.number = r.Uvarint()
+	for r.OK() && !r.Done() {
+		e := Event{Kind: Kind(r.Byte())}
+		switch e.Kind {
+		case EdgeChanged:
+			e.Edge = r.Edge()
+		case UserChanged, CountsChanged:
+			e.User = r.UserID()
+		case Gap:
+		default:
+			return message{}, false
+		}
+		m.events = append(m.events, e)
+	}
+	return m, r.OK() && m.number > 0
+}

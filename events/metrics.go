@@ -1,0 +1,51 @@
+package events
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics counts events and those who get them.
+type Metrics struct {
+	subscribers prometheus.Gauge
+	delivered   prometheus.Counter
+	slow        prometheus.Counter
+
+	sent     prometheus.Counter
+	failures prometheus.Counter
+	overflow prometheus.Counter
+	received prometheus.Counter
+	gaps     *prometheus.CounterVec
+	queued   prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kith_events_" + name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "kith_events_" + name, Help: help})
+	}
+	m := &Metrics{
+		subscribers: gauge("subscribers", "Subscriptions and caches of this gateway that get events."),
+		delivered:   counter("delivered_total", "Events handed to subscribers, once for each."),
+		slow:        counter("slow_subscribers_total", "Subscribers that were dropped because they did not take their events in time."),
+		sent:        counter("sent_total", "Events sent to other gateways."),
+		failures:    counter("send_failures_total", "Attempts to send to other gateways that failed and are repeated."),
+		overflow:    counter("overflow_total", "Events that were thrown away while the others could not be reached; they get a gap instead."),
+		received:    counter("received_total", "Events received from other gateways."),
+		gaps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_events_gaps_total",
+			Help: "Gaps told to all subscribers of this gateway, by reason (connected, missing, unreadable).",
+		}, []string{"reason"}),
+		queued: gauge("queued", "Events waiting to be sent to other gateways."),
+	}
+	registerer.MustRegister(m.subscribers, m.delivered, m.slow, m.sent, m.failures, m.overflow, m.received, m.gaps, m.queued)
+	return m
+}
+
+// orNone makes metrics that nobody sees of nil.
+func (m *Metrics) orNone() *Metrics {
+	if m == nil {
+		return NewMetrics(prometheus.NewRegistry())
+	}
+	return m
+}

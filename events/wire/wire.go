@@ -1,0 +1,101 @@
+// Package wire is how edges are written where gateways of different versions read
+// them: in messages between gateways and in entries of the stream.
+//
+// An edge takes about twenty bytes: both ids and the time as variable-length
+// integers, the type as one byte. What holds edges begins with a [Version].
+package wire
+
+import (
+	"encoding/binary"
+
+	"kith/storage"
+)
+
+// Version is the first byte of everything that is written. A reader refuses any
+// other: it cannot know what it does not understand.
+const Version = 1
+
+// AppendEdge writes an edge.
+func AppendEdge(to []byte, e storage.Edge) []byte {
+	to = binary.AppendUvarint(to, uint64(e.From))
+	to = binary.AppendUvarint(to, uint64(e.To))
+	to = append(to, byte(e.Type))
+	return binary.AppendVarint(to, int64(e.UpdateTime))
+}
+
+// Reader takes values off the front of a text. After the first one that is not
+// there, or cannot be, OK is false and every value is zero.
+type Reader struct {
+	rest   []byte
+	failed bool
+}
+
+// NewReader reads a text.
+func NewReader(text []byte) *Reader { return &Reader{rest: text} }
+
+// OK tells whether everything could be read so far.
+func (r *Reader) OK() bool { return !r.failed }
+
+// Done tells whether everything could be read and nothing is left.
+func (r *Reader) Done() bool { return !r.failed && len(r.rest) == 0 }
+
+// Len is how many bytes are left: a bound for counts that a text claims.
+func (r *Reader) Len() int { return len(r.rest) }
+
+// Byte reads one byte.
+func (r *Reader) Byte() byte {
+	if len(r.rest) == 0 {
+		r.fail()
+	}
+	if r.failed {
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+// Uvarint reads a number that is not negative.
+func (r *Reader) Uvarint() uint64 {
+	value, n := binary.Uvarint(r.rest)
+	if !r.advance(n) {
+		return 0
+	}
+	return value
+}
+
+// UserID reads an id, which is 1 … 2^63−1.
+func (r *Reader) UserID() storage.UserID {
+	id := storage.UserID(r.Uvarint())
+	if id < 1 {
+		r.fail()
+	}
+	if r.failed {
+		return 0
+	}
+	return id
+}
+
+// Edge reads an edge. Types that are not known yet are passed on as they are.
+func (r *Reader) Edge() storage.Edge {
+	e := storage.Edge{From: r.UserID(), To: r.UserID(), Type: storage.EdgeType(r.Byte())}
+	value, n := binary.Varint(r.rest)
+	if !r.advance(n) {
+		return storage.Edge{}
+	}
+	e.UpdateTime = storage.Micros(value)
+	return e
+}
+
+func (r *Reader) advance(n int) bool {
+	if n <= 0 {
+		r.fail()
+	}
+	if r.failed {
+		return false
+	}
+	r.rest = r.rest[n:]
+	return true
+}
+
+func (r *Reader) fail() { r.failed, r.rest = true, nil }

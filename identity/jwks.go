@@ -1,0 +1,233 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// maxJWKS is how long a JWKS may be, in bytes.
+	maxJWKS = 1 << 20
+
+	// readTimeout bounds one reading of the keys.
+	readTimeout = 5 * time.Second
+
+	// retryEvery is how soon keys that could not be read are tried again.
+	retryEvery = 30 * time.Second
+
+	// demandBurst is how many readings tokens of unknown keys may provoke at once.
+	demandBurst = 2
+)
+
+// jwks keeps the keys of an identity provider at hand. Requests use those read
+// last, for as long as it takes until newer ones can be read.
+type jwks struct {
+	read   func(context.Context) ([]byte, error)
+	name   string // of the source, for messages
+	every  time.Duration
+	logger *slog.Logger
+
+	current atomic.Pointer[keySet]
+	demand  *rate.Limiter
+
+	mu     sync.Mutex
+	flight chan struct{} // closed when the reading under way ends; nil when there is none
+
+	lifetime context.Context // of the readings: no request's end may stop one that others wait for
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// openJWKS reads the keys for the first time and goes on in the background.
+func openJWKS(ctx context.Context, cfg Config) (*jwks, error) {
+	j := &jwks{every: cfg.RefreshEvery, logger: cfg.Logger, demand: rate.NewLimiter(rate.Every(cfg.RefreshGap), demandBurst)}
+	if u, ok := asURL(cfg.JWKS); ok {
+		j.name, j.read = u.Host+u.Path, urlReader(cfg.Client, u)
+	} else {
+		j.name, j.read = cfg.JWKS, fileReader(cfg.JWKS)
+	}
+	if err := j.load(ctx); err != nil {
+		return nil, err
+	}
+	j.lifetime, j.stop = context.WithCancel(context.WithoutCancel(ctx))
+	j.running.Go(j.keepFresh)
+	return j, nil
+}
+
+func (j *jwks) close() {
+	j.stop()
+	j.mu.Lock() // no reading starts any more
+	flight := j.flight
+	j.mu.Unlock()
+	if flight != nil {
+		<-flight
+	}
+	j.running.Wait()
+}
+
+// load reads the keys once. It leaves those at hand alone when it fails.
+func (j *jwks) load(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	text, err := j.read(ctx)
+	if err != nil {
+		return fmt.Errorf("read the keys of %s: %w", j.name, err)
+	}
+	set, err := parseKeys(text)
+	if err != nil {
+		return fmt.Errorf("read the keys of %s: %w", j.name, err)
+	}
+	j.current.Store(&set)
+	return nil
+}
+
+// find returns the keys that a token may be signed with. An id that is not known
+// may be that of a new key, so the keys are read again, but not for everybody who
+// makes an id up.
+func (j *jwks) find(ctx context.Context, kid, method string) []jwt.VerificationKey {
+	set := *j.current.Load()
+	if kid != "" && !set.has(kid) {
+		j.refreshOnDemand(ctx)
+		set = *j.current.Load()
+	}
+	return set.find(kid, method)
+}
+
+// refreshOnDemand waits for a reading that is under way, or for one more if the
+// limit allows it.
+func (j *jwks) refreshOnDemand(ctx context.Context) {
+	flight := j.refresh(j.demand.Allow)
+	if flight == nil {
+		return
+	}
+	select {
+	case <-flight:
+	case <-ctx.Done():
+	}
+}
+
+// refresh starts a reading unless one is under way, and returns what is closed at
+// its end; nil if there is none and none is allowed.
+func (j *jwks) refresh(allowed func() bool) <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.flight != nil {
+		return j.flight
+	}
+	if j.lifetime.Err() != nil || !allowed() {
+		return nil
+	}
+	flight := make(chan struct{})
+	j.flight = flight
+	go func() {
+		if err := j.load(j.lifetime); err != nil && j.lifetime.Err() == nil {
+			j.logger.Warn("the keys for tokens could not be read; those at hand stay in use", "error", err)
+		}
+		j.mu.Lock()
+		j.flight = nil
+		j.mu.Unlock()
+		close(flight)
+	}()
+	return flight
+}
+
+func (j *jwks) keepFresh() {
+	wait := j.every
+	for {
+		select {
+		case <-time.After(wait):
+		case <-j.lifetime.Done():
+			return
+		}
+		before := j.current.Load()
+		flight := j.refresh(func() bool { return true })
+		if flight == nil {
+			return
+		}
+		<-flight
+		wait = j.every
+		if j.current.Load() == before {
+			wait = min(j.every, retryEvery)
+		}
+	}
+}
+
+// asURL tells URLs from names of files.
+func asURL(location string) (*url.URL, bool) {
+	if !strings.HasPrefix(location, "https://") && !strings.HasPrefix(location, "http://") {
+		return nil, false
+	}
+	u, err := url.Parse(location)
+	return u, err == nil && u.Host != ""
+}
+
+func fileReader(name string) func(context.Context) ([]byte, error) {
+	return func(context.Context) ([]byte, error) {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		return readBounded(file)
+	}
+}
+
+func urlReader(client *http.Client, u *url.URL) func(context.Context) ([]byte, error) {
+	return func(ctx context.Context) ([]byte, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			return nil, errors.New("it is no URL")
+		}
+		request.Header.Set("Accept", "application/jwk-set+json, application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			// The library's error repeats the URL, whose query may be a secret.
+			if wrapper, ok := errors.AsType[*url.Error](err); ok {
+				err = wrapper.Err
+			}
+			return nil, err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("it answers %d", response.StatusCode)
+		}
+		return readBounded(response.Body)
+	}
+}
+
+func readBounded(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxJWKS+1))
+	if err == nil && len(text) > maxJWKS {
+		err = fmt.Errorf("it is longer than %d bytes", maxJWKS)
+	}
+	return text, err
+}
+
+// newClient follows few redirects, and none that gives TLS up.
+func newClient() *http.Client {
+	return &http.Client{
+		Timeout: readTimeout,
+		CheckRedirect: func(request *http.Request, via []*http.Request) error {
+			if len(via) > 3 {
+				return errors.New("too many redirects")
+			}
+			if via[0].URL.Scheme == "https" && request.URL.Scheme != "https" {
+				return errors.New("a redirect gives TLS up")
+			}
+			return nil
+		},
+	}
+}

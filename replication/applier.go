@@ -1,0 +1,186 @@
+package replication
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// A Publisher is told what has been applied: caches and subscriptions live on it.
+type Publisher interface {
+	// Publish is called with edges whose inverse rows and counts are in place, as they
+	// are now. It may be called for the same edge again. It must not block for long:
+	// the next batch of a shard waits for it.
+	Publish(ctx context.Context, edges []storage.Edge)
+}
+
+// Config says where rows go and how.
+type Config struct {
+	// Store is what the inverse rows are written to.
+	Store storage.EdgeWriter
+
+	// Shards is how many shards the store has. Defaults to 1.
+	Shards int
+
+	// Publisher is told what has been applied. Defaults to nobody.
+	Publisher Publisher
+
+	// BatchRows is how many rows one transaction takes at most. Defaults to 1,000:
+	// single rows are applied at a tenth of the speed, more are no faster.
+	BatchRows int
+
+	// MaxPending is how many rows may wait for one shard before [Feed.Submit] blocks.
+	// It is what a dead shard may hold back before the others wait for it too, at
+	// about 50 bytes a row. Defaults to 200,000.
+	MaxPending int
+
+	// Metrics counts. Defaults to nothing.
+	Metrics *Metrics
+
+	// Logger is told of shards that fail and recover. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Shards < 1 {
+		c.Shards = 1
+	}
+	if c.BatchRows < 1 {
+		c.BatchRows = 1000
+	}
+	if c.MaxPending < 1 {
+		c.MaxPending = 200_000
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// An Applier writes forward rows to the inverse side of edges, a lane for each
+// shard. A lane applies in one transaction what has arrived while the one before
+// was under way: a lone row is applied at once, a backlog in full batches.
+//
+// Nothing is dropped: a shard that fails is tried again until it succeeds, while
+// the others go on.
+type Applier struct {
+	cfg   Config
+	place *shard.Map
+	lanes []*lane
+
+	mu    sync.Mutex
+	feeds []*Feed
+}
+
+// New makes an applier. It applies nothing before [Applier.Run].
+func New(cfg Config) *Applier {
+	a := &Applier{cfg: cfg.withDefaults()}
+	a.place = shard.NewMap(a.cfg.Shards)
+	for i := range a.cfg.Shards {
+		a.lanes = append(a.lanes, newLane(i, a.cfg))
+	}
+	if a.cfg.Metrics != nil {
+		a.cfg.Metrics.watch(a)
+	}
+	return a
+}
+
+// Run applies what the feeds submit until the context ends. What is pending then
+// stays unacknowledged.
+func (a *Applier) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for _, l := range a.lanes {
+		wg.Go(func() { l.run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Feed opens the way in for one source, which closes it. The name tells the
+// source in metrics and in [Status].
+func (a *Applier) Feed(source string) *Feed {
+	f := &Feed{applier: a, source: source}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.feeds = append(a.feeds, f)
+	return f
+}
+
+func (a *Applier) forget(f *Feed) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.feeds = slices.DeleteFunc(a.feeds, func(g *Feed) bool { return g == f })
+}
+
+// split sorts edges by the shard that owns their inverse rows, keeping their order.
+func (a *Applier) split(edges []storage.Edge) [][]storage.Edge {
+	shares := make([][]storage.Edge, len(a.lanes))
+	if len(a.lanes) == 1 {
+		shares[0] = edges
+		return shares
+	}
+	for _, e := range edges {
+		i := a.place.Of(e.To)
+		shares[i] = append(shares[i], e)
+	}
+	return shares
+}
+
+// Status is how replication stands.
+type Status struct {
+	Lag      time.Duration // the greatest lag of the sources; 0 when all is applied
+	Pending  int           // rows that wait or are being applied
+	Sources  []SourceStatus
+	Failures []ShardFailure // shards that could not be written to at the last try
+}
+
+// SourceStatus is how one source stands.
+type SourceStatus struct {
+	Source  string
+	Lag     time.Duration
+	Pending int
+}
+
+// ShardFailure is why a shard is behind.
+type ShardFailure struct {
+	Shard int
+	Since time.Time
+	Err   error
+}
+
+// Status tells how far behind the inverse side is, and why.
+func (a *Applier) Status() Status {
+	a.mu.Lock()
+	feeds := slices.Clone(a.feeds)
+	a.mu.Unlock()
+	var s Status
+	now := time.Now()
+	for _, f := range feeds {
+		one := SourceStatus{Source: f.source, Lag: f.lag(now), Pending: int(f.pending.Load())}
+		s.Sources = append(s.Sources, one)
+		s.Lag = max(s.Lag, one.Lag)
+		s.Pending += one.Pending
+	}
+	slices.SortFunc(s.Sources, func(a, b SourceStatus) int { return strings.Compare(a.Source, b.Source) })
+	for _, l := range a.lanes {
+		if f := l.failure(); f != nil {
+			s.Failures = append(s.Failures, *f)
+		}
+	}
+	return s
+}
+
+// Err is nil while every shard takes what it is given.
+func (s Status) Err() error {
+	if len(s.Failures) == 0 {
+		return nil
+	}
+	f := s.Failures[0]
+	return fmt.Errorf("shard %d takes no inverse rows since %s: %w", f.Shard, f.Since.UTC().Format(time.RFC3339), f.Err)
+}

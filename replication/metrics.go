@@ -1,0 +1,106 @@
+package replication
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics counts what appliers do. A nil one counts nothing.
+type Metrics struct {
+	events   *prometheus.CounterVec
+	delay    prometheus.Histogram
+	rows     prometheus.Histogram
+	failures *prometheus.CounterVec
+
+	mu       sync.Mutex
+	appliers []*Applier
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_replication_events_total",
+			Help: "Forward rows applied to the inverse side, by source and by the shard that was written to.",
+		}, []string{"source", "shard"}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "kith_replication_delay_seconds",
+			Help:    "Time from the commit of a forward row to that of its inverse row.",
+			Buckets: []float64{.0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30, 300},
+		}),
+		rows: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "kith_replication_batch_rows",
+			Help:    "Rows applied by one transaction.",
+			Buckets: []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000},
+		}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_replication_failures_total",
+			Help: "Batches that could not be applied and are tried again, by shard.",
+		}, []string{"shard"}),
+	}
+	registerer.MustRegister(m.events, m.delay, m.rows, m.failures, m)
+	return m
+}
+
+var (
+	lagDesc = prometheus.NewDesc("kith_replication_lag_seconds",
+		"How long ago the oldest row was committed that is not on the inverse side yet, by source. 0 when there is none.",
+		[]string{"source"}, nil)
+	pendingDesc = prometheus.NewDesc("kith_replication_pending_rows",
+		"Rows that wait or are being applied, by source.",
+		[]string{"source"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- lagDesc
+	ch <- pendingDesc
+}
+
+// Collect implements [prometheus.Collector].
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, a := range m.appliers {
+		for _, s := range a.Status().Sources {
+			ch <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, s.Lag.Seconds(), s.Source)
+			ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(s.Pending), s.Source)
+		}
+	}
+}
+
+func (m *Metrics) watch(a *Applier) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.appliers = append(m.appliers, a)
+}
+
+// applied counts a batch that one transaction has taken.
+func (m *Metrics) applied(shard int, batch []row) {
+	if m == nil {
+		return
+	}
+	now := time.Now()
+	label := strconv.Itoa(shard)
+	m.rows.Observe(float64(len(batch)))
+	for start := 0; start < len(batch); {
+		f, end := batch[start].entry.feed, start
+		for end < len(batch) && batch[end].entry.feed == f {
+			if !batch[end].entry.known {
+				m.delay.Observe(max(now.Sub(batch[end].entry.at), 0).Seconds())
+			}
+			end++
+		}
+		m.events.WithLabelValues(f.source, label).Add(float64(end - start))
+		start = end
+	}
+}
+
+func (m *Metrics) failed(shard int) {
+	if m != nil {
+		m.failures.WithLabelValues(strconv.Itoa(shard)).Inc()
+	}
+}

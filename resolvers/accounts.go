@@ -1,0 +1,80 @@
+package resolvers
+
+import (
+	"context"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/graph/model"
+	"kith/identity"
+	"kith/storage"
+)
+
+// scopeAdmin is the scope that backends have who make users.
+const scopeAdmin = "admin"
+
+func (r *Resolver) registerAt(ctx context.Context, handle, name, password string) (*model.SessionPayload, error) {
+	s, err := r.Accounts.Register(ctx, handle, name, password)
+	return sessionPayload(ctx, s, err)
+}
+
+func (r *Resolver) loginAt(ctx context.Context, handle, password string) (*model.SessionPayload, error) {
+	s, err := r.Accounts.Login(ctx, handle, password)
+	return sessionPayload(ctx, s, err)
+}
+
+func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.SessionPayload, error) {
+	if err != nil {
+		return nil, err
+	}
+	ctx = identity.With(ctx, identity.Viewer{ID: s.User, Expires: s.Expires})
+	sel := payloadSelection(ctx, "SessionPayload")
+	fetch(ctx, wanted{users: []storage.UserID{s.User}, exist: true, sel: sel.of("user")})
+	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User)}, nil
+}
+
+func (r *Resolver) updateProfileAt(ctx context.Context, change storage.ProfileChange) (*model.ProfilePayload, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Accounts.UpdateProfile(ctx, viewer, change); err != nil {
+		return nil, viewerGone(err)
+	}
+	return profilePayload(ctx, viewer), nil
+}
+
+func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (*model.ChangePasswordPayload, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Accounts.ChangePassword(ctx, viewer, current, next); err != nil {
+		return nil, viewerGone(err)
+	}
+	return &model.ChangePasswordPayload{Changed: true}, nil
+}
+
+func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {
+	caller, ok := identity.Caller(ctx)
+	if !ok {
+		return nil, apierr.Unauthenticated("sign in first")
+	}
+	if !caller.Has(scopeAdmin) {
+		return nil, apierr.Forbidden("that takes a token with the scope %s", scopeAdmin)
+	}
+	id, err := parseUserID(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Accounts.Create(ctx, id, handle, name); err != nil {
+		return nil, err
+	}
+	return profilePayload(ctx, id), nil
+}
+
+func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayload {
+	sel := payloadSelection(ctx, "ProfilePayload")
+	fetch(ctx, wanted{users: []storage.UserID{id}, exist: true, sel: sel.of("user")})
+	return &model.ProfilePayload{User: sel.user(ctx, "user", id)}
+}

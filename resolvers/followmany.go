@@ -1,0 +1,104 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+	"kith/graph/model"
+	"kith/storage"
+)
+
+// followManyAt answers `followMany`.
+func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := parseUserIDs(texts, maxIDs)
+	if err != nil {
+		return nil, err
+	}
+	ties, stale, err := r.Ties.Follow(ctx, viewer, others)
+	if err != nil {
+		return nil, viewerGone(err)
+	}
+	token := tokenOf(ties)
+	s := payloadSelection(ctx, "FollowManyPayload")
+	outcomes, key := outcomeSelection(ctx, s)
+	r.await(ctx, token, stale, s.readsInverse(ctx) || outcomes.readsInverse(ctx))
+
+	pairs := make([]storage.Pair, len(others))
+	for i, other := range others {
+		pairs[i] = storage.Pair{From: viewer, To: other}
+	}
+	many := outcomesOf{selection: outcomes, key: key}
+	fetch(ctx,
+		wanted{users: []storage.UserID{viewer}, exist: true, sel: s.of("viewer")},
+		wanted{users: others, exist: true, sel: outcomes.of("user")},
+		wanted{pairs: pairs, sel: outcomes.of("relationship")},
+	)
+	users := many.users(ctx, others)
+	relationships := many.relationships(ctx, pairs)
+	p := &model.FollowManyPayload{
+		Viewer:           s.user(ctx, "viewer", viewer),
+		ConsistencyToken: token.String(),
+		Outcomes:         make([]*model.FollowOutcome, len(others)),
+	}
+	for i, tie := range ties {
+		p.Outcomes[i] = &model.FollowOutcome{
+			UserID: others[i].String(), Changed: tie.Changed, User: users[i], Relationship: relationships[i],
+			Error: followError(tie.Err),
+		}
+	}
+	return p, nil
+}
+
+// followError is why one of many follows was refused.
+func followError(err error) *model.FollowError {
+	if err == nil {
+		return nil
+	}
+	if known, ok := apierr.Of(clientError(err)); ok {
+		return &model.FollowError{Code: string(known.Code), Message: known.Message}
+	}
+	if errors.Is(err, storage.ErrUnavailable) {
+		return &model.FollowError{Code: string(apierr.CodeUnavailable), Message: "a part of the data cannot be reached at the moment"}
+	}
+	return &model.FollowError{Code: string(apierr.CodeInternal), Message: "something went wrong"}
+}
+
+// outcomeSelection is what is selected on each outcome, and the response key of
+// the list.
+func outcomeSelection(ctx context.Context, s selection) (selection, string) {
+	fields := selection{}
+	for _, f := range fieldsOf(ctx, s.of("outcomes"), "FollowOutcome") {
+		fields[f.Name] = f
+	}
+	return fields, s["outcomes"].Alias
+}
+
+type outcomesOf struct {
+	selection
+	key string
+}
+
+func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.User {
+	f, ok := o.selection["user"]
+	if !ok {
+		return make([]*model.User, len(ids))
+	}
+	return usersOf(ctx, wanted{users: ids, exist: true, sel: f.Selections}, func(i int) []ast.Path {
+		return []ast.Path{below(ctx, o.key, i, f.Alias)}
+	})
+}
+
+func (o outcomesOf) relationships(ctx context.Context, pairs []storage.Pair) []*model.Relationship {
+	f, ok := o.selection["relationship"]
+	if !ok {
+		return make([]*model.Relationship, len(pairs))
+	}
+	return relationshipsOf(ctx, pairs, f.Selections, func(i int) ast.Path { return below(ctx, o.key, i, f.Alias) })
+}

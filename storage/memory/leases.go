@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+
+	"kith/storage"
+)
+
+// A lease says who has a slot until when.
+type lease struct {
+	owner string
+	until storage.Micros
+}
+
+// Lease implements [storage.Leaser]. Of the slots that are free or have expired the
+// lowest is taken.
+func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leases[kind] == nil {
+		s.leases[kind] = make(map[int]lease)
+	}
+	slot, held := s.slotOf(kind, owner)
+	if !held || slot >= slots {
+		delete(s.leases[kind], slot)
+		for slot = 0; slot < slots; slot++ {
+			if taken, ok := s.leases[kind][slot]; !ok || taken.until <= now {
+				break
+			}
+		}
+	}
+	if slot >= slots {
+		return 0, fmt.Errorf("lease one of %d slots of kind %s: %w", slots, kind, storage.ErrNoLease)
+	}
+	s.leases[kind][slot] = lease{owner, until}
+	return slot, nil
+}
+
+// Release implements [storage.Leaser].
+func (s *Store) Release(ctx context.Context, kind, owner string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slot, held := s.slotOf(kind, owner); held {
+		delete(s.leases[kind], slot)
+	}
+	return nil
+}
+
+func (s *Store) slotOf(kind, owner string) (slot int, held bool) {
+	for slot, l := range s.leases[kind] {
+		if l.owner == owner {
+			return slot, true
+		}
+	}
+	return -1, false
+}
