@@ -40,8 +40,8 @@ type BusConfig struct {
 	Metrics *Metrics
 }
 
-// maxQueued is how many events wait, 56 bytes each, for others that cannot be
-// reached: 3.7 MB. If there are more, they are thrown away and the others will
+// maxQueued is how many events wait, 48 bytes each, for others that cannot be
+// reached: 3 MB. If there are more, they are thrown away and the others will
 // know that they missed some.
 const maxQueued = 1 << 16
 

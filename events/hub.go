@@ -16,9 +16,12 @@ var (
 	ErrClosed = errors.New("subscription is closed")
 )
 
-// buffered is how many events wait for a subscriber, 56 bytes each. One more ends
-// the subscription: nobody waits for a subscriber.
-const buffered = 128
+// How many events wait for a subscriber, 48 bytes each. One more ends the
+// subscription: nobody waits for a subscriber.
+const (
+	buffered    = 128
+	bufferedAll = 1 << 14 // for one who gets everything: such as a cache, of which there are few
+)
 
 // Hub hands events on to the subscribers within one gateway.
 type Hub struct {
@@ -51,7 +54,11 @@ func (h *Hub) Subscribe(ctx context.Context, users ...storage.UserID) *Subscript
 // not wanted then takes no room in the buffer. Gaps are not asked about. Keep must
 // be quick and must not call the hub.
 func (h *Hub) SubscribeWhere(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
-	s := &Subscription{hub: h, users: users, keep: keep, events: make(chan Event, buffered)}
+	room := buffered
+	if len(users) == 0 {
+		room = bufferedAll
+	}
+	s := &Subscription{hub: h, users: users, keep: keep, events: make(chan Event, room)}
 	if !h.add(s) {
 		s.end(ErrClosed)
 		return s

@@ -137,7 +137,7 @@ func tokenOf(ties []social.Tie) consistency.Token {
 func (r *Resolver) await(ctx context.Context, token consistency.Token, stale, readsInverse bool) {
 	request := consistency.For(ctx)
 	request.Wrote(token)
-	if stale || readsInverse && !consistency.Wait(ctx, r.Edges, token, r.ConsistencyWait) {
+	if stale || readsInverse && !consistency.Wait(ctx, r.Store, token, r.ConsistencyWait) {
 		request.Stale()
 	}
 }

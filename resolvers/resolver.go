@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/accounts"
+	"kith/events"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -27,10 +28,13 @@ type Resolver struct {
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
 
-	// Edges tells whether a write has arrived on the inverse side, for which a
-	// payload that reads from there waits at most so long.
-	Edges           storage.EdgeReader
+	// Store is read by what outlives a request's loaders: payloads that wait for a
+	// write to arrive on the inverse side, at most so long, and subscriptions.
+	Store           storage.Reader
 	ConsistencyWait time.Duration
+
+	// Hub tells subscriptions what has changed.
+	Hub *events.Hub
 }
 
 // setAnswer prepares an answer that needs several look-ups. When others like it

@@ -7,17 +7,16 @@ package resolvers
 
 import (
 	"context"
-	"fmt"
 	"kith/graph/generated"
 	"kith/graph/model"
 )
 
 func (r *subscriptionResolver) RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.Relationship, error) {
-	panic(fmt.Errorf("not implemented: RelationshipChanged - relationshipChanged"))
+	return r.relationshipChangedAt(ctx, userIds)
 }
 
 func (r *subscriptionResolver) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
-	panic(fmt.Errorf("not implemented: NewFollowers - newFollowers"))
+	return r.newFollowersAt(ctx)
 }
 
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }

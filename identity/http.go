@@ -1,0 +1,156 @@
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"kith/graph/apierr"
+)
+
+// The headers that say who is asking.
+const (
+	headerAuthorization = "Authorization"
+	headerViewer        = "Kith-Viewer" // whom a token with [ScopeActAs] acts for
+)
+
+// Middleware puts the viewer of each request into its context. A request without
+// a token is nobody's. One with a token that is not valid is not passed on, even if
+// it asks for what everybody may see: the client believes to be signed in.
+//
+//	401 UNAUTHENTICATED  the token is not valid, or Kith-Viewer comes without one
+//	403 FORBIDDEN        Kith-Viewer, and the token may not act for others
+//	400 BAD_USER_INPUT   Kith-Viewer is no user's id
+func Middleware(v *Verifier, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, err := v.identify(r.Context(), r.Header.Values(headerAuthorization), r.Header.Values(headerViewer))
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// FromInit puts the viewer into the context of a WebSocket connection, from the
+// payload of its connection_init: `{"Authorization": "Bearer …"}`, in any case of
+// letters, and "Kith-Viewer". Without them the viewer of the context stays.
+func (v *Verifier) FromInit(ctx context.Context, payload map[string]any) (context.Context, error) {
+	authorization, ok := entries(payload, headerAuthorization)
+	if !ok {
+		return ctx, errHeader
+	}
+	onBehalf, ok := entries(payload, headerViewer)
+	if !ok {
+		return ctx, errViewer
+	}
+	return v.identify(ctx, authorization, onBehalf)
+}
+
+// entries returns the values of a name; not ok if one is no text. null is as good
+// as nothing: clients without a token send it.
+func entries(payload map[string]any, name string) (values []string, ok bool) {
+	for key, value := range payload {
+		if value == nil || !strings.EqualFold(key, name) {
+			continue
+		}
+		text, isText := value.(string)
+		if !isText {
+			return nil, false
+		}
+		values = append(values, text)
+	}
+	return values, true
+}
+
+var (
+	errHeader    = apierr.Unauthenticated("the Authorization is not of the form Bearer TOKEN")
+	errAnonymous = apierr.Unauthenticated("%s needs a token", headerViewer)
+	errActAs     = apierr.Forbidden("the token may not act for others: it lacks the scope %s", ScopeActAs)
+	errViewer    = apierr.BadInput("%s is not one user's id", headerViewer)
+)
+
+// identify returns a context with whoever the headers name, or the one given where
+// they name nobody.
+func (v *Verifier) identify(ctx context.Context, authorization, onBehalf []string) (context.Context, error) {
+	if len(authorization) == 0 && len(onBehalf) == 0 {
+		return ctx, nil
+	}
+	caller, known := Caller(ctx)
+	if len(authorization) > 0 {
+		token, ok := bearer(authorization)
+		if !ok {
+			return ctx, errHeader
+		}
+		var err error
+		if caller, err = v.Verify(ctx, token); err != nil {
+			return ctx, err
+		}
+	} else if !known {
+		return ctx, errAnonymous
+	}
+	if len(onBehalf) > 0 {
+		if !caller.Has(ScopeActAs) {
+			return ctx, errActAs
+		}
+		id, ok := parseUserID(onBehalf[0])
+		if !ok || len(onBehalf) > 1 {
+			return ctx, errViewer
+		}
+		caller.ID = id
+	}
+	return With(ctx, caller), nil
+}
+
+// bearer reads the one value that there may be (RFC 6750 §2.1).
+func bearer(values []string) (string, bool) {
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	token = strings.Trim(token, " ")
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != "" && !strings.ContainsAny(token, " \t,")
+}
+
+// refuse answers as the gateway does: a GraphQL response with a code.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	known, ok := apierr.Of(err)
+	if !ok {
+		known, _ = apierr.Of(apierr.Internal("internal error"))
+	}
+	status := http.StatusInternalServerError
+	switch known.Code {
+	case apierr.CodeUnauthenticated:
+		status = http.StatusUnauthorized
+		w.Header().Set("WWW-Authenticate", challenge(r))
+	case apierr.CodeForbidden:
+		status = http.StatusForbidden
+		w.Header().Set("WWW-Authenticate", `Bearer realm="kith", error="insufficient_scope", scope="`+ScopeActAs+`"`)
+	case apierr.CodeBadInput:
+		status = http.StatusBadRequest
+	}
+	body, err := json.Marshal(map[string]any{"errors": []any{
+		map[string]any{"message": known.Message, "extensions": known.Extensions()},
+	}})
+	if err != nil {
+		panic(err) // texts and booleans
+	}
+	media := "application/json"
+	if strings.Contains(r.Header.Get("Accept"), "application/graphql-response+json") {
+		media = "application/graphql-response+json"
+	}
+	w.Header().Set("Content-Type", media+"; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+// challenge names the error only to those who sent a token (RFC 6750 §3.1).
+func challenge(r *http.Request) string {
+	if len(r.Header.Values(headerAuthorization)) == 0 {
+		return `Bearer realm="kith"`
+	}
+	return `Bearer realm="kith", error="invalid_token"`
+}

@@ -1,0 +1,156 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/sync/semaphore"
+
+	"kith/graph/apierr"
+)
+
+// Lengths of a password, in bytes.
+const (
+	MinPassword = 8
+	MaxPassword = 200
+)
+
+// CheckPassword refuses what cannot become a password; [apierr.BadInput].
+func CheckPassword(password string) error {
+	switch {
+	case len(password) < MinPassword:
+		return apierr.BadInput("the password is shorter than %d bytes", MinPassword)
+	case len(password) > MaxPassword:
+		return apierr.BadInput("the password is longer than %d bytes", MaxPassword)
+	case strings.ContainsRune(password, 0):
+		return apierr.BadInput("the password has a NUL in it")
+	case !utf8.ValidString(password):
+		return apierr.BadInput("the password is not UTF-8")
+	}
+	return nil
+}
+
+// PasswordConfig says what hashing a password costs.
+type PasswordConfig struct {
+	// Memory is what one hash takes, in KiB. Defaults to 19,456 (19 MiB), which with
+	// Time 2 is the least that OWASP's cheat sheet on storing passwords allows.
+	Memory uint32
+
+	// Time is how often the memory is gone through. Defaults to 2.
+	Time uint32
+
+	// Threads is how many lanes the memory has. Defaults to 1: many sign in at once.
+	Threads uint8
+
+	// Concurrent is how many are hashed at a time. Defaults to half of the CPUs, so
+	// that people who sign in do not stop those who read.
+	Concurrent int
+
+	// Waiting is how many may wait for their turn; the next are sent away with
+	// RATE_LIMITED. Defaults to 100.
+	Waiting int
+}
+
+func (c PasswordConfig) withDefaults() PasswordConfig {
+	if c.Memory == 0 {
+		c.Memory = 19 << 10
+	}
+	if c.Time == 0 {
+		c.Time = 2
+	}
+	if c.Threads == 0 {
+		c.Threads = 1
+	}
+	if c.Concurrent == 0 {
+		c.Concurrent = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	if c.Waiting == 0 {
+		c.Waiting = 100
+	}
+	return c
+}
+
+// Passwords hashes passwords with argon2id (RFC 9106). It is safe for concurrent
+// use.
+type Passwords struct {
+	cost       cost
+	concurrent *semaphore.Weighted
+	waiting    atomic.Int64
+	most       int64 // that may wait or be hashed
+	derive     func(password string, salt []byte, c cost, length uint32) []byte
+}
+
+// NewPasswords never fails.
+func NewPasswords(cfg PasswordConfig) *Passwords {
+	cfg = cfg.withDefaults()
+	return &Passwords{
+		cost:       cost{cfg.Memory, cfg.Time, cfg.Threads},
+		concurrent: semaphore.NewWeighted(int64(cfg.Concurrent)),
+		most:       int64(cfg.Waiting + cfg.Concurrent),
+		derive: func(password string, salt []byte, c cost, length uint32) []byte {
+			return argon2.IDKey([]byte(password), salt, c.time, c.memory, c.threads, length)
+		},
+	}
+}
+
+// Hash makes what is stored of a new password: a text in the PHC format, which
+// names what it cost, so that the cost can change. [CheckPassword] applies.
+func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
+	if err := CheckPassword(password); err != nil {
+		return "", err
+	}
+	h := passwordHash{cost: p.cost, salt: make([]byte, saltLength)}
+	rand.Read(h.salt) // it never fails: see its documentation
+	key, err := p.bounded(ctx, password, h.salt, h.cost, keyLength)
+	if err != nil {
+		return "", err
+	}
+	h.key = key
+	return h.String(), nil
+}
+
+// Verify tells whether a password is the one that was hashed, and whether it
+// should be hashed again because today's cost is another. An empty hash is that of
+// somebody without a password: nothing fits it. It costs as much as any other.
+func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {
+	if hash == "" {
+		return false, false, p.VerifyUnknown(ctx, password)
+	}
+	h, err := parseHash(hash)
+	if err != nil {
+		return false, false, err
+	}
+	key, err := p.bounded(ctx, password, h.salt, h.cost, uint32(len(h.key)))
+	if err != nil {
+		return false, false, err
+	}
+	ok = subtle.ConstantTimeCompare(key, h.key) == 1
+	return ok, ok && !h.isOf(p.cost), nil
+}
+
+// VerifyUnknown takes as long as Verify for a user that there is not, so that the
+// time does not tell which handles exist. No password fits.
+func (p *Passwords) VerifyUnknown(ctx context.Context, password string) error {
+	_, err := p.bounded(ctx, password, make([]byte, saltLength), p.cost, keyLength)
+	return err
+}
+
+// bounded derives a key when it is its turn.
+func (p *Passwords) bounded(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {
+	defer p.waiting.Add(-1)
+	if p.waiting.Add(1) > p.most {
+		return nil, apierr.RateLimited("too many are signing in at this moment")
+	}
+	if err := p.concurrent.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("wait for a password's turn: %w", err)
+	}
+	defer p.concurrent.Release(1)
+	return p.derive(password, salt, c, length), nil
+}

@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Settings are the flags about who may ask, each with its variable of the
+// environment.
+type Settings struct {
+	JWTSecret    Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes; better given in the environment. Default: one made for this run, unless there is --jwks."`
+	JWKS         string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
+	JWTIssuer    string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any that is signed rightly."`
+	JWTAudience  []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
+	JWTUserClaim string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
+	TokenTTL     time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
+	MachineID    *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
+	TrustedProxy []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
+	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle in a minute; 0: any number. Default: ${default}."`
+	AddressLimit int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
+}
+
+// A Secret is a text that does not get into messages and logs.
+type Secret string
+
+const concealed = "[secret]"
+
+// String conceals it.
+func (s Secret) String() string { return concealed }
+
+// GoString conceals it.
+func (s Secret) GoString() string { return concealed }
+
+// LogValue conceals it.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(concealed) }
+
+// MarshalText conceals it.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(concealed), nil }
+
+// MaxMachineID is the greatest machine id that may be set. Leased ones are above.
+const MaxMachineID = 1<<10 - 1
+
+// Check refuses settings that cannot be meant, before anything is opened. Errors
+// name the flag and the variable.
+func (s *Settings) Check() error {
+	positive, notNegative := errors.New("it must be at least 1s"), errors.New("it must not be negative")
+	switch {
+	case s.JWTSecret != "" && len(s.JWTSecret) < MinSecret:
+		return misset("jwt-secret", errShortSecret)
+	case s.JWKS != "" && !named(s.JWTAudience):
+		return misset("jwt-audience", errNoAudience)
+	case slices.Contains(s.JWTAudience, ""):
+		return misset("jwt-audience", errors.New("it must not be empty"))
+	case s.JWTUserClaim == "" || slices.Contains(reservedClaims, s.JWTUserClaim):
+		return misset("jwt-user-claim", fmt.Errorf("claim %q cannot hold the user's id", s.JWTUserClaim))
+	case s.TokenTTL < time.Second:
+		return misset("token-ttl", positive)
+	case s.MachineID != nil && !between(*s.MachineID, 0, MaxMachineID):
+		return misset("machine-id", fmt.Errorf("it must be 0 to %d", MaxMachineID))
+	case s.LoginLimit < 0:
+		return misset("login-limit", notNegative)
+	case s.AddressLimit < 0:
+		return misset("address-limit", notNegative)
+	}
+	if err := checkJWKS(s.JWKS); err != nil {
+		return misset("jwks", err)
+	}
+	if _, err := ParseProxies(s.TrustedProxy); err != nil {
+		return misset("trusted-proxy", err)
+	}
+	return nil
+}
+
+func checkJWKS(location string) error {
+	if location == "" {
+		return nil
+	}
+	if _, isURL := asURL(location); isURL {
+		return nil
+	}
+	if strings.Contains(location, "://") {
+		return errors.New("it is neither a file nor a URL such as https://id.example.org/jwks.json")
+	}
+	_, err := os.Stat(location)
+	return err
+}
+
+// misset says which setting an error comes from, by flag and variable.
+func misset(flag string, err error) error {
+	return fmt.Errorf("--%s (KITH_%s): %w", flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), err)
+}

@@ -1,0 +1,88 @@
+package ids
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sony/sonyflake/v2"
+
+	"kith/storage"
+)
+
+// The layout of an id. It must never change: ids made before and after would meet.
+const (
+	timeUnit     = 10 * time.Millisecond
+	sequenceBits = 8
+	machineBits  = 16
+)
+
+var epoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// unit is [timeUnit] as times are counted here.
+const unit = storage.Micros(timeUnit / time.Microsecond)
+
+// maxSetBack is how far back the clock may have been set for Next to wait.
+const maxSetBack = storage.Micros(time.Second / time.Microsecond)
+
+// flake makes the ids of one lease of one machine id.
+type flake struct {
+	machine     int
+	from, until storage.Micros // ids are made for times in between
+	maker       *sonyflake.Sonyflake
+	last        storage.Micros // the beginning of the last id's unit of time; 0 before the first
+}
+
+func newFlake(machine int, from, until storage.Micros) (*flake, error) {
+	maker, err := sonyflake.New(sonyflake.Settings{
+		BitsSequence: sequenceBits, BitsMachineID: machineBits, TimeUnit: timeUnit, StartTime: epoch,
+		MachineID: func() (int, error) { return machine, nil },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set the ids of machine %d up: %w", machine, err)
+	}
+	return &flake{machine: machine, from: from, until: until, maker: maker}, nil
+}
+
+// next makes an id, or tells how long to wait before asking again. The library
+// would itself sleep, holding its lock, until the clock has come up with the ids,
+// even for hours.
+func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) {
+	behind := max(f.from, f.last) - now
+	switch {
+	case behind > maxSetBack:
+		return 0, 0, fmt.Errorf("%w by %s", ErrClock, micros(behind))
+	case behind > 0:
+		return 0, micros(behind), nil
+	case now >= f.until:
+		return 0, 0, ErrEnded
+	}
+	number, err := f.maker.NextID()
+	if err != nil {
+		return 0, 0, err
+	}
+	return f.judge(storage.UserID(number))
+}
+
+// judge keeps to itself what does not belong to the lease by its own time, whatever
+// the clock said before or says now.
+func (f *flake) judge(id storage.UserID) (storage.UserID, time.Duration, error) {
+	made := storage.MicrosOf(f.maker.ToTime(int64(id)))
+	switch {
+	case made < f.from: // the unit in which the lease began, or earlier
+		return 0, micros(max(f.from-made, unit)), nil
+	case made+unit > f.until:
+		return 0, 0, ErrEnded
+	}
+	f.last = made
+	return id, 0, nil
+}
+
+// end is the first time of which no id was made, 0 if none was made at all.
+func (f *flake) end() storage.Micros {
+	if f.last == 0 {
+		return 0
+	}
+	return f.last + unit
+}
+
+func micros(m storage.Micros) time.Duration { return time.Duration(m) * time.Microsecond }

@@ -1,0 +1,258 @@
+// Package ids makes the ids of new users: Sonyflake, 63 bits, of which 39 are the
+// time in units of 10 ms since 2025, 8 a sequence, and 16 the machine's id.
+//
+// No id is ever made twice, whatever clocks do. A machine id is leased through the
+// store until a time, and a lease holds for the time that is written in the ids, not
+// for the time at which they are made: its owner makes only ids whose time lies
+// before the lease's end, the next owner only ones from its own lease's beginning,
+// which the store sees to lie behind that end. Each compares its clock with the
+// lease only by way of the id, so that clocks may differ, stop or be set back.
+package ids
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// The machine ids. Those that are set and those that are leased do not meet.
+const (
+	setIDs    = 1 << 10 // 0 … 1023 may be set
+	leasedIDs = 1 << 10 // 1024 … 2047 are leased: as many gateways as a store may have
+)
+
+// leaseKind is the kind of the leases of machine ids. One that is set has a kind of
+// its own with a single slot.
+const leaseKind = "machine"
+
+// ErrEnded: there is no lease at the moment, or the generator is closed.
+var ErrEnded = errors.New("no machine id is leased")
+
+// ErrClock: the clock was set back.
+var ErrClock = errors.New("the clock was set back")
+
+// Config says how machine ids are come by; the zero value is good.
+type Config struct {
+	// MachineID is this gateway's, 0 … 1023, where the operator numbers them. It is
+	// leased, too, so that no two may have the same. Defaults to any free one.
+	MachineID *int
+
+	// Lease is how long a machine id is leased for; it is renewed after a third of
+	// that. Defaults to 60 s.
+	Lease time.Duration
+
+	// LeaseTimeout bounds one renewal. Defaults to 5 s.
+	LeaseTimeout time.Duration
+
+	// Logger is told of failed renewals. Defaults to [slog.Default].
+	Logger *slog.Logger
+
+	// Now is the clock that leases are judged by; the library that makes the ids has
+	// its own. Defaults to [time.Now].
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() Config {
+	if c.Lease == 0 {
+		c.Lease = time.Minute
+	}
+	if c.LeaseTimeout == 0 {
+		c.LeaseTimeout = 5 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// Generator makes ids. It is safe for concurrent use.
+type Generator struct {
+	cfg    Config
+	leaser storage.Leaser
+	kind   string
+	owner  string
+	base   int // what a slot is counted from
+	slots  int
+
+	mu     sync.Mutex
+	flake  *flake // nil before the first lease and after Close
+	closed bool
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New leases a machine id and renews the lease in the background until Close. One
+// that is set and whose last owner died without giving it back is waited for until
+// its lease has ended. The error wraps [storage.ErrNoLease] when all are taken.
+func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, error) {
+	cfg = cfg.withDefaults()
+	// Each generator is an owner of its own: one that took its predecessor's lease
+	// over would not know what ids that has made.
+	g := &Generator{cfg: cfg, leaser: leaser, kind: leaseKind, owner: rand.Text(), base: setIDs, slots: leasedIDs}
+	if cfg.MachineID != nil {
+		if *cfg.MachineID < 0 || *cfg.MachineID >= setIDs {
+			return nil, fmt.Errorf("machine id %d is not one of 0 to %d", *cfg.MachineID, setIDs-1)
+		}
+		g.kind, g.base, g.slots = fmt.Sprintf("%s %d", leaseKind, *cfg.MachineID), *cfg.MachineID, 1
+	}
+	if err := g.first(ctx); err != nil {
+		return nil, err
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	g.stop = stop
+	g.running.Go(func() { g.keep(background) })
+	return g, nil
+}
+
+// first takes the first lease.
+func (g *Generator) first(ctx context.Context) error {
+	const pause = 200 * time.Millisecond
+	end := g.cfg.Now().Add(g.cfg.Lease + pause)
+	for {
+		err := g.lease(ctx)
+		if err == nil || g.slots > 1 || !errors.Is(err, storage.ErrNoLease) {
+			return err
+		}
+		if !g.cfg.Now().Before(end) {
+			return fmt.Errorf("machine id %d is another gateway's: %w", g.base, err)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// keep renews the lease, after a third of it, and sooner again when that fails.
+func (g *Generator) keep(ctx context.Context) {
+	wait := g.cfg.Lease / 3
+	for sleep(ctx, wait) == nil {
+		wait = g.cfg.Lease / 3
+		if err := g.lease(ctx); err != nil && ctx.Err() == nil {
+			wait = min(wait, time.Second)
+			g.cfg.Logger.Warn("the machine id's lease could not be renewed; new users can be made until it ends", "error", err)
+		}
+	}
+}
+
+// lease takes a lease, or makes the one at hand longer. When that ran out and
+// somebody else took its slot, it is one of another slot.
+func (g *Generator) lease(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.LeaseTimeout)
+	defer cancel()
+	now := storage.MicrosOf(g.cfg.Now())
+	until := now + storage.Micros(g.cfg.Lease.Microseconds())
+	slot, err := g.leaser.Lease(ctx, g.kind, g.owner, g.slots, now, until)
+	if err != nil {
+		return fmt.Errorf("lease a machine id: %w", err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	machine := g.base + slot
+	if g.flake != nil && g.flake.machine == machine {
+		g.flake.until = max(g.flake.until, until)
+		return nil
+	}
+	f, err := newFlake(machine, now, until)
+	if err != nil {
+		return err
+	}
+	g.flake = f
+	return nil
+}
+
+// Next makes an id, positive and greater than those that this generator made
+// before on the same machine id. It waits out what the clock was set back by, up to
+// a second. Errors wrap [storage.ErrUnavailable], and [ErrEnded] or [ErrClock].
+func (g *Generator) Next(ctx context.Context) (storage.UserID, error) {
+	for {
+		g.mu.Lock()
+		id, wait, err := g.next()
+		g.mu.Unlock()
+		if err != nil {
+			return 0, fmt.Errorf("make an id: %w: %w", storage.ErrUnavailable, err)
+		}
+		if wait == 0 {
+			return id, nil
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return 0, fmt.Errorf("make an id: %w", err)
+		}
+	}
+}
+
+// next makes an id, or tells how long to wait before asking again.
+func (g *Generator) next() (storage.UserID, time.Duration, error) {
+	if g.closed || g.flake == nil {
+		return 0, 0, ErrEnded
+	}
+	return g.flake.next(storage.MicrosOf(g.cfg.Now()))
+}
+
+// Ready tells whether ids can be made; it is a check of /readyz.
+func (g *Generator) Ready(context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.flake == nil || storage.MicrosOf(g.cfg.Now()) >= g.flake.until {
+		return ErrEnded
+	}
+	return nil
+}
+
+// MachineID is the one that ids are made with at the moment.
+func (g *Generator) MachineID() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.flake.machine
+}
+
+// Close gives the machine id back; no ids are made from then on. Calling it again
+// does nothing.
+func (g *Generator) Close(ctx context.Context) error {
+	g.stop()
+	g.running.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.LeaseTimeout)
+	defer cancel()
+	return g.release(ctx)
+}
+
+// release lets the lease end with the last id that was made. To give it up at once
+// would let a gateway whose clock is behind make the same ids again.
+func (g *Generator) release(ctx context.Context) error {
+	var err error
+	if last := g.flake.end(); last > 0 {
+		_, err = g.leaser.Lease(ctx, g.kind, g.owner, g.slots, storage.MicrosOf(g.cfg.Now()), last)
+	} else {
+		err = g.leaser.Release(ctx, g.kind, g.owner)
+	}
+	if err != nil {
+		return fmt.Errorf("give machine id %d back: %w", g.flake.machine, err)
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
