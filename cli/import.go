@@ -19,7 +19,7 @@ import (
 
 // ImportCmd is `kith import FILE…`.
 type ImportCmd struct {
-	Files  []string `arg:"" name:"file" help:"Edge lists (from to [time], separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input."`
+	Files  []string `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input."`
 	Strict bool     `help:"Stop at the first malformed line, with exit code 1."`
 	Chunk  int      `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
 }

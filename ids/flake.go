@@ -43,6 +43,15 @@ func newFlake(machine int, from, until storage.Micros) (*flake, error) {
 	return &flake{machine: machine, from: from, until: until, maker: maker}, nil
 }
 
+// renew makes the lease longer. One that had ended begins anew: somebody else may
+// have had it in between.
+func (f *flake) renew(now, until storage.Micros) {
+	if now >= f.until {
+		f.from = now
+	}
+	f.until = until
+}
+
 // next makes an id, or tells how long to wait before asking again. The library
 // would itself sleep, holding its lock, until the clock has come up with the ids,
 // even for hours.

@@ -84,9 +84,10 @@ type Generator struct {
 	slots  int
 
 	mu     sync.Mutex
-	flake  *flake // nil before the first lease and after Close
+	flake  *flake
 	closed bool
 
+	ended   chan struct{} // holds one when an id was asked for and the lease had ended
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
@@ -98,7 +99,7 @@ func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, er
 	cfg = cfg.withDefaults()
 	// Each generator is an owner of its own: one that took its predecessor's lease
 	// over would not know what ids that has made.
-	g := &Generator{cfg: cfg, leaser: leaser, kind: leaseKind, owner: rand.Text(), base: setIDs, slots: leasedIDs}
+	g := &Generator{cfg: cfg, leaser: leaser, kind: leaseKind, owner: rand.Text(), base: setIDs, slots: leasedIDs, ended: make(chan struct{}, 1)}
 	if cfg.MachineID != nil {
 		if *cfg.MachineID < 0 || *cfg.MachineID >= setIDs {
 			return nil, fmt.Errorf("machine id %d is not one of 0 to %d", *cfg.MachineID, setIDs-1)
@@ -132,16 +133,33 @@ func (g *Generator) first(ctx context.Context) error {
 	}
 }
 
-// keep renews the lease, after a third of it, and sooner again when that fails.
+// keep renews the lease, after a third of it, after a second when that fails, and
+// at once when the clock has run ahead, as after a virtual machine's pause.
 func (g *Generator) keep(ctx context.Context) {
-	wait := g.cfg.Lease / 3
-	for sleep(ctx, wait) == nil {
-		wait = g.cfg.Lease / 3
-		if err := g.lease(ctx); err != nil && ctx.Err() == nil {
-			wait = min(wait, time.Second)
-			g.cfg.Logger.Warn("the machine id's lease could not be renewed; new users can be made until it ends", "error", err)
+	failed := false
+	for g.pause(ctx, failed) {
+		err := g.lease(ctx)
+		failed = err != nil
+		if failed && ctx.Err() == nil {
+			g.cfg.Logger.Warn("the machine id's lease could not be renewed; users can be made until it ends", "error", err)
 		}
 	}
+}
+
+// pause waits until it is time to renew; false at the end.
+func (g *Generator) pause(ctx context.Context, failed bool) bool {
+	renew := g.cfg.Lease / 3
+	if failed {
+		return sleep(ctx, min(renew, time.Second)) == nil
+	}
+	timer := time.NewTimer(renew)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-g.ended:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // lease takes a lease, or makes the one at hand longer. When that ran out and
@@ -150,7 +168,7 @@ func (g *Generator) lease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.LeaseTimeout)
 	defer cancel()
 	now := storage.MicrosOf(g.cfg.Now())
-	until := now + storage.Micros(g.cfg.Lease.Microseconds())
+	until := g.extended(now)
 	slot, err := g.leaser.Lease(ctx, g.kind, g.owner, g.slots, now, until)
 	if err != nil {
 		return fmt.Errorf("lease a machine id: %w", err)
@@ -159,7 +177,7 @@ func (g *Generator) lease(ctx context.Context) error {
 	defer g.mu.Unlock()
 	machine := g.base + slot
 	if g.flake != nil && g.flake.machine == machine {
-		g.flake.until = max(g.flake.until, until)
+		g.flake.renew(now, until)
 		return nil
 	}
 	f, err := newFlake(machine, now, until)
@@ -168,6 +186,18 @@ func (g *Generator) lease(ctx context.Context) error {
 	}
 	g.flake = f
 	return nil
+}
+
+// extended is until when to lease: never for less than before, even if the clock
+// was set back, for ids of that time may have been made.
+func (g *Generator) extended(now storage.Micros) storage.Micros {
+	until := now + storage.Micros(g.cfg.Lease.Microseconds())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.flake != nil {
+		until = max(until, g.flake.until)
+	}
+	return until
 }
 
 // Next makes an id, positive and greater than those that this generator made
@@ -192,17 +222,24 @@ func (g *Generator) Next(ctx context.Context) (storage.UserID, error) {
 
 // next makes an id, or tells how long to wait before asking again.
 func (g *Generator) next() (storage.UserID, time.Duration, error) {
-	if g.closed || g.flake == nil {
+	if g.closed {
 		return 0, 0, ErrEnded
 	}
-	return g.flake.next(storage.MicrosOf(g.cfg.Now()))
+	id, wait, err := g.flake.next(storage.MicrosOf(g.cfg.Now()))
+	if errors.Is(err, ErrEnded) {
+		select {
+		case g.ended <- struct{}{}:
+		default: // it is known
+		}
+	}
+	return id, wait, err
 }
 
 // Ready tells whether ids can be made; it is a check of /readyz.
 func (g *Generator) Ready(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || g.flake == nil || storage.MicrosOf(g.cfg.Now()) >= g.flake.until {
+	if g.closed || storage.MicrosOf(g.cfg.Now()) >= g.flake.until {
 		return ErrEnded
 	}
 	return nil
@@ -240,7 +277,7 @@ func (g *Generator) release(ctx context.Context) error {
 	} else {
 		err = g.leaser.Release(ctx, g.kind, g.owner)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, storage.ErrNoLease) { // it is somebody else's already
 		return fmt.Errorf("give machine id %d back: %w", g.flake.machine, err)
 	}
 	return nil

@@ -73,11 +73,15 @@ func followError(err error) *model.FollowError {
 // outcomeSelection is what is selected on each outcome, and the response key of
 // the list.
 func outcomeSelection(ctx context.Context, s selection) (selection, string) {
+	list, ok := s["outcomes"]
+	if !ok {
+		return nil, ""
+	}
 	fields := selection{}
-	for _, f := range fieldsOf(ctx, s.of("outcomes"), "FollowOutcome") {
+	for _, f := range fieldsOf(ctx, list.Selections, "FollowOutcome") {
 		fields[f.Name] = f
 	}
-	return fields, s["outcomes"].Alias
+	return fields, list.Alias
 }
 
 type outcomesOf struct {

@@ -180,7 +180,7 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 	}
 }
 
-// The issue: the relation status of one user towards N others costs exactly two
+// The relation status of one user towards N others costs exactly two
 // SQL statements, both on that user's shard.
 func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
@@ -220,7 +220,7 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	}
 }
 
-// The issue: users(ids) { followings { nodes { handle relationship(to:) { status } } } }
+// users(ids) { followings { nodes { handle relationship(to:) { status } } } }
 // stays constant in statements as lists grow.
 func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	const query = `query($ids: [ID!]!, $first: Int) { users(ids: $ids) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,9 +14,21 @@ import (
 // Answer is the answer to a query.
 type Answer struct {
 	t      T
-	Text   string         // as it came
+	Text   string // as it came
+	Header http.Header
 	Data   map[string]any // nil: null or missing; numbers are json.Number
 	Errors []Error
+
+	Extensions map[string]any
+}
+
+// Stale tells whether the answer says that it may be.
+func (a Answer) Stale() bool { return a.Extensions["stale"] == true }
+
+// Token is the consistency token among the extensions.
+func (a Answer) Token() string {
+	token, _ := a.Extensions["consistencyToken"].(string)
+	return token
 }
 
 // Error is one of the errors in an answer.
@@ -46,15 +59,17 @@ func (e Error) At() string {
 	return strings.Join(steps, ".")
 }
 
-func parseAnswer(t T, text []byte) (Answer, error) {
+func parseAnswer(t T, header http.Header, text []byte) (Answer, error) {
 	var parsed struct {
 		Data   map[string]any `json:"data"`
 		Errors []Error        `json:"errors"`
+
+		Extensions map[string]any `json:"extensions"`
 	}
 	if err := decode(text, &parsed); err != nil {
 		return Answer{}, fmt.Errorf("%q is no GraphQL answer: %w", text, err)
 	}
-	return Answer{t: t, Text: string(text), Data: parsed.Data, Errors: parsed.Errors}, nil
+	return Answer{t: t, Text: string(text), Header: header, Data: parsed.Data, Errors: parsed.Errors, Extensions: parsed.Extensions}, nil
 }
 
 func decode(text []byte, into any) error {

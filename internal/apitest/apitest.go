@@ -14,13 +14,19 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/events"
 	"kith/gateway"
 	"kith/graph/generated"
 	"kith/graph/limits"
+	"kith/identity"
 	"kith/loaders"
+	"kith/replication/incall"
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
@@ -33,6 +39,10 @@ type Options struct {
 	RequestTimeout time.Duration
 	Limits         limits.Limits
 	Log            io.Writer // where the log goes; nil: nowhere
+
+	MaxFollowing int64
+	Redundancy   social.Redundancy // nil: in the call
+	Hub          *events.Hub       // nil: a new one
 }
 
 // T is what fails: a test or, in a property, rapid's *T.
@@ -46,7 +56,11 @@ type T interface {
 type API struct {
 	t      T
 	server *httptest.Server
+	header http.Header // of every request
 }
+
+// headerViewer is how tests sign in.
+const headerViewer = "X-Test-Viewer"
 
 // Vars are the variables of a query.
 type Vars map[string]any
@@ -60,23 +74,70 @@ func New(t testing.TB, store storage.Store, o Options) *API {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
+	if o.Hub == nil {
+		o.Hub = events.NewHub(nil)
+	}
+	logger := slog.New(slog.NewTextHandler(o.Log, nil))
+	if o.Redundancy == nil {
+		sync := incall.New(store, toHub{o.Hub}, incall.NewMetrics(prometheus.NewRegistry()), logger)
+		t.Cleanup(sync.Close)
+		o.Redundancy = sync
+	}
 	schema := generated.NewExecutableSchema(generated.Config{
-		Resolvers: &resolvers.Resolver{Budget: o.Budget},
+		Resolvers: &resolvers.Resolver{
+			Budget: o.Budget,
+			Ties:   social.NewTies(store, o.Redundancy, o.MaxFollowing),
+			Store:  store, ConsistencyWait: 200 * time.Millisecond,
+			Hub: o.Hub,
+		},
 	})
-	server := httptest.NewServer(gateway.New(gateway.Config{
+	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return loaders.Attach(ctx, store) },
 		Limits:         o.Limits,
 		RequestTimeout: o.RequestTimeout,
 		Store:          store,
-		Logger:         slog.New(slog.NewTextHandler(o.Log, nil)),
-	}))
+		Edges:          store,
+		Logger:         logger,
+	})))
 	t.Cleanup(server.Close)
-	return &API{t, server}
+	return &API{t: t, server: server}
+}
+
+// toHub publishes within the program.
+type toHub struct{ hub *events.Hub }
+
+func (p toHub) Publish(_ context.Context, rows []storage.Edge) {
+	for _, row := range rows {
+		p.hub.Publish(events.Edge(row))
+	}
+}
+
+// signedIn takes a test's word for who asks.
+func signedIn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if id, err := strconv.ParseInt(r.Header.Get(headerViewer), 10, 64); err == nil && id > 0 {
+			r = r.WithContext(identity.With(r.Context(), identity.Viewer{ID: storage.UserID(id)}))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// As is the same API, asked by a user who is signed in.
+func (a *API) As(id storage.UserID) *API { return a.With(headerViewer, id.String()) }
+
+// With is the same API, asked with a header.
+func (a *API) With(name, value string) *API {
+	header := a.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set(name, value)
+	return &API{a.t, a.server, header}
 }
 
 // For is the same API, whose failures are another test's.
-func (a *API) For(t T) *API { return &API{t, a.server} }
+func (a *API) For(t T) *API { return &API{t, a.server, a.header} }
 
 // Ask sends a query. Whatever is no GraphQL answer fails the test; errors in the
 // answer do not.
@@ -124,6 +185,9 @@ func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) 
 		return Answer{}, err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	for name, values := range a.header {
+		request.Header[name] = values
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return Answer{}, err
@@ -133,5 +197,5 @@ func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	return parseAnswer(a.t, text)
+	return parseAnswer(a.t, response.Header, text)
 }

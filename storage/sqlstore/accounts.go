@@ -91,19 +91,23 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 			return rows.Scan(&owner, &claimed)
 		})
 	})
-	if err != nil || storage.UserID(owner) == user.ID {
+	mine := storage.UserID(owner) == user.ID
+	if err != nil || mine && storage.Micros(claimed) >= user.CreatedAt {
 		return err
 	}
 	taken := fmt.Errorf("%w: %s", storage.ErrHandleTaken, user.Handle)
-	if user.CreatedAt-storage.Micros(claimed) <= storage.ClaimTTL {
-		return taken
+	if !mine {
+		if user.CreatedAt-storage.Micros(claimed) <= storage.ClaimTTL {
+			return taken
+		}
+		switch r := s.Users(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
+		case r.Err != nil:
+			return r.Err
+		case r.Found && r.Value.Handle == user.Handle:
+			return taken
+		}
 	}
-	switch r := s.Users(ctx, []storage.UserID{storage.UserID(owner)})[0]; {
-	case r.Err != nil:
-		return r.Err
-	case r.Found && r.Value.Handle == user.Handle:
-		return taken
-	}
+	// A claim of its own is made anew: it may be about to be taken over.
 	return s.transact(ctx, "handles", shard, func(w *writer) error {
 		n, err := w.exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
 		if err == nil && n == 0 {

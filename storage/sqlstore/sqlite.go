@@ -77,7 +77,7 @@ func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := write.PingContext(ctx); err != nil { // makes the file
+	if err := makeSQLite(ctx, write); err != nil {
 		write.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -87,6 +87,19 @@ func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
 		return nil, err
 	}
 	return &node{name: path, read: read, write: write}, nil
+}
+
+// makeSQLite makes the file by connecting to it. Changing a new file's journal to a
+// WAL does not wait for another program that is about to do the same, hence the
+// tries.
+func makeSQLite(ctx context.Context, write *sql.DB) error {
+	const tries = 10
+	for try := 1; ; try++ {
+		err := write.PingContext(ctx)
+		if err == nil || !isSQLiteError(err, sqlitelib.SQLITE_BUSY) || try == tries || !pause(ctx, try) {
+			return err
+		}
+	}
 }
 
 func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {

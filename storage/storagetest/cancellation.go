@@ -3,6 +3,7 @@ package storagetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"kith/storage"
@@ -51,6 +52,43 @@ func (s cancellation) NoEdgeIsWritten(t *testing.T) {
 	})
 }
 
+func (s cancellation) NoEdgeIsChanged(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.ids(3)
+	counts := s.countsOf(t, from)
+	wantEnded(t, "changes", s.store.ChangeEdges(ended(t), from, changeAll(to, storage.Following, 1), withInverse), 3)
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		wantMissing(t, s.store.Edges(t.Context(), side, pairsFrom(from, to...)), 3)
+	})
+	wantEqual(t, "counts", s.countsOf(t, from), counts)
+}
+
+func (s cancellation) NoAccountIsChanged(t *testing.T) {
+	old, user, name := person(s.id()), person(s.id()), "Changed"
+	s.register(t, old)
+	ids := []storage.UserID{old.ID}
+	wantEndedErr(t, "register", s.store.Register(ended(t), user, "hash"))
+	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+	s.register(t, user)
+
+	wantEndedErr(t, "set password", s.store.SetPasswordHash(ended(t), old.ID, "hash", at(9)))
+	_, err := s.store.UpdateProfile(ended(t), old.ID, storage.ProfileChange{Name: &name}, at(9))
+	wantEndedErr(t, "update profile", err)
+	wantEnded(t, "passwords", s.store.PasswordHashes(ended(t), ids), 1)
+	wantEqual(t, "user", s.userOf(t, old.ID), old)
+	wantList(t, "password", found(t, s.store.PasswordHashes(t.Context(), ids), 1), []string{hashOf(old.ID)})
+}
+
+func (s cancellation) NoSlotIsLeased(t *testing.T) {
+	_, err := s.store.Lease(ended(t), "ended", "one", 1, at(0), at(100))
+	wantEndedErr(t, "lease", err)
+	if _, err := s.store.Lease(t.Context(), "ended", "another", 1, at(0), at(100)); err != nil {
+		t.Errorf("lease: %v", err)
+	}
+	wantEndedErr(t, "release", s.store.Release(ended(t), "ended", "another"))
+	_, err = s.store.Lease(t.Context(), "ended", "one", 1, at(1), at(100))
+	wantIs(t, err, storage.ErrNoLease)
+}
+
 func (s cancellation) EmptyAndPingTellIt(t *testing.T) {
 	if _, err := s.store.Empty(ended(t)); err == nil {
 		t.Error("empty: no error")
@@ -75,11 +113,16 @@ func wantEnded[V any](t *testing.T, what string, results []storage.Result[V], n 
 		t.Fatalf("%s: %d results for %d keys", what, len(results), n)
 	}
 	for i, result := range results {
-		if !errors.Is(result.Err, context.Canceled) && !errors.Is(result.Err, storage.ErrUnavailable) {
-			t.Errorf("%s: key %d: error is %v, want %v or %v", what, i, result.Err, context.Canceled, storage.ErrUnavailable)
-		}
+		wantEndedErr(t, fmt.Sprintf("%s: key %d", what, i), result.Err)
 		if result.Found {
 			t.Errorf("%s: key %d: found in spite of an error", what, i)
 		}
+	}
+}
+
+func wantEndedErr(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("%s: error is %v, want %v or %v", what, err, context.Canceled, storage.ErrUnavailable)
 	}
 }

@@ -197,7 +197,7 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 
 // wantRows checks that exactly these edges are there between people, and that
 // the counts are the number of live ones.
-func (s concurrency) wantRows(t *testing.T, side storage.Side, people []storage.UserID, rows map[storage.Pair]storage.Edge) {
+func (h *harness) wantRows(t *testing.T, side storage.Side, people []storage.UserID, rows map[storage.Pair]storage.Edge) {
 	t.Helper()
 	var pairs []storage.Pair
 	live := map[storage.UserID]int64{}
@@ -210,7 +210,7 @@ func (s concurrency) wantRows(t *testing.T, side storage.Side, people []storage.
 			}
 		}
 	}
-	results := s.store.Edges(t.Context(), side, pairs)
+	results := h.store.Edges(t.Context(), side, pairs)
 	answers(t, results, len(pairs))
 	for i, pair := range pairs {
 		want, there := rows[pair]
@@ -218,7 +218,7 @@ func (s concurrency) wantRows(t *testing.T, side storage.Side, people []storage.
 			t.Errorf("%v: got %+v, want %+v", pair, results[i], want)
 		}
 	}
-	for i, got := range found(t, s.store.Counts(t.Context(), people), len(people)) {
+	for i, got := range answers(t, h.store.Counts(t.Context(), people), len(people)) {
 		wantEqual(t, "count", got.Of(side), live[people[i]])
 	}
 }
@@ -264,7 +264,9 @@ func sharesOf(events []storage.Edge, worker int) []storage.Edge {
 }
 
 // together runs all workers, starting at once, and waits for them.
-func together(work func(worker int)) {
+func together(work func(worker int)) { atOnce(workers, work) }
+
+func atOnce(workers int, work func(worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
 	for worker := range workers {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // many is more keys than any engine puts into one statement.
@@ -48,6 +49,17 @@ func (h *harness) sortedIDs(n int) []storage.UserID {
 
 // id is one id of its own.
 func (h *harness) id() storage.UserID { return h.ids(1)[0] }
+
+// idOn is an id whose user lies on a shard.
+func (h *harness) idOn(t *testing.T, ordinal int) storage.UserID {
+	t.Helper()
+	place := shard.NewMap(len(h.store.Ping(t.Context())))
+	for {
+		if id := h.id(); place.Of(id) == ordinal {
+			return id
+		}
+	}
+}
 
 // people makes users with ids, handles and names of their own.
 func (h *harness) people(t *testing.T, n int) []storage.User {

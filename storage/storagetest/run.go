@@ -17,7 +17,7 @@ import (
 )
 
 // Run runs the suite. Open returns an empty store, which the suite closes; it is
-// called about twenty times.
+// called about thirty times.
 func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	topics := []func(*harness) any{
 		func(h *harness) any { return users{h} },
@@ -29,7 +29,13 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return neighbours{h} },
 		func(h *harness) any { return apply{h} },
 		func(h *harness) any { return applyCounts{h} },
+		func(h *harness) any { return accounts{h} },
+		func(h *harness) any { return changes{h} },
+		func(h *harness) any { return inverse{h} },
+		func(h *harness) any { return relationLog{h, open} },
+		func(h *harness) any { return leases{h} },
 		func(h *harness) any { return concurrency{h} },
+		func(h *harness) any { return changesAtOnce{h} },
 		func(h *harness) any { return cancellation{h} },
 		func(h *harness) any { return lifecycle{h, open} },
 		func(h *harness) any { return histories{h} },

@@ -1,0 +1,438 @@
+package identity
+
+import (
+	"crypto/ecdsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/graph/apierr"
+)
+
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secret: secret})
+	exp := time.Now().Add(time.Hour).Truncate(time.Second)
+	for name, c := range map[string]struct {
+		changes []any
+		want    Viewer
+	}{
+		"text":           {nil, Viewer{ID: 42}},
+		"number":         {[]any{"sub", 42}, Viewer{ID: 42}},
+		"greatest text":  {[]any{"sub", "9223372036854775807"}, Viewer{ID: math.MaxInt64}},
+		"greatest":       {[]any{"sub", int64(math.MaxInt64)}, Viewer{ID: math.MaxInt64}},
+		"scope":          {[]any{"scope", "openid act-as  admin"}, Viewer{ID: 42, Scopes: []string{"openid", "act-as", "admin"}}},
+		"scope, list":    {[]any{"scope", []string{"admin"}}, Viewer{ID: 42, Scopes: []string{"admin"}}},
+		"scp":            {[]any{"scp", []string{"act-as", "admin"}}, Viewer{ID: 42, Scopes: []string{"act-as", "admin"}}},
+		"scp, text":      {[]any{"scp", "act-as admin"}, Viewer{ID: 42, Scopes: []string{"act-as", "admin"}}},
+		"service":        {[]any{"sub", nil, "scope", "act-as"}, Viewer{Scopes: []string{"act-as"}}},
+		"clocks differ":  {[]any{"nbf", time.Now().Unix() + 10, "iat", time.Now().Unix() + 10}, Viewer{ID: 42}},
+		"other audience": {[]any{"aud", "none asks for one"}, Viewer{ID: 42}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := v.Verify(t.Context(), hs256(t, append([]any{"exp", exp.Unix()}, c.changes...)...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.ID != c.want.ID || got.Actor != c.want.ID || strings.Join(got.Scopes, " ") != strings.Join(c.want.Scopes, " ") || !got.Expires.Equal(exp) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+func TestUserClaim(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secret: secret, UserClaim: "kith_id"})
+	got, err := v.Verify(t.Context(), hs256(t, "sub", "auth0|x", "kith_id", "7"))
+	if err != nil || got.ID != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := v.Verify(t.Context(), hs256(t)); codeOf(err) != apierr.CodeUnauthenticated {
+		t.Errorf("a token that has sub only: %v", err)
+	}
+}
+
+// TestRefusedClaims: each of these is signed rightly.
+func TestRefusedClaims(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secret: secret, Issuer: "https://id.example.org", Audience: []string{"kith", "kith-staging"}})
+	now := time.Now().Unix()
+	good := []any{"iss", "https://id.example.org"}
+	for _, audience := range []any{"kith", "kith-staging", []string{"x", "kith"}} {
+		if _, err := v.Verify(t.Context(), hs256(t, append(good, "aud", audience)...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, changes := range map[string][]any{
+		"no exp":                {"exp", nil},
+		"exp as text":           {"exp", "tomorrow"},
+		"exp as digits":         {"exp", "9999999999"},
+		"exp null":              {"exp", json.RawMessage("null")},
+		"exp 0":                 {"exp", 0},
+		"exp negative":          {"exp", -1},
+		"exp beyond reason":     {"exp", json.RawMessage("1e300")},
+		"exp beyond numbers":    {"exp", json.RawMessage("1e999")},
+		"expired":               {"exp", now - 1},
+		"expired within leeway": {"exp", now - 20},
+		"expired long ago":      {"exp", 1},
+		"future nbf":            {"nbf", now + 300},
+		"nbf as text":           {"nbf", "0"},
+		"nbf beyond reason":     {"nbf", json.RawMessage("1e300")},
+		"future iat":            {"iat", now + 300},
+		"iat beyond reason":     {"iat", json.RawMessage("1e300")},
+		"wrong iss":             {"iss", "https://evil.example.org"},
+		"iss in capitals":       {"iss", "https://ID.example.org"},
+		"no iss":                {"iss", nil},
+		"iss a list":            {"iss", []string{"https://id.example.org"}},
+		"wrong aud":             {"aud", "other"},
+		"part of aud":           {"aud", "kit"},
+		"no aud":                {"aud", nil},
+		"empty aud":             {"aud", ""},
+		"empty auds":            {"aud", []string{}},
+		"aud an object":         {"aud", map[string]any{"kith": true}},
+		"no sub":                {"sub", nil},
+		"no sub, other scope":   {"sub", nil, "scope", "read"},
+		"sub null":              {"sub", json.RawMessage("null")},
+		"sub null, service":     {"sub", json.RawMessage("null"), "scope", "act-as"},
+		"sub empty":             {"sub", ""},
+		"sub a name":            {"sub", "ann"},
+		"sub with letters":      {"sub", "42abc"},
+		"sub a name, service":   {"sub", "bff", "scope", "act-as"},
+		"sub 0":                 {"sub", "0"},
+		"sub number 0":          {"sub", 0},
+		"sub negative":          {"sub", "-42"},
+		"sub number negative":   {"sub", -42},
+		"sub with sign":         {"sub", "+42"},
+		"sub with zero":         {"sub", "042"},
+		"sub with blank":        {"sub", " 42"},
+		"sub with newline":      {"sub", "42\n"},
+		"sub fraction":          {"sub", 42.5},
+		"sub whole fraction":    {"sub", json.RawMessage("42.0")},
+		"sub exponent":          {"sub", json.RawMessage("42e0")},
+		"sub too great":         {"sub", "9223372036854775808"},
+		"sub number too great":  {"sub", json.RawMessage("9223372036854775808")},
+		"sub other digits":      {"sub", "４２"},
+		"sub hexadecimal":       {"sub", "0x2a"},
+		"sub true":              {"sub", true},
+		"sub a list":            {"sub", []string{"42"}},
+		"sub an object":         {"sub", map[string]any{"id": "42"}},
+		"scope a number":        {"scope", 1},
+		"scope mixed":           {"scope", []any{"admin", 1}},
+		"scp an object":         {"scp", map[string]any{"admin": true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			viewer, err := v.Verify(t.Context(), hs256(t, append(good, changes...)...))
+			if codeOf(err) != apierr.CodeUnauthenticated {
+				t.Errorf("%+v, %v", viewer, err)
+			}
+		})
+	}
+}
+
+// TestForgedTokens: none of these is signed by whom it should be.
+func TestForgedTokens(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	der, err := x509.MarshalPKIXPublicKey(k.rsa.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	good := hs256(t)
+	parts := strings.Split(good, ".")
+	fromProvider := sign(t, jwt.SigningMethodRS256, k.rsa, "r", claims())
+
+	withHeader := func(method jwt.SigningMethod, key any, header map[string]any) string {
+		token := jwt.NewWithClaims(method, claims())
+		for name, value := range header {
+			token.Header[name] = value
+		}
+		text, err := token.SignedString(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	raw := func(header, payload string) string {
+		return base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(payload))
+	}
+	ownKey, err := json.Marshal(publicKey("own", k.other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + "."
+
+	tokens := map[string]string{
+		"empty":                    "",
+		"one part":                 "abc",
+		"two parts":                parts[0] + "." + parts[1],
+		"four parts":               good + ".x",
+		"no base64":                "%%%.%%%.%%%",
+		"padding":                  parts[0] + "=." + parts[1] + "." + parts[2],
+		"blank before":             " " + good,
+		"newline behind":           good + "\n",
+		"header no JSON":           raw("{", "{}") + "." + parts[2],
+		"header a list":            raw("[]", "{}") + "." + parts[2],
+		"header null":              raw("null", "{}") + "." + parts[2],
+		"claims no JSON":           parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte("{")) + "." + parts[2],
+		"alg missing":              raw(`{"typ":"JWT"}`, "{}") + "." + parts[2],
+		"alg a number":             raw(`{"alg":1}`, "{}") + "." + parts[2],
+		"alg a list":               raw(`{"alg":["HS256"]}`, "{}") + "." + parts[2],
+		"alg unknown":              raw(`{"alg":"HS1"}`, "{}") + "." + parts[2],
+		"too long":                 good + strings.Repeat("A", maxToken),
+		"none":                     unsigned,
+		"none with a signature":    unsigned + parts[2],
+		"none, by the library":     sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "", claims()),
+		"None":                     raw(`{"alg":"None"}`, "{}") + ".",
+		"nOnE":                     raw(`{"alg":"nOnE"}`, "{}") + ".",
+		"no signature":             parts[0] + "." + parts[1] + ".",
+		"half a signature":         parts[0] + "." + parts[1] + "." + parts[2][:len(parts[2])/2],
+		"another secret":           sign(t, jwt.SigningMethodHS256, []byte("another secret of thirty-two bytes!"), "", claims()),
+		"empty secret":             sign(t, jwt.SigningMethodHS256, []byte{}, "", claims()),
+		"HS384":                    sign(t, jwt.SigningMethodHS384, secret, "", claims()),
+		"HS512":                    sign(t, jwt.SigningMethodHS512, secret, "", claims()),
+		"HS256 by a public key":    sign(t, jwt.SigningMethodHS256, publicPEM, "r", claims()),
+		"HS256 by its DER":         sign(t, jwt.SigningMethodHS256, der, "r", claims()),
+		"HS256 by its modulus":     sign(t, jwt.SigningMethodHS256, k.rsa.N.Bytes(), "r", claims()),
+		"HS256 by the Ed25519 key": sign(t, jwt.SigningMethodHS256, []byte(k.ed[32:]), "d", claims()),
+		"RS384":                    sign(t, jwt.SigningMethodRS384, k.rsa, "r", claims()),
+		"PS256":                    sign(t, jwt.SigningMethodPS256, k.rsa, "r", claims()),
+		"ES384":                    sign(t, jwt.SigningMethodES384, k.wide, "e", claims()),
+		"ES256 by another":         sign(t, jwt.SigningMethodES256, k.other, "e", claims()),
+		"ES256 with RSA's kid":     sign(t, jwt.SigningMethodES256, k.ec, "r", claims()),
+		"RS256 with EC's kid":      sign(t, jwt.SigningMethodRS256, k.rsa, "e", claims()),
+		"EdDSA with EC's kid":      sign(t, jwt.SigningMethodEdDSA, k.ed, "e", claims()),
+		"unknown kid":              sign(t, jwt.SigningMethodRS256, k.rsa, "x", claims()),
+		"kid a path":               sign(t, jwt.SigningMethodES256, k.other, "../../dev/null", claims()),
+		"kid a number":             withHeader(jwt.SigningMethodRS256, k.rsa, map[string]any{"kid": 1}),
+		"kid a list":               withHeader(jwt.SigningMethodRS256, k.rsa, map[string]any{"kid": []string{"r"}}),
+		"brings its key":           withHeader(jwt.SigningMethodES256, k.other, map[string]any{"jwk": json.RawMessage(ownKey), "kid": "own"}),
+		"brings its key's URL":     withHeader(jwt.SigningMethodES256, k.other, map[string]any{"jku": "https://evil.example.org/jwks.json", "kid": "own"}),
+		"crit":                     withHeader(jwt.SigningMethodRS256, k.rsa, map[string]any{"kid": "r", "crit": []string{"b64"}, "b64": false}),
+		"crit, secret":             withHeader(jwt.SigningMethodHS256, secret, map[string]any{"crit": []string{"exp"}}),
+		"ES256, signature of 0":    zeroSignature(t, k.ec),
+		"other claims":             strings.Split(hs256(t, "sub", "43"), ".")[0] + "." + strings.Split(hs256(t, "sub", "43"), ".")[1] + "." + parts[2],
+		"other header":             strings.Split(fromProvider, ".")[0] + "." + parts[1] + "." + parts[2],
+	}
+	for i := range len(parts[2]) { // every other spelling of the signature
+		if changed := []byte(parts[2]); i == len(changed)-1 {
+			for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
+				if changed[i] = c; string(changed) != parts[2] {
+					tokens["signature ending with "+string(c)] = parts[0] + "." + parts[1] + "." + string(changed)
+				}
+			}
+		}
+	}
+
+	file := fileOf(t, providerJWKS(t))
+	both := verifier(t, Config{Secret: secret, JWKS: file, Audience: []string{"kith"}})
+	verifiers := map[string]*Verifier{
+		"both":   both,
+		"secret": verifier(t, Config{Secret: secret}),
+		"keys":   verifier(t, Config{JWKS: file, Audience: []string{"kith"}}),
+	}
+	for _, token := range []string{good, fromProvider} {
+		if _, err := both.Verify(t.Context(), token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := verifiers["keys"].Verify(t.Context(), good); codeOf(err) != apierr.CodeUnauthenticated {
+		t.Errorf("a secret's token without a secret: %v", err)
+	}
+	if _, err := verifiers["secret"].Verify(t.Context(), fromProvider); codeOf(err) != apierr.CodeUnauthenticated {
+		t.Errorf("a provider's token without its keys: %v", err)
+	}
+	for name, token := range tokens {
+		for kind, v := range verifiers {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				viewer, err := v.Verify(t.Context(), token)
+				if codeOf(err) != apierr.CodeUnauthenticated {
+					t.Fatalf("%+v, %v", viewer, err)
+				}
+				if len(err.Error()) > 100 {
+					t.Errorf("it tells too much: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// zeroSignature is the one that fitted everything in Java (CVE-2022-21449).
+func zeroSignature(t *testing.T, key *ecdsa.PrivateKey) string {
+	t.Helper()
+	parts := strings.Split(sign(t, jwt.SigningMethodES256, key, "e", claims()), ".")
+	return parts[0] + "." + parts[1] + "." + base64.RawURLEncoding.EncodeToString(make([]byte, 64))
+}
+
+func TestConfigRefused(t *testing.T) {
+	t.Parallel()
+	file := fileOf(t, providerJWKS(t))
+	for name, cfg := range map[string]Config{
+		"nothing":             {},
+		"short secret":        {Secret: secret[:31]},
+		"no audience":         {JWKS: file},
+		"empty audience":      {JWKS: file, Audience: []string{""}},
+		"no audience, secret": {JWKS: file, Secret: secret},
+		"claim iss":           {Secret: secret, UserClaim: "iss"},
+		"claim exp":           {Secret: secret, UserClaim: "exp"},
+		"no file":             {JWKS: file + "x", Audience: []string{"kith"}},
+		"no keys":             {JWKS: fileOf(t, []byte(`{"keys":[]}`)), Audience: []string{"kith"}},
+		"no JWKS":             {JWKS: fileOf(t, []byte(`-----BEGIN PUBLIC KEY-----`)), Audience: []string{"kith"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := NewVerifier(t.Context(), cfg)
+			if err == nil {
+				v.Close()
+				t.Error("it is accepted")
+			} else if strings.Contains(err.Error(), "thirty-two") {
+				t.Errorf("%v shows the secret", err)
+			}
+		})
+	}
+	if v, err := NewVerifier(t.Context(), Config{Secret: secret[:32]}); err != nil {
+		t.Error(err)
+	} else {
+		v.Close()
+	}
+}
+
+func TestIssuer(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	clock := func() time.Time { return now }
+	for name, c := range map[string]IssuerConfig{
+		"plain": {Secret: secret},
+		"full":  {Secret: secret, Issuer: "kith", Audience: []string{"kith", "web"}, UserClaim: "uid", TTL: 2 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.Now = clock
+			issuer, err := NewIssuer(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token, expires, err := issuer.Issue(math.MaxInt64, "admin", "act-as")
+			if err != nil {
+				t.Fatal(err)
+			}
+			ttl := c.TTL
+			if ttl == 0 {
+				ttl = 24 * time.Hour
+			}
+			if left := expires.Sub(now); left > ttl || left < ttl-time.Second {
+				t.Errorf("it expires in %s", left)
+			}
+			for _, at := range []struct {
+				time time.Time
+				code apierr.Code
+			}{{now, ""}, {expires.Add(-time.Millisecond), ""}, {expires, apierr.CodeUnauthenticated}} {
+				v := verifier(t, Config{
+					Secret: secret, Issuer: c.Issuer, Audience: c.Audience, UserClaim: c.UserClaim,
+					Now: func() time.Time { return at.time },
+				})
+				viewer, err := v.Verify(t.Context(), token)
+				if codeOf(err) != at.code {
+					t.Fatalf("at %s: %v", at.time, err)
+				}
+				if err == nil && (viewer.ID != math.MaxInt64 || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) || !viewer.Expires.Equal(expires)) {
+					t.Errorf("%+v", viewer)
+				}
+			}
+			if _, _, err := issuer.Issue(0); err == nil {
+				t.Error("a token for nobody")
+			}
+		})
+	}
+	for name, cfg := range map[string]IssuerConfig{
+		"short secret": {Secret: secret[:31]},
+		"negative TTL": {Secret: secret, TTL: -time.Hour},
+		"claim exp":    {Secret: secret, UserClaim: "exp"},
+	} {
+		if _, err := NewIssuer(cfg); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if a, b := RandomSecret(), RandomSecret(); len(a) < MinSecret || string(a) == string(b) {
+		t.Error("the random secret is not")
+	}
+}
+
+// FuzzVerify: whatever comes, it is refused with one code, unless it is a token
+// that was signed here.
+func FuzzVerify(f *testing.F) {
+	k := providerKeys()
+	exp := time.Now().Add(24 * time.Hour).Unix()
+	good := []string{
+		sign(f, jwt.SigningMethodHS256, secret, "", claims("exp", exp)),
+		sign(f, jwt.SigningMethodRS256, k.rsa, "r", claims("exp", exp)),
+		sign(f, jwt.SigningMethodES256, k.ec, "e", claims("exp", exp)),
+		sign(f, jwt.SigningMethodEdDSA, k.ed, "d", claims("exp", exp)),
+	}
+	for _, token := range good {
+		f.Add(token)
+	}
+	f.Add(sign(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "", claims()))
+	f.Add("..")
+	f.Add("eyJhbGciOiJIUzI1NiJ9.e30.")
+	v := verifier(f, Config{Secret: secret, JWKS: fileOf(f, providerJWKS(f)), Audience: []string{"kith"}, RefreshGap: time.Hour})
+	f.Fuzz(func(t *testing.T, token string) {
+		viewer, err := v.Verify(t.Context(), token)
+		if err == nil {
+			for _, known := range good {
+				if token == known {
+					return
+				}
+			}
+			t.Fatalf("%q is accepted: %+v", token, viewer)
+		}
+		if codeOf(err) != apierr.CodeUnauthenticated {
+			t.Fatalf("%q: %v", token, err)
+		}
+	})
+}
+
+// FuzzClaims: whatever a signer of ours puts into a token, the viewer makes sense.
+func FuzzClaims(f *testing.F) {
+	f.Add([]byte(`{"sub":"42","exp":9999999999}`))
+	f.Add([]byte(`{"sub":42,"exp":9999999999.5,"nbf":0,"iat":0,"scope":"admin","scp":["act-as"]}`))
+	f.Add([]byte(`{"scope":["act-as"],"exp":1e11}`))
+	f.Add([]byte(`{"sub":"042","exp":1e300,"nbf":-1e300}`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`{"exp":9999999999}{"sub":"1"}`))
+	v := verifier(f, Config{Secret: secret})
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`)) + "." + base64.RawURLEncoding.EncodeToString(payload)
+		signature, err := jwt.SigningMethodHS256.Sign(text, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		viewer, err := v.Verify(t.Context(), text+"."+base64.RawURLEncoding.EncodeToString(signature))
+		if err != nil {
+			if codeOf(err) != apierr.CodeUnauthenticated {
+				t.Fatal(err)
+			}
+			return
+		}
+		switch {
+		case viewer.ID < 0 || viewer.Actor != viewer.ID:
+			err = errors.New("an odd id")
+		case viewer.ID == 0 && !viewer.Has(ScopeActAs) && !viewer.Has(ScopeAdmin):
+			err = errors.New("nobody")
+		case viewer.ID != 0 && !strings.Contains(string(payload), viewer.ID.String()) && !strings.Contains(string(payload), `\u`):
+			err = errors.New("an id that is not in the token")
+		case !viewer.Expires.After(time.Now()) || viewer.Expires.Unix() > maxSeconds:
+			err = errors.New("an odd time")
+		}
+		if err != nil {
+			t.Fatalf("%v: %+v of %q", err, viewer, payload)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package binlog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"kith/storage"
+)
+
+// checkpoint is what is kept between runs, as JSON.
+type checkpoint struct {
+	Server    string     `json:"server"` // for people who look
+	Flavor    string     `json:"flavor"`
+	Databases []string   `json:"databases"`
+	Before    string     `json:"before"` // GTID set without the last transaction
+	Last      string     `json:"last,omitempty"`
+	Print     uint32     `json:"print,omitempty"`
+	Copy      *copyPlace `json:"copy,omitempty"` // nil once `following` has been copied
+}
+
+// copyPlace is how far the copy of `following` has come: the last key copied of one
+// database; those before it in the list are done.
+type copyPlace struct {
+	Database int            `json:"database"` // index
+	From     storage.UserID `json:"from"`
+	To       storage.UserID `json:"to"`
+}
+
+// progress is a checkpoint at work: what has been applied, to be saved.
+type progress struct {
+	server *server
+
+	mu    sync.Mutex
+	at    position
+	copy  *copyPlace
+	work  bool      // rows were applied since it was saved
+	moved bool      // it advanced since, by more than bookkeeping
+	saved time.Time // when
+}
+
+const (
+	// saveEvery is how often the checkpoint is saved while there is work: what a
+	// killed replicator has to read again.
+	saveEvery = time.Second
+
+	// saveIdle is how often it is saved while others write. Transactions that only
+	// keep books, such as the saving itself, do not count: an idle server stays so.
+	saveIdle = 30 * time.Second
+)
+
+func (s *server) checkpointName() string { return "binlog/" + s.digest("checkpoint") }
+
+// load returns the saved progress; nil when there is none that can be gone on from.
+func (s *server) load(ctx context.Context) (*progress, error) {
+	value, found, err := s.cfg.Checkpoints.LoadCheckpoint(ctx, s.checkpointName())
+	if err != nil || !found {
+		return nil, err
+	}
+	var c checkpoint
+	if err := json.Unmarshal(value, &c); err != nil {
+		s.log().Warn("replication: the checkpoint cannot be read; beginning anew", "error", err)
+		return nil, nil
+	}
+	for _, name := range s.databases {
+		if c.Flavor != s.flavor || !slices.Contains(c.Databases, name) {
+			s.log().Info("replication: a database has come to this server; beginning anew", "database", name)
+			return nil, nil
+		}
+	}
+	at, err := c.position()
+	if err != nil {
+		s.log().Warn("replication: the checkpoint cannot be read; beginning anew", "error", err)
+		return nil, nil
+	}
+	p := &progress{server: s, at: at, copy: c.Copy, saved: time.Now()}
+	if p.copy != nil && !slices.Equal(c.Databases, s.databases) {
+		p.copy = &copyPlace{}
+	}
+	return p, nil
+}
+
+func (c checkpoint) position() (p position, err error) {
+	if p.before, err = mysql.ParseGTIDSet(c.Flavor, c.Before); err != nil {
+		return p, fmt.Errorf("GTID set %q: %w", c.Before, err)
+	}
+	if c.Last != "" {
+		if p.last, err = parseGTID(c.Flavor, c.Last); err != nil {
+			return p, fmt.Errorf("GTID %q: %w", c.Last, err)
+		}
+		p.print = c.Print
+	}
+	return p, nil
+}
+
+// begin records where the binlog is now, before anything is copied.
+func (s *server) begin(ctx context.Context) (*progress, error) {
+	set, err := s.serverPosition(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &progress{server: s, at: position{before: set}, copy: &copyPlace{}}
+	return p, p.save(ctx)
+}
+
+// serverPosition is what the server has written to its binlog.
+func (s *server) serverPosition(ctx context.Context) (mysql.GTIDSet, error) {
+	variable := "gtid_binlog_pos"
+	if s.flavor == mysql.MySQLFlavor {
+		variable = "gtid_executed"
+	}
+	var text string
+	if err := s.db.QueryRowContext(ctx, `SELECT @@GLOBAL.`+variable).Scan(&text); err != nil {
+		return nil, fmt.Errorf("read %s: %w", variable, err)
+	}
+	return mysql.ParseGTIDSet(s.flavor, text)
+}
+
+// advance notes that a transaction, and all before it, have been applied.
+func (p *progress) advance(t *transaction) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.at.advance(t.gtid, t.print)
+	p.work = p.work || t.ours()
+	p.moved = p.moved || !t.bookkeeping
+}
+
+// copied notes how far the copy has been applied.
+func (p *progress) copied(place *copyPlace) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.copy = place
+	p.work = true
+}
+
+// position is up to where all has been applied, in the server's form.
+func (p *progress) position() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at.set().String()
+}
+
+// keep saves the progress from time to time, and once more when the context ends.
+func (p *progress) keep(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), errLostLock) {
+				return // another replicator has it now
+			}
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			p.saveIfDue(last, 0)
+			return
+		case <-time.After(saveEvery):
+			p.saveIfDue(ctx, saveIdle)
+		}
+	}
+}
+
+func (p *progress) saveIfDue(ctx context.Context, idle time.Duration) {
+	p.mu.Lock()
+	due := p.work || p.moved && time.Since(p.saved) >= idle
+	p.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := p.save(ctx); err != nil && ctx.Err() == nil {
+		p.server.log().Warn("replication: the checkpoint cannot be saved; trying again", "error", err)
+	}
+}
+
+// save writes the checkpoint down.
+func (p *progress) save(ctx context.Context) error {
+	p.mu.Lock()
+	c := checkpoint{
+		Server:    p.server.name,
+		Flavor:    p.server.flavor,
+		Databases: p.server.databases,
+		Before:    p.at.before.String(),
+		Print:     p.at.print,
+		Copy:      p.copy,
+	}
+	if p.at.last != (gtid{}) {
+		c.Last = p.at.last.String()
+	}
+	work, moved := p.work, p.moved
+	p.work, p.moved = false, false
+	p.mu.Unlock()
+
+	value, err := json.Marshal(c)
+	if err == nil {
+		err = p.server.cfg.Checkpoints.SaveCheckpoint(ctx, p.server.checkpointName(), value)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.work, p.moved = p.work || work, p.moved || moved
+		return err
+	}
+	p.saved = time.Now()
+	return nil
+}

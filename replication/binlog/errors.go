@@ -1,0 +1,74 @@
+package binlog
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	driver "github.com/go-sql-driver/mysql"
+)
+
+// A StopError ends the replication of a server: going on would leave `follower`
+// behind without anybody noticing.
+type StopError struct {
+	Server string // host:port
+	GTID   string // of the transaction, empty where it is the server's set-up
+	What   string // what cannot be followed, with the statement or the variable
+	Mend   string // what to do about it
+}
+
+// Error tells all of it.
+func (e *StopError) Error() string {
+	where := "replication of " + e.Server + " is stopped"
+	if e.GTID != "" {
+		where += " at transaction " + e.GTID
+	}
+	return where + ": " + e.What + "; " + e.Mend
+}
+
+// errHistory means that the server's binlog does not continue what has been read:
+// it was purged, or the server was reset or replaced.
+var errHistory = errors.New("the binlog does not continue the checkpoint")
+
+// errLostLock means that another replicator may be working now.
+var errLostLock = errors.New("the lock on the server is lost")
+
+// streamError classifies what ended a stream of events.
+func (s *server) streamError(err error) error {
+	var e *mysql.MyError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case mysql.ER_MASTER_FATAL_ERROR_READING_BINLOG:
+		// Also said to the older of two replicas with one id, and of a packet too large.
+		if !strings.Contains(e.Message, "same server") && !strings.Contains(e.Message, "max_allowed_packet") {
+			return fmt.Errorf("%w: %w", errHistory, err)
+		}
+	case mysql.ER_SPECIFIC_ACCESS_DENIED_ERROR:
+		return s.noGrant(err)
+	}
+	return err
+}
+
+func (s *server) noGrant(cause error) error {
+	return &StopError{
+		Server: s.name,
+		What:   fmt.Sprintf("user %s may not read the binlog (%v)", s.dsn.User, cause),
+		Mend:   fmt.Sprintf("run: GRANT REPLICATION SLAVE ON *.* TO %s", s.account()),
+	}
+}
+
+func isDriverError(err error, numbers ...uint16) bool {
+	var e *driver.MySQLError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, n := range numbers {
+		if e.Number == n {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package binlog
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// lock is the right to work on a server: a named lock of one connection, which the
+// server gives to the next replicator as soon as that connection is gone.
+type lock struct {
+	name string
+	db   *sql.DB
+	conn *sql.Conn
+}
+
+const (
+	// lockCheck is how often the holder looks whether it still has the lock, on a
+	// connection that the server drops when it is silent for lockSilence: a machine
+	// that is gone without a word loses the lock in that time.
+	lockCheck   = time.Second
+	lockSilence = "6" // seconds
+
+	// lockPatience is how long the server may take to answer such a look.
+	lockPatience = 3 * time.Second
+)
+
+// lock waits until no other replicator works on the server.
+func (s *server) lock(ctx context.Context) (*lock, error) {
+	db, err := s.pool(1, lockPatience+2*time.Second, map[string]string{"wait_timeout": lockSilence})
+	if err != nil {
+		return nil, err
+	}
+	l := &lock{name: "kith_replicate/" + s.digest("lock"), db: db}
+	if l.conn, err = db.Conn(ctx); err != nil {
+		db.Close()
+		return nil, err
+	}
+	for {
+		var got sql.NullInt64
+		if err := l.conn.QueryRowContext(ctx, `SELECT GET_LOCK(?, 2)`, l.name).Scan(&got); err != nil {
+			l.release()
+			return nil, fmt.Errorf("take the lock: %w", err)
+		}
+		if got.Int64 == 1 {
+			return l, nil
+		}
+		if s.status().State != Waiting {
+			s.set(Waiting, nil)
+			s.log().Info("replication: another replicator works on this server; waiting")
+		}
+	}
+}
+
+// keep looks after the lock until the context ends, and ends it when the lock is
+// lost.
+func (l *lock) keep(ctx context.Context, cancel context.CancelCauseFunc) {
+	for ; ctx.Err() == nil; sleep(ctx, lockCheck) {
+		if err := l.check(ctx); err != nil {
+			cancel(err)
+			return
+		}
+	}
+}
+
+func (l *lock) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	var mine sql.NullBool
+	err := l.conn.QueryRowContext(ctx, `SELECT IS_USED_LOCK(?) = CONNECTION_ID()`, l.name).Scan(&mine)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errLostLock, err)
+	case !mine.Bool:
+		return errLostLock
+	}
+	return nil
+}
+
+// release gives the lock back by closing its connection.
+func (l *lock) release() {
+	if l.conn != nil {
+		l.conn.Close()
+	}
+	l.db.Close()
+}

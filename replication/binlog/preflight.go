@@ -1,0 +1,157 @@
+package binlog
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+)
+
+// setting is a variable of the server without which its binlog does not say enough.
+type setting struct {
+	variable string
+	value    string // what it has to be
+	flavor   string // empty: all
+	why      string
+	restart  bool // it takes a restart to change it
+}
+
+var settings = []setting{
+	{"log_bin", "ON", "", "there is no binlog", true},
+	{"binlog_format", "ROW", "", "changes are logged as statements", false},
+	{"binlog_row_image", "FULL", "", "rows are logged in part", false},
+	{"binlog_row_metadata", "FULL", "", "rows are logged without the names of their columns", false},
+	{"gtid_strict_mode", "ON", mysql.MariaDBFlavor, "transactions may have numbers out of order", false},
+	{"gtid_mode", "ON", mysql.MySQLFlavor, "transactions have no GTID", false},
+	{"enforce_gtid_consistency", "ON", mysql.MySQLFlavor, "transactions may have no GTID", false},
+}
+
+// accepted are other spellings of a value.
+var accepted = map[string][]string{"ON": {"1"}}
+
+// preflight refuses a server whose binlog does not say enough, with a [StopError].
+func (s *server) preflight(ctx context.Context) error {
+	for _, v := range settings {
+		if v.flavor != "" && v.flavor != s.flavor {
+			continue
+		}
+		var name, value string
+		err := s.db.QueryRowContext(ctx, `SHOW GLOBAL VARIABLES LIKE '`+v.variable+`'`).Scan(&name, &value)
+		if err == sql.ErrNoRows {
+			value, err = "missing", nil
+		}
+		if err != nil {
+			return fmt.Errorf("ask for %s: %w", v.variable, err)
+		}
+		if !strings.EqualFold(value, v.value) && !slices.Contains(accepted[v.value], value) {
+			return s.misset(v, value)
+		}
+	}
+	if err := s.filters(ctx); err != nil {
+		return err
+	}
+	return s.grants(ctx)
+}
+
+func (s *server) misset(v setting, value string) error {
+	mend := fmt.Sprintf("run: SET GLOBAL %s = '%s'; and set it in the server's configuration", v.variable, v.value)
+	switch {
+	case v.restart && s.flavor == mysql.MariaDBFlavor:
+		mend = "start the server with log_bin, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL, gtid_strict_mode=ON"
+	case v.restart:
+		mend = "start the server without skip_log_bin"
+	case v.variable == "gtid_mode":
+		mend = "turn gtid_mode on step by step, as the server's manual says, or start the server with gtid_mode=ON and enforce_gtid_consistency=ON"
+	}
+	return &StopError{
+		Server: s.name,
+		What:   fmt.Sprintf("%s is %s, it has to be %s (%s)", v.variable, value, v.value, v.why),
+		Mend:   mend,
+	}
+}
+
+// filters refuses a server that leaves databases of the store out of its binlog.
+// Without the right to ask, it is taken that it does not.
+func (s *server) filters(ctx context.Context) error {
+	for _, statement := range []string{`SHOW MASTER STATUS`, `SHOW BINARY LOG STATUS`} {
+		rows, err := s.db.QueryContext(ctx, statement)
+		if err != nil {
+			continue // unknown to MySQL 8.4, or denied
+		}
+		logged, ignored, err := readFilters(rows)
+		if err != nil {
+			return err
+		}
+		for _, name := range s.databases {
+			if slices.Contains(ignored, name) || len(logged) > 0 && !slices.Contains(logged, name) {
+				return &StopError{
+					Server: s.name,
+					What:   fmt.Sprintf("database %s is not in the binlog (binlog_do_db, binlog_ignore_db)", name),
+					Mend:   "take the filter out of the server's configuration and start it again",
+				}
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+func readFilters(rows *sql.Rows) (logged, ignored []string, err error) {
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, nil, err
+	}
+	for rows.Next() {
+		values := make([]sql.NullString, len(columns))
+		targets := make([]any, len(columns))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		if err := rows.Scan(targets...); err != nil {
+			return nil, nil, err
+		}
+		for i, column := range columns {
+			names := strings.FieldsFunc(values[i].String, func(r rune) bool { return r == ',' })
+			switch column {
+			case "Binlog_Do_DB":
+				logged = names
+			case "Binlog_Ignore_DB":
+				ignored = names
+			}
+		}
+	}
+	return logged, ignored, rows.Err()
+}
+
+var (
+	mayReplicate = regexp.MustCompile(`(?i)\b(REPLICATION (SLAVE|REPLICA)\b|ALL PRIVILEGES ON \*\.\*)`)
+	grantsRole   = regexp.MustCompile(`(?i)^GRANT [^ ]+ TO `)
+)
+
+// grants refuses a user who may not read the binlog. What a role may do is seen
+// when the binlog is asked for.
+func (s *server) grants(ctx context.Context) error {
+	rows, err := s.db.QueryContext(ctx, `SHOW GRANTS`)
+	if err != nil {
+		return fmt.Errorf("ask for grants: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var grant string
+		if err := rows.Scan(&grant); err != nil {
+			return err
+		}
+		if mayReplicate.MatchString(grant) || grantsRole.MatchString(grant) {
+			return nil
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return s.noGrant(fmt.Errorf("REPLICATION SLAVE is not granted"))
+}

@@ -1,0 +1,337 @@
+package binlog
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	driver "github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
+
+	"kith/events"
+	"kith/replication"
+)
+
+// server is one server of the store and the replication of its binlog.
+type server struct {
+	cfg       *Config
+	name      string         // host:port, or the path of its socket
+	identity  string         // what no other server has
+	store     string         // UUID of the store
+	dsn       *driver.Config // of one of its databases
+	databases []string       // the store's on this server, in the order of their shards
+	flavor    string
+	tls       bool // whether the connection is encrypted
+	resync    bool // forget the checkpoint first
+
+	db *sql.DB // for everything but the lock and the binlog
+
+	mu    sync.Mutex
+	state State
+	err   error
+	done  *progress // of the work under way
+}
+
+// identify asks every DSN which server it leads to, until all have answered, and
+// groups the databases by server: many shards may share one, also by different
+// names.
+func (r *Replicator) identify(ctx context.Context) ([]*server, error) {
+	var servers []*server
+	for i, dsn := range r.cfg.DSNs {
+		s, err := r.askUntilAnswered(ctx, i, dsn)
+		if err != nil || ctx.Err() != nil {
+			return nil, err
+		}
+		known, err := s.among(ctx, servers)
+		if err != nil {
+			return nil, err
+		}
+		if known == nil {
+			servers = append(servers, s)
+			continue
+		}
+		known.databases = append(known.databases, s.databases...)
+		if err := s.db.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return servers, nil
+}
+
+// among returns which of the servers s is, if any. Two of one identity at different
+// addresses are one server if a lock taken on one is seen on the other: MariaDB has
+// no identity that would be unique for certain.
+func (s *server) among(ctx context.Context, servers []*server) (*server, error) {
+	for _, other := range servers {
+		if other.identity != s.identity {
+			continue
+		}
+		if other.name == s.name {
+			return other, nil
+		}
+		conn, err := other.db.Conn(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer conn.Close()
+		name := "kith_same/" + uuid.NewString()
+		var taken, seen sql.NullInt64
+		if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(?, 0)`, name).Scan(&taken); err != nil {
+			return nil, err
+		}
+		if err := s.db.QueryRowContext(ctx, `SELECT IS_USED_LOCK(?)`, name).Scan(&seen); err != nil {
+			return nil, err
+		}
+		if _, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(?)`, name); err != nil {
+			return nil, err
+		}
+		if seen.Valid {
+			return other, nil
+		}
+		s.identity += "@" + s.name
+	}
+	return nil, nil
+}
+
+func (r *Replicator) askUntilAnswered(ctx context.Context, ordinal int, dsn string) (*server, error) {
+	parsed, err := driver.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("shard %d: %w", ordinal, err)
+	}
+	if parsed.DBName == "" {
+		return nil, fmt.Errorf("shard %d: the DSN names no database", ordinal)
+	}
+	s := &server{
+		cfg:       &r.cfg,
+		name:      parsed.Addr,
+		dsn:       parsed,
+		databases: []string{parsed.DBName},
+		resync:    r.cfg.Resync,
+		state:     Connecting,
+	}
+	if s.db, err = s.pool(4, 30*time.Second, nil); err != nil {
+		return nil, fmt.Errorf("shard %d: %w", ordinal, err)
+	}
+	for pause := firstPause; ; pause = min(2*pause, longPause) {
+		err := s.ask(ctx)
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil:
+			return nil, s.db.Close()
+		case isDriverError(err, 1146): // no such table
+			return nil, errors.Join(fmt.Errorf("%s/%s is no shard of a store: %w", s.name, parsed.DBName, err), s.db.Close())
+		}
+		r.cfg.Logger.Warn("replication: a server does not answer; trying again until it does", "server", s.name, "error", err)
+		sleep(ctx, pause)
+	}
+}
+
+// Pauses between tries: the first, and what it grows to by doubling.
+const (
+	firstPause = 100 * time.Millisecond
+	longPause  = 2 * time.Second
+)
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// ask learns which server this is.
+func (s *server) ask(ctx context.Context) error {
+	const sqlServer = `
+SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
+  SELECT store_uuid
+  FROM kith_meta
+  LIMIT 1
+)`
+	var version, host, folder string
+	var store sql.NullString
+	if err := s.db.QueryRowContext(ctx, sqlServer).Scan(&version, &host, &folder, &store); err != nil {
+		return err
+	}
+	s.store = store.String
+	s.flavor, s.identity = mysql.MariaDBFlavor, host+folder
+	if !strings.Contains(version, "MariaDB") {
+		s.flavor = mysql.MySQLFlavor
+		if err := s.db.QueryRowContext(ctx, `SELECT @@server_uuid`).Scan(&s.identity); err != nil {
+			return err
+		}
+	}
+	var name, cipher string
+	if err := s.db.QueryRowContext(ctx, `SHOW SESSION STATUS LIKE 'Ssl_cipher'`).Scan(&name, &cipher); err != nil {
+		return err
+	}
+	s.tls = cipher != ""
+	return nil
+}
+
+// pool opens connections to the server that read and write what is committed.
+func (s *server) pool(conns int, silence time.Duration, variables map[string]string) (*sql.DB, error) {
+	cfg := s.dsn.Clone()
+	cfg.InterpolateParams = true
+	cfg.Logger = log.New(io.Discard, "", 0)
+	cfg.Timeout = dialTimeout
+	cfg.ReadTimeout, cfg.WriteTimeout = silence, silence
+	cfg.Params = map[string]string{}
+	for name, value := range variables {
+		cfg.Params[name] = value
+	}
+	connector, err := driver.NewConnector(cfg)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(conns)
+	db.SetConnMaxIdleTime(time.Minute)
+	return db, nil
+}
+
+const dialTimeout = 3 * time.Second
+
+// digest names the server and the store in a few characters.
+func (s *server) digest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(append(parts, s.store, s.identity), "\x00")))
+	return hex.EncodeToString(sum[:12])
+}
+
+// id is the server id under which the binlog is asked for. Behind the lock there is
+// one replicator with it; a predecessor that hangs on is thrown out by the server.
+// It lies in the upper half, which few people number their servers from.
+func (s *server) id() uint32 {
+	return 1<<31 | crc32.ChecksumIEEE([]byte(s.digest("id")))
+}
+
+// account is the user as GRANT wants it.
+func (s *server) account() string {
+	var account string
+	if s.db.QueryRow(`SELECT CURRENT_USER()`).Scan(&account) != nil {
+		return "'" + s.dsn.User + "'"
+	}
+	user, host, _ := strings.Cut(account, "@")
+	return "'" + user + "'@'" + host + "'"
+}
+
+func (s *server) log() *slog.Logger { return s.cfg.Logger.With("server", s.name) }
+
+// run replicates until the context ends, or returns why it cannot.
+func (s *server) run(ctx context.Context) error {
+	defer s.db.Close()
+	pause := firstPause
+	for {
+		began := time.Now()
+		err := s.session(ctx)
+		var stop *StopError
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &stop):
+			s.set(Stopped, err)
+			s.log().Error("replication is stopped", "error", err)
+			return err
+		}
+		if time.Since(began) > time.Minute {
+			pause = firstPause
+		}
+		s.set(Connecting, err)
+		s.log().Warn("replication is interrupted; trying again", "error", err)
+		sleep(ctx, pause)
+		pause = min(2*pause, longPause)
+	}
+}
+
+// session is the time between taking the server's lock and losing it.
+func (s *server) session(ctx context.Context) error {
+	if err := s.preflight(ctx); err != nil {
+		return err
+	}
+	lock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go lock.keep(ctx, cancel)
+
+	feed := s.cfg.Applier.Feed("binlog " + s.name)
+	defer feed.Close()
+	err = s.replicate(ctx, feed)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+// replicate goes on from the checkpoint, or begins anew where there is none or it
+// does not help.
+func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
+	if s.resync {
+		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
+			return err
+		}
+		s.resync = false
+	}
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		at, err := s.load(ctx)
+		if err != nil {
+			return err
+		}
+		if at == nil {
+			if at, err = s.begin(ctx); err != nil {
+				return err
+			}
+			s.cfg.Events.Send(ctx, events.Event{Kind: events.Gap})
+		}
+		if err = s.follow(ctx, feed, at); !errors.Is(err, errHistory) {
+			return err
+		}
+		s.log().Error("replication: the binlog does not go on from the checkpoint; copying all of following again", "error", err)
+		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
+			return err
+		}
+		sleep(ctx, pause-time.Second) // a server that keeps forgetting
+	}
+}
+
+func (s *server) set(state State, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.err = state, err
+}
+
+// work lets the status tell the position; nil when the work has ended.
+func (s *server) work(p *progress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = p
+}
+
+func (s *server) status() Status {
+	s.mu.Lock()
+	st := Status{Server: s.name, State: s.state, Err: s.err}
+	done := s.done
+	s.mu.Unlock()
+	if done != nil {
+		st.Position = done.position()
+	}
+	return st
+}
+
+// quoted is a name as an identifier.
+func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -1,0 +1,294 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
+)
+
+// ConsumerConfig says what to consume and how. Redis, Applier and Name are
+// required; a field left zero takes its default.
+type ConsumerConfig struct {
+	// Redis holds the stream. Its ContextTimeoutEnabled has to be set, or a Redis that
+	// hangs is noticed late.
+	Redis redis.UniversalClient
+
+	// Applier gets the edges.
+	Applier Applier
+
+	// Name tells the consumers of a group apart, such as by host and machine id. A
+	// consumer that starts again under its old name goes on with what it had at once;
+	// under another name that waits for ClaimAfter. Two at once under one name do
+	// some work twice.
+	Name string
+
+	// Key of the stream and name of the group. Default to [DefaultKey] and
+	// [DefaultGroup].
+	Key, Group string
+
+	// Batch is how many entries are read and applied at once. Defaults to 500.
+	Batch int
+
+	// ClaimAfter is how long an entry may stay with a consumer until others take it
+	// over. Defaults to 5 s.
+	ClaimAfter time.Duration
+
+	// Tend is how often trimming and measuring take place. Defaults to 1 s.
+	Tend time.Duration
+
+	// OnDelay is told, for every batch, how long ago its oldest entry was added.
+	// Defaults to nothing.
+	OnDelay func(time.Duration)
+
+	// Metrics counts what is applied. Defaults to none.
+	Metrics *Metrics
+
+	// Logger is told what goes wrong. Defaults to [slog.Default].
+	Logger *slog.Logger
+}
+
+func (c ConsumerConfig) withDefaults() ConsumerConfig {
+	if c.Key == "" {
+		c.Key = DefaultKey
+	}
+	if c.Group == "" {
+		c.Group = DefaultGroup
+	}
+	if c.Batch == 0 {
+		c.Batch = 500
+	}
+	if c.ClaimAfter == 0 {
+		c.ClaimAfter = 5 * time.Second
+	}
+	if c.Tend == 0 {
+		c.Tend = time.Second
+	}
+	if c.OnDelay == nil {
+		c.OnDelay = func(time.Duration) {}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Metrics = c.Metrics.orNone()
+	return c
+}
+
+// Patience of a consumer.
+const (
+	blocked    = time.Second     // how long Redis holds a read until something comes
+	answers    = 2 * time.Second // how long Redis may take to answer, on top of that
+	lingers    = 3 * time.Second // how long what has been read may still be applied after the end
+	firstPause = 50 * time.Millisecond
+	longPause  = time.Second
+)
+
+// Consumer applies what the stream holds.
+type Consumer struct {
+	ConsumerConfig
+	state atomic.Pointer[State]
+
+	claimAt time.Time // when to look for abandoned entries next
+}
+
+// NewConsumer makes a consumer. Its Run does the work.
+func NewConsumer(cfg ConsumerConfig) *Consumer {
+	return &Consumer{ConsumerConfig: cfg.withDefaults()}
+}
+
+// State is how far all consumers are behind, as last found out.
+func (c *Consumer) State() State {
+	if s := c.state.Load(); s != nil {
+		return *s
+	}
+	return State{}
+}
+
+// Run consumes until the context is done, which is the only way it ends: whatever
+// fails is tried again. What has been read by then is still applied, for 3 s at
+// most; the rest is left to be claimed by others.
+func (c *Consumer) Run(ctx context.Context) {
+	tended := make(chan struct{})
+	go func() {
+		defer close(tended)
+		c.tend(ctx)
+	}()
+	pause := firstPause
+	for ctx.Err() == nil {
+		progress, err := c.session(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		if progress {
+			pause = firstPause
+		}
+		c.Logger.WarnContext(ctx, "stream is interrupted", "stream", c.Key, "error", err)
+		sleep(ctx, pause)
+		pause = min(2*pause, longPause)
+	}
+	<-tended
+}
+
+// session consumes until Redis fails: first what the consumer was given in an
+// earlier life, then what is new, and now and then what others abandoned. It tells
+// whether anything was read at all.
+func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
+	working, done := lingering(ctx)
+	defer done()
+	if err := c.ensureGroup(ctx); err != nil {
+		return false, err
+	}
+	if err := c.resume(ctx, working); err != nil {
+		return false, err
+	}
+	pause := firstPause
+	for ctx.Err() == nil {
+		claimed, err := c.claim(ctx, working)
+		if err != nil {
+			return progress, err
+		}
+		fresh, err := c.read(ctx, ">")
+		if err != nil {
+			return progress, err
+		}
+		progress = true
+		complete, err := c.settle(working, fresh)
+		if err != nil {
+			return progress, err
+		}
+		if claimed && complete {
+			pause = firstPause
+			continue
+		}
+		// Something could not be applied. It stays pending and will be claimed; new
+		// entries, of which some may go to healthy shards, are not held up for long.
+		sleep(ctx, pause)
+		pause = min(2*pause, longPause)
+	}
+	return progress, ctx.Err()
+}
+
+// ensureGroup makes the group, and the stream with it, if there is none. It begins
+// with the first entry: what the stream holds has not been applied.
+func (c *Consumer) ensureGroup(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	err := c.Redis.XGroupCreateMkStream(ctx, c.Key, c.Group, "0").Err()
+	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
+		return fmt.Errorf("make group %s: %w", c.Group, err)
+	}
+	return nil
+}
+
+// resume settles what this consumer was given before and did not acknowledge. What
+// cannot be applied is skipped; it will be claimed later.
+func (c *Consumer) resume(ctx, working context.Context) error {
+	for after := "0"; ctx.Err() == nil; {
+		entries, err := c.read(ctx, after)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		if _, err := c.settle(working, entries); err != nil {
+			return err
+		}
+		after = entries[len(entries)-1].ID
+	}
+	return nil
+}
+
+// read reads new entries (after ">"), for which it waits, or this consumer's own
+// pending ones behind an id.
+func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, blocked+answers)
+	defer cancel()
+	wait := blocked
+	if after != ">" {
+		wait = -1
+	}
+	found, err := c.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: c.Group, Consumer: c.Name, Streams: []string{c.Key, after}, Count: int64(c.Batch), Block: wait,
+	}).Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read: %w", err)
+	case len(found) == 0:
+		return nil, nil
+	}
+	return found[0].Messages, nil
+}
+
+// claim takes over and settles what was given to any consumer, itself included,
+// ClaimAfter ago. It tells whether all of it could be applied.
+func (c *Consumer) claim(ctx, working context.Context) (complete bool, err error) {
+	if time.Now().Before(c.claimAt) {
+		return true, nil
+	}
+	complete = true
+	for start := "0-0"; ; {
+		entries, next, err := c.abandoned(ctx, start)
+		if err != nil {
+			return false, err
+		}
+		c.Metrics.claimed.Add(float64(len(entries)))
+		all, err := c.settle(working, entries)
+		if err != nil {
+			return false, err
+		}
+		complete = complete && all
+		if next == "0-0" || !all || ctx.Err() != nil {
+			c.claimAt = time.Now().Add(c.ClaimAfter / 4)
+			return complete, nil
+		}
+		start = next
+	}
+}
+
+func (c *Consumer) abandoned(ctx context.Context, start string) ([]redis.XMessage, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	entries, next, err := c.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{
+		Stream: c.Key, Group: c.Group, Consumer: c.Name, MinIdle: c.ClaimAfter, Start: start, Count: int64(c.Batch),
+	}).Result()
+	if err != nil {
+		return nil, "", fmt.Errorf("claim: %w", err)
+	}
+	return entries, next, nil
+}
+
+// lingering is a context that goes on for a while when another is done.
+func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
+	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	release := context.AfterFunc(ctx, func() {
+		sleep(working, lingers)
+		cancel()
+	})
+	return working, func() { release(); cancel() }
+}
+
+// sleep waits, or until the context is done.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// edgesOf puts the edges of entries together.
+func edgesOf(batch []entry) []storage.Edge {
+	var edges []storage.Edge
+	for _, e := range batch {
+		edges = append(edges, e.edges...)
+	}
+	return edges
+}

@@ -1,0 +1,209 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/replication/stream"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// What a consuming process is told.
+const (
+	envRedis = "KITH_TEST_STREAM_REDIS"
+	envStore = "KITH_TEST_STREAM_STORE"
+	envName  = "KITH_TEST_STREAM_NAME"
+)
+
+// consumeForEver is the process that is killed.
+func consumeForEver() {
+	ctx := context.Background()
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: os.Getenv(envStore), StatementTimeout: 30 * time.Second})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	stream.NewConsumer(stream.ConsumerConfig{
+		Redis:      redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{os.Getenv(envRedis)}, ContextTimeoutEnabled: true}),
+		Applier:    applied{store},
+		Name:       os.Getenv(envName),
+		Batch:      50,
+		ClaimAfter: time.Second,
+		Tend:       100 * time.Millisecond,
+		Logger:     slog.New(slog.DiscardHandler),
+	}).Run(ctx)
+}
+
+// process is a consuming process that can be killed and started again.
+type process struct {
+	t    *testing.T
+	env  []string
+	name string
+	cmd  *exec.Cmd
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(append(os.Environ(), p.env...), envName+"="+p.name)
+	p.cmd.Stderr = os.Stderr
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// kill is kill -9.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+// truth is what the forward side says, and hands out the versions.
+type truth struct {
+	mu    sync.Mutex
+	edges map[storage.Pair]storage.Edge
+}
+
+const population = 500
+
+// next changes a random edge.
+func (f *truth) next(r *rand.Rand) storage.Edge {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := storage.Pair{From: storage.UserID(r.IntN(population) + 1), To: storage.UserID(r.IntN(20) + 1)}
+	old := f.edges[p]
+	e := storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: max(storage.MicrosOf(time.Now()), old.UpdateTime+1)}
+	if old.Type == storage.Following {
+		e.Type = storage.EdgeType(2 * r.IntN(2)) // none or blocking
+	}
+	f.edges[p] = e
+	return e
+}
+
+// produce adds n events, until each went through: some of them twice, some much
+// later than newer ones.
+func (f *truth) produce(t *testing.T, client redis.UniversalClient, seed uint64, n int) {
+	p := stream.NewProducer(stream.ProducerConfig{Redis: client})
+	add := func(edges ...storage.Edge) {
+		for p.Add(t.Context(), edges) != nil {
+			if t.Context().Err() != nil {
+				return
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 7))
+	var late []storage.Edge
+	for made := 0; made < n; {
+		edges := make([]storage.Edge, min(n-made, 1+r.IntN(3)/2*r.IntN(20)))
+		for i := range edges {
+			edges[i] = f.next(r)
+		}
+		made += len(edges)
+		switch chance := r.IntN(10); {
+		case chance == 0:
+			late = append(late, edges...)
+		case chance == 1:
+			add(edges...)
+			late = append(late, edges...)
+		default:
+			add(edges...)
+		}
+		if len(late) > 200 {
+			r.Shuffle(len(late), func(i, j int) { late[i], late[j] = late[j], late[i] })
+			add(late...)
+			late = nil
+		}
+	}
+	add(late...)
+}
+
+// TestConsumersAndRedisAreKilled: whatever dies whenever, in the end the inverse
+// side says what the forward side says.
+func TestConsumersAndRedisAreKilled(t *testing.T) {
+	const events, producers, kills = 20_000, 8, 15
+	folder := t.TempDir()
+	location := "sqlite:" + filepath.Join(folder, "a.db") + ";" + filepath.Join(folder, "b.db")
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	server := testenv.Redis(t, testenv.AppendOnly...)
+	client := connect(t, server.Addr())
+
+	var consumers []*process
+	for i := range 3 {
+		p := &process{t: t, env: []string{envRedis + "=" + server.Addr(), envStore + "=" + location}, name: fmt.Sprintf("consumer%d", i)}
+		p.start()
+		t.Cleanup(p.kill)
+		consumers = append(consumers, p)
+	}
+	forward := &truth{edges: make(map[storage.Pair]storage.Edge)}
+	var producing sync.WaitGroup
+	for i := range producers {
+		producing.Go(func() { forward.produce(t, client, uint64(i), events/producers) })
+	}
+	produced := make(chan struct{})
+	go func() { producing.Wait(); close(produced) }()
+
+	r := rand.New(rand.NewPCG(1, 2))
+	for killed := 0; killed < kills; killed++ {
+		time.Sleep(time.Duration(50+r.IntN(200)) * time.Millisecond)
+		p := consumers[r.IntN(len(consumers))]
+		p.kill()
+		if killed%5 == 2 {
+			server.Kill(t)
+			server.Restart(t)
+		}
+		if r.IntN(2) == 0 { // another takes its place, and its entries have to be claimed
+			p.name += "'"
+		}
+		p.start()
+	}
+	<-produced
+
+	// One more watches, with nothing to say about the store's content itself.
+	watcher, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "watcher", Applier: applied{store}, ClaimAfter: time.Second})
+	eventually(t, "everything is acknowledged", idle(watcher, time.Now()))
+	forward.compare(t, store)
+}
+
+// compare finds every row and count that is not what it should be.
+func (f *truth) compare(t *testing.T, store storage.Reader) {
+	t.Helper()
+	wrong := 0
+	complain := func(format string, args ...any) {
+		if wrong++; wrong <= 10 {
+			t.Errorf(format, args...)
+		}
+	}
+	followers := make(map[storage.UserID]int64)
+	for p, want := range f.edges {
+		got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{p})[0]
+		if got.Err != nil || got.Value != want {
+			complain("the inverse side has %+v, the forward side %+v", got, want)
+		}
+		if want.Type == storage.Following {
+			followers[p.To]++
+		}
+	}
+	for id := storage.UserID(1); id <= population; id++ {
+		if got := store.Counts(t.Context(), []storage.UserID{id})[0]; got.Err != nil || got.Value.Follower != followers[id] {
+			complain("user %d has count %+v, %d followers", id, got, followers[id])
+		}
+	}
+	t.Logf("%d edges compared, %d differences", len(f.edges), wrong)
+}

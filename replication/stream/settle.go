@@ -1,0 +1,162 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
+)
+
+// entry is one that could be decoded.
+type entry struct {
+	id    string
+	edges []storage.Edge
+}
+
+// maxAttempts is how often parts of a batch that failed as a whole are tried by
+// themselves. One bad edge in 500 entries is found in 18 attempts; where more is
+// wrong, such as a shard, the rest waits.
+const maxAttempts = 24
+
+// settle applies entries and acknowledges them; what cannot be decoded goes to the
+// dead letters. It tells whether nothing is left; what is stays pending. The
+// error is one of Redis.
+func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (complete bool, err error) {
+	if len(messages) == 0 {
+		return true, nil
+	}
+	batch := make([]entry, 0, len(messages))
+	for _, m := range messages {
+		edges, err := decode(m.Values)
+		if err == nil {
+			batch = append(batch, entry{m.ID, edges})
+			continue
+		}
+		if err := c.bury(ctx, m, err); err != nil {
+			return false, err
+		}
+	}
+	if len(batch) == 0 {
+		return true, nil
+	}
+	attempts := maxAttempts
+	done := c.apply(ctx, batch, &attempts)
+	if err := c.acknowledge(ctx, done); err != nil {
+		return false, err
+	}
+	return len(done) == len(batch), nil
+}
+
+// apply returns the entries that are applied in full. A batch that fails without
+// telling what of it is halved until the attempts are used up.
+func (c *Consumer) apply(ctx context.Context, batch []entry, attempts *int) []entry {
+	edges := edgesOf(batch)
+	*attempts--
+	err := c.Applier.Apply(ctx, edges)
+	if err == nil {
+		c.Metrics.batch.Observe(float64(len(edges)))
+		return batch
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	c.Metrics.failures.Inc()
+	c.Logger.WarnContext(ctx, "stream entries are not applied", "stream", c.Key, "entries", len(batch), "first", batch[0].id, "error", err)
+	if partial, ok := errors.AsType[Partial](err); ok {
+		return without(batch, partial.Unapplied())
+	}
+	if len(batch) == 1 || *attempts < 2 {
+		return nil
+	}
+	half := len(batch) / 2
+	done := c.apply(ctx, batch[:half:half], attempts)
+	if *attempts > 0 {
+		done = append(done, c.apply(ctx, batch[half:], attempts)...)
+	}
+	return done
+}
+
+// without returns the entries that hold none of the edges.
+func without(batch []entry, edges []storage.Edge) []entry {
+	missing := make(map[storage.Edge]bool, len(edges))
+	for _, e := range edges {
+		missing[e] = true
+	}
+	var done []entry
+	for _, candidate := range batch {
+		complete := true
+		for _, e := range candidate.edges {
+			complete = complete && !missing[e]
+		}
+		if complete {
+			done = append(done, candidate)
+		}
+	}
+	return done
+}
+
+func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
+	if len(done) == 0 {
+		return nil
+	}
+	ids := make([]string, len(done))
+	for i, e := range done {
+		ids[i] = e.id
+	}
+	// In any case: what is applied need not be applied by others again.
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), answers)
+	defer cancel()
+	if err := c.Redis.XAck(asking, c.Key, c.Group, ids...).Err(); err != nil {
+		return fmt.Errorf("acknowledge %d entries: %w", len(ids), err)
+	}
+	c.Metrics.applied.Add(float64(len(edgesOf(done))))
+	now := time.Now()
+	var longest time.Duration
+	for _, id := range ids {
+		delay := max(0, now.Sub(addedAt(id)))
+		longest = max(longest, delay)
+		c.Metrics.delay.Observe(delay.Seconds())
+	}
+	c.OnDelay(longest)
+	return nil
+}
+
+// addedAt is when an entry was added, by the clock of Redis.
+func addedAt(id string) time.Time {
+	text, _, _ := strings.Cut(id, "-")
+	ms, _ := strconv.ParseInt(text, 10, 64)
+	return time.UnixMilli(ms)
+}
+
+// maxDeadLetters bounds the dead-letter stream.
+const maxDeadLetters = 10_000
+
+// deadLetters is the key of the stream for entries that cannot be decoded.
+func (c *Consumer) deadLetters() string { return c.Key + ":dead" }
+
+// bury moves an entry that cannot be decoded out of the way: into the dead-letter
+// stream with its id and the reason. It is done twice rather than not at all.
+func (c *Consumer) bury(ctx context.Context, m redis.XMessage, reason error) error {
+	ctx, cancel := context.WithTimeout(ctx, answers)
+	defer cancel()
+	values := []any{"id", m.ID, "reason", reason.Error()}
+	for name, value := range m.Values {
+		values = append(values, "field:"+name, value)
+	}
+	err := c.Redis.XAdd(ctx, &redis.XAddArgs{Stream: c.deadLetters(), MaxLen: maxDeadLetters, Approx: true, Values: values}).Err()
+	if err == nil {
+		err = c.Redis.XAck(ctx, c.Key, c.Group, m.ID).Err()
+	}
+	if err != nil {
+		return fmt.Errorf("bury entry %s: %w", m.ID, err)
+	}
+	c.Metrics.poison.Inc()
+	c.Logger.ErrorContext(ctx, "stream entry cannot be decoded", "stream", c.Key, "entry", m.ID, "moved to", c.deadLetters(), "error", reason)
+	return nil
+}

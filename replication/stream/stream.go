@@ -1,0 +1,131 @@
+// Package stream carries forward rows from the gateways that wrote them to those
+// that apply them to the inverse side, over a Redis Stream: the redundancy mode
+// `stream`.
+//
+// An entry holds the edges of one request. The consumers of all gateways share the
+// work as one consumer group. An entry is acknowledged after what it says has been
+// committed, and removed only after that; it may be applied twice, late, or after
+// a newer one of the same edge, which changes nothing (see
+// [storage.EdgeWriter.Apply]). Nothing that was not applied is ever trimmed: while
+// nobody consumes, the stream grows, and once Redis is full Add fails.
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/events/wire"
+	"kith/storage"
+)
+
+// Applier writes forward rows to the inverse side.
+type Applier interface {
+	// Apply returns once the edges are committed on every shard concerned. Its error
+	// may tell which are not, see [Partial]; otherwise any of them may be missing.
+	Apply(ctx context.Context, edges []storage.Edge) error
+}
+
+// Partial is an error of an Applier that knows which edges were not applied; all
+// others were. Other errors may wrap it.
+type Partial interface {
+	error
+	Unapplied() []storage.Edge
+}
+
+// Names in Redis, where nothing else is configured.
+const (
+	DefaultKey   = "kith:following"
+	DefaultGroup = "kith"
+)
+
+// field is the only field of an entry.
+const field = "e"
+
+// Producer adds forward rows to the stream.
+type Producer struct {
+	client  redis.UniversalClient
+	key     string
+	timeout time.Duration
+	metrics *Metrics
+}
+
+// ProducerConfig says where to add.
+type ProducerConfig struct {
+	// Redis holds the stream. Its ContextTimeoutEnabled has to be set, or Timeout does
+	// not bound the wait for an answer.
+	Redis redis.UniversalClient
+
+	// Key of the stream; stores that share a Redis need one each. Defaults to
+	// [DefaultKey].
+	Key string
+
+	// Timeout is how long Add may take, whatever its context allows. Defaults to 1 s.
+	Timeout time.Duration
+
+	// Metrics counts what is added. Defaults to none.
+	Metrics *Metrics
+}
+
+// NewProducer makes a producer.
+func NewProducer(cfg ProducerConfig) *Producer {
+	p := &Producer{client: cfg.Redis, key: cfg.Key, timeout: cfg.Timeout, metrics: cfg.Metrics.orNone()}
+	if p.key == "" {
+		p.key = DefaultKey
+	}
+	if p.timeout == 0 {
+		p.timeout = time.Second
+	}
+	return p
+}
+
+// Add puts edges into the stream as one entry, so that they are applied together.
+// After an error they may be there all the same.
+func (p *Producer) Add(ctx context.Context, edges []storage.Edge) error {
+	if len(edges) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	err := p.client.XAdd(ctx, &redis.XAddArgs{Stream: p.key, Values: []any{field, encode(edges)}}).Err()
+	if err != nil {
+		p.metrics.addFailures.Add(float64(len(edges)))
+		return fmt.Errorf("add %d edges to stream %s: %w", len(edges), p.key, err)
+	}
+	p.metrics.added.Add(float64(len(edges)))
+	return nil
+}
+
+func encode(edges []storage.Edge) []byte {
+	to := make([]byte, 0, 1+24*len(edges))
+	to = append(to, wire.Version)
+	for _, e := range edges {
+		to = wire.AppendEdge(to, e)
+	}
+	return to
+}
+
+// errPoison: an entry that no consumer of this version can understand.
+var errPoison = errors.New("entry cannot be decoded")
+
+func decode(values map[string]any) ([]storage.Edge, error) {
+	text, ok := values[field].(string)
+	if !ok {
+		return nil, fmt.Errorf("%w: no field %q", errPoison, field)
+	}
+	r := wire.NewReader([]byte(text))
+	if version := r.Byte(); version != wire.Version {
+		return nil, fmt.Errorf("%w: version %d", errPoison, version)
+	}
+	var edges []storage.Edge
+	for r.OK() && !r.Done() {
+		edges = append(edges, r.Edge())
+	}
+	if !r.OK() || len(edges) == 0 {
+		return nil, fmt.Errorf("%w: %d bytes", errPoison, len(text))
+	}
+	return edges, nil
+}

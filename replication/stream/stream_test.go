@@ -1,0 +1,407 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/replication/stream"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+func connect(t testing.TB, addr string) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{addr}, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// applied applies to the inverse side of a store.
+type applied struct{ store storage.EdgeWriter }
+
+func (a applied) Apply(ctx context.Context, edges []storage.Edge) error {
+	for _, r := range a.store.Apply(ctx, storage.Inverse, edges, storage.IfNewer) {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// applierFunc is an applier of one function.
+type applierFunc func(context.Context, []storage.Edge) error
+
+func (f applierFunc) Apply(ctx context.Context, edges []storage.Edge) error { return f(ctx, edges) }
+
+// consume runs a consumer until stop is called, which waits for its end.
+func consume(t testing.TB, cfg stream.ConsumerConfig) (c *stream.Consumer, stop func()) {
+	t.Helper()
+	if cfg.Name == "" {
+		cfg.Name = "one"
+	}
+	if cfg.Tend == 0 {
+		cfg.Tend = 20 * time.Millisecond
+	}
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	c = stream.NewConsumer(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); c.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(stop)
+	return c, stop
+}
+
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 60 s: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// idle is when everything has been acknowledged.
+func idle(c *stream.Consumer, since time.Time) func() bool {
+	return func() bool {
+		s := c.State()
+		return s.At.After(since) && s.Backlog == 0 && s.Pending == 0 && s.Age == 0
+	}
+}
+
+func edge(from, to storage.UserID, at storage.Micros) storage.Edge {
+	return storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at}
+}
+
+func add(t testing.TB, client redis.UniversalClient, edges ...storage.Edge) {
+	t.Helper()
+	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), edges); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
+	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	for i := range storage.UserID(1000) {
+		add(t, client, edge(i+1, 7, 1), edge(i+1, 8, 1)) // before there is a group
+	}
+	var delays sync.Map
+	since := time.Now()
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}, OnDelay: func(d time.Duration) { delays.Store(d, true) }})
+	eventually(t, "idle", idle(c, since))
+	for _, id := range []storage.UserID{7, 8} {
+		if got := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; got != 1000 {
+			t.Errorf("%d followers, want 1000", got)
+		}
+	}
+	if s := c.State(); s.At.IsZero() {
+		t.Errorf("state %+v", s)
+	}
+	n := 0
+	delays.Range(func(d, _ any) bool { n++; return d.(time.Duration) >= 0 })
+	if n == 0 {
+		t.Error("no delay was told")
+	}
+	// Only whole nodes of 100 entries go.
+	eventually(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })
+}
+
+// TestNothingUnreadIsTrimmed: neither what another group still needs, nor what is
+// pending.
+func TestNothingUnreadIsTrimmed(t *testing.T) {
+	ctx := t.Context()
+	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	if err := client.XGroupCreateMkStream(ctx, stream.DefaultKey, "others", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range storage.UserID(1000) {
+		add(t, client, edge(i+1, 7, 1))
+	}
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}, Batch: 100})
+	trimmedTo := func(want int64) {
+		t.Helper()
+		since := time.Now()
+		eventually(t, "idle", idle(c, since))
+		for range 3 { // rounds of trimming
+			since = c.State().At
+			eventually(t, "a round", func() bool { return c.State().At.After(since) })
+		}
+		if got := client.XLen(ctx, stream.DefaultKey).Val(); got > want || got < want-100 {
+			t.Errorf("%d entries are left, want about %d", got, want)
+		}
+	}
+	length := func() int64 { return client.XLen(ctx, stream.DefaultKey).Val() }
+	trimmedTo(1000)
+	if length() != 1000 {
+		t.Errorf("%d entries, the other group needs 1000", length())
+	}
+	read, err := client.XReadGroup(ctx, &redis.XReadGroupArgs{Group: "others", Consumer: "x", Streams: []string{stream.DefaultKey, ">"}, Count: 600}).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trimmedTo(1000)
+	if length() != 1000 {
+		t.Errorf("%d entries, the other group has 600 pending", length())
+	}
+	for _, m := range read[0].Messages[:500] {
+		client.XAck(ctx, stream.DefaultKey, "others", m.ID)
+	}
+	trimmedTo(600)
+	if length() < 500 {
+		t.Errorf("%d entries, the other group needs 500", length())
+	}
+}
+
+// TestConsumersShareTheWork: each entry is applied by one of them.
+func TestConsumersShareTheWork(t *testing.T) {
+	client := connect(t, testenv.Redis(t).Addr())
+	var mu sync.Mutex
+	by := map[string]int{}
+	times := map[storage.Edge]int{}
+	var consumers []*stream.Consumer
+	for _, name := range []string{"a", "b", "c"} {
+		c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: name, Batch: 10, Applier: applierFunc(func(_ context.Context, edges []storage.Edge) error {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, e := range edges {
+				by[name]++
+				times[e]++
+			}
+			return nil
+		})})
+		consumers = append(consumers, c)
+	}
+	for i := range storage.UserID(3000) {
+		add(t, client, edge(i+1, 7, 1))
+	}
+	eventually(t, "idle", idle(consumers[0], time.Now()))
+	mu.Lock()
+	defer mu.Unlock()
+	if len(times) != 3000 || len(by) != 3 {
+		t.Errorf("%d edges by %v", len(times), by)
+	}
+	for e, n := range times {
+		if n != 1 {
+			t.Errorf("%v was applied %d times", e, n)
+		}
+	}
+}
+
+// TestDeadConsumersAreClaimedOver: what one had and did not acknowledge is applied
+// by another, and by itself at once when it comes back under its name.
+func TestDeadConsumersAreClaimedOver(t *testing.T) {
+	for name, c := range map[string]struct {
+		successor string
+		after     time.Duration
+	}{
+		"by another":      {"two", 300 * time.Millisecond},
+		"by its new self": {"one", time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+			for i := range storage.UserID(1500) {
+				add(t, client, edge(i+1, 7, 1))
+			}
+			died := make(chan struct{})
+			once := sync.OnceFunc(func() { close(died) })
+			_, stop := consume(t, stream.ConsumerConfig{Redis: client, Name: "one", ClaimAfter: time.Hour, Applier: applierFunc(func(context.Context, []storage.Edge) error {
+				once()
+				return errors.New("killed before it could write")
+			})})
+			<-died
+			stop()
+			successor, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: c.successor, ClaimAfter: c.after, Applier: applied{store}})
+			eventually(t, "idle", idle(successor, time.Now()))
+			if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1500 {
+				t.Errorf("%d followers, want 1500", got)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeAppliedHoldsUpNobody: a shard that is away costs only its own
+// edges, which are applied when it is back.
+func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
+	for name, partial := range map[string]bool{"and it is known which": true, "and it is not known which": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+			var mu sync.Mutex
+			away := true
+			applier := applierFunc(func(ctx context.Context, edges []storage.Edge) error {
+				mu.Lock()
+				defer mu.Unlock()
+				var good, bad []storage.Edge
+				for _, e := range edges {
+					if away && e.To == 13 {
+						bad = append(bad, e)
+					} else {
+						good = append(good, e)
+					}
+				}
+				switch {
+				case len(bad) == 0:
+					return applied{store}.Apply(ctx, edges)
+				case !partial:
+					return storage.ErrUnavailable
+				}
+				_ = applied{store}.Apply(ctx, good)
+				return fmt.Errorf("apply: %w", unapplied(bad))
+			})
+			for i := range storage.UserID(400) {
+				add(t, client, edge(i+1, 7, 1))
+				if i == 200 {
+					add(t, client, edge(1, 13, 1))
+					add(t, client, edge(1, 8, 1), edge(2, 13, 1))
+				}
+			}
+			c, _ := consume(t, stream.ConsumerConfig{Redis: client, ClaimAfter: 100 * time.Millisecond, Applier: applier})
+			followers := func(id storage.UserID) int64 {
+				return store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower
+			}
+			eventually(t, "the others are applied", func() bool { return followers(7) == 400 })
+			eventually(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
+			add(t, client, edge(1000, 7, 1))
+			eventually(t, "a new one is applied", func() bool { return followers(7) == 401 })
+			if followers(13) != 0 {
+				t.Fatal("the test is wrong")
+			}
+			mu.Lock()
+			away = false
+			mu.Unlock()
+			eventually(t, "idle", idle(c, time.Now()))
+			if followers(13) != 2 || followers(8) != 1 {
+				t.Errorf("%d and %d followers, want 2 and 1", followers(13), followers(8))
+			}
+		})
+	}
+}
+
+type unapplied []storage.Edge
+
+func (u unapplied) Error() string             { return fmt.Sprintf("%d edges are not applied", len(u)) }
+func (u unapplied) Unapplied() []storage.Edge { return u }
+
+func TestPoisonGoesToTheDeadLetters(t *testing.T) {
+	ctx := t.Context()
+	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	registry := prometheus.NewRegistry()
+	for _, values := range []map[string]any{
+		{"e": ""}, {"e": "\x01"}, {"e": "\x01\x05"}, {"e": "\x02\x01\x01\x01\x02"}, {"other": "x"}, {"e": "\x01\x01\x00\x01\x02"},
+	} {
+		add(t, client, edge(1, 7, 1))
+		if err := client.XAdd(ctx, &redis.XAddArgs{Stream: stream.DefaultKey, Values: values}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(t, client, edge(2, 7, 1))
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}, Metrics: stream.NewMetrics(registry)})
+	eventually(t, "idle", idle(c, time.Now()))
+	if got := store.Counts(ctx, []storage.UserID{7})[0].Value.Follower; got != 2 {
+		t.Errorf("%d followers, want 2", got)
+	}
+	dead, err := client.XRange(ctx, stream.DefaultKey+":dead", "-", "+").Result()
+	if err != nil || len(dead) != 6 {
+		t.Fatalf("dead letters: %v %v", dead, err)
+	}
+	if dead[3].Values["field:e"] != "\x02\x01\x01\x01\x02" || !strings.Contains(dead[3].Values["reason"].(string), "version 2") || dead[3].Values["id"] == "" {
+		t.Errorf("dead letter %v", dead[3].Values)
+	}
+	if got := counter(t, registry, "kith_stream_dead_letters_total"); got != 6 {
+		t.Errorf("%v dead letters counted, want 6", got)
+	}
+}
+
+func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := gatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			var m *dto.Metric = f.GetMetric()[0]
+			return m.GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// TestLostGroupsAreMadeAgain: the group, or everything, may vanish under a consumer.
+func TestLostGroupsAreMadeAgain(t *testing.T) {
+	ctx := t.Context()
+	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}})
+	followers := func() int64 { return store.Counts(ctx, []storage.UserID{7})[0].Value.Follower }
+	add(t, client, edge(1, 7, 1))
+	eventually(t, "the first", func() bool { return followers() == 1 })
+	if err := client.XGroupDestroy(ctx, stream.DefaultKey, stream.DefaultGroup).Err(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, client, edge(2, 7, 1))
+	eventually(t, "the second", func() bool { return followers() == 2 })
+	if err := client.FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	add(t, client, edge(3, 7, 1))
+	eventually(t, "the third", func() bool { return followers() == 3 })
+	eventually(t, "idle", idle(c, time.Now()))
+}
+
+// TestStoppingAppliesWhatWasRead: nobody has to wait until it is claimed.
+func TestStoppingAppliesWhatWasRead(t *testing.T) {
+	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	reading, write := make(chan struct{}), make(chan struct{})
+	_, stop := consume(t, stream.ConsumerConfig{Redis: client, Applier: applierFunc(func(ctx context.Context, edges []storage.Edge) error {
+		close(reading)
+		<-write
+		return applied{store}.Apply(ctx, edges)
+	})})
+	add(t, client, edge(1, 7, 1))
+	<-reading
+	stopped := make(chan struct{})
+	go func() { stop(); close(stopped) }()
+	time.Sleep(20 * time.Millisecond) // the context is done by now, which should change nothing
+	close(write)
+	<-stopped
+	if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1 {
+		t.Errorf("%d followers, want 1", got)
+	}
+	pending, err := client.XPending(t.Context(), stream.DefaultKey, stream.DefaultGroup).Result()
+	if err != nil || pending.Count != 0 {
+		t.Errorf("pending: %+v %v", pending, err)
+	}
+}
+
+// TestAddGivesUp: a follow does not wait for a Redis that hangs.
+func TestAddGivesUp(t *testing.T) {
+	server := testenv.Redis(t)
+	p := stream.NewProducer(stream.ProducerConfig{Redis: connect(t, server.Addr()), Timeout: 100 * time.Millisecond})
+	if err := p.Add(t.Context(), []storage.Edge{edge(1, 2, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	server.Freeze(t)
+	start := time.Now()
+	if err := p.Add(t.Context(), []storage.Edge{edge(1, 2, 4)}); err == nil || time.Since(start) > 2*time.Second {
+		t.Errorf("%v after %s", err, time.Since(start))
+	}
+	server.Kill(t)
+	if err := p.Add(t.Context(), []storage.Edge{edge(1, 2, 5)}); err == nil {
+		t.Error("added to a Redis that is down")
+	}
+}

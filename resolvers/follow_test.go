@@ -1,0 +1,192 @@
+package resolvers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// payload is all that a client cache replaces after a follow.
+const payload = `changed consistencyToken
+	viewer { id followingCount }
+	user { id followerCount viewerRelationship { status } }
+	relationship { id status following followedBy }
+	followingEdge { node { handle } }`
+
+func threeUsers(t *testing.T, o apitest.Options) (*apitest.API, *memory.Store) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	return apitest.New(t, store, o), store
+}
+
+func TestFollowAndUnfollow(t *testing.T) {
+	api, store := threeUsers(t, apitest.Options{})
+	one := api.As(1)
+
+	a := one.Ask(`mutation { follow(userId: 2) {`+payload+`} }`, nil).Whole()
+	token := a.Data["follow"].(map[string]any)["consistencyToken"].(string)
+	if token == "" {
+		t.Error("no token")
+	}
+	a.Is(fmt.Sprintf(`{"follow": {"changed": true, "consistencyToken": %q,
+		"viewer": {"id": "1", "followingCount": 1},
+		"user": {"id": "2", "followerCount": 1, "viewerRelationship": {"status": "FOLLOWING"}},
+		"relationship": {"id": "rel_1_2", "status": "FOLLOWING", "following": true, "followedBy": false},
+		"followingEdge": {"node": {"handle": "u2"}}}}`, token))
+
+	// Once more changes nothing and moves nothing.
+	before := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
+	again := one.Ask(`mutation { follow(userId: 2) { changed consistencyToken } }`, nil)
+	again.Is(fmt.Sprintf(`{"follow": {"changed": false, "consistencyToken": %q}}`, token))
+	if after := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value; after != before {
+		t.Errorf("following again made %+v of %+v", after, before)
+	}
+
+	api.As(2).Ask(`mutation { follow(userId: 1) { relationship { status } } }`, nil).
+		Is(`{"follow": {"relationship": {"status": "MUTUAL"}}}`)
+
+	one.Ask(`mutation { unfollow(userId: 2) { changed viewer { followingCount } user { followerCount } relationship { status } followingEdge { cursor } } }`, nil).
+		Is(`{"unfollow": {"changed": true, "viewer": {"followingCount": 0}, "user": {"followerCount": 0}, "relationship": {"status": "FOLLOWED_BY"}, "followingEdge": null}}`)
+	one.Ask(`mutation { unfollow(userId: 2) { changed } }`, nil).Is(`{"unfollow": {"changed": false}}`)
+	one.Ask(`mutation { unfollow(userId: 3) { changed } }`, nil).Is(`{"unfollow": {"changed": false}}`)
+}
+
+func TestMutationsOfOneRequestSeeEachOther(t *testing.T) {
+	api, _ := threeUsers(t, apitest.Options{})
+	api.As(1).Ask(`mutation {
+		a: follow(userId: 2) { viewer { followingCount } relationship { status } }
+		b: follow(userId: 3) { viewer { followingCount } }
+		c: unfollow(userId: 2) { viewer { followingCount } relationship { status } }
+	}`, nil).Is(`{
+		"a": {"viewer": {"followingCount": 1}, "relationship": {"status": "FOLLOWING"}},
+		"b": {"viewer": {"followingCount": 2}},
+		"c": {"viewer": {"followingCount": 1}, "relationship": {"status": "NONE"}}}`)
+}
+
+func TestRemoveFollower(t *testing.T) {
+	api, _ := threeUsers(t, apitest.Options{})
+	api.As(2).Ask(`mutation { follow(userId: 1) { changed } }`, nil).Whole()
+	api.As(1).Ask(`mutation { removeFollower(userId: 2) { changed viewer { followerCount } user { followingCount } relationship { followedBy } followingEdge { cursor } } }`, nil).
+		Is(`{"removeFollower": {"changed": true, "viewer": {"followerCount": 0}, "user": {"followingCount": 0}, "relationship": {"followedBy": false}, "followingEdge": null}}`)
+	api.As(1).Ask(`mutation { removeFollower(userId: 2) { changed } }`, nil).Is(`{"removeFollower": {"changed": false}}`)
+}
+
+func TestFollowIsRefused(t *testing.T) {
+	api, _ := threeUsers(t, apitest.Options{MaxFollowing: 1})
+	api.As(1).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
+	for _, c := range []struct {
+		viewer storage.UserID
+		id     string
+		code   string
+	}{
+		{0, "2", "UNAUTHENTICATED"},
+		{99, "2", "UNAUTHENTICATED"}, // signed in, but gone
+		{1, "1", "BAD_USER_INPUT"},
+		{1, "x", "BAD_USER_INPUT"},
+		{1, "77", "NOT_FOUND"},
+		{1, "3", "LIMIT_REACHED"},
+	} {
+		a := api.As(c.viewer).Ask(`mutation($id: ID!) { follow(userId: $id) { changed } }`, apitest.Vars{"id": c.id})
+		if len(a.Errors) != 1 || a.Errors[0].Code() != c.code || a.Errors[0].At() != "follow" || a.Data["follow"] != nil {
+			t.Errorf("viewer %d follows %s: %s, want %s", c.viewer, c.id, a.Text, c.code)
+		}
+	}
+}
+
+func TestFollowManyReportsEachOutcome(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 6)
+	api := apitest.New(t, store, apitest.Options{MaxFollowing: 3}).As(1)
+	api.Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
+	api.Ask(`mutation { followMany(userIds: [2, 3, 1, 77, 3, 4, 5]) {
+		viewer { followingCount }
+		outcomes { userId changed error { code } user { handle followerCount } relationship { status } } } }`, nil).
+		Is(`{"followMany": {"viewer": {"followingCount": 3}, "outcomes": [
+			{"userId": "2", "changed": false, "error": null, "user": {"handle": "u2", "followerCount": 1}, "relationship": {"status": "FOLLOWING"}},
+			{"userId": "3", "changed": true, "error": null, "user": {"handle": "u3", "followerCount": 1}, "relationship": {"status": "FOLLOWING"}},
+			{"userId": "1", "changed": false, "error": {"code": "BAD_USER_INPUT"}, "user": {"handle": "u1", "followerCount": 0}, "relationship": {"status": "NONE"}},
+			{"userId": "77", "changed": false, "error": {"code": "NOT_FOUND"}, "user": null, "relationship": {"status": "NONE"}},
+			{"userId": "3", "changed": false, "error": null, "user": {"handle": "u3", "followerCount": 1}, "relationship": {"status": "FOLLOWING"}},
+			{"userId": "4", "changed": true, "error": null, "user": {"handle": "u4", "followerCount": 1}, "relationship": {"status": "FOLLOWING"}},
+			{"userId": "5", "changed": false, "error": {"code": "LIMIT_REACHED"}, "user": {"handle": "u5", "followerCount": 0}, "relationship": {"status": "NONE"}}]}}`)
+
+	many := make([]string, 501)
+	for i := range many {
+		many[i] = fmt.Sprint(i + 1)
+	}
+	a := api.Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { consistencyToken } }`, apitest.Vars{"ids": many})
+	if len(a.Errors) != 1 || a.Errors[0].Code() != "BAD_USER_INPUT" {
+		t.Errorf("501 users: %s", a.Text)
+	}
+}
+
+// never is a mode in which nothing arrives on the inverse side.
+type never struct{ err error }
+
+func (never) Inline() bool                                     { return false }
+func (n never) Carry(context.Context, []storage.Changed) error { return n.err }
+
+// What comes from the inverse side is waited for, but not for ever: then the old
+// value is served, and said to be stale.
+func TestPayloadIsStaleWhereTheInverseSideLags(t *testing.T) {
+	for name, mode := range map[string]never{"late": {}, "failed": {errors.New("no connection")}} {
+		t.Run(name, func(t *testing.T) {
+			api, _ := threeUsers(t, apitest.Options{Redundancy: mode})
+			a := api.As(1).Ask(`mutation { follow(userId: 2) { changed viewer { followingCount } user { followerCount } } }`, nil)
+			a.Is(`{"follow": {"changed": true, "viewer": {"followingCount": 1}, "user": {"followerCount": 0}}}`)
+			if !a.Stale() {
+				t.Errorf("not said to be stale: %s", a.Text)
+			}
+			forward := api.As(1).Ask(`mutation { follow(userId: 3) { changed relationship { following } } }`, nil)
+			if forward.Stale() != (mode.err != nil) {
+				t.Errorf("of the forward side alone: %s", forward.Text)
+			}
+		})
+	}
+}
+
+// A read that brings a write's token waits until the write can be read.
+func TestTokenMakesAReadWait(t *testing.T) {
+	api, store := threeUsers(t, apitest.Options{Redundancy: never{}})
+	a := api.As(1).Ask(`mutation { follow(userId: 2) { consistencyToken } }`, nil).Whole()
+	token := a.Data["follow"].(map[string]any)["consistencyToken"].(string)
+	if a.Token() != token || a.Header.Get("Kith-Consistency") != token {
+		t.Errorf("the token is %q in the payload, %q in the extensions, %q in the header", token, a.Token(), a.Header.Get("Kith-Consistency"))
+	}
+	const fans = `{ user(id: 2) { followerCount } }`
+	if b := api.With("Kith-Consistency", token).Ask(fans, nil); !b.Stale() {
+		t.Errorf("the write has not arrived, but: %s", b.Text)
+	}
+	if b := api.Ask(fans, nil); b.Stale() {
+		t.Errorf("without a token: %s", b.Text)
+	}
+	arrives := make(chan struct{})
+	go func() {
+		defer close(arrives)
+		row := store.Edges(context.Background(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
+		store.Apply(context.Background(), storage.Inverse, []storage.Edge{row}, storage.IfNewer)
+	}()
+	api.With("Kith-Consistency", token).Ask(fans, nil).Is(`{"user": {"followerCount": 1}}`)
+	<-arrives
+	if b := api.With("Kith-Consistency", "nonsense").Ask(fans, nil); len(b.Errors) != 1 || b.Errors[0].Code() != "BAD_USER_INPUT" {
+		t.Errorf("nonsense is taken for a token: %s", b.Text)
+	}
+}
+
+func TestViewerFields(t *testing.T) {
+	api, _ := threeUsers(t, apitest.Options{})
+	const query = `{ viewer { handle } user(id: 2) { viewerRelationship { status blocking blockedBy } followersYouKnow { totalCount nodes { handle } }
+		relationship(to: 1) { blocking } } }`
+	api.Ask(query, nil).Is(`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null, "relationship": {"blocking": null}}}`)
+	api.As(1).Ask(`mutation { followMany(userIds: [2, 3]) { consistencyToken } }`, nil).Whole()
+	api.As(3).Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
+	api.As(1).Ask(query, nil).Is(`{"viewer": {"handle": "u1"}, "user": {
+		"viewerRelationship": {"status": "FOLLOWING", "blocking": false, "blockedBy": false},
+		"followersYouKnow": {"totalCount": 1, "nodes": [{"handle": "u3"}]},
+		"relationship": {"blocking": null}}}`)
+}

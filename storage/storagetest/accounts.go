@@ -1,0 +1,422 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+// accounts: registering, passwords and profiles.
+type accounts struct{ *harness }
+
+// A claimer can leave a claim on a handle as a Register does that a crash ends
+// before it makes its user.
+type claimer interface {
+	Claim(ctx context.Context, handle string, id storage.UserID, at storage.Micros) error
+}
+
+func (s accounts) EverythingOfAUserIsRegistered(t *testing.T) {
+	user := storage.User{
+		ID: s.id(), Handle: "ada_1", Name: "Ада 👩‍🚀", Bio: "línea 1\nlínea 2", AvatarURL: "/ü.png",
+		CreatedAt: at(1), UpdatedAt: at(2),
+	}
+	if err := s.store.Register(t.Context(), user, "$argon2id$hash"); err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "user", s.userOf(t, user.ID), user)
+	wantEqual(t, "handle", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "password", s.passwordOf(t, user.ID), "$argon2id$hash")
+	got := s.countsOf(t, user.ID)
+	wantEqual(t, "followings", got.Following, 0)
+	wantEqual(t, "followers", got.Follower, 0)
+}
+
+func (s accounts) EdgesMayComeBeforeTheirUser(t *testing.T) {
+	user := person(s.id())
+	s.apply(t, storage.Inverse, follow(storage.Inverse, user.ID, s.id(), 1))
+	s.register(t, user)
+	wantEqual(t, "followers", s.countsOf(t, user.ID).Follower, 1)
+}
+
+func (s accounts) ATakenHandleIsRefused(t *testing.T) {
+	made, registered := s.people(t, 1)[0], person(s.id())
+	s.register(t, registered)
+	for _, owner := range []storage.User{made, registered} {
+		user := person(s.id())
+		free := user.Handle
+		user.Handle = owner.Handle
+		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
+		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+		wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{user.ID}), 1)
+		wantMissing(t, s.store.PasswordHashes(t.Context(), []storage.UserID{user.ID}), 1)
+		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+
+		user.Handle = free
+		s.register(t, user)
+	}
+}
+
+func (s accounts) AnExistingUserIsRefused(t *testing.T) {
+	made, registered := s.people(t, 1)[0], person(s.id())
+	s.register(t, registered)
+	for _, old := range []storage.User{made, registered} {
+		password := s.passwordOf(t, old.ID)
+		again := person(s.id())
+		again.ID, again.Name = old.ID, "Changed"
+		wantIs(t, s.store.Register(t.Context(), again, "another hash"), storage.ErrUserExists)
+		wantIs(t, s.store.Register(t.Context(), old, "another hash"), storage.ErrUserExists)
+		wantEqual(t, "user", s.userOf(t, old.ID), old)
+		wantEqual(t, "password", s.passwordOf(t, old.ID), password)
+
+		// The handle that was asked for is nobody's.
+		wantMissing(t, s.store.UserIDs(t.Context(), []string{again.Handle}), 1)
+		again.ID = s.id()
+		s.register(t, again)
+	}
+}
+
+func (s accounts) OneHandleIsRegisteredOnce(t *testing.T) {
+	for range 5 {
+		users := make([]storage.User, workers)
+		for i, id := range s.ids(workers) {
+			users[i] = person(id)
+			users[i].Handle = users[0].Handle
+		}
+		s.wantOneRegistered(t, users, storage.ErrHandleTaken)
+	}
+}
+
+func (s accounts) OneIDIsRegisteredOnce(t *testing.T) {
+	for range 5 {
+		users := make([]storage.User, workers)
+		for i, id := range s.ids(workers) {
+			users[i] = person(id)
+		}
+		for i := range users {
+			users[i].ID = users[0].ID
+		}
+		s.wantOneRegistered(t, users, storage.ErrUserExists)
+	}
+}
+
+// Of the crash nothing but the claim is left.
+func (s accounts) AnOldClaimWithoutAUserIsTakenOver(t *testing.T) {
+	user, gone := person(s.id()), s.id()
+	s.claim(t, user.Handle, gone, user.CreatedAt-storage.ClaimTTL-1)
+	s.register(t, user)
+	wantEqual(t, "user", s.userOf(t, user.ID), user)
+	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+
+	late := person(gone)
+	late.Handle = user.Handle
+	wantIs(t, s.store.Register(t.Context(), late, "hash"), storage.ErrHandleTaken)
+}
+
+func (s accounts) AYoungClaimWithoutAUserIsKept(t *testing.T) {
+	user, other := person(s.id()), s.id()
+	s.claim(t, user.Handle, other, user.CreatedAt-storage.ClaimTTL+1)
+	wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
+	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+
+	owner := person(other)
+	owner.Handle = user.Handle
+	s.register(t, owner)
+}
+
+func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
+	made, registered := s.people(t, 1)[0], person(s.id())
+	s.register(t, registered)
+	for _, owner := range []storage.User{made, registered} {
+		user := person(s.id())
+		user.Handle, user.CreatedAt = owner.Handle, owner.CreatedAt+100*storage.ClaimTTL
+		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
+		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
+	}
+}
+
+// The user exists, but became one by another handle.
+func (s accounts) AnOldClaimOfSomebodyElseByNowIsTakenOver(t *testing.T) {
+	other, user := s.people(t, 1)[0], person(s.id())
+	s.claim(t, user.Handle, other.ID, user.CreatedAt-storage.ClaimTTL-1)
+	s.register(t, user)
+	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	wantEqual(t, "the other", s.userOf(t, other.ID), other)
+}
+
+func (s accounts) AnOldClaimIsTakenOverOnce(t *testing.T) {
+	for range 5 {
+		users := make([]storage.User, workers)
+		for i, id := range s.ids(workers) {
+			users[i] = person(id)
+			users[i].Handle = users[0].Handle
+		}
+		s.claim(t, users[0].Handle, s.id(), users[0].CreatedAt-storage.ClaimTTL-1)
+		s.wantOneRegistered(t, users, storage.ErrHandleTaken)
+	}
+}
+
+func (s accounts) AClaimOfOnesOwnIsUsed(t *testing.T) {
+	for _, age := range []storage.Micros{0, 1, storage.ClaimTTL, 2 * storage.ClaimTTL} {
+		registered, made := person(s.id()), person(s.id())
+		for _, user := range []storage.User{registered, made} {
+			s.claim(t, user.Handle, user.ID, user.CreatedAt-age)
+		}
+		s.register(t, registered)
+		wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{made}), 1), []bool{true})
+		wantList(t, "users", found(t, s.store.Users(t.Context(), []storage.UserID{registered.ID, made.ID}), 2),
+			[]storage.User{registered, made})
+	}
+}
+
+func (s accounts) UsersMadeOtherwiseHaveNoPassword(t *testing.T) {
+	user := s.people(t, 1)[0]
+	wantEqual(t, "password", s.passwordOf(t, user.ID), "")
+}
+
+func (s accounts) EachPasswordIsAnsweredAtItsIndex(t *testing.T) {
+	const n = 9
+	ids, gone := s.ids(n), s.id()
+	for _, id := range ids {
+		s.register(t, person(id))
+	}
+	results := s.store.PasswordHashes(t.Context(), []storage.UserID{ids[4], gone, ids[0], ids[8], ids[4]})
+	wantFound(t, results, true, false, true, true, true)
+	for i, k := range map[int]int{0: 4, 2: 0, 3: 8, 4: 4} {
+		wantEqual(t, "password", results[i].Value, hashOf(ids[k]))
+	}
+	answers(t, s.store.PasswordHashes(t.Context(), nil), 0)
+}
+
+func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
+	user, ids := person(s.id()), s.ids(many)
+	s.register(t, user)
+	for i := 0; i < many; i += 100 {
+		ids[i] = user.ID
+	}
+	results := s.store.PasswordHashes(t.Context(), ids)
+	answers(t, results, many)
+	for i, result := range results {
+		if known := i%100 == 0; result.Found != known || (known && result.Value != hashOf(user.ID)) {
+			t.Fatalf("key %d: got %+v", i, result)
+		}
+	}
+}
+
+func (s accounts) APasswordIsReplaced(t *testing.T) {
+	registered, made, other := person(s.id()), s.people(t, 1)[0], person(s.id())
+	s.register(t, registered)
+	s.register(t, other)
+	for _, user := range []storage.User{registered, made} {
+		for i, hash := range []string{"$argon2id$v=19$new", "$argon2id$v=19$new", "newer"} { // the same again as well
+			if err := s.store.SetPasswordHash(t.Context(), user.ID, hash, at(100+i)); err != nil {
+				t.Fatal(err)
+			}
+			wantEqual(t, "password", s.passwordOf(t, user.ID), hash)
+		}
+		user.UpdatedAt = at(102)
+		wantEqual(t, "user", s.userOf(t, user.ID), user)
+	}
+	wantEqual(t, "password of the other", s.passwordOf(t, other.ID), hashOf(other.ID))
+	wantEqual(t, "the other", s.userOf(t, other.ID), other)
+}
+
+func (s accounts) NobodyHasNoPasswordToReplace(t *testing.T) {
+	for _, id := range s.strangers(t) {
+		wantIs(t, s.store.SetPasswordHash(t.Context(), id, "hash", at(1)), storage.ErrUserUnknown)
+		wantMissing(t, s.store.PasswordHashes(t.Context(), []storage.UserID{id}), 1)
+	}
+}
+
+func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
+	texts := []string{"Ναί 👩‍🚀", "a bio\nof two lines", "https://example.org/a.png"}
+	for given := range 8 {
+		user, other := person(s.id()), person(s.id())
+		user.Bio, user.AvatarURL = "a bio", "/a.png"
+		s.register(t, user)
+		s.register(t, other)
+
+		var change storage.ProfileChange
+		want := user
+		want.UpdatedAt = at(77)
+		if given&1 != 0 {
+			change.Name, want.Name = &texts[0], texts[0]
+		}
+		if given&2 != 0 {
+			change.Bio, want.Bio = &texts[1], texts[1]
+		}
+		if given&4 != 0 {
+			change.AvatarURL, want.AvatarURL = &texts[2], texts[2]
+		}
+		got, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := fmt.Sprintf("with texts %03b", given)
+		wantEqual(t, "user told "+what, got, want)
+		wantEqual(t, "user "+what, s.userOf(t, user.ID), want)
+		wantEqual(t, "password "+what, s.passwordOf(t, user.ID), hashOf(user.ID))
+		wantEqual(t, "the other "+what, s.userOf(t, other.ID), other)
+	}
+}
+
+func (s accounts) AnEmptyTextIsAText(t *testing.T) {
+	user := person(s.id())
+	user.Bio, user.AvatarURL = "a bio", "/a.png"
+	s.register(t, user)
+	empty := ""
+	got, err := s.store.UpdateProfile(t.Context(), user.ID, storage.ProfileChange{Name: &empty, Bio: &empty, AvatarURL: &empty}, at(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := storage.User{ID: user.ID, Handle: user.Handle, CreatedAt: user.CreatedAt, UpdatedAt: at(5)}
+	wantEqual(t, "user told", got, want)
+	wantEqual(t, "user", s.userOf(t, user.ID), want)
+}
+
+func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
+	people := s.people(t, 2)
+	ids := idsOf(people)
+	name := "Another"
+	for range 2 { // the second time nothing is new but the time
+		before := found(t, s.store.Counts(t.Context(), ids), 2)
+		if _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
+			t.Fatal(err)
+		}
+		now := found(t, s.store.Counts(t.Context(), ids), 2)
+		if now[0].Version <= before[0].Version {
+			t.Errorf("the version was %d and is %d", before[0].Version, now[0].Version)
+		}
+		wantEqual(t, "followings", now[0].Following, before[0].Following)
+		wantEqual(t, "followers", now[0].Follower, before[0].Follower)
+		wantEqual(t, "counts of the other", now[1], before[1])
+	}
+}
+
+func (s accounts) NobodyHasNoProfileToChange(t *testing.T) {
+	name := "A"
+	for _, id := range s.strangers(t) {
+		counts := s.store.Counts(t.Context(), []storage.UserID{id})[0]
+		got, err := s.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, at(1))
+		wantIs(t, err, storage.ErrUserUnknown)
+		wantEqual(t, "user told", got, storage.User{})
+		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{id}), 1)
+		wantEqual(t, "counts", s.store.Counts(t.Context(), []storage.UserID{id})[0], counts)
+	}
+}
+
+// Each worker writes its own text of the three, over and over.
+func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
+	user := s.people(t, 1)[0]
+	before := s.countsOf(t, user.ID).Version
+	together(func(worker int) {
+		for i := range 5 {
+			text := fmt.Sprintf("text %d", i)
+			change := storage.ProfileChange{Name: &text}
+			switch worker % 3 {
+			case 1:
+				change = storage.ProfileChange{Bio: &text}
+			case 2:
+				change = storage.ProfileChange{AvatarURL: &text}
+			}
+			if _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(9)); err != nil {
+				t.Errorf("worker %d: %v", worker, err)
+			}
+		}
+	})
+	user.UpdatedAt = at(9)
+	user.Name, user.Bio, user.AvatarURL = "text 4", "text 4", "text 4"
+	got := s.userOf(t, user.ID)
+	for _, text := range []*string{&got.Name, &got.Bio, &got.AvatarURL} {
+		if *text >= "text 0" && *text <= "text 4" { // whoever was last
+			*text = "text 4"
+		}
+	}
+	wantEqual(t, "user", got, user)
+	if now := s.countsOf(t, user.ID).Version; now < before+5*workers {
+		t.Errorf("the version was %d and is %d after %d changes", before, now, 5*workers)
+	}
+}
+
+// strangers are ids without a user: one that nothing is known of, one with edges.
+func (s accounts) strangers(t *testing.T) []storage.UserID {
+	t.Helper()
+	ids := s.ids(2)
+	s.apply(t, storage.Inverse, follow(storage.Inverse, ids[1], s.id(), 1))
+	return ids
+}
+
+// register makes a user with a password of its own.
+func (h *harness) register(t *testing.T, user storage.User) {
+	t.Helper()
+	if err := h.store.Register(t.Context(), user, hashOf(user.ID)); err != nil {
+		t.Fatalf("register %+v: %v", user, err)
+	}
+}
+
+// claim leaves a claim on a handle, where the store under test can.
+func (s accounts) claim(t *testing.T, handle string, id storage.UserID, at storage.Micros) {
+	t.Helper()
+	c, ok := s.store.(claimer)
+	if !ok {
+		t.Skip("the store cannot leave a claim as a crash does")
+	}
+	if err := c.Claim(t.Context(), handle, id, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantOneRegistered registers all users at once and checks that one of them exists
+// afterwards, and that the others are refused.
+func (s accounts) wantOneRegistered(t *testing.T, users []storage.User, refusal error) {
+	t.Helper()
+	errs := make([]error, len(users))
+	together(func(worker int) {
+		errs[worker] = s.store.Register(t.Context(), users[worker], users[worker].Handle)
+	})
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err != nil:
+			wantIs(t, err, refusal)
+		case winner >= 0:
+			t.Errorf("%+v and %+v were registered", users[winner], users[i])
+		default:
+			winner = i
+		}
+	}
+	if winner < 0 {
+		t.Fatal("nobody was registered")
+	}
+	user := users[winner]
+	wantEqual(t, "user", s.userOf(t, user.ID), user)
+	wantEqual(t, "password", s.passwordOf(t, user.ID), user.Handle)
+	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	for _, other := range users {
+		if other.ID != user.ID {
+			wantMissing(t, s.store.Users(t.Context(), []storage.UserID{other.ID}), 1)
+		}
+	}
+}
+
+func (h *harness) userOf(t *testing.T, id storage.UserID) storage.User {
+	t.Helper()
+	return found(t, h.store.Users(t.Context(), []storage.UserID{id}), 1)[0]
+}
+
+func (s accounts) passwordOf(t *testing.T, id storage.UserID) string {
+	t.Helper()
+	return found(t, s.store.PasswordHashes(t.Context(), []storage.UserID{id}), 1)[0]
+}
+
+func hashOf(id storage.UserID) string { return "$hash$" + id.String() }
+
+// wantIs checks that an error is of a kind.
+func wantIs(t *testing.T, err, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("error is %v, want %v", err, kind)
+	}
+}

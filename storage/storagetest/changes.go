@@ -1,0 +1,322 @@
+package storagetest
+
+import (
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+// changes: what a user does towards others, and the rules it is judged by. The
+// other side of the edges is in inverse.
+type changes struct{ *harness }
+
+func (s changes) AnEmptyCallHasNoResults(t *testing.T) {
+	answers(t, s.store.ChangeEdges(t.Context(), s.people(t, 1)[0].ID, nil, storage.ChangeOptions{}), 0)
+	answers(t, s.store.ChangeEdges(t.Context(), s.id(), []storage.EdgeChange{}, storage.ChangeOptions{}), 0)
+}
+
+func (s changes) AnyTypeMayComeAfterAnother(t *testing.T) {
+	for _, old := range allTypes {
+		for _, next := range allTypes {
+			from, to := s.people(t, 1)[0].ID, s.id()
+			row := storage.Edge{From: from, To: to, Type: old, UpdateTime: at(1)}
+			s.apply(t, storage.Forward, row)
+			want := storage.Changed{Row: row}
+			if next != old {
+				want = storage.Changed{Row: storage.Edge{From: from, To: to, Type: next, UpdateTime: at(2)}, Changed: true}
+			}
+			what := fmt.Sprintf("from %d to %d", old, next)
+			wantEqual(t, "answer "+what, s.change(t, from, change(to, next, 2))[0], want)
+			wantEqual(t, "row "+what, s.edgeOf(t, storage.Forward, row.Pair()), want.Row)
+			following := int64(0)
+			if next == storage.Following {
+				following = 1
+			}
+			wantEqual(t, "count "+what, s.countsOf(t, from).Following, following)
+		}
+	}
+}
+
+func (s changes) AMissingEdgeIsWritten(t *testing.T) {
+	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking} {
+		from, to := s.people(t, 1)[0].ID, s.id()
+		row := storage.Edge{From: from, To: to, Type: kind, UpdateTime: at(3)}
+		wantEqual(t, "answer", s.change(t, from, change(to, kind, 3))[0], storage.Changed{Row: row, Changed: true})
+		wantEqual(t, "row", s.edgeOf(t, storage.Forward, row.Pair()), row)
+	}
+}
+
+func (s changes) ARowOfTheWantedTypeKeepsItsTimeAndPlace(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.ids(3)
+	for i, id := range to {
+		s.change(t, from, change(id, storage.Following, i))
+	}
+	list, counts := s.page(t, storage.Forward, storage.PageQuery{Owner: from, Limit: 9}), s.countsOf(t, from)
+	for _, time := range []int{-5, 0, 50} {
+		row := storage.Edge{From: from, To: to[0], Type: storage.Following, UpdateTime: at(0)}
+		wantEqual(t, "answer", s.change(t, from, change(to[0], storage.Following, time))[0], storage.Changed{Row: row})
+	}
+	wantList(t, "list", s.page(t, storage.Forward, storage.PageQuery{Owner: from, Limit: 9}), list)
+	wantEqual(t, "counts", s.countsOf(t, from), counts)
+}
+
+func (s changes) TheTimeRisesWhenTheClockGoesBack(t *testing.T) {
+	for _, time := range []int{-1000, 9, 10, 11, 12} {
+		from, to := s.people(t, 1)[0].ID, s.id()
+		s.change(t, from, change(to, storage.Following, 10))
+		got := s.change(t, from, change(to, storage.None, time))[0]
+		want := storage.Edge{From: from, To: to, Type: storage.None, UpdateTime: at(max(time, 11))}
+		wantEqual(t, fmt.Sprintf("answer at %d", time), got, storage.Changed{Row: want, Changed: true})
+		wantEqual(t, "row", s.edgeOf(t, storage.Forward, want.Pair()), want)
+	}
+}
+
+func (s changes) EndingNothingWritesNothing(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.id()
+	counts := s.countsOf(t, from)
+	got := s.change(t, from, change(to, storage.None, 5))[0]
+	wantEqual(t, "answer", got, storage.Changed{Row: storage.Edge{From: from, To: to}})
+	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: from, To: to}}), 1)
+	wantEqual(t, "counts", s.countsOf(t, from), counts)
+}
+
+func (s changes) TheVersionRisesOnceWithACall(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.ids(6)
+	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking, storage.None} {
+		var batch []storage.EdgeChange
+		for _, id := range to {
+			batch = append(batch, change(id, kind, 1))
+		}
+		before := s.countsOf(t, from).Version
+		s.change(t, from, batch...)
+		wantEqual(t, "version", s.countsOf(t, from).Version, before+1)
+		s.change(t, from, batch...) // changes nothing
+		wantEqual(t, "version after the same again", s.countsOf(t, from).Version, before+1)
+	}
+}
+
+func (s changes) ChangesOfOneUserAreJudgedInTurn(t *testing.T) {
+	from, to, other := s.people(t, 1)[0].ID, s.id(), s.id()
+	got := s.change(t, from,
+		change(to, storage.None, 1), // nothing yet
+		change(to, storage.Following, 2),
+		change(other, storage.Following, 3),
+		change(to, storage.Following, 4), // has it already
+		change(to, storage.Blocking, 2),  // the clock stands still
+		change(to, storage.None, 1),      // and goes back
+		change(to, storage.Following, 9),
+	)
+	row := func(kind storage.EdgeType, time storage.Micros) storage.Edge {
+		return storage.Edge{From: from, To: to, Type: kind, UpdateTime: time}
+	}
+	wantList(t, "answers", got, []storage.Changed{
+		{Row: row(storage.None, 0)},
+		{Row: row(storage.Following, at(2)), Changed: true},
+		{Row: storage.Edge{From: from, To: other, Type: storage.Following, UpdateTime: at(3)}, Changed: true},
+		{Row: row(storage.Following, at(2))},
+		{Row: row(storage.Blocking, at(3)), Changed: true},
+		{Row: row(storage.None, at(4)), Changed: true},
+		{Row: row(storage.Following, at(9)), Changed: true},
+	})
+	wantEqual(t, "row", s.edgeOf(t, storage.Forward, got[6].Row.Pair()), got[6].Row)
+	wantEqual(t, "count", s.countsOf(t, from).Following, 2)
+}
+
+func (s changes) OnlyWhatIsBeyondTheLimitIsRefused(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.ids(8)
+	s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
+	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+		change(to[0], storage.Following, 2), // has it already
+		change(to[2], storage.Following, 2),
+		change(to[3], storage.Following, 2),
+		change(to[4], storage.Following, 2), // beyond
+		change(to[5], storage.Blocking, 2),  // no follow
+		change(to[1], storage.Following, 2), // has it already
+		change(to[4], storage.None, 2),      // ends nothing
+		change(to[6], storage.Following, 2), // beyond
+	}, storage.ChangeOptions{MaxFollowing: 4})
+	wantLimited(t, results, 3, 7)
+	wantChanged(t, results, false, true, true, false, true, false, false, false)
+	wantFound(t, s.store.Edges(t.Context(), storage.Forward, pairsFrom(from, to...)),
+		true, true, true, true, false, true, false, false)
+	wantEqual(t, "count", s.countsOf(t, from).Following, 4)
+}
+
+func (s changes) EndingAFollowMakesRoom(t *testing.T) {
+	for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
+		from, to := s.people(t, 1)[0].ID, s.ids(4)
+		two := storage.ChangeOptions{MaxFollowing: 2}
+		s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
+		results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+			change(to[2], storage.Following, 2), // too early
+			change(to[0], kind, 2),
+			change(to[2], storage.Following, 2),
+			change(to[3], storage.Following, 2), // beyond again
+		}, two)
+		wantLimited(t, results, 0, 3)
+		wantChanged(t, results, false, true, true, false)
+
+		s.change(t, from, change(to[1], kind, 3))
+		wantLimited(t, s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{change(to[3], storage.Following, 4)}, two))
+		wantEqual(t, "count", s.countsOf(t, from).Following, 2)
+	}
+}
+
+func (s changes) ALowerLimitEndsNothing(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.ids(5)
+	for _, id := range to[:4] {
+		s.change(t, from, change(id, storage.Following, 1))
+	}
+	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+		change(to[0], storage.Following, 2),
+		change(to[1], storage.None, 2),
+		change(to[4], storage.Following, 2),
+		change(to[1], storage.Following, 3),
+	}, storage.ChangeOptions{MaxFollowing: 2})
+	wantLimited(t, results, 2, 3)
+	wantChanged(t, results, false, true, false, false)
+	wantEqual(t, "count", s.countsOf(t, from).Following, 3)
+}
+
+func (s changes) EverythingMayBeBeyondTheLimit(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.ids(4)
+	one := storage.ChangeOptions{MaxFollowing: 1}
+	s.change(t, from, change(to[0], storage.Following, 1))
+	counts := s.countsOf(t, from)
+	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+		change(to[1], storage.Following, 2), change(to[2], storage.Following, 2), change(to[3], storage.Following, 2),
+	}, one)
+	wantLimited(t, results, 0, 1, 2)
+	wantEqual(t, "counts", s.countsOf(t, from), counts)
+}
+
+func (s changes) NobodyChangesNothing(t *testing.T) {
+	from, to := s.id(), s.ids(3)
+	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+		change(to[0], storage.Following, 1), change(to[1], storage.Blocking, 1), change(to[2], storage.None, 1),
+	}, storage.ChangeOptions{Inverse: true})
+	for i, result := range results {
+		wantIs(t, result.Err, storage.ErrUserUnknown)
+		wantEqual(t, "value", results[i].Value, storage.Changed{})
+		wantEqual(t, "found", result.Found, false)
+	}
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		wantMissing(t, s.store.Edges(t.Context(), side, pairsFrom(from, to...)), 3)
+	})
+	wantMissing(t, s.store.Counts(t.Context(), append(to, from)), 4)
+}
+
+// Counts are what it takes, not a user.
+func (s changes) WhoeverHasCountsMayChange(t *testing.T) {
+	from, to := s.id(), s.ids(2)
+	s.apply(t, storage.Inverse, follow(storage.Inverse, from, to[0], 1))
+	wantEqual(t, "changed", s.change(t, from, change(to[1], storage.Following, 2))[0].Changed, true)
+	wantEqual(t, "count", s.countsOf(t, from).Following, 1)
+}
+
+// More changes than an engine puts into one statement of rows, then half of them
+// taken back among as many new ones.
+func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
+	const n = 500
+	from, to := s.people(t, 1)[0].ID, s.ids(n+n/2)
+	before := s.countsOf(t, from).Version
+	batch := make([]storage.EdgeChange, n)
+	for i := range batch {
+		batch[i] = change(to[i], storage.Following, i)
+	}
+	for i, got := range s.change(t, from, batch...) {
+		wantEqual(t, "answer", got, storage.Changed{
+			Row:     storage.Edge{From: from, To: to[i], Type: storage.Following, UpdateTime: at(i)},
+			Changed: true,
+		})
+	}
+	wantEqual(t, "count", s.countsOf(t, from).Following, n)
+
+	for i := range batch {
+		batch[i] = change(to[n/2+i], storage.Following, n+i) // the first half of them is there
+		if i%5 == 0 {
+			batch[i].Type = storage.None
+		}
+	}
+	for i, got := range s.change(t, from, batch...) {
+		if want := i < n/2 == (i%5 == 0); got.Changed != want {
+			t.Errorf("change %d: changed is %v, want %v", i, got.Changed, want)
+		}
+	}
+	got := s.countsOf(t, from)
+	wantEqual(t, "count", got.Following, n-n/10+n/2*4/5)
+	wantEqual(t, "version", got.Version, before+2)
+	wantEqual(t, "length", int64(len(found(t, s.store.Neighbours(t.Context(), storage.Forward, []storage.UserID{from}), 1)[0])), got.Following)
+}
+
+func (s changes) LateEventsAreIgnored(t *testing.T) {
+	from, to := s.people(t, 1)[0].ID, s.id()
+	s.apply(t, storage.Forward, storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(50)})
+	row := s.change(t, from, change(to, storage.None, 1))[0].Row // the clock is behind
+	wantEqual(t, "time", row.UpdateTime, at(51))
+	for _, time := range []int{1, 50, 51} {
+		late := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(time)}
+		wantEqual(t, "late event", s.apply(t, storage.Forward, late)[0], storage.Applied{Row: row})
+	}
+	wantEqual(t, "count", s.countsOf(t, from).Following, 0)
+}
+
+func (s changes) NobodyElseIsChanged(t *testing.T) {
+	people := idsOf(s.people(t, 3))
+	s.change(t, people[1], change(people[0], storage.Following, 1))
+	rest := found(t, s.store.Counts(t.Context(), people[1:]), 2)
+	s.change(t, people[0], change(people[1], storage.Following, 2), change(people[2], storage.Blocking, 2))
+	wantList(t, "counts", found(t, s.store.Counts(t.Context(), people[1:]), 2), rest)
+	wantEqual(t, "the edge towards the user", s.edgeOf(t, storage.Forward, storage.Pair{From: people[1], To: people[0]}).UpdateTime, at(1))
+}
+
+// change is one change of a call, at the n-th microsecond.
+func change(to storage.UserID, kind storage.EdgeType, n int) storage.EdgeChange {
+	return storage.EdgeChange{To: to, Type: kind, At: at(n)}
+}
+
+// change changes edges of a user without limit or inverse side.
+func (h *harness) change(t *testing.T, from storage.UserID, batch ...storage.EdgeChange) []storage.Changed {
+	t.Helper()
+	return h.changeWith(t, from, storage.ChangeOptions{}, batch...)
+}
+
+func (h *harness) changeWith(t *testing.T, from storage.UserID, o storage.ChangeOptions, batch ...storage.EdgeChange) []storage.Changed {
+	t.Helper()
+	return found(t, h.store.ChangeEdges(t.Context(), from, batch, o), len(batch))
+}
+
+// wantLimited checks that exactly these changes were refused by the limit.
+func wantLimited(t *testing.T, results []storage.Result[storage.Changed], refused ...int) {
+	t.Helper()
+	for i, result := range results {
+		if len(refused) > 0 && refused[0] == i {
+			refused = refused[1:]
+			wantIs(t, result.Err, storage.ErrLimitReached)
+			wantEqual(t, "found", result.Found, false)
+		} else if result.Err != nil || !result.Found {
+			t.Errorf("change %d: got %+v", i, result)
+		}
+	}
+	if len(refused) > 0 {
+		t.Errorf("%d results", len(results))
+	}
+}
+
+func wantChanged(t *testing.T, results []storage.Result[storage.Changed], want ...bool) {
+	t.Helper()
+	got := make([]bool, len(results))
+	for i, result := range results {
+		got[i] = result.Value.Changed
+	}
+	wantList(t, "changed", got, want)
+}
+
+func pairsFrom(from storage.UserID, to ...storage.UserID) []storage.Pair {
+	pairs := make([]storage.Pair, len(to))
+	for i, id := range to {
+		pairs[i] = storage.Pair{From: from, To: id}
+	}
+	return pairs
+}

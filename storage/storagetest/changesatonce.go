@@ -1,0 +1,201 @@
+package storagetest
+
+import (
+	"cmp"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"kith/storage"
+)
+
+// crowd is how many change edges at once.
+const crowd = 16
+
+func crowded(work func(worker int)) { atOnce(crowd, work) }
+
+// changesAtOnce: what stays true when many change the same edges at once. No caller
+// ever hears of lost races.
+type changesAtOnce struct{ *harness }
+
+// A chronicle is what writers were told that they wrote.
+type chronicle struct {
+	mu   sync.Mutex
+	rows map[place][]storage.Edge
+}
+
+func newChronicle() *chronicle { return &chronicle{rows: map[place][]storage.Edge{}} }
+
+func (c *chronicle) add(side storage.Side, row storage.Edge) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	where := place{side, row.Pair()}
+	c.rows[where] = append(c.rows[where], row)
+}
+
+// change changes edges of a user and notes what became of them.
+func (s changesAtOnce) change(t *testing.T, c *chronicle, from storage.UserID, batch []storage.EdgeChange) {
+	results := s.store.ChangeEdges(t.Context(), from, batch, withInverse)
+	if !noErrors(t, results, len(batch)) {
+		return
+	}
+	for _, result := range results {
+		if result.Value.Changed {
+			c.add(storage.Forward, result.Value.Row)
+		}
+		if result.Value.Inverse {
+			c.add(storage.Inverse, result.Value.Row)
+		}
+	}
+}
+
+// Everybody follows and leaves the same few: each row says the other thing than
+// the one before it, and comes after it.
+func (s changesAtOnce) OnePairHasOneStateAfterAnother(t *testing.T) {
+	people := idsOf(s.people(t, 4))
+	c := newChronicle()
+	crowded(func(worker int) {
+		for n := range 15 {
+			from, to := people[worker%2], people[2+n%2]
+			kind := []storage.EdgeType{storage.Following, storage.None}[(worker/2+n)%2]
+			s.change(t, c, from, []storage.EdgeChange{change(to, kind, n)})
+		}
+	})
+	for where, rows := range c.rows {
+		if where.side == storage.Forward {
+			wantAlternating(t, rows)
+		}
+	}
+	s.wantNewest(t, c, people)
+}
+
+// Everybody follows many and leaves many, in orders of their own.
+func (s changesAtOnce) ManyMayFollowMany(t *testing.T) {
+	people := idsOf(s.people(t, 24))
+	c := newChronicle()
+	crowded(func(worker int) {
+		random := rand.New(rand.NewPCG(16, uint64(worker)))
+		for n := range 6 {
+			from := people[(worker/2+n)%len(people)]
+			var batch []storage.EdgeChange
+			for _, k := range random.Perm(len(people))[:16] {
+				if people[k] != from {
+					batch = append(batch, change(people[k], allTypes[random.IntN(3)], random.IntN(20)))
+				}
+			}
+			s.change(t, c, from, batch)
+		}
+	})
+	for where, rows := range c.rows {
+		if where.side == storage.Forward {
+			wantAlternating(t, rows)
+		}
+	}
+	s.wantNewest(t, c, people)
+}
+
+// The same users' edges arrive as events, newer and older ones, on both sides.
+// Half of the users have no counts to begin with.
+func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
+	users := idsOf(s.people(t, 5))
+	people := slices.Concat(users, s.ids(5))
+	c := newChronicle()
+	crowded(func(worker int) {
+		random := rand.New(rand.NewPCG(17, uint64(worker)))
+		for n := range 12 {
+			from := users[random.IntN(len(users))]
+			var batch []storage.EdgeChange
+			var rows []storage.Edge
+			for _, k := range random.Perm(len(people))[:4] {
+				if people[k] != from {
+					batch = append(batch, change(people[k], allTypes[random.IntN(3)], 10*n))
+					rows = append(rows, storage.Edge{From: from, To: people[k], Type: allTypes[random.IntN(3)], UpdateTime: at(random.IntN(150))})
+				}
+			}
+			if worker%2 == 0 {
+				s.change(t, c, from, batch)
+				continue
+			}
+			side := storage.Side(worker / 2 % 2)
+			results := s.store.Apply(t.Context(), side, rows, storage.IfNewer)
+			if !noErrors(t, results, len(rows)) {
+				return
+			}
+			for _, result := range results {
+				if result.Value.Changed {
+					c.add(side, result.Value.Row)
+				}
+			}
+		}
+	})
+	s.wantNewest(t, c, people)
+}
+
+func (s changesAtOnce) TheLimitHolds(t *testing.T) {
+	const limit = 10
+	from, to := s.people(t, 1)[0].ID, s.ids(40)
+	crowded(func(worker int) {
+		random := rand.New(rand.NewPCG(18, uint64(worker)))
+		for range 6 {
+			var batch []storage.EdgeChange
+			for _, k := range random.Perm(len(to))[:8] {
+				kind := storage.Following
+				if random.IntN(4) == 0 {
+					kind = storage.None
+				}
+				batch = append(batch, change(to[k], kind, 1))
+			}
+			for _, result := range s.store.ChangeEdges(t.Context(), from, batch, storage.ChangeOptions{MaxFollowing: limit}) {
+				if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
+					t.Errorf("worker %d: %v", worker, result.Err)
+				}
+			}
+			if got := s.store.Counts(t.Context(), []storage.UserID{from})[0]; got.Err != nil || got.Value.Following > limit {
+				t.Errorf("worker %d: %+v, the limit is %d", worker, got, limit)
+			}
+		}
+	})
+	list := found(t, s.store.Neighbours(t.Context(), storage.Forward, []storage.UserID{from}), 1)[0]
+	if len(list) > limit {
+		t.Errorf("follows %d, the limit is %d", len(list), limit)
+	}
+	wantEqual(t, "count", s.countsOf(t, from).Following, int64(len(list)))
+	// There was more to follow than allowed: with nobody leaving it fills up.
+	for _, result := range s.store.ChangeEdges(t.Context(), from, changeAll(to, storage.Following, 9), storage.ChangeOptions{MaxFollowing: limit}) {
+		if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
+			t.Error(result.Err)
+		}
+	}
+	wantEqual(t, "count at the end", s.countsOf(t, from).Following, limit)
+}
+
+// wantAlternating checks that rows of one pair, in the order of their times, have
+// times and types that differ from the one before.
+func wantAlternating(t *testing.T, rows []storage.Edge) {
+	t.Helper()
+	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
+	for i := 1; i < len(rows); i++ {
+		if a, b := rows[i-1], rows[i]; a.UpdateTime == b.UpdateTime || a.Type == b.Type {
+			t.Errorf("%+v was written after %+v", b, a)
+		}
+	}
+}
+
+// wantNewest checks that the newest rows told are those in the tables, and that
+// the counts are the number of live ones.
+func (s changesAtOnce) wantNewest(t *testing.T, c *chronicle, people []storage.UserID) {
+	t.Helper()
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		newest := map[storage.Pair]storage.Edge{}
+		for where, rows := range c.rows {
+			for _, row := range rows {
+				if where.side == side && row.UpdateTime > newest[where.pair].UpdateTime {
+					newest[where.pair] = row
+				}
+			}
+		}
+		s.wantRows(t, side, people, newest)
+	})
+}

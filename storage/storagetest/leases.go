@@ -1,0 +1,175 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// leases: numbered slots, each with one owner at a time. Every promise uses a kind
+// of its own.
+type leases struct{ *harness }
+
+func (s leases) OwnersGetDistinctSlots(t *testing.T) {
+	slots := make([]int, 5)
+	for i := range slots {
+		slots[i] = s.lease(t, "distinct", fmt.Sprint("owner ", i), 5, 0, 100)
+	}
+	slices.Sort(slots)
+	wantList(t, "slots", slots, []int{0, 1, 2, 3, 4})
+	s.wantNoLease(t, "distinct", "one more", 5, 1)
+}
+
+func (s leases) AnOwnerKeepsItsSlot(t *testing.T) {
+	s.lease(t, "kept", "another", 3, 0, 100)
+	slot := s.lease(t, "kept", "one", 3, 0, 100)
+	for _, now := range []int{0, 50, 99, 150} { // also when it has expired, but is still there
+		wantEqual(t, "slot", s.lease(t, "kept", "one", 3, now, now+100), slot)
+	}
+}
+
+func (s leases) AnExpiredSlotIsTaken(t *testing.T) {
+	slot := s.lease(t, "expired", "one", 1, 0, 100)
+	s.wantNoLease(t, "expired", "another", 1, 99)
+	wantEqual(t, "slot", s.lease(t, "expired", "another", 1, 101, 200), slot)
+	s.wantNoLease(t, "expired", "one", 1, 102) // it is the other's now
+}
+
+func (s leases) ARenewedSlotIsNotTaken(t *testing.T) {
+	s.lease(t, "renewed", "one", 1, 0, 100)
+	s.lease(t, "renewed", "one", 1, 90, 200)
+	s.wantNoLease(t, "renewed", "another", 1, 150)
+}
+
+func (s leases) WhoLostItsSlotGetsAnother(t *testing.T) {
+	lost := s.lease(t, "lost", "one", 2, 0, 100)
+	s.lease(t, "lost", "another", 2, 0, 300)
+	wantEqual(t, "slot", s.lease(t, "lost", "third", 2, 200, 300), lost)
+	s.wantNoLease(t, "lost", "one", 2, 250)
+	if slot := s.lease(t, "lost", "one", 2, 350, 400); slot < 0 || slot > 1 {
+		t.Errorf("slot %d of 2", slot)
+	}
+}
+
+func (s leases) AReleasedSlotIsTaken(t *testing.T) {
+	slot := s.lease(t, "released", "one", 1, 0, 100)
+	for range 2 { // the second time there is nothing to release
+		s.release(t, "released", "one")
+	}
+	wantEqual(t, "slot", s.lease(t, "released", "another", 1, 1, 100), slot)
+	s.release(t, "released", "one") // which is not its any more
+	s.wantNoLease(t, "released", "third", 1, 2)
+}
+
+func (s leases) KindsAreApart(t *testing.T) {
+	for _, kind := range []string{"kind a", "kind b"} {
+		wantEqual(t, "slot", s.lease(t, kind, "one", 1, 0, 100), 0)
+	}
+	s.release(t, "kind a", "one")
+	s.wantNoLease(t, "kind b", "another", 1, 1)
+	wantEqual(t, "slot", s.lease(t, "kind a", "another", 1, 1, 100), 0)
+}
+
+func (s leases) ThereMayBeFewerSlotsThanBefore(t *testing.T) {
+	for i := range 4 {
+		s.lease(t, "fewer", fmt.Sprint("owner ", i), 4, 0, 100*(i+1))
+	}
+	for i := range 4 { // who has a slot beyond gets a lower one when that is free
+		slot, err := s.store.Lease(t.Context(), "fewer", fmt.Sprint("owner ", i), 2, at(1), at(1000))
+		if err == nil && slot >= 2 {
+			t.Errorf("slot %d of 2", slot)
+		}
+		if err != nil {
+			wantIs(t, err, storage.ErrNoLease)
+		}
+	}
+	s.release(t, "fewer", "owner 0")
+	s.release(t, "fewer", "owner 1")
+	a := s.lease(t, "fewer", "owner 2", 2, 2, 1000)
+	b := s.lease(t, "fewer", "owner 3", 2, 2, 1000)
+	wantList(t, "slots", slices.Sorted(slices.Values([]int{a, b})), []int{0, 1})
+}
+
+func (s leases) ManyMayAskAtOnce(t *testing.T) {
+	for round := range 5 {
+		kind := fmt.Sprint("crowd ", round)
+		taken := make([]int, crowd)
+		crowded(func(worker int) {
+			taken[worker] = s.leaseOr(t, kind, fmt.Sprint("owner ", worker), crowd)
+			if again := s.leaseOr(t, kind, fmt.Sprint("owner ", worker), crowd); again != taken[worker] {
+				t.Errorf("owner %d had slot %d and has %d", worker, taken[worker], again)
+			}
+		})
+		slices.Sort(taken)
+		for i, slot := range taken {
+			wantEqual(t, "slot", slot, i)
+		}
+	}
+}
+
+func (s leases) TooManyMayAskAtOnce(t *testing.T) {
+	const slots = 5
+	taken := make([]int, crowd)
+	crowded(func(worker int) {
+		taken[worker] = s.leaseOr(t, "too many", fmt.Sprint("owner ", worker), slots)
+	})
+	slices.Sort(taken)
+	for i, slot := range taken {
+		wantEqual(t, "slot", slot, max(-1, i-(crowd-slots)))
+	}
+}
+
+func (s leases) OneOwnerMayAskAtOnce(t *testing.T) {
+	for round := range 5 {
+		kind := fmt.Sprint("one owner ", round)
+		taken := make([]int, crowd)
+		crowded(func(worker int) { taken[worker] = s.leaseOr(t, kind, "one", crowd) })
+		slices.Sort(taken)
+		wantEqual(t, "slots", fmt.Sprint(slices.Compact(taken)), fmt.Sprint(taken[:1]))
+		s.lease(t, kind, "another", 2, 0, 100) // which the one has not taken as well
+	}
+}
+
+// lease takes a slot at the now-th microsecond.
+func (s leases) lease(t *testing.T, kind, owner string, slots, now, until int) int {
+	t.Helper()
+	slot, err := s.store.Lease(t.Context(), kind, owner, slots, at(now), at(until))
+	if err != nil {
+		t.Fatalf("%s: %v", owner, err)
+	}
+	if slot < 0 || slot >= slots {
+		t.Fatalf("%s: slot %d of %d", owner, slot, slots)
+	}
+	return slot
+}
+
+// leaseOr is lease for goroutines. It returns −1 when every slot is taken.
+func (s leases) leaseOr(t *testing.T, kind, owner string, slots int) int {
+	slot, err := s.store.Lease(t.Context(), kind, owner, slots, at(0), at(100))
+	if errors.Is(err, storage.ErrNoLease) {
+		return -1
+	}
+	if err != nil {
+		t.Errorf("%s: %v", owner, err)
+		return -2
+	}
+	return slot
+}
+
+func (s leases) release(t *testing.T, kind, owner string) {
+	t.Helper()
+	if err := s.store.Release(t.Context(), kind, owner); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s leases) wantNoLease(t *testing.T, kind, owner string, slots, now int) {
+	t.Helper()
+	slot, err := s.store.Lease(t.Context(), kind, owner, slots, at(now), at(now+1000))
+	if !errors.Is(err, storage.ErrNoLease) {
+		t.Errorf("%s: got slot %d, error %v; want %v", owner, slot, err, storage.ErrNoLease)
+	}
+}

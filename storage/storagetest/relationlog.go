@@ -1,0 +1,411 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// relationLog: what engines without a binlog write down of every row. The order of
+// the rows of one transaction is left open.
+type relationLog struct {
+	*harness
+	open func(t *testing.T) storage.Store
+}
+
+// A logger is a store that may have a relation_log.
+type logger interface {
+	storage.LogReader
+
+	// HasLog tells whether it has.
+	HasLog() bool
+
+	// LastOfLog is the position of the newest entry that a shard's log has had, 0 at
+	// the beginning.
+	LastOfLog(ctx context.Context, shard int) (int64, error)
+}
+
+func (s relationLog) ItStartsEmpty(t *testing.T) {
+	h := &harness{store: opened(t, s.open)}
+	log := h.log(t)
+	starts := h.ends(t)
+	wantList(t, "ends", starts, make([]int64, len(starts)))
+	for shard := range starts {
+		wantList(t, "entries", readLog(t, log, shard, 0, 10), nil)
+	}
+	row := follow(storage.Forward, h.id(), h.id(), 1)
+	h.apply(t, storage.Forward, row)
+	wantList(t, "rows", h.loggedSince(t, starts), []logged{{storage.Forward, row}})
+}
+
+func (s relationLog) EveryRowThatIsAppliedIsThereOnce(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		ends := s.ends(t)
+		owners, peer := s.ids(6), s.id()
+		var want []logged
+		for n, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking, storage.Blocking} {
+			var rows []storage.Edge
+			for _, owner := range owners {
+				rows = append(rows, edge(side, owner, peer, kind, at(n)))
+				want = append(want, logged{side, rows[len(rows)-1]})
+			}
+			s.apply(t, side, rows...)
+		}
+		wantLogged(t, s.loggedSince(t, ends), want)
+	})
+}
+
+func (s relationLog) EveryRowThatIsChangedIsThereOnce(t *testing.T) {
+	ends := s.ends(t)
+	from, to := s.people(t, 1)[0].ID, idsOf(s.people(t, 12))
+	var want []logged
+	for n, o := range []storage.ChangeOptions{withInverse, {}, withInverse, withInverse} {
+		kind := []storage.EdgeType{storage.Following, storage.None}[n%2]
+		for _, got := range s.changeWith(t, from, o, changeAll(to, kind, n)...) {
+			want = append(want, logged{storage.Forward, got.Row})
+			if got.Inverse {
+				want = append(want, logged{storage.Inverse, got.Row})
+			}
+		}
+	}
+	wantLogged(t, s.loggedSince(t, ends), want)
+}
+
+func (s relationLog) RowsThatStayAreNot(t *testing.T) {
+	from, to := s.neighbours(t, 3)
+	s.changeWith(t, from, withInverse, change(to[0], storage.Following, 5), change(to[1], storage.Blocking, 5))
+	ends := s.ends(t)
+
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		rows := found(t, s.store.Edges(t.Context(), side, pairsFrom(from, to[:2]...)), 2)
+		s.apply(t, side, rows...)
+		for i := range rows {
+			rows[i].Type, rows[i].UpdateTime = storage.None, at(4)
+		}
+		s.apply(t, side, rows...)
+		rows[0].UpdateTime, rows[1].UpdateTime = at(8), at(9)
+		s.applyRule(t, side, storage.IfAbsent, rows...)
+	})
+	one := storage.ChangeOptions{Inverse: true, MaxFollowing: 1}
+	s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
+		change(to[0], storage.Following, 9), change(to[1], storage.Blocking, 9), // has it already
+		change(to[2], storage.None, 9),      // ends nothing
+		change(to[2], storage.Following, 9), // beyond the limit
+	}, one)
+	s.store.ChangeEdges(t.Context(), s.id(), changeAll(to, storage.Following, 9), withInverse) // nobody
+	wantList(t, "rows", s.loggedSince(t, ends), nil)
+}
+
+// Of rows that one call writes more than once, the last one is there.
+func (s relationLog) APairThatIsWrittenTwiceIsThereOnce(t *testing.T) {
+	ends := s.ends(t)
+	from, to := s.neighbours(t, 1)
+	last := s.changeWith(t, from, withInverse,
+		change(to[0], storage.Following, 1), change(to[0], storage.None, 1), change(to[0], storage.Blocking, 1))[2].Row
+	other := follow(storage.Forward, s.id(), s.id(), 2)
+	older := other
+	older.Type, older.UpdateTime = storage.None, at(1)
+	s.apply(t, storage.Forward, older, other, older)
+	wantLogged(t, s.loggedSince(t, ends), []logged{{storage.Forward, last}, {storage.Inverse, last}, {storage.Forward, other}})
+}
+
+// Half of the rows of the second batch are there already.
+func (s relationLog) ALargeBatchIsThere(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		ends := s.ends(t)
+		owners, peers := s.ids(10), s.ids(many)
+		rows := make([]storage.Edge, many)
+		want := make([]logged, many)
+		for i, peer := range peers {
+			rows[i] = follow(side, owners[i%len(owners)], peer, i)
+			want[i] = logged{side, rows[i]}
+		}
+		s.apply(t, side, rows[:many/2]...)
+		s.apply(t, side, rows...)
+		wantLogged(t, s.loggedSince(t, ends), want)
+	})
+}
+
+// Calls that end in the middle have written all of their rows of a shard, and
+// logged them, or none.
+func (s relationLog) CallsThatEndEarlyLogWhatTheyWrote(t *testing.T) {
+	ends := s.ends(t)
+	people := idsOf(s.people(t, 6))
+	random := rand.New(rand.NewPCG(5, 5))
+	for n := range 150 {
+		from := people[n%len(people)]
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(2000))*time.Microsecond)
+		if n%2 == 0 {
+			s.store.ChangeEdges(ctx, from, changeAll(people, allTypes[n/2%3], n), withInverse)
+		} else {
+			var rows []storage.Edge
+			for _, to := range people {
+				rows = append(rows, edge(storage.Inverse, to, from, allTypes[n%3], at(n)))
+			}
+			s.store.Apply(ctx, storage.Inverse, rows, storage.IfNewer)
+		}
+		cancel()
+	}
+	s.wantTablesOf(t, people, s.loggedSince(t, ends))
+}
+
+func (s relationLog) RowsAreInOrderWhoeverWritesThem(t *testing.T) {
+	ends := s.ends(t)
+	people := idsOf(s.people(t, 5))
+	crowded(func(worker int) {
+		random := rand.New(rand.NewPCG(9, uint64(worker)))
+		for n := range 12 {
+			from, side := people[random.IntN(len(people))], storage.Side(worker%2)
+			if worker%4 > 1 {
+				e := edge(side, from, people[random.IntN(len(people))], allTypes[n%3], at(random.IntN(50)))
+				noErrors(t, s.store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer), 1)
+				continue
+			}
+			noErrors(t, s.store.ChangeEdges(t.Context(), from, changeAll(people, allTypes[(n+worker)%3], n), withInverse), len(people))
+		}
+	})
+	rows := s.loggedSince(t, ends)
+	times := map[place]storage.Micros{}
+	for _, row := range rows {
+		if old := times[row.place()]; row.row.UpdateTime <= old {
+			t.Errorf("%+v comes after one of the time %d", row, old)
+		}
+		times[row.place()] = row.row.UpdateTime
+	}
+	s.wantTablesOf(t, people, rows)
+}
+
+func (s relationLog) ReadingStopsAtTheLimit(t *testing.T) {
+	log := s.log(t)
+	all, shard := s.entries(t, 7)
+	for after := range all {
+		for _, limit := range []int{1, 2, 6, 7, 50} {
+			got := readLog(t, log, shard, all[0].Position-1+int64(after), limit)
+			wantList(t, "entries", got, all[after:min(after+limit, len(all))])
+		}
+	}
+	wantList(t, "entries behind the last", readLog(t, log, shard, all[6].Position, 5), nil)
+}
+
+func (s relationLog) PrunedEntriesAreMissed(t *testing.T) {
+	log := s.log(t)
+	all, shard := s.entries(t, 5)
+	s.prune(t, shard, all[2].Position)
+	wantList(t, "what is left", readLog(t, log, shard, all[2].Position, 5), all[3:])
+	wantList(t, "the last one", readLog(t, log, shard, all[3].Position, 5), all[4:])
+	for _, after := range []int64{0, all[0].Position - 1, all[1].Position} {
+		if entries, err := log.ReadLog(t.Context(), shard, after, 5); !errors.Is(err, storage.ErrLogPruned) {
+			t.Errorf("behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
+		}
+	}
+	s.prune(t, shard, all[1].Position) // is gone already
+	wantList(t, "what is left", readLog(t, log, shard, all[2].Position, 5), all[3:])
+}
+
+func (s relationLog) AnEmptiedLogKnowsWhatIsMissing(t *testing.T) {
+	log := s.log(t)
+	all, shard := s.entries(t, 3)
+	last := all[2].Position
+	for _, upTo := range []int64{last, last + 100} {
+		s.prune(t, shard, upTo)
+		wantEqual(t, "end", s.ends(t)[shard], last)
+		wantList(t, "entries behind the last", readLog(t, log, shard, last, 5), nil)
+		for _, after := range []int64{0, all[1].Position} {
+			if entries, err := log.ReadLog(t.Context(), shard, after, 5); !errors.Is(err, storage.ErrLogPruned) {
+				t.Errorf("behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
+			}
+		}
+	}
+	next := s.write(t, shard, 1)
+	entries := readLog(t, log, shard, last, 5)
+	if len(entries) != 1 || entries[0].Position <= last || entries[0].Edge != next[0] {
+		t.Errorf("after one more row: %+v, want %+v behind %d", entries, next[0], last)
+	}
+}
+
+func (s relationLog) ShardsArePrunedApart(t *testing.T) {
+	shards := len(s.ends(t))
+	if shards == 1 {
+		t.Skip("there is one shard")
+	}
+	log := s.log(t)
+	first, shard := s.entries(t, 3)
+	other := (shard + 1) % shards
+	rows := s.write(t, other, 3)
+	s.prune(t, shard, first[2].Position+100)
+	entries := readLog(t, log, other, s.ends(t)[other]-3, 9)
+	if len(entries) != 3 || entries[0].Edge != rows[0] {
+		t.Errorf("got %+v, want %+v", entries, rows)
+	}
+}
+
+// A logged row, without its position.
+type logged struct {
+	side storage.Side
+	row  storage.Edge
+}
+
+// A place is where a row is kept.
+type place struct {
+	side storage.Side
+	pair storage.Pair
+}
+
+func (l logged) place() place { return place{l.side, l.row.Pair()} }
+
+// log is the log of the store under test, if it has one.
+func (h *harness) log(t *testing.T) logger {
+	t.Helper()
+	log, ok := h.store.(logger)
+	if !ok || !log.HasLog() {
+		t.Skip("this store has no relation_log")
+	}
+	return log
+}
+
+// ends are the last positions of all shards.
+func (h *harness) ends(t *testing.T) []int64 {
+	t.Helper()
+	ends, err := endsOf(t.Context(), h.log(t), len(h.store.Ping(t.Context())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+func endsOf(ctx context.Context, log logger, shards int) ([]int64, error) {
+	ends := make([]int64, shards)
+	for shard := range ends {
+		last, err := log.LastOfLog(ctx, shard)
+		if err != nil {
+			return nil, err
+		}
+		ends[shard] = last
+	}
+	return ends, nil
+}
+
+// loggedSince reads what all shards have logged, shard by shard, a few entries at
+// a time.
+func (h *harness) loggedSince(t *testing.T, ends []int64) []logged {
+	t.Helper()
+	rows, err := loggedBehind(t.Context(), h.log(t), ends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func loggedBehind(ctx context.Context, log logger, ends []int64) ([]logged, error) {
+	var rows []logged
+	for shard, after := range ends {
+		for {
+			entries, err := log.ReadLog(ctx, shard, after, 400)
+			if err != nil {
+				return nil, err
+			}
+			for _, entry := range entries {
+				if entry.Position <= after {
+					return nil, errors.New("positions do not rise")
+				}
+				after = entry.Position
+				rows = append(rows, logged{entry.Side, entry.Edge})
+			}
+			if len(entries) < 400 {
+				break
+			}
+		}
+	}
+	return rows, nil
+}
+
+// wantLogged checks that exactly these rows were logged, those of one pair in this
+// order.
+func wantLogged(t *testing.T, got, want []logged) {
+	t.Helper()
+	g, w := byPlace(got), byPlace(want)
+	for where := range w {
+		wantList(t, "rows logged", g[where], w[where])
+	}
+	wantEqual(t, "number of rows logged", len(got), len(want))
+}
+
+func byPlace(rows []logged) map[place][]logged {
+	places := map[place][]logged{}
+	for _, row := range rows {
+		places[row.place()] = append(places[row.place()], row)
+	}
+	return places
+}
+
+// wantTablesOf checks that the last rows logged between people are those in the
+// tables.
+func (s relationLog) wantTablesOf(t *testing.T, people []storage.UserID, rows []logged) {
+	t.Helper()
+	last := map[place]storage.Edge{}
+	for _, row := range rows {
+		last[row.place()] = row.row
+	}
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		var pairs []storage.Pair
+		for _, from := range people {
+			pairs = append(pairs, pairsFrom(from, people...)...)
+		}
+		results := s.store.Edges(t.Context(), side, pairs)
+		answers(t, results, len(pairs))
+		for i, pair := range pairs {
+			row, there := last[place{side, pair}]
+			if results[i].Found != there || results[i].Value != row {
+				t.Errorf("%v: the table has %+v, the log %+v", pair, results[i], row)
+			}
+		}
+	})
+}
+
+// entries writes n rows of one owner and returns what its shard logged of it.
+func (s relationLog) entries(t *testing.T, n int) ([]storage.LogEntry, int) {
+	t.Helper()
+	ends := s.ends(t)
+	shard := int(s.given.Load()) % len(ends)
+	rows := s.write(t, shard, n)
+	entries := readLog(t, s.log(t), shard, ends[shard], n+1)
+	if len(entries) != n {
+		t.Fatalf("%d entries for %d rows", len(entries), n)
+	}
+	for i, entry := range entries {
+		wantEqual(t, "row", entry.Edge, rows[i])
+	}
+	return entries, shard
+}
+
+// write writes n rows to a shard, one by one.
+func (s relationLog) write(t *testing.T, shard, n int) []storage.Edge {
+	t.Helper()
+	rows := make([]storage.Edge, n)
+	owner := s.idOn(t, shard)
+	for i := range rows {
+		rows[i] = follow(storage.Forward, owner, s.id(), i)
+		s.apply(t, storage.Forward, rows[i])
+	}
+	return rows
+}
+
+func (s relationLog) prune(t *testing.T, shard int, upTo int64) {
+	t.Helper()
+	if err := s.log(t).PruneLog(t.Context(), shard, upTo); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readLog(t *testing.T, log storage.LogReader, shard int, after int64, limit int) []storage.LogEntry {
+	t.Helper()
+	entries, err := log.ReadLog(t.Context(), shard, after, limit)
+	if err != nil {
+		t.Fatalf("shard %d behind %d: %v", shard, after, err)
+	}
+	return entries
+}
