@@ -138,7 +138,7 @@ func TestNewerStoresAreRefused(t *testing.T) {
 func TestGatewaysStartingAtOnce(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
-		for range 4 {
+		for range 3 {
 			shards := make(t, 4)
 			options := kithtest.Args("serve", "--addr", "127.0.0.1:0", "--store", location(shards...))
 			launched := []*kithtest.Command{kithtest.Launch(t, options), kithtest.Launch(t, options)}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"kith/graph/apierr"
+	"kith/identity"
 	"kith/storage"
 )
 
@@ -24,16 +26,18 @@ type Store interface {
 
 // IDs gives new users their ids.
 type IDs interface {
-	Next() (storage.UserID, error)
+	Next(ctx context.Context) (storage.UserID, error)
 }
 
 // Passwords hashes and checks passwords, slowly, a bounded number at a time.
 type Passwords interface {
 	// Hash refuses with BAD_USER_INPUT what may not be a password.
 	Hash(ctx context.Context, password string) (string, error)
-	// Verify tells whether a password is the one that was hashed, and whether the
-	// hash should be made anew. An empty hash matches no password, in the same time.
-	Verify(ctx context.Context, hash, password string) (matches, outdated bool, err error)
+	// Verify tells whether the password is the hash's, and whether the hash should be
+	// made anew.
+	Verify(ctx context.Context, password, hash string) (matches, outdated bool, err error)
+	// VerifyUnknown takes as long as Verify.
+	VerifyUnknown(ctx context.Context, password string) error
 }
 
 // Tokens signs users in.
@@ -41,10 +45,11 @@ type Tokens interface {
 	Issue(id storage.UserID, scopes ...string) (token string, expires time.Time, err error)
 }
 
-// Limiter bounds how often something is tried. Its errors are RATE_LIMITED.
-type Limiter interface {
-	// Allow takes one try of a handle from the address of the request.
-	Allow(ctx context.Context, handle string) error
+// Limits bounds how often somebody may try. Its errors are RATE_LIMITED.
+type Limits interface {
+	SignIn(address netip.Addr, handle string) error
+	SignedIn(handle string)
+	SignUp(address netip.Addr) error
 }
 
 // Accounts is the service. Tokens is nil where another identity provider signs
@@ -54,7 +59,7 @@ type Accounts struct {
 	IDs       IDs
 	Passwords Passwords
 	Tokens    Tokens
-	Limiter   Limiter
+	Limits    Limits
 	Now       func() time.Time
 }
 
@@ -82,14 +87,14 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	if name, err = checkText("name", name, 1, storage.MaxNameLength); err != nil {
 		return Session{}, err
 	}
-	if err := a.Limiter.Allow(ctx, handle); err != nil {
+	if err := a.Limits.SignUp(identity.AddressOf(ctx)); err != nil {
 		return Session{}, err
 	}
 	hash, err := a.Passwords.Hash(ctx, password)
 	if err != nil {
 		return Session{}, err
 	}
-	id, err := a.IDs.Next()
+	id, err := a.IDs.Next(ctx)
 	if err != nil {
 		return Session{}, fmt.Errorf("make an id for %s: %w", handle, err)
 	}
@@ -111,20 +116,21 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 		return Session{}, apierr.Forbidden("the identity provider of this server signs users in")
 	}
 	handle = strings.ToLower(handle)
-	if err := a.Limiter.Allow(ctx, handle); err != nil {
+	if err := a.Limits.SignIn(identity.AddressOf(ctx), handle); err != nil {
 		return Session{}, err
 	}
 	id, hash, err := a.credentials(ctx, handle)
 	if err != nil {
 		return Session{}, fmt.Errorf("log %q in: %w", handle, err)
 	}
-	matches, outdated, err := a.Passwords.Verify(ctx, hash, password)
+	matches, outdated, err := a.verify(ctx, hash, password)
 	if err != nil {
 		return Session{}, err
 	}
 	if !matches {
 		return Session{}, apierr.Unauthenticated("handle or password is wrong")
 	}
+	a.Limits.SignedIn(handle)
 	if outdated {
 		a.rehash(ctx, id, password)
 	}
@@ -148,6 +154,14 @@ func (a *Accounts) credentials(ctx context.Context, handle string) (storage.User
 	return found.Value, hash.Value, nil
 }
 
+// verify takes its time also for users who have no password.
+func (a *Accounts) verify(ctx context.Context, hash, password string) (matches, outdated bool, err error) {
+	if hash == "" {
+		return false, false, a.Passwords.VerifyUnknown(ctx, password)
+	}
+	return a.Passwords.Verify(ctx, password, hash)
+}
+
 // rehash makes a hash with today's parameters. If that fails, the old one stays.
 func (a *Accounts) rehash(ctx context.Context, id storage.UserID, password string) {
 	if hash, err := a.Passwords.Hash(ctx, password); err == nil {
@@ -165,14 +179,14 @@ func (a *Accounts) session(id storage.UserID) (Session, error) {
 
 // ChangePassword replaces the password of a user who knows the current one.
 func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, current, next string) error {
-	if err := a.Limiter.Allow(ctx, "id "+id.String()); err != nil {
+	if err := a.Limits.SignIn(identity.AddressOf(ctx), "id "+id.String()); err != nil {
 		return err
 	}
 	hash := a.Store.PasswordHashes(ctx, []storage.UserID{id})[0]
 	if hash.Err != nil {
 		return fmt.Errorf("change the password of user %s: %w", id, hash.Err)
 	}
-	matches, _, err := a.Passwords.Verify(ctx, hash.Value, current)
+	matches, _, err := a.verify(ctx, hash.Value, current)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,18 @@ package loaders
 
 import "time"
 
-// SetWait changes how long a lone Load waits, for the loaders made from now on. It
-// returns the time it was.
-func SetWait(d time.Duration) time.Duration {
+// SetWait changes how long a lone Load waits for company, for the loaders made
+// from now on, until undo is called.
+func SetWait(d time.Duration) (undo func()) {
 	before := wait
 	wait = d
-	return before
+	return func() { wait = before }
+}
+
+// SetPatience changes how long a crowd waits for a member that does not come,
+// until undo is called.
+func SetPatience(d time.Duration) (undo func()) {
+	before := patience
+	patience = d
+	return func() { patience = before }
 }

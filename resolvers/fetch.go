@@ -23,10 +23,17 @@ type wanted struct {
 
 // fetch reads all that a level and the levels below it need into the request's
 // loaders: on each level one batch for each look-up, all of them at once.
+//
+// The set answers among them are announced at the end: nobody computes one before,
+// and a member of the crowd that fetches would wait for them.
 func fetch(ctx context.Context, level ...wanted) {
+	sets := 0
 	for len(level) > 0 {
-		level = fetchLevel(ctx, level)
+		b := batchOf(ctx, level)
+		sets += b.sets
+		level = b.run(ctx)
 	}
+	loaders.For(ctx).Crowd.Expect(sets)
 }
 
 // batch is what one level asks of each loader.
@@ -49,7 +56,7 @@ type listed struct {
 	sel         ast.SelectionSet
 }
 
-func fetchLevel(ctx context.Context, level []wanted) []wanted {
+func batchOf(ctx context.Context, level []wanted) batch {
 	var b batch
 	for _, w := range level {
 		if len(w.users) > 0 {
@@ -59,7 +66,7 @@ func fetchLevel(ctx context.Context, level []wanted) []wanted {
 			b.addRelationships(w.pairs, needsOfRelationship(ctx, w.sel))
 		}
 	}
-	return b.run(ctx)
+	return b
 }
 
 func (b *batch) addUsers(ctx context.Context, w wanted) {
@@ -157,7 +164,6 @@ func (b *batch) run(ctx context.Context) []wanted {
 		edges[side] = l.Edges(side).Ask(ctx, b.edges[side])
 		lists[side] = l.Pages(side).Ask(ctx, b.pages[side])
 	}
-	l.Crowd.Expect(b.sets)
 	l.Dispatch(ctx, users, counts, edges[0], edges[1], lists[0], lists[1])
 
 	users.Results()

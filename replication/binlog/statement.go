@@ -15,7 +15,7 @@ type statement struct {
 
 type word struct {
 	text   string // without quotes
-	quoted bool   // in backticks, so that it is a name
+	quoted bool   // so that it is no keyword
 }
 
 // lexemes of SQL, as far as names have to be told from the rest.
@@ -29,9 +29,11 @@ func parse(schema, text string) statement {
 	s := statement{schema: schema}
 	for _, l := range lexemes.FindAllString(text, -1) {
 		switch {
-		case l[0] == '\'', l[0] == '"', l[0] == '#', strings.HasPrefix(l, "/*"), l == "*/", strings.HasPrefix(l, "--"):
+		case l[0] == '\'', l[0] == '#', strings.HasPrefix(l, "/*"), l == "*/", strings.HasPrefix(l, "--"):
 		case l[0] == '`' && len(l) > 1:
 			s.words = append(s.words, word{strings.ReplaceAll(l[1:len(l)-1], "``", "`"), true})
+		case l[0] == '"' && len(l) > 1: // a name where ANSI_QUOTES is set
+			s.words = append(s.words, word{l[1 : len(l)-1], true})
 		default:
 			s.words = append(s.words, word{l, false})
 		}
@@ -80,7 +82,12 @@ func (s statement) savepoint() string {
 // told, it does.
 func (s statement) changes(databases, tables []string) bool {
 	from, to := 0, 0
-	one := func(i int) (int, int) { return i, min(i+3, len(s.words)) } // a name, perhaps with its database
+	one := func(i int) (int, int) { // a name, perhaps with its database
+		if i+1 < len(s.words) && s.words[i+1].text == "." {
+			return i, i + 3
+		}
+		return i, i + 1
+	}
 	switch start := s.skip(0, "("); {
 	case s.is(start, "WITH"):
 		from, to = start, len(s.words)

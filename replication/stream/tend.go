@@ -35,6 +35,7 @@ func (c *Consumer) tend(ctx context.Context) {
 func (c *Consumer) tendOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
+	asked := time.Now()
 	groups, err := c.Redis.XInfoGroups(ctx, c.Key).Result()
 	if err != nil {
 		return fmt.Errorf("ask for groups: %w", err)
@@ -49,7 +50,7 @@ func (c *Consumer) tendOnce(ctx context.Context) error {
 			return err
 		}
 		if g.Name == c.Group {
-			if err := c.measure(ctx, g, needed); err != nil {
+			if err := c.measure(ctx, g, needed, asked); err != nil {
 				return err
 			}
 		}
@@ -82,15 +83,15 @@ func (c *Consumer) needed(ctx context.Context, g redis.XInfoGroup) (string, erro
 	return following(g.LastDeliveredID), nil
 }
 
-// measure notes how far the group is behind.
-func (c *Consumer) measure(ctx context.Context, g redis.XInfoGroup, needed string) error {
+// measure notes how far the group is, or was when it was asked about, behind.
+func (c *Consumer) measure(ctx context.Context, g redis.XInfoGroup, needed string, asked time.Time) error {
 	// The oldest that is not acknowledged is the first from there on: what lies
 	// before is acknowledged, and what is pending has not been removed.
 	oldest, err := c.Redis.XRangeN(ctx, c.Key, needed, "+", 1).Result()
 	if err != nil {
 		return fmt.Errorf("look for the oldest entry: %w", err)
 	}
-	s := State{Backlog: g.Lag, Pending: g.Pending, At: time.Now()}
+	s := State{Backlog: g.Lag, Pending: g.Pending, At: asked}
 	if len(oldest) > 0 {
 		now, err := c.Redis.Time(ctx).Result()
 		if err != nil {

@@ -30,10 +30,15 @@ func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 		for _, id := range p.ids {
 			p.handles = append(p.handles, person(id).Handle)
 		}
+		p.startLog(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"create":     p.create,
+			"register":   p.register,
+			"profile":    p.profile,
+			"password":   p.password,
 			"apply":      p.apply,
 			"apply more": p.apply, // so that there is something to read
+			"change":     p.change,
 			"users":      p.users,
 			"counts":     p.counts,
 			"edges":      p.edges,
@@ -48,12 +53,16 @@ func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 // A pair is a store under test and the reference in lock step. Every method is
 // one step: the same call to both, and a comparison of the answers.
 type pair struct {
-	store, reference storage.Store
+	store            storage.Store
+	reference        *memory.Store
 	ids              []storage.UserID
 	handles          []string
 	// The versions last read, of the store and of the reference. They need not be
 	// the same numbers, but must rise together.
 	versions map[storage.UserID][2]int64
+	// Where the store's logs ended when the history began, if it has any.
+	log  logger
+	ends []int64
 }
 
 // create makes users with any handles, their own or not. Not asked is what the
@@ -123,6 +132,97 @@ func (p *pair) apply(t *rapid.T) {
 		}
 	}
 	p.compareCounts(t, p.ids)
+}
+
+func (p *pair) change(t *rapid.T) {
+	from := rapid.SampledFrom(p.ids).Draw(t, "from")
+	options := storage.ChangeOptions{
+		MaxFollowing: rapid.Int64Range(0, 3).Draw(t, "limit"),
+		Inverse:      rapid.Bool().Draw(t, "inverse"),
+	}
+	batch := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) storage.EdgeChange {
+		to := rapid.SampledFrom(p.ids).Filter(func(id storage.UserID) bool { return id != from }).Draw(t, "to")
+		kind := rapid.SampledFrom(append(allTypes, storage.Following)).Draw(t, "type")
+		return storage.EdgeChange{To: to, Type: kind, At: drawTime(t)}
+	}), 1, 8).Draw(t, "changes")
+	p.compareCounts(t, p.ids)
+
+	got := p.store.ChangeEdges(t.Context(), from, batch, options)
+	// What is local is another matter for the reference, so it is told what was.
+	options.Inverse = false
+	want := p.reference.ChangeEdges(t.Context(), from, batch, options)
+	if len(got) != len(want) {
+		t.Fatalf("change: %d results for %d changes", len(got), len(want))
+	}
+	inverse := map[storage.UserID]storage.Edge{}
+	for i := range batch {
+		g, w := got[i], want[i]
+		if g.Value.Inverse {
+			inverse[batch[i].To] = w.Value.Row
+		}
+		g.Value.Inverse = false
+		if g.Value != w.Value || g.Found != w.Found || !sameError(g.Err, w.Err) {
+			t.Fatalf("change of %d to %+v, %d:\ngot  %+v\nwant %+v", from, batch, i, g, w)
+		}
+	}
+	for _, row := range inverse {
+		p.reference.Apply(t.Context(), storage.Inverse, []storage.Edge{row}, storage.IfNewer)
+	}
+	p.compareCounts(t, p.ids)
+}
+
+// register makes a user with any handle. Nobody's claim is left without a user here.
+func (p *pair) register(t *rapid.T) {
+	user := person(rapid.SampledFrom(p.ids).Draw(t, "id"))
+	user.Handle = rapid.SampledFrom(p.handles).Draw(t, "handle")
+	user.CreatedAt += storage.Micros(rapid.IntRange(0, 3).Draw(t, "minutes")) * (storage.ClaimTTL + 1)
+	hash := rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "hash")
+	existed := p.reference.Users(t.Context(), []storage.UserID{user.ID})[0].Found
+
+	got := p.store.Register(t.Context(), user, hash)
+	want := p.reference.Register(t.Context(), user, hash)
+	// A user that exists and asks for somebody else's handle may be told either.
+	if !sameError(got, want) && !(existed && errors.Is(got, storage.ErrHandleTaken)) {
+		t.Fatalf("register %+v:\ngot  %v\nwant %v", user, got, want)
+	}
+	p.versions = nil // whether making a user raises the version is left open
+}
+
+func (p *pair) profile(t *rapid.T) {
+	id := rapid.SampledFrom(p.ids).Draw(t, "id")
+	text := rapid.Ptr(rapid.SampledFrom([]string{"", "one", "two"}), true)
+	change := storage.ProfileChange{Name: text.Draw(t, "name"), Bio: text.Draw(t, "bio"), AvatarURL: text.Draw(t, "avatar")}
+	time := drawTime(t)
+	p.compareCounts(t, p.ids)
+	got, err := p.store.UpdateProfile(t.Context(), id, change, time)
+	want, wantErr := p.reference.UpdateProfile(t.Context(), id, change, time)
+	if got != want || !sameError(err, wantErr) {
+		t.Fatalf("update %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
+	}
+	p.compareCounts(t, p.ids)
+}
+
+func (p *pair) password(t *rapid.T) {
+	id := rapid.SampledFrom(p.ids).Draw(t, "id")
+	hash := rapid.SampledFrom([]string{"", "three", "four"}).Draw(t, "hash")
+	time := drawTime(t)
+	err := p.store.SetPasswordHash(t.Context(), id, hash, time)
+	if wantErr := p.reference.SetPasswordHash(t.Context(), id, hash, time); !sameError(err, wantErr) {
+		t.Fatalf("set the password of %d:\ngot  %v\nwant %v", id, err, wantErr)
+	}
+	p.versions = nil // whether a password raises the version is left open
+}
+
+// sameError tells whether an error is as the reference's: none, or of the same kind.
+func sameError(got, want error) bool {
+	for _, kind := range []error{
+		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrLimitReached,
+	} {
+		if errors.Is(want, kind) {
+			return errors.Is(got, kind)
+		}
+	}
+	return got == nil && want == nil
 }
 
 func (p *pair) users(t *rapid.T) {

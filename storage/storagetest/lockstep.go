@@ -12,6 +12,8 @@ import (
 func (p *pair) everything(t *rapid.T) {
 	p.compareUsers(t, p.ids)
 	p.compareHandles(t, p.handles)
+	p.comparePasswords(t, p.ids)
+	p.compareLogs(t)
 	p.compareCounts(t, p.ids)
 	var pairs []storage.Pair
 	var pages []storage.PageQuery
@@ -37,6 +39,47 @@ func (p *pair) compareUsers(t *rapid.T, ids []storage.UserID) {
 
 func (p *pair) compareHandles(t *rapid.T, handles []string) {
 	compare(t, "handles", handles, p.store.UserIDs(t.Context(), handles), p.reference.UserIDs(t.Context(), handles), equal)
+}
+
+func (p *pair) comparePasswords(t *rapid.T, ids []storage.UserID) {
+	compare(t, "passwords", ids, p.store.PasswordHashes(t.Context(), ids), p.reference.PasswordHashes(t.Context(), ids), equal)
+}
+
+// startLog remembers where the store's logs end.
+func (p *pair) startLog(t *rapid.T) {
+	log, ok := p.store.(logger)
+	if !ok || !log.HasLog() {
+		return
+	}
+	ends, err := endsOf(t.Context(), log, len(p.store.Ping(t.Context())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.log, p.ends = log, ends
+}
+
+// compareLogs compares the rows logged at each place, in their order.
+func (p *pair) compareLogs(t *rapid.T) {
+	if p.log == nil {
+		return
+	}
+	got, err := loggedBehind(t.Context(), p.log, p.ends)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := loggedBehind(t.Context(), p.reference, []int64{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := byPlace(want)
+	for where, rows := range byPlace(got) {
+		if !slices.Equal(rows, places[where]) {
+			t.Fatalf("logged at %+v:\ngot  %+v\nwant %+v", where, rows, places[where])
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d rows logged, want %d", len(got), len(want))
+	}
 }
 
 func (p *pair) compareEdges(t *rapid.T, side storage.Side, pairs []storage.Pair) {

@@ -1,0 +1,334 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/graph/apierr"
+)
+
+// provided is a verifier with a provider's keys, which are not read again unless
+// the configuration says so.
+func provided(t *testing.T, location string, cfg Config) *Verifier {
+	t.Helper()
+	cfg.JWKS, cfg.Audience = location, []string{"kith"}
+	if cfg.RefreshEvery == 0 {
+		cfg.RefreshEvery = time.Hour
+	}
+	if cfg.RefreshGap == 0 {
+		cfg.RefreshGap = time.Hour
+	}
+	return verifier(t, cfg)
+}
+
+func valid(t *testing.T, v *Verifier, token string) bool {
+	t.Helper()
+	viewer, err := v.Verify(t.Context(), token)
+	if err != nil && codeOf(err) != apierr.CodeUnauthenticated {
+		t.Fatal(err)
+	}
+	return err == nil && viewer.ID == 42
+}
+
+func TestKeysOfAProvider(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	p := newProvider(t, providerJWKS(t))
+	for where, v := range map[string]*Verifier{
+		"file": provided(t, fileOf(t, providerJWKS(t)), Config{}),
+		"URL":  provided(t, p.URL+"/jwks.json", Config{}),
+	} {
+		for name, token := range map[string]string{
+			"RS256":            sign(t, jwt.SigningMethodRS256, k.rsa, "r", claims()),
+			"ES256":            sign(t, jwt.SigningMethodES256, k.ec, "e", claims()),
+			"EdDSA":            sign(t, jwt.SigningMethodEdDSA, k.ed, "d", claims()),
+			"only one it fits": sign(t, jwt.SigningMethodEdDSA, k.ed, "", claims()),
+		} {
+			if !valid(t, v, token) {
+				t.Errorf("%s by %s is refused", name, where)
+			}
+		}
+	}
+	if n := p.requests(); n != 1 {
+		t.Errorf("the keys were read %d times", n)
+	}
+}
+
+// TestKeysPassedOver: what cannot verify does not, and does not harm the others.
+func TestKeysPassedOver(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	encrypt := publicKey("encrypt", k.ec)
+	encrypt.Use = "enc"
+	otherMethod := publicKey("ps", k.rsa)
+	otherMethod.Algorithm = "PS256"
+	text := jwksOf(t, publicKey("small", k.small), publicKey("wide", k.wide), encrypt, otherMethod,
+		jose.JSONWebKey{Key: []byte("a symmetric key in a public place"), KeyID: "oct"},
+		jose.JSONWebKey{Key: k.other, KeyID: "private"},
+		publicKey("e", k.ec))
+	odd := `{"kty":"???","kid":"odd"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA","kid":"off"},{"kty":"EC","crv":"P-256","kid":"ops","key_ops":["sign"],` +
+		strings.TrimPrefix(mustJSON(t, publicKey("", k.other)), "{") + `,7,`
+	text = bytes.Replace(text, []byte(`"keys":[`), []byte(`"keys":[`+odd), 1)
+	v := provided(t, fileOf(t, text), Config{})
+	if !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
+		t.Error("the good key does not verify")
+	}
+	for name, token := range map[string]string{
+		"RSA of 1024 bits": sign(t, jwt.SigningMethodRS256, k.small, "small", claims()),
+		"P-384":            sign(t, jwt.SigningMethodES384, k.wide, "wide", claims()),
+		"for encryption":   sign(t, jwt.SigningMethodES256, k.ec, "encrypt", claims()),
+		"for PS256":        sign(t, jwt.SigningMethodRS256, k.rsa, "ps", claims()),
+		"symmetric":        sign(t, jwt.SigningMethodHS256, []byte("a symmetric key in a public place"), "oct", claims()),
+		"private":          sign(t, jwt.SigningMethodES256, k.other, "private", claims()),
+		"for signing only": sign(t, jwt.SigningMethodES256, k.other, "ops", claims()),
+	} {
+		if valid(t, v, token) {
+			t.Errorf("a key is used that is %s", name)
+		}
+	}
+}
+
+func mustJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestAmbiguousKey: a token without kid is not tried on one key after another.
+func TestAmbiguousKey(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	v := provided(t, fileOf(t, jwksOf(t, publicKey("a", k.ec), publicKey("b", k.other))), Config{})
+	if valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "", claims())) {
+		t.Error("a token without kid is accepted by one of two keys")
+	}
+}
+
+// TestNewKey: a key that the provider has begun to use is read when the first token
+// of it comes; everybody who comes meanwhile waits for that one reading.
+func TestNewKey(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	p := newProvider(t, jwksOf(t, publicKey("old", k.rsa)))
+	v := provided(t, p.URL, Config{})
+	gate := make(chan struct{})
+	text := jwksOf(t, publicKey("old", k.rsa), publicKey("new", k.ec))
+	p.handle(func(w http.ResponseWriter, _ *http.Request) {
+		<-gate
+		w.Write(text)
+	})
+	token := sign(t, jwt.SigningMethodES256, k.ec, "new", claims())
+	var running sync.WaitGroup
+	for range 20 {
+		running.Go(func() {
+			if !valid(t, v, token) {
+				t.Error("the new key's token is refused")
+			}
+		})
+	}
+	eventually(t, "the keys are asked for", func() bool { return p.requests() == 2 })
+	if !valid(t, v, sign(t, jwt.SigningMethodRS256, k.rsa, "old", claims())) {
+		t.Error("the old key's token is refused")
+	}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.Verify(impatient, token); codeOf(err) != apierr.CodeUnauthenticated {
+		t.Errorf("a request that was cancelled: %v", err)
+	}
+	close(gate)
+	running.Wait()
+	if n := p.requests(); n > 3 { // one that came late may have asked again
+		t.Errorf("the keys were read %d times", n)
+	}
+}
+
+// TestMadeUpKeys: tokens of keys that there are not do not make us ask the provider
+// as often as they come.
+func TestMadeUpKeys(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	p := newProvider(t, providerJWKS(t))
+	v := provided(t, p.URL, Config{})
+	for i := range 200 {
+		if valid(t, v, sign(t, jwt.SigningMethodES256, k.other, fmt.Sprint("made up ", i), claims())) {
+			t.Fatal("it is accepted")
+		}
+	}
+	if n := p.requests(); n != 1+demandBurst {
+		t.Errorf("the provider was asked %d times", n)
+	}
+}
+
+// TestProviderDown: the keys at hand stay in use, whatever the provider answers,
+// and a new key is read once it is back.
+func TestProviderDown(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	long := append([]byte(`{"keys":[],"x":"`), bytes.Repeat([]byte("x"), maxJWKS)...)
+	for name, serve := range map[string]http.HandlerFunc{
+		"error":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
+		"no keys":  func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"keys":[]}`) },
+		"too long": func(w http.ResponseWriter, _ *http.Request) { w.Write(long) },
+		"cut short": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "999")
+			io.WriteString(w, `{"keys":[`)
+		},
+		"no end":     func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"redirects":  func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) },
+		"other data": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `[1,2]`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t, providerJWKS(t))
+			client := newClient()
+			client.Timeout = 200 * time.Millisecond
+			v := provided(t, p.URL, Config{Client: client, RefreshEvery: 20 * time.Millisecond, RefreshGap: time.Millisecond})
+			p.handle(serve)
+			before := p.requests()
+			eventually(t, "three more readings", func() bool { return p.requests() > before+3 })
+			if !valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
+				t.Error("a key at hand is out of use")
+			}
+			if valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())) {
+				t.Error("a key that there is not is in use")
+			}
+			p.answer(jwksOf(t, publicKey("new", k.other)))
+			eventually(t, "the new key is known", func() bool { return valid(t, v, sign(t, jwt.SigningMethodES256, k.other, "new", claims())) })
+			if valid(t, v, sign(t, jwt.SigningMethodES256, k.ec, "e", claims())) {
+				t.Error("a key that the provider took away is in use")
+			}
+		})
+	}
+}
+
+// TestReadInTheBackground notices a key taken away without any token's help, in
+// files as well.
+func TestReadInTheBackground(t *testing.T) {
+	t.Parallel()
+	k := providerKeys()
+	name := fileOf(t, providerJWKS(t))
+	v := provided(t, name, Config{RefreshEvery: 10 * time.Millisecond})
+	token := sign(t, jwt.SigningMethodES256, k.ec, "e", claims())
+	if !valid(t, v, token) {
+		t.Fatal("it is refused")
+	}
+	if err := os.WriteFile(name, jwksOf(t, publicKey("e", k.other)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the other key is used", func() bool { return !valid(t, v, token) })
+	v.Close()
+	v.Close()
+}
+
+// TestCloseEndsReading: even one that hangs.
+func TestCloseEndsReading(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, providerJWKS(t))
+	v := provided(t, p.URL, Config{RefreshEvery: 10 * time.Millisecond})
+	p.handle(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	before := p.requests()
+	eventually(t, "a reading hangs", func() bool { return p.requests() > before+1 || p.requests() > before })
+	began := time.Now()
+	v.Close()
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("closing took %s", took)
+	}
+}
+
+// TestNoTLSGivenUp: keys that came over plain HTTP after all could be anybody's.
+func TestNoTLSGivenUp(t *testing.T) {
+	t.Parallel()
+	plain := newProvider(t, providerJWKS(t))
+	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
+	defer secure.Close()
+	client := newClient()
+	client.Transport = secure.Client().Transport
+	v, err := NewVerifier(t.Context(), Config{JWKS: secure.URL, Audience: []string{"kith"}, Client: client})
+	if err == nil {
+		v.Close()
+		t.Fatal("it is followed")
+	}
+	if plain.requests() != 0 {
+		t.Error("the other place was asked")
+	}
+}
+
+// TestSecretsOfTheURL: neither the error nor the log shows them.
+func TestSecretsOfTheURL(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, providerJWKS(t))
+	location := strings.Replace(p.URL, "http://", "http://app:hush-1@", 1) + "/keys?token=hush-2"
+	var log syncBuffer
+	v := provided(t, location, Config{RefreshEvery: 10 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p.Server.Close()
+	eventually(t, "the log tells", func() bool { return log.String() != "" })
+	v.Close()
+	_, err := NewVerifier(t.Context(), Config{JWKS: location, Audience: []string{"kith"}})
+	if err == nil {
+		t.Fatal("the provider is gone")
+	}
+	for _, text := range []string{err.Error(), log.String()} {
+		if strings.Contains(text, "hush") || !strings.Contains(text, "/keys") {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// FuzzKeys: whatever a provider sends, the keys that come of it can be used.
+func FuzzKeys(f *testing.F) {
+	f.Add(providerJWKS(f))
+	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"AQ","e":"AQAB"},{"kty":"OKP","crv":"Ed25519","x":"AA"}]}`))
+	small, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(jwksOf(f, publicKey("s", small)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		set, err := parseKeys(text)
+		if (err == nil) != (len(set) > 0) {
+			t.Fatalf("%d keys, %v", len(set), err)
+		}
+		for _, k := range set {
+			if jwt.GetSigningMethod(k.method).Verify("x.y", []byte("no signature"), k.key) == nil {
+				t.Fatalf("%s key of %q fits anything", k.method, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/crypto/argon2"
+
+	"kith/graph/apierr"
+)
+
+const password = "correct horse battery staple"
+
+// cheap are passwords that cost next to nothing.
+func cheap() *Passwords { return NewPasswords(PasswordConfig{Memory: 8, Time: 1}) }
+
+func TestPassword(t *testing.T) {
+	t.Parallel()
+	p := NewPasswords(PasswordConfig{})
+	hash, err := p.Hash(t.Context(), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || len(hash) > 255 {
+		t.Errorf("%q", hash)
+	}
+	for text, want := range map[string]bool{
+		password: true, password + " ": false, strings.ToUpper(password): false, "": false, hash: false, strings.Repeat("x", 100_000): false,
+	} {
+		ok, rehash, err := p.Verify(t.Context(), text, hash)
+		if err != nil || ok != want || rehash {
+			t.Errorf("%.40q: %t, rehash %t, %v", text, ok, rehash, err)
+		}
+	}
+	again, err := p.Hash(t.Context(), password)
+	if err != nil || again == hash {
+		t.Errorf("the same hash twice, %v", err)
+	}
+}
+
+// TestKnownHash was made by the reference implementation:
+//
+//	echo -n password | argon2 somesalt -id -t 2 -m 16 -p 1 -l 32
+func TestKnownHash(t *testing.T) {
+	t.Parallel()
+	const hash = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+	ok, rehash, err := NewPasswords(PasswordConfig{}).Verify(t.Context(), "password", hash)
+	if !ok || !rehash || err != nil {
+		t.Errorf("%t, rehash %t, %v", ok, rehash, err)
+	}
+}
+
+// TestRehash: what cost something else is hashed again, once the password is known
+// to be right.
+func TestRehash(t *testing.T) {
+	t.Parallel()
+	now := cheap()
+	for name, cfg := range map[string]PasswordConfig{
+		"memory": {Memory: 16, Time: 1}, "time": {Memory: 8, Time: 2}, "threads": {Memory: 16, Time: 1, Threads: 2},
+	} {
+		hash, err := NewPasswords(cfg).Hash(t.Context(), password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, rehash, err := now.Verify(t.Context(), password, hash); !ok || !rehash || err != nil {
+			t.Errorf("%s: %t, rehash %t, %v", name, ok, rehash, err)
+		}
+		if ok, rehash, err := now.Verify(t.Context(), "wrong password", hash); ok || rehash || err != nil {
+			t.Errorf("%s, wrong: %t, rehash %t, %v", name, ok, rehash, err)
+		}
+	}
+}
+
+func TestCheckPassword(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		"":                       false,
+		"1234567":                false,
+		"12345678":               true,
+		"密码密":                    true, // nine bytes
+		"密码":                     false,
+		strings.Repeat("x", 200): true,
+		strings.Repeat("x", 201): false,
+		"with\x00nul in it":      false,
+		"\xff\xfe no text":       false,
+		"        ":               true,
+	} {
+		err := CheckPassword(text)
+		if (err == nil) != ok || err != nil && codeOf(err) != apierr.CodeBadInput {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err != nil && text != "" && strings.Contains(err.Error(), text) {
+			t.Errorf("%v shows the password", err)
+		}
+		if _, hashErr := cheap().Hash(t.Context(), text); (hashErr == nil) != ok {
+			t.Errorf("hash of %q: %v", text, hashErr)
+		}
+	}
+}
+
+// TestUnknownCostsTheSame: whoever has no user, or no password, takes the work of
+// one that has.
+func TestUnknownCostsTheSame(t *testing.T) {
+	t.Parallel()
+	p := cheap()
+	hash, err := p.Hash(t.Context(), password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type work struct {
+		password string
+		salt     int
+		cost     cost
+		length   uint32
+	}
+	var done []work
+	p.derive = func(password string, salt []byte, c cost, length uint32) []byte {
+		done = append(done, work{password, len(salt), c, length})
+		return make([]byte, length)
+	}
+	if ok, _, err := p.Verify(t.Context(), "some password", hash); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if err := p.VerifyUnknown(t.Context(), "some password"); err != nil {
+		t.Fatal(err)
+	}
+	if ok, _, err := p.Verify(t.Context(), "some password", ""); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if len(done) != 3 || done[0] != done[1] || done[0] != done[2] {
+		t.Errorf("%+v", done)
+	}
+}
+
+// TestDamagedHashes are refused before they cost anything, and are not shown.
+func TestDamagedHashes(t *testing.T) {
+	t.Parallel()
+	p := cheap()
+	p.derive = func(string, []byte, cost, uint32) []byte { t.Error("it is worked on"); return nil }
+	const salt, key = "c29tZXNhbHRzb21lc2FsdA", "CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
+	for _, hash := range []string{
+		"x", "$", "$$$$$", password,
+		"$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy",
+		"$argon2i$v=19$m=8,t=1,p=1$" + salt + "$" + key,
+		"$argon2id$v=16$m=8,t=1,p=1$" + salt + "$" + key,
+		"$argon2id$m=8,t=1,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=8,t=1$" + salt + "$" + key,
+		"$argon2id$v=19$t=1,m=8,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=0,t=1,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=8,t=0,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=8,t=1,p=0$" + salt + "$" + key,
+		"$argon2id$v=19$m=8,t=1,p=257$" + salt + "$" + key,
+		"$argon2id$v=19$m=-8,t=1,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=4294967295,t=1,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=8,t=4294967295,p=1$" + salt + "$" + key,
+		"$argon2id$v=19$m=8,t=1,p=1$$" + key,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$",
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$AAAA",
+		"$argon2id$v=19$m=8,t=1,p=1$%%%$" + key,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "=$" + key,
+		"$argon2id$v=19$m=8,t=1,p=1$" + salt + "$" + key + "$",
+	} {
+		ok, _, err := p.Verify(t.Context(), password, hash)
+		if ok || err == nil || strings.Contains(err.Error(), "argon2id$") {
+			t.Errorf("%q: %t, %v", hash, ok, err)
+		}
+	}
+}
+
+func FuzzParseHash(f *testing.F) {
+	f.Add("$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHRzb21lc2FsdA$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc")
+	f.Add("$argon2id$v=19$m=08,t=+1,p=1$$")
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := parseHash(text)
+		if err != nil {
+			return
+		}
+		again, err := parseHash(h.String())
+		if err != nil || again.cost != h.cost || string(again.key) != string(h.key) || h.cost.memory > maxCost.memory || h.cost.time > maxCost.time {
+			t.Errorf("%q: %+v, %v", text, h, err)
+		}
+	})
+}
+
+// TestConcurrencyIsBounded: no more are hashed at once than may be, those who wait
+// can go, and those whom nobody could wait for are sent away.
+func TestConcurrencyIsBounded(t *testing.T) {
+	t.Parallel()
+	const concurrent, waiting = 3, 5
+	p := NewPasswords(PasswordConfig{Memory: 8, Time: 1, Concurrent: concurrent, Waiting: waiting})
+	var at, most atomic.Int64
+	gate := make(chan struct{})
+	p.derive = func(password string, salt []byte, c cost, length uint32) []byte {
+		if n := at.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		<-gate
+		defer at.Add(-1)
+		return argon2.IDKey([]byte(password), salt, c.time, c.memory, c.threads, length)
+	}
+	var running sync.WaitGroup
+	for range concurrent + waiting {
+		running.Go(func() {
+			if err := p.VerifyUnknown(t.Context(), password); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventually(t, "all have come", func() bool { return p.waiting.Load() == concurrent+waiting && at.Load() == concurrent })
+	if err := p.VerifyUnknown(t.Context(), password); codeOf(err) != apierr.CodeRateLimited {
+		t.Errorf("one too many: %v", err)
+	}
+	close(gate)
+	running.Wait()
+	if most.Load() != concurrent {
+		t.Errorf("%d at once", most.Load())
+	}
+
+	blocked := NewPasswords(PasswordConfig{Memory: 8, Time: 1, Concurrent: 1})
+	hold := make(chan struct{})
+	blocked.derive = func(string, []byte, cost, uint32) []byte { <-hold; return nil }
+	running.Go(func() { blocked.VerifyUnknown(context.Background(), password) })
+	eventually(t, "it is held", func() bool { return blocked.waiting.Load() == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	running.Go(func() {
+		if err := blocked.VerifyUnknown(ctx, password); !errors.Is(err, context.Canceled) {
+			t.Errorf("one who goes: %v", err)
+		}
+	})
+	eventually(t, "one waits", func() bool { return blocked.waiting.Load() == 2 })
+	cancel()
+	eventually(t, "it is gone", func() bool { return blocked.waiting.Load() == 1 })
+	close(hold)
+	running.Wait()
+}

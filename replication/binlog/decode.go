@@ -1,0 +1,218 @@
+package binlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+
+	"kith/storage"
+)
+
+// A table is one of the store's, as far as replication looks at it.
+type table uint8
+
+const (
+	foreign table = iota
+	following
+	follower // its rows are what replication writes
+	users
+	userCounts
+	bookkeeping // written all the time by whoever runs: checkpoints, leases
+)
+
+var tables = map[string]table{
+	"following":        following,
+	"follower":         follower,
+	"users":            users,
+	"user_counts":      userCounts,
+	"kith_checkpoints": bookkeeping,
+	"kith_leases":      bookkeeping,
+}
+
+// tableNames are those whose rows must not change in other ways than row by row.
+var tableNames = []string{"following", "follower", "users", "user_counts"}
+
+// tableOf tells which table of the store this is, if its database is one of the
+// store's.
+func (a *assembler) tableOf(schema, name []byte) table {
+	if !a.databases[string(schema)] {
+		return foreign
+	}
+	return tables[string(name)]
+}
+
+// A decoder turns the packets of a stream into events, and passes over what is of
+// no interest without looking into it: most of a binlog are rows that replication
+// itself has written, and tables of others may have columns that nobody here can
+// read.
+type decoder struct {
+	parser *replication.BinlogParser
+	known  map[uint64]table // by table id: the last table map of each
+	of     func(schema, name []byte) table
+}
+
+func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
+	d := &decoder{parser: replication.NewBinlogParser(), known: map[uint64]table{}, of: of}
+	d.parser.SetFlavor(flavor)
+	d.parser.SetRowsEventDecodeFunc(d.rows) // for events within a compressed transaction
+	return d
+}
+
+// decode returns the event of a packet, or nil when it is of no interest. A table
+// map is always told of, by touched.
+func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event replication.Event, touched *table, err error) {
+	switch header.EventType {
+	case replication.TABLE_MAP_EVENT:
+		id, t, err := d.tableMap(raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.known[id] = t
+		if t == foreign || t == bookkeeping {
+			return nil, &t, nil
+		}
+		touched = &t
+	case replication.WRITE_ROWS_EVENTv0, replication.UPDATE_ROWS_EVENTv0, replication.DELETE_ROWS_EVENTv0,
+		replication.WRITE_ROWS_EVENTv1, replication.UPDATE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv1,
+		replication.WRITE_ROWS_EVENTv2, replication.UPDATE_ROWS_EVENTv2, replication.DELETE_ROWS_EVENTv2,
+		replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1,
+		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1, replication.PARTIAL_UPDATE_ROWS_EVENT:
+		id, err := tableID(raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !read(d.known[id], isDelete(header.EventType)) {
+			return nil, nil, nil
+		}
+	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
+		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT,
+		replication.XID_EVENT, replication.XA_PREPARE_LOG_EVENT, replication.TRANSACTION_PAYLOAD_EVENT,
+		replication.EXECUTE_LOAD_QUERY_EVENT, replication.INCIDENT_EVENT:
+	default:
+		return nil, nil, nil
+	}
+	e, err := d.parser.Parse(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("decode a %s: %w", header.EventType, err)
+	}
+	return e.Event, touched, nil
+}
+
+// read tells whether rows of a table are looked at: those of `follower` only where
+// they are deleted, which must not be.
+func read(t table, deleted bool) bool {
+	return t == following || t == users || t == userCounts || t == follower && deleted
+}
+
+// rows decodes the rows of a compressed transaction, those of interest.
+func (d *decoder) rows(e *replication.RowsEvent, data []byte) error {
+	at, err := e.DecodeHeader(data)
+	if err != nil || !read(d.of(e.Table.Schema, e.Table.Table), e.Type() == replication.EnumRowsEventTypeDelete) {
+		return err
+	}
+	return e.DecodeData(at, data)
+}
+
+const headerSize = replication.EventHeaderSize
+
+// tableID is the first thing in the body of a table map and of rows: 6 bytes.
+func tableID(raw []byte) (uint64, error) {
+	if len(raw) < headerSize+6 {
+		return 0, fmt.Errorf("an event about a table has %d bytes", len(raw))
+	}
+	var id [8]byte
+	copy(id[:], raw[headerSize:headerSize+6])
+	return binary.LittleEndian.Uint64(id[:]), nil
+}
+
+// tableMap reads the id and the table: id (6), flags (2), length and name of the
+// database and a NUL, length and name of the table.
+func (d *decoder) tableMap(raw []byte) (uint64, table, error) {
+	id, err := tableID(raw)
+	if err != nil {
+		return 0, foreign, err
+	}
+	rest := raw[headerSize+6:]
+	var names [2][]byte
+	skip := 2
+	for i := range names {
+		if len(rest) <= skip || len(rest) < skip+1+int(rest[skip]) {
+			return 0, foreign, fmt.Errorf("a table map has %d bytes", len(raw))
+		}
+		names[i] = rest[skip+1 : skip+1+int(rest[skip])]
+		rest, skip = rest[skip+1+int(rest[skip]):], 1
+	}
+	return id, d.of(names[0], names[1]), nil
+}
+
+// A layout says where the columns of a table are, in one table map.
+type layout struct{ from, to, kind, time, user int }
+
+func layoutOf(m *replication.TableMapEvent) layout {
+	l := layout{-1, -1, -1, -1, -1}
+	for i, name := range m.ColumnName {
+		switch string(name) {
+		case "from_user_id":
+			l.from = i
+		case "to_user_id":
+			l.to = i
+		case "type":
+			l.kind = i
+		case "update_time":
+			l.time = i
+		case "user_id":
+			l.user = i
+		}
+	}
+	return l
+}
+
+// edge reads a row of `following`.
+func (l layout) edge(row []any) (storage.Edge, error) {
+	var v [4]int64
+	for k, column := range [4]int{l.from, l.to, l.kind, l.time} {
+		n, ok := integer(row, column)
+		if !ok {
+			return storage.Edge{}, fmt.Errorf("a row of following has no %s: %v",
+				[4]string{"from_user_id", "to_user_id", "type", "update_time"}[k], row)
+		}
+		v[k] = n
+	}
+	if v[2] < 0 || v[2] > math.MaxUint8 {
+		return storage.Edge{}, fmt.Errorf("a row of following has type %d", v[2])
+	}
+	return storage.Edge{
+		From:       storage.UserID(v[0]),
+		To:         storage.UserID(v[1]),
+		Type:       storage.EdgeType(v[2]),
+		UpdateTime: storage.Micros(v[3]),
+	}, nil
+}
+
+// integer reads a column of any integer type.
+func integer(row []any, column int) (int64, bool) {
+	if column < 0 || column >= len(row) {
+		return 0, false
+	}
+	switch v := row[column].(type) {
+	case int8:
+		return int64(v), true
+	case uint8:
+		return int64(v), true
+	case int16:
+		return int64(v), true
+	case uint16:
+		return int64(v), true
+	case int32:
+		return int64(v), true
+	case uint32:
+		return int64(v), true
+	case int64:
+		return v, true
+	case uint64:
+		return int64(v), v <= math.MaxInt64
+	}
+	return 0, false
+}

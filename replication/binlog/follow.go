@@ -1,0 +1,293 @@
+package binlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	binlog "github.com/go-mysql-org/go-mysql/replication"
+
+	"kith/events"
+	"kith/replication"
+)
+
+const (
+	// heartbeat is how often the server speaks when there is nothing to say, and
+	// silence how long it may not: a frozen server is noticed in that time. Without
+	// heartbeats an idle server could not be told from a frozen one.
+	heartbeat = time.Second
+	silence   = 3 * time.Second
+
+	// stall is how long the binlog may grow on the server without anything arriving.
+	stall = 10 * time.Second
+)
+
+// follow copies what has to be copied, then follows the binlog, over interruptions,
+// until the context ends or it cannot go on: [*StopError], errHistory.
+func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	defer cancel(context.Canceled)
+	s.work(p)
+	defer s.work(nil)
+	if p.copy != nil {
+		if err := s.copyAll(ctx, feed, p); err != nil {
+			return err
+		}
+	}
+	keeping.Go(func() { p.keep(ctx) })
+
+	t := &tail{server: s, feed: feed, progress: p, at: p.at.clone()}
+	defer feed.Silent(time.Time{})
+	pause := firstPause
+	for {
+		t.heard = time.Now()
+		err := t.connection(ctx)
+		var stop *StopError
+		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {
+			return err
+		}
+		if t.arrived {
+			pause = firstPause
+		}
+		feed.Silent(t.heard)
+		s.set(Connecting, err)
+		s.log().Warn("replication: the binlog is interrupted; connecting again", "error", err)
+		sleep(ctx, pause)
+		pause = min(2*pause, longPause)
+	}
+}
+
+// tail is the reading end: what it has read is handed over, if not applied yet.
+type tail struct {
+	server   *server
+	feed     *replication.Feed
+	progress *progress
+
+	mu      sync.Mutex // guards at.before, which the watch reads
+	at      position
+	heard   time.Time // of the server, heartbeats included
+	arrived bool      // a transaction, on this connection
+}
+
+// connection follows the binlog on one connection to its end.
+func (t *tail) connection(ctx context.Context) error {
+	s := t.server
+	t.arrived = false
+	if err := s.continues(ctx, t.at); err != nil {
+		return err
+	}
+	// Reading the last transaction again proves that the binlog is still the one it
+	// was. It may have been purged although nothing is missing: then all that is
+	// known is what the server says.
+	if t.at.last != (gtid{}) {
+		err := t.stream(ctx, t.at.before, true)
+		if !errors.Is(err, errHistory) || t.arrived || errors.Is(err, errOther) {
+			return err
+		}
+	}
+	return t.stream(ctx, t.at.set(), false)
+}
+
+// errOther means that a transaction is not the one that was read under this GTID.
+var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
+
+// stream reads from a GTID set on. With again, the first transaction is the last one
+// read.
+func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool) error {
+	s := t.server
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	syncer := binlog.NewBinlogSyncer(s.syncerConfig(ctx))
+	defer syncer.Close()
+	defer cancel(nil) // first: closing asks the server to end the old connection, which may hang
+	streamer, err := syncer.StartSyncGTID(from.Clone())
+	if err != nil {
+		return s.streamError(err)
+	}
+	watching := make(chan struct{})
+	defer func() { cancel(nil); <-watching }()
+	go func() {
+		defer close(watching)
+		t.watch(ctx, cancel)
+	}()
+	a := s.assembler()
+	d := newDecoder(s.flavor, a.tableOf)
+	for {
+		e, err := streamer.GetEvent(ctx)
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return s.streamError(err)
+		}
+		if t.hear() {
+			s.set(Tailing, nil)
+		}
+		event, touched, err := d.decode(e.Header, e.RawData)
+		if err != nil {
+			return err
+		}
+		done, err := a.add(e.Header, event, touched, e.RawData)
+		if err != nil {
+			return err
+		}
+		if done == nil {
+			continue
+		}
+		if again {
+			again = false
+			if done.gtid != t.at.last || done.print != t.at.print {
+				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
+			}
+			continue
+		}
+		if err := t.hand(ctx, done); err != nil {
+			return err
+		}
+	}
+}
+
+// hear notes a sign of life and tells whether it is the first on a connection.
+func (t *tail) hear() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.heard = time.Now()
+	first := t.server.status().State != Tailing
+	if first {
+		t.feed.Silent(time.Time{})
+	}
+	return first
+}
+
+// hand gives a transaction to the applier, and what caches need to the events.
+func (t *tail) hand(ctx context.Context, done *transaction) error {
+	t.mu.Lock()
+	t.at.advance(done.gtid, done.print)
+	t.arrived = true
+	t.mu.Unlock()
+	if list := stale(done); len(list) > 0 {
+		t.server.cfg.Events.Send(ctx, list...)
+	}
+	return t.feed.Submit(ctx, replication.Batch{
+		Edges:     done.edges,
+		Committed: done.committed,
+		Done:      func() { t.progress.advance(done) },
+	})
+}
+
+// stale lists the users whose profiles or counts a transaction changed.
+func stale(t *transaction) []events.Event {
+	list := make([]events.Event, 0, len(t.users)+len(t.counts))
+	for _, id := range t.users {
+		list = append(list, events.User(id))
+	}
+	for _, id := range t.counts {
+		list = append(list, events.Counts(id))
+	}
+	return list
+}
+
+// continues refuses a server whose binlog does not have what has been read of it.
+// MariaDB itself would pass over as many transactions as were read before, when it
+// was reset and has written nothing since.
+func (s *server) continues(ctx context.Context, at position) error {
+	set, err := s.serverPosition(ctx)
+	if err != nil {
+		return err
+	}
+	if !set.Contain(at.set()) {
+		return fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, at.set(), set)
+	}
+	return nil
+}
+
+// watch compares what the server has written with what has been read, beside the
+// stream: a server that was reset may leave the stream alive and silent for ever.
+func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	var behind time.Time // since when the same position has been behind the server's
+	var last string
+	for sleep(ctx, lockCheck); ctx.Err() == nil; sleep(ctx, lockCheck) {
+		t.mu.Lock()
+		read := t.at.set()
+		t.mu.Unlock()
+		set, err := t.server.serverPosition(ctx)
+		switch {
+		case err != nil: // the stream notices, too
+		case read.Contain(set):
+			if !set.Contain(read) {
+				// Read first, asked later: the server cannot be behind.
+				cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
+				return
+			}
+			behind = time.Time{}
+		case behind.IsZero() || read.String() != last:
+			behind, last = time.Now(), read.String()
+		case time.Since(behind) > stall && t.feed.Pending() == 0:
+			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, last))
+			return
+		}
+	}
+}
+
+func (s *server) assembler() *assembler {
+	a := &assembler{
+		server:    s.name,
+		databases: map[string]bool{},
+		names:     s.databases,
+		skip:      map[string]bool{},
+	}
+	for _, name := range s.databases {
+		a.databases[name] = true
+	}
+	for _, id := range s.cfg.Skip {
+		a.skip[id] = true
+	}
+	return a
+}
+
+// syncerConfig is how the binlog is asked for. Reconnecting is done here: the
+// library's way delivers the last transaction again. When the context ends, the
+// connection does.
+func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
+	c := binlog.BinlogSyncerConfig{
+		ServerID:                s.id(),
+		Flavor:                  s.flavor,
+		Host:                    s.dsn.Addr,
+		User:                    s.dsn.User,
+		Password:                s.dsn.Passwd,
+		RawModeEnabled:          true,
+		HeartbeatPeriod:         heartbeat,
+		ReadTimeout:             silence,
+		DisableRetrySync:        true,
+		TimestampStringLocation: time.UTC,
+		EventCacheCount:         1024,
+		DiscardGTIDSet:          true,
+		Logger:                  slog.New(slog.DiscardHandler), // errors are returned
+		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			context.AfterFunc(ctx, func() { conn.Close() })
+			return conn, nil
+		},
+	}
+	if s.tls {
+		c.TLSConfig = s.dsn.TLS
+	}
+	if host, port, err := net.SplitHostPort(s.dsn.Addr); err == nil && s.dsn.Net != "unix" {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			c.Host, c.Port = host, uint16(n)
+		}
+	}
+	return c
+}
+

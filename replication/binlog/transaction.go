@@ -1,0 +1,326 @@
+package binlog
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-mysql-org/go-mysql/replication"
+	"github.com/google/uuid"
+
+	"kith/storage"
+)
+
+// A transaction is what one committed transaction of the binlog means to us.
+type transaction struct {
+	gtid        gtid
+	print       uint32         // of its first and last event
+	committed   storage.Micros // when
+	edges       []storage.Edge // as they were written
+	users       []storage.UserID
+	counts      []storage.UserID
+	bookkeeping bool // nothing but checkpoints and the like
+}
+
+// ours tells whether the transaction concerns the graph.
+func (t *transaction) ours() bool {
+	return len(t.edges)+len(t.users)+len(t.counts) > 0
+}
+
+// An assembler puts the events of a stream together to transactions. Rows count
+// only when their transaction is complete: there may be a ROLLBACK in its place.
+type assembler struct {
+	server    string
+	databases map[string]bool
+	names     []string        // the same
+	skip      map[string]bool // GTIDs of transactions that may contain what cannot be followed
+
+	open       *transaction // nil between transactions
+	begun      bool         // it ends by a commit, not with its first statement
+	xa         bool         // it is being prepared
+	first      uint32       // fingerprint of its first event
+	foreign    bool         // it has rows of other tables, or statements
+	savepoints []savepoint
+}
+
+// savepoint is a place in a transaction that may be rolled back to.
+type savepoint struct {
+	name                 string
+	edges, users, counts int
+}
+
+// mariaPreparedXA is MariaDB's flag of a transaction that XA prepares.
+const mariaPreparedXA = 64
+
+// add takes the next event and returns the transaction that it completes, if any.
+// Its errors are [*StopError]; errHistory where the server itself says that events
+// are missing; others for a stream that makes no sense.
+func (a *assembler) add(header *replication.EventHeader, event replication.Event, touched *table, raw []byte) (*transaction, error) {
+	if touched != nil {
+		a.foreign = a.foreign || *touched != bookkeeping
+	}
+	switch e := event.(type) {
+	case *replication.FormatDescriptionEvent:
+		a.open = nil // the server crashed within it: it was never committed
+	case *replication.MariadbGTIDEvent:
+		a.xa = e.Flags&mariaPreparedXA != 0
+		return nil, a.begin(gtid{maria: e.GTID}, header, raw, !e.IsStandalone(), 0)
+	case *replication.GTIDEvent:
+		return nil, a.beginMySQL(e, header, raw)
+	case *replication.GtidTaggedLogEvent:
+		return nil, a.beginMySQL(&e.GTIDEvent, header, raw)
+	case *replication.TransactionPayloadEvent:
+		return a.payload(e, raw)
+	case *replication.QueryEvent:
+		return a.query(e, raw)
+	case *replication.RowsEvent:
+		return nil, a.rows(header.EventType, e)
+	case *replication.XIDEvent:
+		return a.commit(raw), nil
+	case *replication.ExecuteLoadQueryEvent:
+		return nil, a.stop("LOAD DATA was logged as a statement", mendStatement)
+	case *replication.GenericEvent:
+		switch header.EventType {
+		case replication.XA_PREPARE_LOG_EVENT:
+			return a.commit(raw), nil
+		case replication.INCIDENT_EVENT:
+			return nil, fmt.Errorf("%w: the server has lost events", errHistory)
+		}
+	}
+	return nil, nil
+}
+
+func (a *assembler) beginMySQL(e *replication.GTIDEvent, header *replication.EventHeader, raw []byte) error {
+	a.xa = false
+	source, err := uuid.FromBytes(e.SID)
+	if err != nil {
+		return err
+	}
+	return a.begin(gtid{source: source, tag: e.Tag, number: e.GNO}, header, raw, false, storage.Micros(e.OriginalCommitTimestamp))
+}
+
+// begin opens a transaction.
+func (a *assembler) begin(id gtid, header *replication.EventHeader, raw []byte, begun bool, committed storage.Micros) error {
+	if a.open != nil {
+		return fmt.Errorf("transaction %s begins before %s is complete", id, a.open.gtid)
+	}
+	if committed == 0 {
+		committed = storage.MicrosOf(time.Unix(int64(header.Timestamp), 0))
+	}
+	a.open = &transaction{gtid: id, committed: committed}
+	a.begun, a.foreign, a.savepoints = begun, false, a.savepoints[:0]
+	a.first = crc32.ChecksumIEEE(raw)
+	return nil
+}
+
+// commit completes the transaction.
+func (a *assembler) commit(raw []byte) *transaction {
+	t := a.open
+	if t == nil {
+		return nil
+	}
+	a.open = nil
+	t.print = crc32.Update(a.first, crc32.IEEETable, raw)
+	t.bookkeeping = !a.foreign && !t.ours()
+	if len(t.edges) > 0 {
+		// MariaDB tells seconds. The rows' own clock is finer, where it agrees.
+		const agree = storage.Micros(2 * time.Second / time.Microsecond)
+		if own := t.edges[0].UpdateTime; max(own-t.committed, t.committed-own) <= agree {
+			t.committed = own
+		}
+	}
+	return t
+}
+
+// payload takes a transaction that MySQL has compressed.
+func (a *assembler) payload(e *replication.TransactionPayloadEvent, raw []byte) (*transaction, error) {
+	for _, inner := range e.Events {
+		var touched *table
+		if m, ok := inner.Event.(*replication.TableMapEvent); ok {
+			t := a.tableOf(m.Schema, m.Table)
+			touched = &t
+		}
+		done, err := a.add(inner.Header, inner.Event, touched, raw)
+		if err != nil || done != nil {
+			return done, err
+		}
+	}
+	return nil, nil
+}
+
+// query takes what was logged as text: the frame of transactions, DDL, and
+// statements that were not logged as rows.
+func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, error) {
+	if a.open == nil {
+		return nil, nil // a server without GTIDs, which preflight refuses
+	}
+	switch {
+	case bytes.Equal(e.Query, []byte("BEGIN")):
+		a.begun = true
+		return nil, nil
+	case bytes.Equal(e.Query, []byte("COMMIT")):
+		return a.commit(raw), nil
+	}
+	s := parse(string(e.Schema), string(e.Query))
+	switch {
+	case s.is(0, "BEGIN"), s.is(0, "START", "TRANSACTION"):
+		a.begun = true
+		return nil, nil
+	case s.is(0, "COMMIT"):
+		return a.commit(raw), nil
+	case s.is(0, "SAVEPOINT"):
+		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.edges), len(a.open.users), len(a.open.counts)})
+		return nil, nil
+	case s.is(0, "ROLLBACK", "TO"):
+		a.rollback(s.savepoint())
+		return nil, nil
+	case s.is(0, "ROLLBACK"):
+		a.open.edges, a.open.users, a.open.counts = nil, nil, nil
+		return a.commit(raw), nil
+	case s.is(0, "RELEASE"):
+		return nil, nil
+	case s.is(0, "XA", "START"), s.is(0, "XA", "BEGIN"):
+		a.begun, a.xa = true, true
+		return nil, nil
+	case s.is(0, "XA", "END"), s.is(0, "XA", "PREPARE"):
+		return nil, nil
+	case s.is(0, "XA"):
+		a.foreign = true
+		return a.commit(raw), nil
+	}
+	a.foreign = true
+	if s.changes(a.names, tableNames) {
+		if err := a.stop(fmt.Sprintf("the statement %q was logged as text, not row by row", shown(e.Query)), mendStatement); err != nil {
+			return nil, err
+		}
+	}
+	if a.begun {
+		return nil, nil
+	}
+	return a.commit(raw), nil
+}
+
+// rollback takes back what came behind a savepoint, which stays.
+func (a *assembler) rollback(name string) {
+	for i, sp := range slices.Backward(a.savepoints) {
+		if strings.EqualFold(sp.name, name) {
+			a.open.edges, a.open.users, a.open.counts = a.open.edges[:sp.edges], a.open.users[:sp.users], a.open.counts[:sp.counts]
+			a.savepoints = a.savepoints[:i+1]
+			return
+		}
+	}
+}
+
+// rows takes rows of a table.
+func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) error {
+	t := a.tableOf(e.Table.Schema, e.Table.Table)
+	if a.open == nil || t == foreign || t == bookkeeping {
+		return nil
+	}
+	name := string(e.Table.Schema) + "." + string(e.Table.Table)
+	switch {
+	case isDelete(kind):
+		return a.stop(fmt.Sprintf("a DELETE took %s", rowsOf(e, name)),
+			"rows end by type 0 and are not deleted: bring them back with a newer update_time, or make sure that follower lost them too, then go on with --skip="+a.open.gtid.String())
+	case t == follower:
+		return nil
+	case a.xa:
+		return a.stop("an XA transaction wrote "+name+", and the binlog shows its rows before it is known whether they stay",
+			"write this table in ordinary transactions; make sure that follower has what following has, then go on with --skip="+a.open.gtid.String())
+	case len(e.Table.ColumnName) == 0:
+		return a.stop("rows of "+name+" are logged without the names of their columns",
+			"run: SET GLOBAL binlog_row_metadata = 'FULL'; then start again with --resync")
+	}
+	if slices.ContainsFunc(e.SkippedColumns, func(s []int) bool { return len(s) > 0 }) {
+		return a.stop("rows of "+name+" are logged in part", "run: SET GLOBAL binlog_row_image = 'FULL'; then start again with --resync")
+	}
+	return a.images(kind, t, name, e)
+}
+
+// images takes the rows as they are after the change.
+func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
+	l := layoutOf(e.Table)
+	step := 1
+	if isUpdate(kind) {
+		step = 2 // before and after
+	}
+	for i := step - 1; i < len(e.Rows); i += step {
+		if t != following {
+			id, ok := integer(e.Rows[i], l.user)
+			switch {
+			case !ok:
+			case t == users:
+				a.open.users = append(a.open.users, storage.UserID(id))
+			default:
+				a.open.counts = append(a.open.counts, storage.UserID(id))
+			}
+			continue
+		}
+		edge, err := l.edge(e.Rows[i])
+		if err != nil {
+			return a.stop(err.Error(), "the table's columns have to be what this program's migrations made them")
+		}
+		if step == 2 {
+			if before, err := l.edge(e.Rows[i-1]); err == nil && before.Pair() != edge.Pair() {
+				if err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", name, before.From, before.To, edge.From, edge.To),
+					"the key of an edge does not change: make sure that follower lost the old one, then go on with --skip="+a.open.gtid.String()); err != nil {
+					return err
+				}
+			}
+		}
+		a.open.edges = append(a.open.edges, edge)
+	}
+	return nil
+}
+
+const mendStatement = "make sure that follower has what following has, then start again with --resync"
+
+// stop is the error of what cannot be followed; nil when it is to be passed over.
+func (a *assembler) stop(what, mend string) error {
+	id := ""
+	if a.open != nil {
+		id = a.open.gtid.String()
+		if a.skip[id] {
+			return nil
+		}
+	}
+	return &StopError{Server: a.server, GTID: id, What: what, Mend: mend}
+}
+
+// rowsOf tells how many rows there are and which is the first.
+func rowsOf(e *replication.RowsEvent, name string) string {
+	if len(e.Rows) == 0 {
+		return "rows of " + name
+	}
+	return fmt.Sprintf("%d row(s) of %s, the first %v", len(e.Rows), name, e.Rows[0])
+}
+
+// shown is a statement as an error message quotes it.
+func shown(query []byte) string {
+	const most = 200
+	if len(query) > most {
+		return strings.ToValidUTF8(string(query[:most]), "") + "…"
+	}
+	return strings.ToValidUTF8(string(query), "")
+}
+
+func isDelete(t replication.EventType) bool {
+	switch t {
+	case replication.DELETE_ROWS_EVENTv0, replication.DELETE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv2,
+		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1:
+		return true
+	}
+	return false
+}
+
+func isUpdate(t replication.EventType) bool {
+	switch t {
+	case replication.UPDATE_ROWS_EVENTv0, replication.UPDATE_ROWS_EVENTv1, replication.UPDATE_ROWS_EVENTv2,
+		replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1, replication.PARTIAL_UPDATE_ROWS_EVENT:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+// Package tail follows the relation_log of an engine that has no binlog, so that
+// what is written beside a running gateway, by an import or by another gateway on
+// the same file, reaches its subscriptions and caches as well.
+package tail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"kith/events"
+	"kith/storage"
+)
+
+// Log is a store with a relation_log.
+type Log interface {
+	storage.LogReader
+	Shards() int
+	// LastOfLog is the position of the newest entry that a shard's log has had.
+	LastOfLog(ctx context.Context, shard int) (int64, error)
+}
+
+// Publisher is told what has changed.
+type Publisher interface {
+	Send(ctx context.Context, list ...events.Event)
+}
+
+const (
+	// The log is read again after a pause, which grows while nothing is written.
+	shortPause = 10 * time.Millisecond
+	longPause  = 100 * time.Millisecond
+
+	batch = 1000
+
+	// Every so often entries are removed but for the last kept ones.
+	pruneEvery = time.Minute
+	kept       = 100_000
+)
+
+// Run follows the logs of all shards, from where they end now, until the context
+// is done. Rows of the inverse side become events: by then both sides have them.
+func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger) {
+	var wg sync.WaitGroup
+	for shard := range log.Shards() {
+		f := &follower{log: log, shard: shard, publisher: publisher, logger: logger}
+		wg.Go(func() { f.run(ctx) })
+	}
+	wg.Wait()
+}
+
+// follower follows one shard's log.
+type follower struct {
+	log       Log
+	shard     int
+	publisher Publisher
+	logger    *slog.Logger
+
+	position int64
+	pruned   time.Time
+}
+
+func (f *follower) run(ctx context.Context) {
+	pause := shortPause
+	for started := false; ; {
+		var read int
+		var err error
+		if started {
+			read, err = f.step(ctx)
+		} else {
+			f.position, err = f.log.LastOfLog(ctx, f.shard)
+			started = err == nil
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			f.logger.WarnContext(ctx, "cannot follow the relation_log", "shard", f.shard, "error", err)
+			pause = 10 * longPause
+		case read > 0:
+			pause = shortPause
+		default:
+			pause = min(2*pause, longPause)
+		}
+		if read == batch {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// step publishes the next entries and returns how many there were.
+func (f *follower) step(ctx context.Context) (int, error) {
+	entries, err := f.log.ReadLog(ctx, f.shard, f.position, batch)
+	if errors.Is(err, storage.ErrLogPruned) {
+		if f.position, err = f.log.LastOfLog(ctx, f.shard); err == nil {
+			f.publisher.Send(ctx, events.Event{Kind: events.Gap})
+		}
+		return 0, err
+	}
+	if err != nil || len(entries) == 0 {
+		return 0, err
+	}
+	var list []events.Event
+	for _, e := range entries {
+		if e.Side == storage.Inverse {
+			list = append(list, events.Edge(e.Edge))
+		}
+	}
+	if len(list) > 0 {
+		f.publisher.Send(ctx, list...)
+	}
+	f.position = entries[len(entries)-1].Position
+	return len(entries), f.prune(ctx)
+}
+
+func (f *follower) prune(ctx context.Context) error {
+	if f.position <= kept || time.Since(f.pruned) < pruneEvery {
+		return nil
+	}
+	f.pruned = time.Now()
+	return f.log.PruneLog(ctx, f.shard, f.position-kept)
+}

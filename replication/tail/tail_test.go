@@ -1,0 +1,84 @@
+package tail_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/replication/tail"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+type collected chan events.Event
+
+func (c collected) Send(_ context.Context, list ...events.Event) {
+	for _, e := range list {
+		c <- e
+	}
+}
+
+// What another program writes to the same file is told, once on both sides, in
+// order; what was there before is not.
+func TestWritesBesideTheGatewayAreTold(t *testing.T) {
+	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	open := func() *sqlstore.Store {
+		s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: path, StatementTimeout: 30 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	gateway, other := open(), open()
+	write := func(side storage.Side, e storage.Edge) {
+		if r := other.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	edge := func(to int, at storage.Micros) storage.Edge {
+		return storage.Edge{From: 1, To: storage.UserID(to), Type: storage.Following, UpdateTime: at}
+	}
+	write(storage.Forward, edge(2, 1))
+	write(storage.Inverse, edge(2, 1))
+
+	ctx, stop := context.WithCancel(t.Context())
+	told := make(collected, 100)
+	done := make(chan struct{})
+	go func() { defer close(done); tail.Run(ctx, gateway, told, slog.New(slog.DiscardHandler)) }()
+	defer func() { stop(); <-done }()
+
+	// It follows from where the log ends when it looks first: write until it does.
+	var first events.Event
+	for at := storage.Micros(2); first == (events.Event{}); at++ {
+		write(storage.Inverse, edge(3, at))
+		select {
+		case first = <-told:
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	var want []events.Event
+	for to := 10; to < 60; to++ {
+		write(storage.Forward, edge(to, 5))
+		write(storage.Inverse, edge(to, 5))
+		want = append(want, events.Edge(edge(to, 5)))
+	}
+	var got []events.Event
+	for len(got) < len(want) {
+		select {
+		case e := <-told:
+			if e.Edge.To >= 10 {
+				got = append(got, e)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%d of %d events were told", len(got), len(want))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

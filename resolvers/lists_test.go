@@ -1,0 +1,275 @@
+package resolvers_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// star makes user 1 follow 2 … n+1, and them follow 1, seven at a time at the same
+// microsecond. It returns the ids in the order of both lists, newest first, ties by
+// greater id.
+func star(t testing.TB, store storage.Store, n int) []string {
+	t.Helper()
+	apitest.Users(t, store, n+1)
+	var edges []storage.Edge
+	for id := 2; id <= n+1; id++ {
+		at := apitest.Epoch + storage.Micros(id*5%n/7) // not in the order of ids
+		edges = append(edges, storage.Edge{From: 1, To: storage.UserID(id), Type: storage.Following, UpdateTime: at})
+	}
+	slices.SortFunc(edges, func(a, b storage.Edge) int {
+		return cmp.Or(cmp.Compare(b.UpdateTime, a.UpdateTime), cmp.Compare(b.To, a.To))
+	})
+	ids := make([]string, n)
+	for i, e := range edges {
+		ids[i] = e.To.String()
+		edges = append(edges, storage.Edge{From: e.To, To: e.From, Type: e.Type, UpdateTime: e.UpdateTime})
+	}
+	apitest.Apply(t, store, edges...)
+	return ids
+}
+
+var plainLists = []string{"followings", "followers"}
+
+func TestPagesOfAList(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		all := star(t, store, 30)
+		api := apitest.New(t, store, apitest.Options{})
+		for _, list := range plainLists {
+			whole := pageOf(t, api, 1, list+"(first: 100)")
+			whole.is(t, list, all, false, false)
+			at := func(i int) string { return whole.Edges[i].Cursor }
+			for _, c := range []struct {
+				args           string
+				want           []string
+				next, previous bool
+			}{
+				{"", all[:20], true, false},
+				{"(first: 5)", all[:5], true, false},
+				{"(first: 29)", all[:29], true, false},
+				{"(first: 30)", all, false, false},
+				{"(first: 31)", all, false, false},
+				{"(first: null, after: null, last: null, before: null)", all[:20], true, false},
+				{"(first: 0)", nil, true, false},
+				{"(last: 0)", nil, false, true},
+				{"(last: 5)", all[25:], false, true},
+				{"(last: 30)", all, false, false},
+				{"(last: 100)", all, false, false},
+				{"(first: 4, after: $9)", all[10:14], true, true},
+				{"(after: $9)", all[10:30], false, true},
+				{"(first: 20, after: $9)", all[10:30], false, true},
+				{"(first: 5, after: $29)", nil, false, true},
+				{"(last: 4, before: $9)", all[5:9], true, true},
+				{"(last: 9, before: $9)", all[:9], true, false},
+				{"(last: 4, before: $0)", nil, true, false},
+				{"(first: 3, after: $4, before: $9)", all[5:8], true, true},
+				{"(first: 9, after: $4, before: $9)", all[5:9], false, true},
+				{"(last: 3, after: $4, before: $9)", all[6:9], true, true},
+				{"(last: 9, after: $4, before: $9)", all[5:9], true, false},
+				{"(first: 9, after: $9, before: $4)", nil, false, true},
+				{"(first: 9, after: $4, before: $5)", nil, false, true},
+				{"(first: 3, before: $9)", all[:3], true, false},
+				{"(last: 3, after: $9)", all[27:], false, true},
+			} {
+				args := c.args
+				for i := len(all) - 1; i >= 0; i-- {
+					args = strings.ReplaceAll(args, fmt.Sprintf("$%d", i), `"`+at(i)+`"`)
+				}
+				p := pageOf(t, api, 1, list+args)
+				p.is(t, list+c.args, c.want, c.next, c.previous)
+				if p.TotalCount != 30 || !p.Complete {
+					t.Errorf("%s%s: total %d, complete %t", list, c.args, p.TotalCount, p.Complete)
+				}
+			}
+		}
+	})
+}
+
+func TestAnEmptyListIsAPage(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 2)
+		api := apitest.New(t, store, apitest.Options{})
+		for _, list := range []string{"followings", "followers", "followings(last: 3)", "friends", "commonFollowings(with: 2)", "commonFollowers(with: 2)", "commonFollowers(with: 1)", "commonFollowings(with: 99)"} {
+			p := pageOf(t, api, 1, list)
+			p.is(t, list, nil, false, false)
+			if p.TotalCount != 0 || !p.Complete || p.PageInfo.EndCursor != nil {
+				t.Errorf("%s: %+v", list, p)
+			}
+		}
+	})
+}
+
+func TestNoEdgeIsMissedOrRepeatedOnTheWayThroughAList(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		all := star(t, store, 257)
+		api := apitest.New(t, store, apitest.Options{})
+		rapid.Check(t, func(t *rapid.T) {
+			list := rapid.SampledFrom(plainLists).Draw(t, "list")
+			backward := rapid.Bool().Draw(t, "backward")
+			var got []string
+			cursor := ""
+			for range len(all) + 1 {
+				size := rapid.IntRange(1, 100).Draw(t, "size")
+				field := fmt.Sprintf("%s(first: %d%s)", list, size, optional("after", cursor))
+				if backward {
+					field = fmt.Sprintf("%s(last: %d%s)", list, size, optional("before", cursor))
+				}
+				p := pageOf(t, api, 1, field)
+				more, end := p.PageInfo.HasNextPage, p.PageInfo.EndCursor
+				if backward {
+					got = append(p.ids(), got...)
+					more, end = p.PageInfo.HasPreviousPage, p.PageInfo.StartCursor
+				} else {
+					got = append(got, p.ids()...)
+				}
+				if !more {
+					break
+				}
+				cursor = *end
+			}
+			if !slices.Equal(got, all) {
+				t.Fatalf("%s: %v, want %v", list, got, all)
+			}
+		})
+	})
+}
+
+func optional(name, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	return fmt.Sprintf(", %s: %q", name, cursor)
+}
+
+// A cursor is a place, not a row: the row it was taken from may end, and newer ones
+// may arrive at the head.
+func TestACursorSurvivesItsRow(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		all := star(t, store, 30)
+		api := apitest.New(t, store, apitest.Options{})
+		first := pageOf(t, api, 1, "followings(first: 10)")
+		last := pageOf(t, api, 1, "followings(last: 10)")
+		end, start := *first.PageInfo.EndCursor, *last.PageInfo.StartCursor
+
+		now := apitest.Epoch + 1_000_000
+		for _, gone := range []string{all[9], all[20]} { // the rows of both cursors
+			apitest.Apply(t, store, storage.Edge{From: 1, To: userID(t, gone), Type: storage.None, UpdateTime: now})
+		}
+		apitest.CreateUsers(t, store, storage.User{ID: 500, Handle: "new", Name: "New", CreatedAt: now})
+		apitest.Apply(t, store, storage.Edge{From: 1, To: 500, Type: storage.Following, UpdateTime: now})
+
+		pageOf(t, api, 1, fmt.Sprintf("followings(first: 5, after: %q)", end)).is(t, "after a row that ended", all[10:15], true, true)
+		pageOf(t, api, 1, fmt.Sprintf("followings(last: 5, before: %q)", start)).is(t, "before a row that ended", all[15:20], true, true)
+		head := pageOf(t, api, 1, "followings(first: 3)")
+		head.is(t, "the head", []string{"500", all[0], all[1]}, true, false)
+		if head.TotalCount != 29 {
+			t.Errorf("%d followings, want 29", head.TotalCount)
+		}
+	})
+}
+
+// A row that ends and comes again is a new row, at the head.
+func TestAFollowingThatCameAgainIsNewest(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		all := star(t, store, 5)
+		api := apitest.New(t, store, apitest.Options{})
+		oldest := userID(t, all[4])
+		for i, kind := range []storage.EdgeType{storage.None, storage.Following} {
+			apitest.Apply(t, store, storage.Edge{From: 1, To: oldest, Type: kind, UpdateTime: apitest.Epoch + storage.Micros(1000+i)})
+		}
+		pageOf(t, api, 1, "followings").is(t, "followings", append([]string{all[4]}, all[:4]...), false, false)
+	})
+}
+
+// Blocks and tombstones are on no list and in no count.
+func TestListsHoldFollowsOnly(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 4)
+		for i, kind := range []storage.EdgeType{storage.None, storage.Following, storage.Blocking} {
+			apitest.Apply(t, store, storage.Edge{From: 1, To: storage.UserID(i + 2), Type: kind, UpdateTime: apitest.Epoch})
+			apitest.Apply(t, store, storage.Edge{From: storage.UserID(i + 2), To: 1, Type: kind, UpdateTime: apitest.Epoch})
+		}
+		api := apitest.New(t, store, apitest.Options{})
+		for _, list := range []string{"followings", "followers", "friends", "commonFollowings(with: 1)", "commonFollowers(with: 1)"} {
+			p := pageOf(t, api, 1, list)
+			p.is(t, list, []string{"3"}, false, false)
+			if p.TotalCount != 1 {
+				t.Errorf("%s: total %d, want 1", list, p.TotalCount)
+			}
+		}
+		api.Ask(`{ user(id: 1) { followingCount followerCount } }`, nil).Is(`{"user": {"followingCount": 1, "followerCount": 1}}`)
+	})
+}
+
+// What a page may be asked for.
+func TestPageArgumentsThatAreRefused(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		star(t, store, 5)
+		api := apitest.New(t, store, apitest.Options{})
+		const set = "friends commonFollowings(with:2 commonFollowers(with:2 followSuggestions"
+		cursors := map[string]string{}
+		for _, list := range append(strings.Fields(set), plainLists...) {
+			open := cmp.Or(map[bool]string{true: list + ", "}[strings.Contains(list, "(")], list+"(")
+			answer := api.Ask("{ user(id: 1) { list: "+open+"first: 1) { edges { cursor } } } }", nil).Whole()
+			if edges := apitest.Into[[]edge](answer, "user.list.edges"); len(edges) > 0 {
+				cursors[list] = edges[0].Cursor
+			}
+			bad := []string{
+				"first: 101", "first: -1", "first: 2147483648", "first: -2147483649",
+				`after: "x"`, `after: ""`, `after: "AAAA"`, `after: "!"`, `after: "\u0000"`, `after: "` + strings.Repeat("A", 10_000) + `"`,
+			}
+			for _, arg := range bad {
+				refused(t, api, open, arg)
+			}
+			if slices.Contains(plainLists, list) {
+				for _, arg := range []string{"last: 101", "last: -1", "first: 1, last: 1", "first: 0, last: 0", `before: "x"`, `before: ""`} {
+					refused(t, api, open, arg)
+				}
+			}
+		}
+		if len(cursors) < 5 {
+			t.Fatalf("cursors of %v only", cursors)
+		}
+		// A cursor belongs to its field, and that of a set answer to its two lists.
+		for from, cursor := range cursors {
+			for _, list := range append(strings.Fields(set), plainLists...) {
+				if from == list {
+					continue
+				}
+				open := cmp.Or(map[bool]string{true: list + ", "}[strings.Contains(list, "(")], list+"(")
+				refused(t, api, open, fmt.Sprintf("after: %q", cursor))
+			}
+		}
+		for _, list := range []string{"commonFollowings", "commonFollowers"} {
+			refused(t, api, list+"(with: 3, ", fmt.Sprintf("after: %q", cursors[list+"(with:2"]))
+		}
+		api.Ask(fmt.Sprintf(`{ user(id: 2) { friends(after: %q) { totalCount } } }`, cursors["friends"]), nil).Refused("BAD_USER_INPUT")
+	})
+}
+
+// refused asks user 1 for a list with an argument that is refused: the field is
+// null, the user is not.
+func refused(t *testing.T, api *apitest.API, open, argument string) {
+	t.Helper()
+	for _, selection := range []string{"{ nodes { id } }", "{ pageInfo { hasNextPage } }"} {
+		answer := api.For(t).Ask("{ user(id: 1) { id list: "+open+argument+") "+selection+" } }", nil)
+		message := answer.Refused("BAD_USER_INPUT")
+		answer.FailsAt("BAD_USER_INPUT", answer.Errors[0].At())
+		if at := answer.Errors[0].At(); !strings.HasPrefix(at, "user.list") && at != "" {
+			t.Errorf("%s%s: at %s", open, argument, at)
+		}
+		if len(message) > 200 {
+			t.Errorf("%s: a message of %d bytes", open, len(message))
+		}
+		if answer.Data != nil {
+			answer.DataIs(`{"user": {"id": "1", "list": null}}`)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/sqlstore"
+)
+
+// onStores runs a test over an empty store of each kind that needs no server.
+func onStores(t *testing.T, test func(t *testing.T, store storage.Store)) {
+	t.Run("memory", func(t *testing.T) { test(t, memory.New()) })
+	for _, shards := range []int{1, 4} {
+		t.Run(fmt.Sprintf("SQLite, %d shards", shards), func(t *testing.T) {
+			test(t, apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous}))
+		})
+	}
+}
+
+// page is a page of any list, as the API gives it.
+type page struct {
+	Edges      []edge
+	Nodes      []node
+	PageInfo   pageInfo
+	TotalCount int
+	Complete   bool
+}
+
+type edge struct {
+	Cursor     string
+	FollowedAt *string
+	Node       node
+}
+
+type node struct{ ID string }
+
+type pageInfo struct {
+	HasNextPage, HasPreviousPage bool
+	StartCursor, EndCursor       *string
+}
+
+const selectPage = ` { edges { cursor followedAt node { id } } nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount complete }`
+
+// pageOf asks for a page of a user's list, such as `followings(first: 3)`, and holds
+// it against what is true of every page.
+func pageOf(t apitest.T, api *apitest.API, user storage.UserID, field string) page {
+	t.Helper()
+	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %s) { list: %s %s } }`, user, field, selectPage), nil).Whole()
+	p := apitest.Into[page](answer, "user.list")
+	checkPage(t, field, p)
+	return p
+}
+
+func checkPage(t apitest.T, field string, p page) {
+	t.Helper()
+	if len(p.Nodes) != len(p.Edges) {
+		t.Errorf("%s: %d nodes and %d edges", field, len(p.Nodes), len(p.Edges))
+	}
+	for i, e := range p.Edges {
+		if e.Node != p.Nodes[i] || e.Cursor == "" {
+			t.Errorf("%s: edge %d is %+v, node %+v", field, i, e, p.Nodes[i])
+		}
+	}
+	start, end := p.PageInfo.StartCursor, p.PageInfo.EndCursor
+	if n := len(p.Edges); n > 0 {
+		if start == nil || *start != p.Edges[0].Cursor || end == nil || p.Complete && *end != p.Edges[n-1].Cursor {
+			t.Errorf("%s: start and end %v, %v; edges %+v", field, start, end, p.Edges)
+		}
+	} else if start != nil {
+		t.Errorf("%s: an empty page starts at %s", field, *start)
+	}
+	if p.PageInfo.HasNextPage && end == nil && !strings.Contains(field, "first: 0") && !strings.Contains(field, "last:") {
+		t.Errorf("%s: goes on, nothing says where", field)
+	}
+}
+
+// ids lists the users of a page.
+func (p page) ids() []string {
+	ids := make([]string, len(p.Edges))
+	for i, e := range p.Edges {
+		ids[i] = e.Node.ID
+	}
+	return ids
+}
+
+// is fails the test unless the page has these users and these neighbours.
+func (p page) is(t apitest.T, what string, want []string, next, previous bool) {
+	t.Helper()
+	if !slices.Equal(p.ids(), want) || p.PageInfo.HasNextPage != next || p.PageInfo.HasPreviousPage != previous {
+		t.Errorf("%s: %v, next %t, previous %t; want %v, %t, %t", what,
+			p.ids(), p.PageInfo.HasNextPage, p.PageInfo.HasPreviousPage, want, next, previous)
+	}
+}
