@@ -44,6 +44,7 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 	if err != nil {
 		return nil, Misset("redis", err)
 	}
+	options.ContextTimeoutEnabled = true // or a Redis that hangs is noticed late
 	r := &Redis{redis.NewUniversalClient(options)}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
@@ -77,6 +78,9 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 		Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
 	}, nil
 }
+
+// Client is the connection; nil where there is none.
+func (r *Redis) Client() redis.UniversalClient { return r.client }
 
 // Checks is what /readyz asks.
 func (r *Redis) Checks() []gateway.Check {

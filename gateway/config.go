@@ -23,6 +23,10 @@ type Config struct {
 	// executed, such as by putting loaders into it. Defaults to nothing.
 	PerRequest func(context.Context) context.Context
 
+	// Identify finds out who sends a request to /graphql and puts that into its
+	// context, or refuses it. Defaults to nobody being asked.
+	Identify func(http.Handler) http.Handler
+
 	// Limits bounds each query. Defaults as [limits.Limits] tells.
 	Limits limits.Limits
 
@@ -87,6 +91,9 @@ const (
 func (c Config) withDefaults() Config {
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }
+	}
+	if c.Identify == nil {
+		c.Identify = func(next http.Handler) http.Handler { return next }
 	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 1 << 20

@@ -55,6 +55,7 @@ func endpoint(cfg Config) http.Handler {
 	origins := newOrigins(cfg.CORSOrigins)
 	var h http.Handler = newServer(cfg, origins)
 	h = limitedInTime(cfg, h)
+	h = cfg.Identify(h)
 	h = origins.handler(h)
 	return cfg.Metrics.counted(h)
 }

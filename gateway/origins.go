@@ -24,8 +24,8 @@ func newOrigins(allowed []string) origins {
 	return origins{cors.New(cors.Options{
 		AllowedOrigins: allowed,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders: append([]string{"Content-Type", "Authorization", headerRequestID}, headersNotSimple...),
-		ExposedHeaders: []string{headerRequestID},
+		AllowedHeaders: append([]string{"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID}, headersNotSimple...),
+		ExposedHeaders: []string{headerRequestID, headerConsistency},
 		MaxAge:         600,
 	})}
 }

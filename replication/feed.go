@@ -30,7 +30,8 @@ type Batch struct {
 	Done func()
 }
 
-// A Feed is one source's way into the [Applier]. Submit is for one goroutine.
+// A Feed is one source's way into the [Applier]. Batches that are submitted at the
+// same time are in no order.
 type Feed struct {
 	applier *Applier
 	source  string
@@ -104,19 +105,24 @@ func (e *entry) finish(rows int) {
 	}
 }
 
-// Flush waits until everything submitted so far has been applied.
-func (f *Feed) Flush(ctx context.Context) error {
-	flushed := make(chan struct{})
-	if err := f.Submit(ctx, Batch{Done: func() { close(flushed) }}); err != nil {
+// Apply submits edges and waits until they have been applied, after everything that
+// was submitted before. A shard that fails is tried again until the context ends,
+// whose error is the only one; then any of the edges may be applied, or be later.
+func (f *Feed) Apply(ctx context.Context, edges []storage.Edge) error {
+	applied := make(chan struct{})
+	if err := f.Submit(ctx, Batch{Edges: edges, Done: func() { close(applied) }}); err != nil {
 		return err
 	}
 	select {
-	case <-flushed:
+	case <-applied:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
+
+// Flush waits until everything submitted so far has been applied.
+func (f *Feed) Flush(ctx context.Context) error { return f.Apply(ctx, nil) }
 
 // Silent notes that the source has not been heard of since then, so that its lag
 // grows although nothing arrives. The zero time means that it is heard again.

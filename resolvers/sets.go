@@ -21,7 +21,9 @@ func setArguments(first *int32, after *string) (size int, from string, err error
 		size = n
 	}
 	if after != nil {
-		from = *after
+		if from = *after; from == "" {
+			return 0, "", apierr.BadInput("%q is not a cursor", from)
+		}
 	}
 	return size, from, nil
 }

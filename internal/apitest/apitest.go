@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -48,6 +47,7 @@ type Options struct {
 // T is what fails: a test or, in a property, rapid's *T.
 type T interface {
 	Helper()
+	Cleanup(func())
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
@@ -69,7 +69,7 @@ type Vars map[string]any
 const patience = 60 * time.Second
 
 // New serves the API over a store until t ends.
-func New(t testing.TB, store storage.Store, o Options) *API {
+func New(t T, store storage.Store, o Options) *API {
 	t.Helper()
 	if o.Log == nil {
 		o.Log = io.Discard

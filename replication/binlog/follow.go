@@ -71,16 +71,18 @@ type tail struct {
 	feed     *replication.Feed
 	progress *progress
 
-	mu      sync.Mutex // guards at.before, which the watch reads
-	at      position
-	heard   time.Time // of the server, heartbeats included
-	arrived bool      // a transaction, on this connection
+	heard     time.Time // of the server, heartbeats included
+	connected bool      // there is a connection, and something has come on it
+	arrived   bool      // a new transaction has
+
+	mu sync.Mutex // guards what the watch reads, too
+	at position
 }
 
 // connection follows the binlog on one connection to its end.
 func (t *tail) connection(ctx context.Context) error {
 	s := t.server
-	t.arrived = false
+	t.connected, t.arrived = false, false
 	if err := s.continues(ctx, t.at); err != nil {
 		return err
 	}
@@ -128,9 +130,7 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool) error
 			}
 			return s.streamError(err)
 		}
-		if t.hear() {
-			s.set(Tailing, nil)
-		}
+		t.hear()
 		event, touched, err := d.decode(e.Header, e.RawData)
 		if err != nil {
 			return err
@@ -155,16 +155,16 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool) error
 	}
 }
 
-// hear notes a sign of life and tells whether it is the first on a connection.
-func (t *tail) hear() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// hear notes a sign of life.
+func (t *tail) hear() {
 	t.heard = time.Now()
-	first := t.server.status().State != Tailing
-	if first {
-		t.feed.Silent(time.Time{})
+	if t.connected {
+		return
 	}
-	return first
+	t.connected = true
+	t.feed.Silent(time.Time{})
+	t.server.set(Tailing, nil)
+	t.server.log().Info("replication: following the binlog", "from", t.at.set().String())
 }
 
 // hand gives a transaction to the applier, and what caches need to the events.
@@ -199,38 +199,48 @@ func stale(t *transaction) []events.Event {
 // MariaDB itself would pass over as many transactions as were read before, when it
 // was reset and has written nothing since.
 func (s *server) continues(ctx context.Context, at position) error {
-	set, err := s.serverPosition(ctx)
-	if err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(ctx, 2*silence)
+	defer cancel()
+	read := at.set()
+	for began := time.Now(); ; sleep(ctx, firstPause) {
+		set, err := s.serverPosition(ctx)
+		if err != nil || set.Contain(read) {
+			return err
+		}
+		// MySQL counts a transaction as executed a little later than it sends it.
+		if s.flavor == mysql.MariaDBFlavor || time.Since(began) > silence {
+			return fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set)
+		}
 	}
-	if !set.Contain(at.set()) {
-		return fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, at.set(), set)
-	}
-	return nil
 }
 
 // watch compares what the server has written with what has been read, beside the
 // stream: a server that was reset may leave the stream alive and silent for ever.
 func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	var behind time.Time // since when the same position has been behind the server's
+	var since time.Time // when the same position began to differ from the server's
 	var last string
 	for sleep(ctx, lockCheck); ctx.Err() == nil; sleep(ctx, lockCheck) {
 		t.mu.Lock()
 		read := t.at.set()
 		t.mu.Unlock()
 		set, err := t.server.serverPosition(ctx)
-		switch {
-		case err != nil: // the stream notices, too
-		case read.Contain(set):
-			if !set.Contain(read) {
-				// Read first, asked later: the server cannot be behind.
-				cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
-				return
-			}
-			behind = time.Time{}
-		case behind.IsZero() || read.String() != last:
-			behind, last = time.Now(), read.String()
-		case time.Since(behind) > stall && t.feed.Pending() == 0:
+		if err != nil || read.Equal(set) {
+			since = time.Time{}
+			continue // an error is the stream's, too
+		}
+		if since.IsZero() || read.String() != last {
+			since, last = time.Now(), read.String()
+			continue
+		}
+		if time.Since(since) < silence {
+			continue
+		}
+		if read.Contain(set) {
+			// Read first, asked later: the server cannot be behind.
+			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
+			return
+		}
+		if time.Since(since) > stall && t.feed.Pending() == 0 {
 			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, last))
 			return
 		}

@@ -11,7 +11,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"

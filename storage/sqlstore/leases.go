@@ -24,9 +24,10 @@ VALUES (?, ?, ?, ?)`
 DELETE FROM kith_leases
 WHERE kind = ? AND owner = ?`
 
+	// One that somebody else has taken since the look stays.
 	sqlEndLease = `
 DELETE FROM kith_leases
-WHERE kind = ? AND slot = ?`
+WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)`
 )
 
 // Lease implements [storage.Leaser].
@@ -52,7 +53,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 		default:
 			return fmt.Errorf("%w: %d of kind %s", storage.ErrNoLease, slots, kind)
 		}
-		if _, err := w.exec(1, sqlEndLease, kind, slot); err != nil {
+		if _, err := w.exec(1, sqlEndLease, kind, slot, owner, int64(now)); err != nil {
 			return err
 		}
 		n, err := w.exec(1, s.sql.insertIgnore+sqlTakeLease, kind, slot, owner, int64(until))

@@ -53,10 +53,10 @@ func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 // A pair is a store under test and the reference in lock step. Every method is
 // one step: the same call to both, and a comparison of the answers.
 type pair struct {
-	store            storage.Store
-	reference        *memory.Store
-	ids              []storage.UserID
-	handles          []string
+	store     storage.Store
+	reference *memory.Store
+	ids       []storage.UserID
+	handles   []string
 	// The versions last read, of the store and of the reference. They need not be
 	// the same numbers, but must rise together.
 	versions map[storage.UserID][2]int64

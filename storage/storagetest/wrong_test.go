@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"kith/storage"
@@ -58,6 +59,39 @@ var wrongStores = []struct {
 	{"only the last of a pair is judged", func(s *memory.Store) storage.Store { return lastOfPair{s} }, "apply/EdgesOfOnePairAreJudgedInTurn", true},
 	{"counts without a lock", func(s *memory.Store) storage.Store { return newUnlockedCounts(s) }, "concurrency/ApplyKeepsRowsAndCountsExact", false},
 	{"handles are claimed without a lock", func(s *memory.Store) storage.Store { return unlockedClaim{s} }, "concurrency/OneHandleGoesToOneUser", false},
+
+	{"following again moves the edge", func(s *memory.Store) storage.Store { return followsAgain{s} }, "changes/ARowOfTheWantedTypeKeepsItsTimeAndPlace", true},
+	{"the clock alone tells the time", func(s *memory.Store) storage.Store { return clockOnly{s} }, "changes/TheTimeRisesWhenTheClockGoesBack", true},
+	{"ending nothing leaves a tombstone", func(s *memory.Store) storage.Store { return endsNothing{s} }, "changes/EndingNothingWritesNothing", true},
+	{"only the last change of a user is judged", func(s *memory.Store) storage.Store { return lastChange{s} }, "changes/ChangesOfOneUserAreJudgedInTurn", true},
+	{"the limit refuses whole calls", func(s *memory.Store) storage.Store { return wholeCallLimited{s} }, "changes/OnlyWhatIsBeyondTheLimitIsRefused", true},
+	{"the version rises with every call", func(s *memory.Store) storage.Store { return newChangesRaise(s) }, "changes/TheVersionRisesOnceWithACall", true},
+	{"each change is a transaction", func(s *memory.Store) storage.Store { return oneByOne{s} }, "changes/TheVersionRisesOnceWithACall", false},
+	{"anybody changes edges", func(s *memory.Store) storage.Store { return anybodyChanges{s} }, "changes/NobodyChangesNothing", true},
+	{"the inverse is always written", func(s *memory.Store) storage.Store { return alwaysInverse{s} }, "inverse/WithoutTheOptionItIsNotWritten", true},
+	{"the inverse is told but not written", func(s *memory.Store) storage.Store { return inverseClaimed{s} }, "inverse/WhatIsLocalIsWritten", true},
+	{"the inverse is written but not told", func(s *memory.Store) storage.Store { return inverseUntold{s} }, "inverse/WhatIsLocalIsWritten", true},
+	{"the inverse is written over newer rows", func(s *memory.Store) storage.Store { return inverseOverwrites{s} }, "inverse/ANewerRowStays", true},
+	{"the limit is judged without a lock", func(s *memory.Store) storage.Store { return unlockedLimit{s} }, "changesAtOnce/TheLimitHolds", false},
+	{"callers hear of deadlocks", func(s *memory.Store) storage.Store { return tellsDeadlocks{s, new(sync.Mutex)} }, "changesAtOnce/ManyMayFollowMany", false},
+	{"edges are judged without a lock", func(s *memory.Store) storage.Store { return staleRows{s} }, "changesAtOnce/OnePairHasOneStateAfterAnother", false},
+	{"claims never lapse", func(s *memory.Store) storage.Store { return claimsNeverLapse{s} }, "accounts/AnOldClaimWithoutAUserIsTakenOver", false},
+	{"claims lapse at once", func(s *memory.Store) storage.Store { return claimsLapseAtOnce{s} }, "accounts/AYoungClaimWithoutAUserIsKept", false},
+	{"old users lose their handles", func(s *memory.Store) storage.Store { return oldUsersLoseHandles{s} }, "accounts/AnOldClaimWithAUserIsKept", true},
+	{"existing users claim handles", func(s *memory.Store) storage.Store { return existingUsersClaim{s} }, "accounts/AnExistingUserIsRefused", true},
+	{"handles are registered without a lock", func(s *memory.Store) storage.Store { return unlockedRegister{s} }, "accounts/OneHandleIsRegisteredOnce", false},
+	{"without a password there is no user", func(s *memory.Store) storage.Store { return noPasswordNoUser{s} }, "accounts/UsersMadeOtherwiseHaveNoPassword", true},
+	{"nobody may have a password", func(s *memory.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", true},
+	{"an empty text is none", func(s *memory.Store) storage.Store { return emptyIsNil{s} }, "accounts/AnEmptyTextIsAText", true},
+	{"profiles leave the version", func(s *memory.Store) storage.Store { return newProfileKeepsVersion(s) }, "accounts/TheVersionRisesWithTheProfile", true},
+	{"an owner gets another slot", func(s *memory.Store) storage.Store { return anotherSlot{s} }, "leases/AnOwnerKeepsItsSlot", false},
+	{"leases last for ever", func(s *memory.Store) storage.Store { return leasesLastForEver{s} }, "leases/AnExpiredSlotIsTaken", false},
+	{"a slot is released by whoever had it", func(s *memory.Store) storage.Store { return releasesSlot{s} }, "leases/AReleasedSlotIsTaken", false},
+	{"slots are leased without a lock", func(s *memory.Store) storage.Store { return unlockedLeases{s} }, "leases/ManyMayAskAtOnce", false},
+	{"the log has one side", func(s *memory.Store) storage.Store { return logsOneSide{s} }, "relationLog/EveryRowThatIsAppliedIsThereOnce", true},
+	{"pruned entries are skipped", func(s *memory.Store) storage.Store { return prunedInSilence{s} }, "relationLog/PrunedEntriesAreMissed", false},
+	{"an emptied log misses nothing", func(s *memory.Store) storage.Store { return emptiedInSilence{s} }, "relationLog/AnEmptiedLogKnowsWhatIsMissing", false},
+	{"the log is read to its end", func(s *memory.Store) storage.Store { return readsToTheEnd{s} }, "relationLog/ReadingStopsAtTheLimit", false},
 }
 
 // wrongStore names the mistake to a child process.

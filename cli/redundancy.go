@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/events"
+	"kith/gateway"
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/replication/incall"
+	"kith/replication/stream"
+	"kith/replication/tail"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// Redundancy is the mode of the settings at work: what writers hand their rows to,
+// and what runs in the background to bring them to the inverse side.
+type Redundancy struct {
+	social.Redundancy
+	Checks []gateway.Check // of /readyz
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	close   func()
+}
+
+// Redundant is what a mode is made of.
+type Redundant struct {
+	Store      *sqlstore.Store
+	Redis      *Redis
+	Bus        *events.Bus // is told what has been applied
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+
+	// Replicate runs the replicator of the modes stream and binlog in this process.
+	Replicate bool
+}
+
+// OpenRedundancy starts the mode of the settings; the caller closes it.
+func (s *Settings) OpenRedundancy(with Redundant) (*Redundancy, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Redundancy{stop: stop, close: func() {}}
+	switch s.Redundancy {
+	case RedundancySync:
+		s.sync(ctx, r, with)
+	case RedundancyStream:
+		s.stream(ctx, r, with)
+	case RedundancyBinlog:
+		s.binlog(ctx, r, with)
+	}
+	if with.Store.HasLog() {
+		r.running.Go(func() { tail.Run(ctx, with.Store, with.Bus, with.Logger) })
+	}
+	return r, nil
+}
+
+// Close stops what runs in the background, and waits for it.
+func (r *Redundancy) Close() {
+	r.stop()
+	r.running.Wait()
+	r.close()
+}
+
+func (s *Settings) sync(_ context.Context, r *Redundancy, with Redundant) {
+	var publisher incall.Publisher = with.Bus
+	if with.Store.HasLog() {
+		publisher = nobody{} // the relation_log tells
+	}
+	sync := incall.New(with.Store, publisher, incall.NewMetrics(with.Registerer), with.Logger)
+	r.Redundancy, r.close = sync, sync.Close
+}
+
+type nobody struct{}
+
+func (nobody) Publish(context.Context, []storage.Edge) {}
+
+func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
+	metrics := stream.NewMetrics(with.Registerer)
+	r.Redundancy = added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Metrics: metrics}), with.Logger}
+	if !with.Replicate {
+		return
+	}
+	consumer := stream.NewConsumer(stream.ConsumerConfig{
+		Redis: with.Redis.client, Applier: applied{with.Store, with.Bus}, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+	})
+	r.running.Go(func() { consumer.Run(ctx) })
+}
+
+// consumerName tells this process's consumer from others.
+func consumerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// added is the mode stream: rows go to a Redis Stream.
+type added struct {
+	producer *stream.Producer
+	logger   *slog.Logger
+}
+
+func (added) Inline() bool { return false }
+
+// Carry fails no follow: what is not published has been counted, and is left to
+// reconcile.
+func (a added) Carry(ctx context.Context, written []storage.Changed) error {
+	err := a.producer.Add(ctx, rowsOf(written))
+	if err != nil {
+		a.logger.WarnContext(ctx, "follows not published", "edges", len(written), "error", err)
+	}
+	return err
+}
+
+func rowsOf(written []storage.Changed) []storage.Edge {
+	rows := make([]storage.Edge, len(written))
+	for i, w := range written {
+		rows[i] = w.Row
+	}
+	return rows
+}
+
+// applied is what the consumers of the stream hand rows to.
+type applied struct {
+	store storage.EdgeWriter
+	bus   *events.Bus
+}
+
+// Apply implements [stream.Applier].
+func (a applied) Apply(ctx context.Context, rows []storage.Edge) error {
+	var missed unapplied
+	var written []storage.Edge
+	for i, r := range a.store.Apply(ctx, storage.Inverse, rows, storage.IfNewer) {
+		if r.Err != nil {
+			missed.error, missed.rows = r.Err, append(missed.rows, rows[i])
+			continue
+		}
+		written = append(written, r.Value.Row)
+	}
+	a.bus.Publish(ctx, written)
+	if missed.error != nil {
+		return missed
+	}
+	return nil
+}
+
+// unapplied implements [stream.Partial].
+type unapplied struct {
+	error
+	rows []storage.Edge
+}
+
+func (u unapplied) Unapplied() []storage.Edge { return u.rows }
+func (u unapplied) Unwrap() error             { return u.error }
+
+func (s *Settings) binlog(ctx context.Context, r *Redundancy, with Redundant) {
+	r.Redundancy = logged{}
+	if !with.Replicate {
+		return
+	}
+	applier := replication.New(replication.Config{
+		Store: with.Store, Shards: with.Store.Shards(), Publisher: with.Bus,
+		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
+	})
+	_, dsns, _ := strings.Cut(s.Store, ":")
+	replicator := binlog.New(binlog.Config{
+		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: with.Store, Events: with.Bus, Logger: with.Logger,
+	})
+	r.running.Go(func() { applier.Run(ctx) })
+	r.running.Go(func() {
+		if err := replicator.Run(ctx); err != nil {
+			with.Logger.Error("replication has stopped", "error", err)
+		}
+	})
+	r.Checks = []gateway.Check{{Name: "replication", Ask: func(context.Context) error {
+		return errors.Join(applier.Status().Err(), stopped(replicator))
+	}}}
+}
+
+// stopped tells of servers that are not followed any more.
+func stopped(r *binlog.Replicator) error {
+	for _, s := range r.Status() {
+		if s.State == binlog.Stopped {
+			return fmt.Errorf("replication of %s has stopped: %w", s.Server, s.Err)
+		}
+	}
+	return nil
+}
+
+// logged is the mode binlog: the database's log carries the rows.
+type logged struct{}
+
+func (logged) Inline() bool                                    { return false }
+func (logged) Carry(context.Context, []storage.Changed) error { return nil }

@@ -1,0 +1,250 @@
+package identity
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// seen is what the handler behind the middleware got.
+type seen struct {
+	called bool
+	viewer Viewer
+	ok     bool
+	caller Viewer
+}
+
+func ask(t *testing.T, v *Verifier, header http.Header) (seen, *httptest.ResponseRecorder) {
+	t.Helper()
+	var got seen
+	h := Middleware(v, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got.called = true
+		got.viewer, got.ok = Of(r.Context())
+		got.caller, _ = Caller(r.Context())
+	}))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/graphql", nil)
+	r.Header = header
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return got, w
+}
+
+func TestMiddleware(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secret: secret})
+	plain, acting, service := hs256(t), hs256(t, "scope", "act-as"), hs256(t, "sub", nil, "scope", "act-as admin")
+	for name, c := range map[string]struct {
+		header    http.Header
+		id, actor storage.UserID
+	}{
+		"nobody":            {nil, 0, 0},
+		"a user":            {http.Header{"Authorization": {"Bearer " + plain}}, 42, 42},
+		"small letters":     {http.Header{"Authorization": {"bearer " + plain}}, 42, 42},
+		"blanks":            {http.Header{"Authorization": {"Bearer   " + plain + " "}}, 42, 42},
+		"may act":           {http.Header{"Authorization": {"Bearer " + acting}}, 42, 42},
+		"acts":              {http.Header{"Authorization": {"Bearer " + acting}, "Kith-Viewer": {"7"}}, 7, 42},
+		"service":           {http.Header{"Authorization": {"Bearer " + service}}, 0, 0},
+		"service that acts": {http.Header{"Authorization": {"Bearer " + service}, "Kith-Viewer": {"9223372036854775807"}}, 9223372036854775807, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, w := ask(t, v, c.header)
+			if !got.called || w.Code != http.StatusOK {
+				t.Fatalf("%d %s", w.Code, w.Body)
+			}
+			if got.viewer.ID != c.id && got.ok || got.ok != (c.id != 0) || got.caller.ID != c.id || got.caller.Actor != c.actor {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	if got, _ := ask(t, v, http.Header{"Authorization": {"Bearer " + service}}); !got.caller.Has(ScopeAdmin) || got.caller.Has("other") {
+		t.Errorf("%+v", got.caller)
+	}
+	if got, _ := ask(t, v, nil); got.caller.Has(ScopeAdmin) || got.caller.Has("") {
+		t.Errorf("%+v", got.caller)
+	}
+}
+
+func TestMiddlewareRefuses(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secret: secret})
+	plain, acting := "Bearer "+hs256(t), "Bearer "+hs256(t, "scope", "act-as")
+	const response = "application/graphql-response+json"
+	for name, c := range map[string]struct {
+		header    http.Header
+		status    int
+		code      apierr.Code
+		challenge string
+	}{
+		"empty":              {http.Header{"Authorization": {""}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"no token":           {http.Header{"Authorization": {"Bearer"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"empty token":        {http.Header{"Authorization": {"Bearer "}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"no scheme":          {http.Header{"Authorization": {strings.TrimPrefix(plain, "Bearer ")}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"other scheme":       {http.Header{"Authorization": {"Basic YTpi"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"two":                {http.Header{"Authorization": {plain, plain}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"two in one":         {http.Header{"Authorization": {plain + ", " + plain}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"twice the scheme":   {http.Header{"Authorization": {"Bearer " + plain}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"damaged":            {http.Header{"Authorization": {plain + "x"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"expired":            {http.Header{"Authorization": {"Bearer " + hs256(t, "exp", 1)}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"damaged, acts":      {http.Header{"Authorization": {plain + "x"}, "Kith-Viewer": {"7"}}, 401, apierr.CodeUnauthenticated, "invalid_token"},
+		"acts as nobody":     {http.Header{"Kith-Viewer": {"7"}}, 401, apierr.CodeUnauthenticated, `realm="kith"`},
+		"may not act":        {http.Header{"Authorization": {plain}, "Kith-Viewer": {"7"}}, 403, apierr.CodeForbidden, "insufficient_scope"},
+		"may not be itself":  {http.Header{"Authorization": {plain}, "Kith-Viewer": {"42"}}, 403, apierr.CodeForbidden, "insufficient_scope"},
+		"may not, no id":     {http.Header{"Authorization": {plain}, "Kith-Viewer": {"x"}}, 403, apierr.CodeForbidden, "insufficient_scope"},
+		"scope of that sort": {http.Header{"Authorization": {"Bearer " + hs256(t, "scope", "act-as-x act ACT-AS")}, "Kith-Viewer": {"7"}}, 403, apierr.CodeForbidden, ""},
+		"for nobody":         {http.Header{"Authorization": {acting}, "Kith-Viewer": {""}}, 400, apierr.CodeBadInput, ""},
+		"for a name":         {http.Header{"Authorization": {acting}, "Kith-Viewer": {"ann"}}, 400, apierr.CodeBadInput, ""},
+		"for 0":              {http.Header{"Authorization": {acting}, "Kith-Viewer": {"0"}}, 400, apierr.CodeBadInput, ""},
+		"for 07":             {http.Header{"Authorization": {acting}, "Kith-Viewer": {"07"}}, 400, apierr.CodeBadInput, ""},
+		"for +7":             {http.Header{"Authorization": {acting}, "Kith-Viewer": {"+7"}}, 400, apierr.CodeBadInput, ""},
+		"for 7.0":            {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7.0"}}, 400, apierr.CodeBadInput, ""},
+		"for two":            {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7", "8"}}, 400, apierr.CodeBadInput, ""},
+		"for two in one":     {http.Header{"Authorization": {acting}, "Kith-Viewer": {"7, 8"}}, 400, apierr.CodeBadInput, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for accept, media := range map[string]string{"": "application/json", response + ", application/json;q=0.9": response} {
+				header := c.header.Clone()
+				header.Set("Accept", accept)
+				got, w := ask(t, v, header)
+				if got.called || w.Code != c.status {
+					t.Fatalf("passed on: %t, %d %s", got.called, w.Code, w.Body)
+				}
+				var body struct {
+					Errors []struct {
+						Message    string
+						Extensions struct {
+							Code      apierr.Code
+							Retryable *bool
+						}
+					}
+					Data json.RawMessage
+				}
+				if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || len(body.Errors) != 1 || body.Data != nil {
+					t.Fatalf("%s, %v", w.Body, err)
+				}
+				e := body.Errors[0]
+				if e.Message == "" || e.Extensions.Code != c.code || e.Extensions.Retryable == nil || *e.Extensions.Retryable {
+					t.Errorf("%s", w.Body)
+				}
+				challenge := w.Header().Get("WWW-Authenticate")
+				if !strings.Contains(challenge, c.challenge) || strings.HasPrefix(challenge, "Bearer ") != (c.status != 400) {
+					t.Errorf("WWW-Authenticate: %s", challenge)
+				}
+				if got := w.Header().Get("Content-Type"); got != media+"; charset=utf-8" || w.Header().Get("Cache-Control") != "no-store" {
+					t.Errorf("headers %v", w.Header())
+				}
+				for _, values := range c.header {
+					for _, value := range values {
+						if len(value) > 20 && strings.Contains(w.Body.String()+challenge, value[10:]) {
+							t.Errorf("%s shows what was sent", w.Body)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestFromInit(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secret: secret})
+	plain, acting := "Bearer "+hs256(t), "Bearer "+hs256(t, "scope", "act-as")
+	upgraded := With(t.Context(), Viewer{ID: 5, Actor: 5, Scopes: []string{ScopeActAs}})
+	for name, c := range map[string]struct {
+		ctx     context.Context
+		payload map[string]any
+		id      storage.UserID
+		code    apierr.Code
+	}{
+		"nothing":            {t.Context(), nil, 0, ""},
+		"other things":       {t.Context(), map[string]any{"x": 1}, 0, ""},
+		"null":               {t.Context(), map[string]any{"Authorization": nil}, 0, ""},
+		"a user":             {t.Context(), map[string]any{"Authorization": plain}, 42, ""},
+		"small letters":      {t.Context(), map[string]any{"authorization": plain}, 42, ""},
+		"acts":               {t.Context(), map[string]any{"Authorization": acting, "kith-viewer": "7"}, 7, ""},
+		"upgrade's":          {upgraded, nil, 5, ""},
+		"over the upgrade's": {upgraded, map[string]any{"Authorization": plain}, 42, ""},
+		"upgrade's acts":     {upgraded, map[string]any{"Kith-Viewer": "7"}, 7, ""},
+		"bare token":         {t.Context(), map[string]any{"Authorization": strings.TrimPrefix(plain, "Bearer ")}, 0, apierr.CodeUnauthenticated},
+		"a number":           {t.Context(), map[string]any{"Authorization": 1.0}, 0, apierr.CodeUnauthenticated},
+		"a list":             {t.Context(), map[string]any{"Authorization": []any{plain}}, 0, apierr.CodeUnauthenticated},
+		"twice":              {t.Context(), map[string]any{"Authorization": plain, "authorization": plain}, 0, apierr.CodeUnauthenticated},
+		"damaged":            {upgraded, map[string]any{"Authorization": plain + "x"}, 0, apierr.CodeUnauthenticated},
+		"nobody acts":        {t.Context(), map[string]any{"Kith-Viewer": "7"}, 0, apierr.CodeUnauthenticated},
+		"may not act":        {upgraded, map[string]any{"Authorization": plain, "Kith-Viewer": "7"}, 0, apierr.CodeForbidden},
+		"acts for a number":  {t.Context(), map[string]any{"Authorization": acting, "Kith-Viewer": 7.0}, 0, apierr.CodeBadInput},
+		"acts for a bad id":  {t.Context(), map[string]any{"Authorization": acting, "Kith-Viewer": "07"}, 0, apierr.CodeBadInput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, err := v.FromInit(c.ctx, c.payload)
+			if codeOf(err) != c.code || (err == nil) != (c.code == "") {
+				t.Fatal(err)
+			}
+			if viewer, ok := Of(ctx); err == nil && (viewer.ID != c.id || ok != (c.id != 0)) {
+				t.Errorf("%+v, %t", viewer, ok)
+			}
+		})
+	}
+}
+
+func TestClientOf(t *testing.T) {
+	t.Parallel()
+	proxies, err := ParseProxies([]string{"10.0.0.0/8", "192.0.2.9", "fd00::/8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		remote    string
+		forwarded []string
+		want      string
+	}{
+		"direct":                 {"203.0.113.5:1234", nil, "203.0.113.5"},
+		"direct, pretends":       {"203.0.113.5:1234", []string{"198.51.100.1"}, "203.0.113.5"},
+		"IPv6":                   {"[2001:db8::1]:1234", nil, "2001:db8::1"},
+		"IPv6 with zone":         {"[fe80::1%eth0]:1234", nil, "fe80::1"},
+		"IPv4 as IPv6":           {"[::ffff:10.0.0.1]:1234", []string{"198.51.100.1"}, "198.51.100.1"},
+		"by a proxy":             {"10.0.0.1:1234", []string{"198.51.100.1"}, "198.51.100.1"},
+		"by a proxy's address":   {"192.0.2.9:1234", []string{"198.51.100.1"}, "198.51.100.1"},
+		"by an IPv6 proxy":       {"[fd00::1]:1234", []string{"2001:db8::2"}, "2001:db8::2"},
+		"by two proxies":         {"10.0.0.1:1234", []string{"198.51.100.1, 10.0.0.2"}, "198.51.100.1"},
+		"in two lines":           {"10.0.0.1:1234", []string{"198.51.100.1", "10.0.0.2"}, "198.51.100.1"},
+		"pretends by a proxy":    {"10.0.0.1:1234", []string{"1.1.1.1, 198.51.100.1"}, "198.51.100.1"},
+		"pretends to be a proxy": {"10.0.0.1:1234", []string{"10.0.0.7, 198.51.100.1"}, "198.51.100.1"},
+		"all proxies":            {"10.0.0.1:1234", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		"nothing forwarded":      {"10.0.0.1:1234", nil, "10.0.0.1"},
+		"nonsense":               {"10.0.0.1:1234", []string{"unknown"}, "10.0.0.1"},
+		"nonsense on the way":    {"10.0.0.1:1234", []string{"198.51.100.1, x, 10.0.0.2"}, "10.0.0.2"},
+		"empty":                  {"10.0.0.1:1234", []string{""}, "10.0.0.1"},
+		"with ports":             {"10.0.0.1:1234", []string{"198.51.100.1:99"}, "198.51.100.1"},
+		"IPv6 with port":         {"10.0.0.1:1234", []string{"[2001:db8::2]:99"}, "2001:db8::2"},
+		"IPv6 in brackets":       {"10.0.0.1:1234", []string{"[2001:db8::2]"}, "2001:db8::2"},
+		"no address":             {"@", []string{"198.51.100.1"}, "invalid IP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			r.RemoteAddr = c.remote
+			r.Header["X-Forwarded-For"] = c.forwarded
+			var got netip.Addr
+			Addressed(proxies, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				got = AddressOf(r.Context())
+			})).ServeHTTP(httptest.NewRecorder(), r)
+			if got.String() != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+	if AddressOf(t.Context()).IsValid() {
+		t.Error("an address of no request")
+	}
+	for _, text := range []string{"", "x", "10.0.0.0/33", "10.0.0", "::ffff:10.0.0.0/104", "fe80::1%eth0", "10.0.0.1:80", "example.org"} {
+		if p, err := ParseProxies([]string{text}); err == nil {
+			t.Errorf("%q is %v", text, p)
+		}
+	}
+}

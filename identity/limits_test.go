@@ -1,0 +1,188 @@
+package identity
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/graph/apierr"
+)
+
+// clock is one that stands until it is moved.
+type clock struct{ now time.Time }
+
+func (c *clock) limits(cfg LimitsConfig) *Limits {
+	c.now = time.Now()
+	cfg.Now = func() time.Time { return c.now }
+	return NewLimits(cfg)
+}
+
+var here = netip.MustParseAddr("192.0.2.1")
+
+// refusedFor returns the seconds to wait, 0 if there was no error.
+func refusedFor(t *testing.T, err error) int {
+	t.Helper()
+	if err == nil {
+		return 0
+	}
+	known, ok := apierr.Of(err)
+	if !ok || known.Code != apierr.CodeRateLimited || !known.Retryable {
+		t.Fatal(err)
+	}
+	seconds, ok := known.Extensions()["retryAfter"].(int)
+	if !ok || seconds < 1 {
+		t.Fatalf("%+v", known)
+	}
+	return seconds
+}
+
+func address(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+}
+
+func TestLimitPerHandle(t *testing.T) {
+	t.Parallel()
+	var c clock
+	l := c.limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
+	for i := range 6 {
+		if wait := refusedFor(t, l.SignIn(address(i), "ann")); wait != 0 {
+			t.Fatalf("attempt %d: wait %d s", i, wait)
+		}
+	}
+	if wait := refusedFor(t, l.SignIn(address(7), "ANN")); wait != 10 {
+		t.Errorf("wait %d s", wait)
+	}
+	if wait := refusedFor(t, l.SignIn(here, "bob")); wait != 0 {
+		t.Errorf("another handle: wait %d s", wait)
+	}
+	c.now = c.now.Add(9 * time.Second)
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 1 {
+		t.Errorf("after 9 s: wait %d s", wait)
+	}
+	c.now = c.now.Add(time.Second)
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
+		t.Errorf("after 10 s: wait %d s", wait)
+	}
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
+		t.Errorf("after 10 s, the second: wait %d s", wait)
+	}
+	l.SignedIn("Ann")
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
+		t.Errorf("after the right password: wait %d s", wait)
+	}
+}
+
+func TestLimitPerAddress(t *testing.T) {
+	t.Parallel()
+	var c clock
+	l := c.limits(LimitsConfig{PerHandle: 2, PerAddress: 4})
+	for i := range 4 {
+		if wait := refusedFor(t, l.SignIn(here, fmt.Sprint("handle", i))); wait != 0 {
+			t.Fatalf("attempt %d: wait %d s", i, wait)
+		}
+	}
+	l.SignedIn("handle0") // whoever has one password may not try all others
+	for range 10 {
+		if wait := refusedFor(t, l.SignIn(here, "victim")); wait != 15 {
+			t.Fatalf("wait %d s", wait)
+		}
+	}
+	// An address that is refused has not used up what the handle had.
+	for i := range 2 {
+		if wait := refusedFor(t, l.SignIn(address(i), "victim")); wait != 0 {
+			t.Errorf("the handle is locked: wait %d s", wait)
+		}
+	}
+	if wait := refusedFor(t, l.SignUp(here)); wait != 0 {
+		t.Errorf("registering counts apart: wait %d s", wait)
+	}
+	for range 3 {
+		l.SignUp(here)
+	}
+	if wait := refusedFor(t, l.SignUp(here)); wait != 15 {
+		t.Errorf("registering: wait %d s", wait)
+	}
+}
+
+func TestAddressesThatAreOne(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::1", true},
+		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
+		{"fe80::1%eth0", "fe80::1%eth1", true},
+	} {
+		if same := addressKey(netip.MustParseAddr(c.a)) == addressKey(netip.MustParseAddr(c.b)); same != c.same {
+			t.Errorf("%s and %s: %t", c.a, c.b, same)
+		}
+	}
+	if addressKey(netip.Addr{}) == "" || addressKey(netip.Addr{}) == addressKey(here) {
+		t.Error("an address that is not known")
+	}
+}
+
+func TestNoLimits(t *testing.T) {
+	t.Parallel()
+	l := NewLimits(LimitsConfig{})
+	for range 1000 {
+		if err := l.SignIn(here, "ann"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.SignUp(here); err != nil {
+			t.Fatal(err)
+		}
+		l.SignedIn("ann")
+	}
+}
+
+// TestLimitsAreBounded: whatever handles and addresses are made up, no more than so
+// many are remembered, and each takes bounded room.
+func TestLimitsAreBounded(t *testing.T) {
+	t.Parallel()
+	var c clock
+	l := c.limits(LimitsConfig{PerHandle: 10, PerAddress: 10, Entries: 100})
+	for i := range 5000 {
+		if err := l.SignIn(address(i), fmt.Sprintf("%d%1000d", i, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range []*buckets{l.handles, l.addresses} {
+		if n := b.keys.Len(); n != 100 {
+			t.Errorf("%d are remembered", n)
+		}
+		for _, key := range b.keys.Keys() {
+			if len(key) > 64 {
+				t.Errorf("a key of %d bytes", len(key))
+			}
+		}
+	}
+}
+
+// TestLimitsAtOnce: from many goroutines no more get through than one after another.
+func TestLimitsAtOnce(t *testing.T) {
+	t.Parallel()
+	var c clock
+	l := c.limits(LimitsConfig{PerHandle: 50, PerAddress: 1000})
+	var through atomic.Int64
+	var running sync.WaitGroup
+	for range 10 {
+		running.Go(func() {
+			for range 50 {
+				if l.SignIn(here, "ann") == nil {
+					through.Add(1)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := through.Load(); n != 50 {
+		t.Errorf("%d got through", n)
+	}
+}

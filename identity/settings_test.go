@@ -1,0 +1,157 @@
+package identity
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+func parsed(t *testing.T, args ...string) (Settings, error) {
+	t.Helper()
+	var s Settings
+	parser, err := kong.New(&s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parser.Parse(args)
+	if err == nil {
+		err = s.Check()
+	}
+	return s, err
+}
+
+func TestSettings(t *testing.T) {
+	s, err := parsed(t)
+	if err != nil || s.JWTUserClaim != "sub" || s.TokenTTL != 24*time.Hour || s.MachineID != nil || s.LoginLimit != 10 || s.AddressLimit != 60 {
+		t.Errorf("defaults: %+v, %v", s, err)
+	}
+	file := fileOf(t, providerJWKS(t))
+	for name, value := range map[string]string{
+		"KITH_JWT_SECRET": string(secret), "KITH_JWKS": file, "KITH_JWT_ISSUER": "iss", "KITH_JWT_AUDIENCE": "a,b",
+		"KITH_JWT_USER_CLAIM": "uid", "KITH_TOKEN_TTL": "90m", "KITH_MACHINE_ID": "0", "KITH_TRUSTED_PROXY": "10.0.0.0/8,fd00::1",
+		"KITH_LOGIN_LIMIT": "0", "KITH_ADDRESS_LIMIT": "7",
+	} {
+		t.Setenv(name, value)
+	}
+	s, err = parsed(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(s.JWTSecret) != string(secret) || s.JWKS != file || s.JWTIssuer != "iss" || strings.Join(s.JWTAudience, " ") != "a b" ||
+		s.JWTUserClaim != "uid" || s.TokenTTL != 90*time.Minute || s.MachineID == nil || *s.MachineID != 0 ||
+		strings.Join(s.TrustedProxy, " ") != "10.0.0.0/8 fd00::1" || s.LoginLimit != 0 || s.AddressLimit != 7 {
+		t.Errorf("%+v", s)
+	}
+	service, err := s.Open(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer service.Close()
+	token, _, err := service.Issuer.Issue(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if viewer, err := service.Verifier.Verify(t.Context(), token); err != nil || viewer.ID != 9 || service.MadeSecret || len(service.Proxies) != 2 {
+		t.Errorf("%+v, %v", viewer, err)
+	}
+}
+
+func TestSettingsRefused(t *testing.T) {
+	t.Parallel()
+	file := fileOf(t, providerJWKS(t))
+	for args, setting := range map[string]string{
+		"--jwt-secret=too-short-a-secret":                   "--jwt-secret (KITH_JWT_SECRET): ",
+		"--jwks=" + file:                                    "--jwt-audience (KITH_JWT_AUDIENCE): ",
+		"--jwks=" + file + " --jwt-audience=":               "--jwt-audience (KITH_JWT_AUDIENCE): ",
+		"--jwt-audience=a,,b":                               "--jwt-audience (KITH_JWT_AUDIENCE): ",
+		"--jwt-audience=a --jwks=" + file + "x":             "--jwks (KITH_JWKS): ",
+		"--jwt-audience=a --jwks=ftp://id.example.org/jwks": "--jwks (KITH_JWKS): ",
+		"--jwt-audience=a --jwks=https://":                  "--jwks (KITH_JWKS): ",
+		"--jwt-user-claim=":                                 "--jwt-user-claim (KITH_JWT_USER_CLAIM): ",
+		"--jwt-user-claim=exp":                              "--jwt-user-claim (KITH_JWT_USER_CLAIM): ",
+		"--token-ttl=0s":                                    "--token-ttl (KITH_TOKEN_TTL): ",
+		"--token-ttl=-1h":                                   "--token-ttl (KITH_TOKEN_TTL): ",
+		"--machine-id=-1":                                   "--machine-id (KITH_MACHINE_ID): ",
+		"--machine-id=1024":                                 "--machine-id (KITH_MACHINE_ID): ",
+		"--trusted-proxy=proxy.example.org":                 "--trusted-proxy (KITH_TRUSTED_PROXY): ",
+		"--trusted-proxy=10.0.0.0/8,10.0.0.0/64":            "--trusted-proxy (KITH_TRUSTED_PROXY): ",
+		"--login-limit=-1":                                  "--login-limit (KITH_LOGIN_LIMIT): ",
+		"--address-limit=-1":                                "--address-limit (KITH_ADDRESS_LIMIT): ",
+	} {
+		_, err := parsed(t, strings.Fields(args)...)
+		if err == nil || !strings.HasPrefix(err.Error(), setting) {
+			t.Errorf("%s: %v", args, err)
+		} else if strings.Contains(err.Error(), "too-short-a-secret") {
+			t.Errorf("%v shows the secret", err)
+		}
+	}
+	s, err := parsed(t, "--jwt-audience=a", "--jwks="+fileOf(t, []byte("{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "--jwks (KITH_JWKS): ") {
+		t.Errorf("a file without keys: %v", err)
+	}
+}
+
+// TestSecretIsMade where nothing says how to verify tokens, and only there.
+func TestSecretIsMade(t *testing.T) {
+	t.Parallel()
+	open := func(args ...string) *Service {
+		s, err := parsed(t, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		service, err := s.Open(t.Context(), slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(service.Close)
+		return service
+	}
+	a, b := open(), open()
+	if !a.MadeSecret || a.Issuer == nil {
+		t.Fatal("there is none")
+	}
+	token, _, err := a.Issuer.Issue(9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Verifier.Verify(t.Context(), token); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Verifier.Verify(t.Context(), token); err == nil {
+		t.Error("two runs have the same secret")
+	}
+	provided := open("--jwt-audience=kith", "--jwks="+fileOf(t, providerJWKS(t)))
+	if provided.MadeSecret || provided.Issuer != nil {
+		t.Error("one is made where a provider signs")
+	}
+	if _, err := provided.Verifier.Verify(t.Context(), token); err == nil {
+		t.Error("HS256 is accepted where a provider signs")
+	}
+}
+
+// TestSecretIsConcealed in whatever way settings are printed.
+func TestSecretIsConcealed(t *testing.T) {
+	t.Parallel()
+	s := Settings{JWTSecret: Secret(secret)}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("settings", "all", s, "one", s.JWTSecret)
+	encoded, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		fmt.Sprint(s), fmt.Sprintf("%v %+v %#v", s, s, s), fmt.Sprintf("%s %q %x", s.JWTSecret, s.JWTSecret, s.JWTSecret), string(encoded), log.String(),
+	} {
+		if strings.Contains(text, "thirty-two") || strings.Contains(text, fmt.Sprintf("%x", secret)) {
+			t.Errorf("%s", text)
+		}
+	}
+}

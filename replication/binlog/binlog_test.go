@@ -1,0 +1,317 @@
+package binlog_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/internal/testenv"
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+func TestFollowsReachTheInverseSide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+
+	var all []storage.Edge
+	for from := storage.UserID(1); from <= 20; from++ {
+		for to := storage.UserID(1); to <= 20; to++ {
+			if from != to {
+				all = append(all, w.follow(from, to))
+			}
+		}
+	}
+	w.write(t, all...)
+	w.settle(t)
+	gone := w.unfollow(3, 4)
+	block := storage.Edge{From: 5, To: 6, Type: storage.Blocking, UpdateTime: w.tick()}
+	w.write(t, gone, block)
+	w.settle(t)
+	within(t, func() error {
+		if !r.published(gone) || !r.published(block) || !r.saw(events.Counts(3)) {
+			return errNotYet
+		}
+		return nil
+	})
+	within(t, func() error { // the rows are there a moment before they are acknowledged
+		if s := r.applier.Status(); s.Lag != 0 || s.Pending != 0 || s.Err() != nil {
+			return fmt.Errorf("%+v", s)
+		}
+		return nil
+	})
+}
+
+func TestGoesOnFromTheCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(t, w.follow(1, 2), w.follow(2, 1))
+	r := w.replicate(t)
+	w.settle(t) // by the copy
+	w.write(t, w.follow(1, 3), w.follow(3, 1))
+	w.settle(t) // by the binlog
+	r.stop(t)
+
+	w.write(t, w.follow(1, 4), w.follow(4, 1), w.unfollow(1, 2))
+	r = w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.settle(t)
+	if n := strings.Count(w.log.String(), "copying following"); n != 2 { // once a server
+		t.Errorf("following was copied %d times:\n%s", n, w.log)
+	}
+	if e := w.edge(t, storage.Forward, 2, 1); r.published(e) {
+		t.Error("what was applied long ago was applied again")
+	}
+}
+
+func TestCopyGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var all []storage.Edge
+	for i := range storage.UserID(30_000) {
+		all = append(all, w.follow(1+i%300, 1000+i))
+	}
+	w.write(t, all...)
+	for range 4 {
+		p := w.launch(t)
+		time.Sleep(rand.N(700 * time.Millisecond))
+		p.kill()
+	}
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.settle(t)
+}
+
+func TestSurvivesKills(t *testing.T) {
+	t.Parallel()
+	survivesKills(t, 4*time.Second)
+}
+
+func TestSurvivesKillsForLong(t *testing.T) {
+	testenv.Long(t)
+	survivesKills(t, 90*time.Second)
+}
+
+func survivesKills(t *testing.T, length time.Duration) {
+	w := newWorld(t)
+	end := time.Now().Add(length)
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for time.Now().Before(end) {
+				var edges []storage.Edge
+				for range 1 + rand.IntN(20) {
+					e := w.follow(storage.UserID(1+rand.IntN(200)), storage.UserID(1+rand.IntN(200)))
+					e.Type = storage.EdgeType(rand.IntN(3))
+					edges = append(edges, e)
+				}
+				if err := w.tryWrite(edges...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	kills := 0
+	for ; time.Now().Before(end); kills++ {
+		p := w.launch(t)
+		time.Sleep(rand.N(1200 * time.Millisecond))
+		p.kill()
+	}
+	writers.Wait()
+	w.launch(t)
+	w.settle(t)
+	t.Logf("%d kills", kills)
+}
+
+func TestAnotherTakesOver(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*process){
+		"killed": (*process).kill,
+		"frozen": func(p *process) { _ = p.cmd.Process.Signal(syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			first := w.launch(t)
+			w.write(t, w.follow(1, 2), w.follow(2, 1))
+			w.settle(t)
+			second := w.replicate(t)
+			second.await(t, binlog.Waiting)
+			w.write(t, w.follow(1, 3), w.follow(3, 1))
+			w.settle(t)
+			second.await(t, binlog.Waiting)
+
+			end(first)
+			began := time.Now()
+			w.write(t, w.follow(1, 4), w.follow(4, 1))
+			w.settle(t)
+			second.await(t, binlog.Tailing)
+			if took := time.Since(began); took > 10*time.Second {
+				t.Errorf("another took over after %s", took)
+			}
+		})
+	}
+}
+
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testenv.MariaDBServer, testing.TB){
+		"stopped": func(s *testenv.MariaDBServer, t testing.TB) { s.Stop(t) },
+		"killed":  func(s *testenv.MariaDBServer, t testing.TB) { s.Kill(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, server := newPrivateWorld(t)
+			r := w.replicate(t)
+			r.await(t, binlog.Tailing)
+			w.write(t, w.follow(1, 2), w.follow(2, 1))
+			w.settle(t)
+			for i := range storage.UserID(3) {
+				w.write(t, w.follow(10+i, 2), w.follow(2, 10+i))
+				end(server, t)
+				server.Restart(t)
+				within(t, func() error { return w.tryWrite(w.follow(20+i, 2), w.follow(2, 20+i)) })
+				w.settle(t)
+			}
+			if n := strings.Count(w.log.String(), "copying following"); n != 1 {
+				t.Errorf("following was copied %d times:\n%s", n, w.log)
+			}
+		})
+	}
+}
+
+func TestRotationAndPurge(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	for i := range storage.UserID(5) {
+		w.write(t, w.follow(1, 10+i), w.follow(10+i, 1))
+		server.Exec(t, "FLUSH BINARY LOGS")
+		w.write(t, w.follow(2, 10+i), w.follow(10+i, 2))
+	}
+	w.settle(t)
+	r.stop(t) // which saves the checkpoint
+
+	// What is purged has been applied: nothing is missing.
+	server.Exec(t, "FLUSH BINARY LOGS")
+	server.Exec(t, "FLUSH BINARY LOGS")
+	purge(t, server)
+	r = w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(3, 4))
+	w.settle(t)
+	if n := strings.Count(w.log.String(), "copying following"); n != 1 {
+		t.Errorf("following was copied %d times:\n%s", n, w.log)
+	}
+	r.stop(t)
+
+	// What is purged has not been applied.
+	w.write(t, w.follow(5, 6), w.follow(6, 5))
+	server.Exec(t, "FLUSH BINARY LOGS")
+	purge(t, server)
+	w.write(t, w.follow(7, 8))
+	r = w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.settle(t)
+	if !r.saw(events.Event{Kind: events.Gap}) {
+		t.Error("caches were not told of the gap")
+	}
+}
+
+// purge removes all binlogs but the newest.
+func purge(t *testing.T, server *testenv.MariaDBServer) {
+	t.Helper()
+	db := server.Open(t, "")
+	rows, err := db.Query("SHOW BINARY LOGS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var name string
+	var size int64
+	for rows.Next() {
+		if err := rows.Scan(&name, &size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows.Close()
+	within(t, func() error { // a log that is being read stays
+		server.Exec(t, "PURGE BINARY LOGS TO '"+name+"'")
+		var first string
+		if err := db.QueryRow("SHOW BINARY LOGS").Scan(&first, &size); err != nil || first != name {
+			return fmt.Errorf("the first binlog is %s, %v", first, err)
+		}
+		return nil
+	})
+}
+
+func TestServerIsReset(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		stopped bool // while it is reset
+		rows    int  // written after it
+	}{
+		"running, little is written":      {false, 1},
+		"running, more is written":        {false, 300},
+		"stopped, nothing is written":     {true, 0},
+		"stopped, little is written":      {true, 3},
+		"stopped, more than was there is": {true, 300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, server := newPrivateWorld(t)
+			r := w.replicate(t)
+			r.await(t, binlog.Tailing)
+			for i := range storage.UserID(20) {
+				w.write(t, w.follow(1, 10+i))
+			}
+			w.settle(t)
+			if test.stopped {
+				r.stop(t)
+				w.write(t, w.follow(1, 100), w.follow(100, 1)) // what the reset takes away
+			}
+			server.Exec(t, "RESET MASTER")
+			for i := range storage.UserID(test.rows) {
+				w.write(t, w.follow(1000+i, 2))
+			}
+			if test.stopped {
+				r = w.replicate(t)
+				r.await(t, binlog.Tailing)
+			}
+			w.settle(t)
+			w.write(t, w.follow(7, 8))
+			w.settle(t)
+			if n := strings.Count(w.log.String(), "copying following"); n != 2 {
+				t.Errorf("following was copied %d times:\n%s", n, w.log)
+			}
+		})
+	}
+}
+
+func TestServerFreezes(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2))
+	w.settle(t)
+	server.Freeze(t)
+	within(t, func() error {
+		if r.applier.Status().Lag < 3*time.Second && r.binlog.Status()[0].State == binlog.Tailing {
+			return errNotYet
+		}
+		return nil
+	})
+	time.Sleep(8 * time.Second) // longer than the lock's connection may be silent
+	server.Thaw(t)
+	r.await(t, binlog.Tailing)
+	within(t, func() error { return w.tryWrite(w.follow(2, 1)) })
+	w.settle(t)
+}

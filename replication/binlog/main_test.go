@@ -1,0 +1,460 @@
+package binlog_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"kith/events"
+	"kith/internal/testenv"
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// patience bounds every wait. Generous: it is only reached when something is wrong.
+const patience = 60 * time.Second
+
+// world is a store on real servers, with what tests do to it.
+type world struct {
+	dsns  []string
+	store *sqlstore.Store
+	clock atomic.Int64
+	log   *lines
+}
+
+// newWorld lays a store out over databases of servers that tests share.
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	return worldOn(t, testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)...)
+}
+
+// newPrivateWorld has a server of its own, with two databases.
+func newPrivateWorld(t testing.TB, options ...string) (*world, *testenv.MariaDBServer) {
+	t.Helper()
+	server := testenv.MariaDB(t, options...)
+	return worldOn(t, server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b")), server
+}
+
+func worldOn(t testing.TB, dsns ...string) *world {
+	t.Helper()
+	w := &world{dsns: dsns, log: &lines{}}
+	w.store = openStore(t, dsns)
+	w.clock.Store(time.Now().UnixMicro())
+	return w
+}
+
+func openStore(t testing.TB, dsns []string) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// lines keeps what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// witness is a publisher that remembers.
+type witness struct {
+	mu     sync.Mutex
+	edges  map[storage.Edge]int
+	events map[events.Event]int
+}
+
+func (w *witness) Publish(_ context.Context, edges []storage.Edge) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range edges {
+		w.edges[e]++
+	}
+}
+
+func (w *witness) Send(_ context.Context, list ...events.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range list {
+		w.events[e]++
+	}
+}
+
+func (w *witness) saw(e events.Event) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.events[e] > 0
+}
+
+func (w *witness) published(e storage.Edge) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.edges[e] > 0
+}
+
+// running is a replicator at work.
+type running struct {
+	*witness
+	applier *replication.Applier
+	binlog  *binlog.Replicator
+	cancel  context.CancelFunc
+	ended   chan struct{}
+	err     error
+}
+
+// replicate starts a replicator, stopped when t ends.
+func (w *world) replicate(t testing.TB, change ...func(*binlog.Config)) *running {
+	t.Helper()
+	r := &running{
+		witness: &witness{edges: map[storage.Edge]int{}, events: map[events.Event]int{}},
+		ended:   make(chan struct{}),
+	}
+	logger := slog.New(slog.NewTextHandler(w.log, nil))
+	r.applier = replication.New(replication.Config{
+		Store: w.store, Shards: len(w.dsns), Publisher: r.witness, Logger: logger,
+	})
+	cfg := binlog.Config{
+		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Events: r.witness, Logger: logger, FailFast: true,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	r.binlog = binlog.New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	go func() {
+		defer close(r.ended)
+		go r.applier.Run(ctx)
+		r.err = r.binlog.Run(ctx)
+	}()
+	t.Cleanup(func() { r.stop(t) })
+	return r
+}
+
+// stop ends the replicator in good order.
+func (r *running) stop(t testing.TB) {
+	t.Helper()
+	r.cancel()
+	select {
+	case <-r.ended:
+	case <-time.After(patience):
+		t.Error("the replicator does not end")
+	}
+}
+
+// stopped waits until the replicator has stopped for good and returns why.
+func (r *running) stopped(t testing.TB) *binlog.StopError {
+	t.Helper()
+	select {
+	case <-r.ended:
+	case <-time.After(patience):
+		t.Fatalf("the replicator goes on: %+v", r.binlog.Status())
+	}
+	var stop *binlog.StopError
+	if !errors.As(r.err, &stop) {
+		t.Fatalf("it ended with %v", r.err)
+	}
+	return stop
+}
+
+// await waits until every server is in a state.
+func (r *running) await(t testing.TB, state binlog.State) {
+	t.Helper()
+	within(t, func() error {
+		list := r.binlog.Status()
+		for _, s := range list {
+			if s.State != state {
+				return fmt.Errorf("%+v", list)
+			}
+		}
+		if len(list) == 0 {
+			return errors.New("no servers yet")
+		}
+		return nil
+	})
+}
+
+// within waits until check has nothing to complain about.
+func within(t testing.TB, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// tick is the next reading of the test's clock.
+func (w *world) tick() storage.Micros {
+	return storage.Micros(max(w.clock.Add(1), time.Now().UnixMicro()))
+}
+
+// write does to the forward side what follows and unfollows do.
+func (w *world) write(t testing.TB, edges ...storage.Edge) {
+	t.Helper()
+	if err := w.tryWrite(edges...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) tryWrite(edges ...storage.Edge) error {
+	for _, r := range w.store.Apply(context.Background(), storage.Forward, edges, storage.IfNewer) {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// follow is an edge of now.
+func (w *world) follow(from, to storage.UserID) storage.Edge {
+	return storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: w.tick()}
+}
+
+func (w *world) unfollow(from, to storage.UserID) storage.Edge {
+	return storage.Edge{From: from, To: to, Type: storage.None, UpdateTime: w.tick()}
+}
+
+// rows reads a whole table of edges, over all shards.
+func (w *world) rows(side storage.Side) (map[storage.Edge]bool, error) {
+	rows := map[storage.Edge]bool{}
+	err := w.each(`SELECT from_user_id, to_user_id, type, update_time FROM `+side.String(), func(r *sql.Rows) error {
+		var e storage.Edge
+		if err := r.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime); err != nil {
+			return err
+		}
+		rows[e] = true
+		return nil
+	})
+	return rows, err
+}
+
+// edge reads one row.
+func (w *world) edge(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
+	t.Helper()
+	r := w.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0]
+	if r.Err != nil || !r.Found {
+		t.Fatalf("%d→%d: %+v", from, to, r)
+	}
+	return r.Value
+}
+
+// each runs a query on every shard.
+func (w *world) each(query string, row func(*sql.Rows) error) error {
+	for _, dsn := range w.dsns {
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		rows, err := db.Query(query)
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			if err := row(rows); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// agrees tells in what the two sides, or the counts, differ.
+func (w *world) agrees() error {
+	forward, err := w.rows(storage.Forward)
+	if err != nil {
+		return err
+	}
+	inverse, err := w.rows(storage.Inverse)
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(forward, inverse) {
+		missing, extra := 0, 0
+		for e := range forward {
+			if !inverse[e] {
+				missing++
+			}
+		}
+		for e := range inverse {
+			if !forward[e] {
+				extra++
+			}
+		}
+		return fmt.Errorf("of %d rows, %d are missing on the inverse side, %d are there that should not be", len(forward), missing, extra)
+	}
+	type counts struct{ following, follower int64 }
+	want, got := map[storage.UserID]counts{}, map[storage.UserID]counts{}
+	for e := range forward {
+		if e.Type == storage.Following {
+			c := want[e.From]
+			c.following++
+			want[e.From] = c
+			c = want[e.To]
+			c.follower++
+			want[e.To] = c
+		}
+	}
+	err = w.each(`SELECT user_id, following_count, follower_count FROM user_counts`, func(r *sql.Rows) error {
+		var id storage.UserID
+		var c counts
+		err := r.Scan(&id, &c.following, &c.follower)
+		if c != (counts{}) {
+			got[id] = c
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !maps.Equal(want, got) {
+		return fmt.Errorf("counts differ: want %v, got %v", want, got)
+	}
+	return nil
+}
+
+// settle waits until the two sides and the counts agree.
+func (w *world) settle(t testing.TB) {
+	t.Helper()
+	defer func() {
+		if t.Failed() {
+			t.Log(w.log)
+		}
+	}()
+	within(t, w.agrees)
+}
+
+// exec runs a statement on one shard.
+func (w *world) exec(t testing.TB, shard int, statements ...string) {
+	t.Helper()
+	db, err := sql.Open("mysql", w.dsns[shard])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, s := range statements {
+		if _, err := conn.ExecContext(context.Background(), s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// databaseOf is the name in a DSN.
+func databaseOf(t testing.TB, dsn string) string {
+	t.Helper()
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg.DBName
+}
+
+func TestMain(m *testing.M) {
+	if dsns := os.Getenv(childVariable); dsns != "" {
+		os.Exit(child(strings.Split(dsns, ";")))
+	}
+	testenv.Main(m)
+}
+
+// childVariable makes this test binary a replicator of the DSNs that it holds.
+const childVariable = "KITH_TEST_REPLICATE"
+
+func child(dsns []string) int {
+	ctx := context.Background()
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";")})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	applier := replication.New(replication.Config{Store: store, Shards: len(dsns)})
+	go applier.Run(ctx)
+	if err := binlog.Run(ctx, binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: store}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+var errNotYet = errors.New("not yet")
+
+// process is a replicator in a process of its own.
+type process struct {
+	cmd  *exec.Cmd
+	gone chan struct{}
+	log  *lines
+}
+
+// launch starts one. It is killed when t ends, and with this process.
+func (w *world) launch(t testing.TB) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{}), log: &lines{}}
+	p.cmd.Env = append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";"))
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the parent-death signal comes with the end of this thread
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait()
+			close(p.gone)
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends it as a crash does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.gone
+}

@@ -1,0 +1,269 @@
+package resolvers_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// crowd is a drawn graph, as a matrix: follows[a][b] is when a followed b, 0 if not.
+type crowd struct {
+	n       int
+	follows [][]storage.Micros
+}
+
+// drawCrowd draws a graph. Lists are longer than the first look of the set algebra
+// (500 rows), so that budgets can end them; times tie.
+func drawCrowd(t *rapid.T, n int) crowd {
+	c := crowd{n, make([][]storage.Micros, n+1)}
+	for a := range c.follows {
+		c.follows[a] = make([]storage.Micros, n+1)
+	}
+	// Users 1 … 4 are busy, both ways; the rest is sparse.
+	step := rapid.IntRange(1, 1<<30).Draw(t, "seed")
+	next := func(bound int) int {
+		step = (step*1103515245 + 12345) & 0x7fffffff
+		return (step >> 8) % bound
+	}
+	for a := 1; a <= n; a++ {
+		for b := 1; b <= n; b++ {
+			if a == b {
+				continue
+			}
+			percent := 1
+			if a <= 4 || b <= 4 {
+				percent = []int{5, 60, 95, 30}[(a+b)%4]
+			}
+			if next(100) < percent {
+				c.follows[a][b] = apitest.Epoch + storage.Micros(next(n))
+			}
+		}
+	}
+	return c
+}
+
+func (c crowd) store() *memory.Store {
+	store := memory.New()
+	var users []storage.User
+	var edges []storage.Edge
+	for a := 1; a <= c.n; a++ {
+		users = append(users, storage.User{ID: storage.UserID(a), Handle: fmt.Sprintf("u%d", a), Name: "U", CreatedAt: apitest.Epoch})
+		for b, at := range c.follows[a] {
+			if at != 0 {
+				edges = append(edges, storage.Edge{From: storage.UserID(a), To: storage.UserID(b), Type: storage.Following, UpdateTime: at})
+			}
+		}
+	}
+	ctx := context.Background()
+	store.CreateUsers(ctx, users)
+	store.Apply(ctx, storage.Forward, edges, storage.IfAbsent)
+	store.Apply(ctx, storage.Inverse, edges, storage.IfAbsent)
+	return store
+}
+
+// expected is a set answer by brute force: "id" or, of friends, "id since".
+type expected []string
+
+func (c crowd) friends(a int) expected {
+	var ids []int
+	for b := 1; b <= c.n; b++ {
+		if c.follows[a][b] != 0 && c.follows[b][a] != 0 {
+			ids = append(ids, b)
+		}
+	}
+	slices.SortFunc(ids, func(x, y int) int {
+		return cmp.Or(cmp.Compare(c.follows[a][y], c.follows[a][x]), cmp.Compare(y, x))
+	})
+	var list expected
+	for _, b := range ids {
+		since := max(c.follows[a][b], c.follows[b][a])
+		list = append(list, fmt.Sprintf("%d %s", b, since.Time().Format("2006-01-02T15:04:05.000000Z")))
+	}
+	return list
+}
+
+func (c crowd) common(a, b int, follows func(x, y int) bool) expected {
+	var list expected
+	for x := 1; x <= c.n; x++ {
+		if follows(a, x) && follows(b, x) {
+			list = append(list, fmt.Sprint(x))
+		}
+	}
+	return list
+}
+
+func (c crowd) commonFollowings(a, b int) expected {
+	return c.common(a, b, func(x, y int) bool { return c.follows[x][y] != 0 })
+}
+
+func (c crowd) commonFollowers(a, b int) expected {
+	return c.common(a, b, func(x, y int) bool { return c.follows[y][x] != 0 })
+}
+
+// A set answer is exact whatever its budget: its pages together are the answer, in
+// order, and only the last one is complete.
+func TestPagesOfSetAnswersTogetherAreTheExactAnswer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCrowd(t, 1200)
+		store := c.store()
+		apis := map[social.Budget]*apitest.API{}
+		for _, budget := range []social.Budget{1, 700, 3000, 0} {
+			apis[budget] = apitest.New(t, store, apitest.Options{Budget: budget})
+		}
+		for range 6 {
+			a := rapid.IntRange(1, 6).Draw(t, "a")
+			b := rapid.IntRange(1, 6).Draw(t, "b")
+			field, want := "friends", c.friends(a)
+			switch rapid.IntRange(0, 2).Draw(t, "field") {
+			case 1:
+				field, want = fmt.Sprintf("commonFollowings(with: %d", b), c.commonFollowings(a, b)
+			case 2:
+				field, want = fmt.Sprintf("commonFollowers(with: %d", b), c.commonFollowers(a, b)
+			}
+			for _, budget := range slices.Sorted(maps.Keys(apis)) {
+				walkSet(t, apis[budget], a, field, want, budget == 0)
+			}
+		}
+	})
+}
+
+// walkSet pages through a set answer and holds every page against what is wanted.
+func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected, unbounded bool) {
+	open := field + "("
+	if strings.Contains(field, "(") {
+		open = field + ", "
+	}
+	got, total, cursor := expected{}, 0, ""
+	for pages := 0; ; pages++ {
+		first := rapid.SampledFrom([]int{1, 7, 100, 100, 100}).Draw(t, "first")
+		if pages > 3*len(want)+100 {
+			t.Fatalf("%s of %d does not end: %d pages", field, user, pages)
+		}
+		p := pageOf(t, api, storage.UserID(user), fmt.Sprintf("%sfirst: %d%s)", open, first, optional("after", cursor)))
+		if len(p.Edges) > first {
+			t.Fatalf("%s: %d edges, first: %d", field, len(p.Edges), first)
+		}
+		for _, e := range p.Edges {
+			entry := e.Node.ID
+			if e.FollowedAt != nil {
+				entry += " " + *e.FollowedAt
+			}
+			got = append(got, entry)
+		}
+		switch {
+		case p.Complete && p.TotalCount != len(want), unbounded && !p.Complete:
+			t.Fatalf("%s of %d: complete %t, total %d, want %d", field, user, p.Complete, p.TotalCount, len(want))
+		case p.TotalCount < len(got) || p.TotalCount > len(want):
+			t.Fatalf("%s of %d: total %d after %d of %d", field, user, p.TotalCount, len(got), len(want))
+		case p.TotalCount < total:
+			t.Fatalf("%s of %d: the total falls from %d to %d", field, user, total, p.TotalCount)
+		case p.PageInfo.HasPreviousPage != (cursor != ""):
+			t.Fatalf("%s of %d: hasPreviousPage %t behind %q", field, user, p.PageInfo.HasPreviousPage, cursor)
+		case !p.Complete && (!p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil):
+			t.Fatalf("%s of %d: incomplete, and goes on nowhere: %+v", field, user, p.PageInfo)
+		}
+		total = p.TotalCount
+		if !p.PageInfo.HasNextPage {
+			if !p.Complete {
+				t.Fatalf("%s of %d: the last page is not complete", field, user)
+			}
+			break
+		}
+		if len(p.Edges) < first && p.Complete {
+			t.Fatalf("%s of %d: a complete page of %d, first: %d, has a next one", field, user, len(p.Edges), first)
+		}
+		cursor = *p.PageInfo.EndCursor
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s of %d: %v, want %v", field, user, got, want)
+	}
+}
+
+// first: 0 asks for the total alone; with a budget it takes several requests.
+func TestTheTotalOfASetAnswerIsCarriedOnInItsCursor(t *testing.T) {
+	store := memory.New()
+	all := star(t, store, 9500) // all of them friends
+	for _, c := range []struct {
+		budget social.Budget
+		whole  bool
+	}{{0, true}, {2000, false}} {
+		api := apitest.New(t, store, apitest.Options{Budget: c.budget})
+		for _, field := range []string{"friends(", "commonFollowers(with: 1, ", "commonFollowings(with: 1, "} {
+			cursor, total, requests := "", 0, 0
+			for {
+				requests++
+				p := pageOf(t, api, 1, field+"first: 0"+optional("after", cursor)+")")
+				if len(p.Edges) > 0 || p.TotalCount < total || requests > 100 {
+					t.Fatalf("%s: %+v in request %d after a total of %d", field, p, requests, total)
+				}
+				if total = p.TotalCount; p.Complete {
+					break
+				}
+				if !p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil {
+					t.Fatalf("%s: incomplete, and goes on nowhere: %+v", field, p.PageInfo)
+				}
+				cursor = *p.PageInfo.EndCursor
+			}
+			if total != len(all) || (requests == 1) != c.whole {
+				t.Errorf("%s budget %d: a total of %d in %d requests, want %d", field, c.budget, total, requests, len(all))
+			}
+		}
+	}
+}
+
+// Pages of a set answer may be empty where the budget ends before anything is found.
+func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 4001)
+	var odd, even []storage.UserID
+	for id := storage.UserID(3); id <= 4000; id += 2 {
+		odd, even = append(odd, id), append(even, id+1)
+	}
+	apitest.Follow(t, store, 1, append(odd, 4000)...)
+	apitest.Follow(t, store, 2, even...)
+	api := apitest.New(t, store, apitest.Options{Budget: 1})
+	p := pageOf(t, api, 1, "commonFollowings(with: 2)")
+	if p.Complete || len(p.Edges) > 0 || !p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil || p.TotalCount != 0 {
+		t.Fatalf("the first page: %+v", p)
+	}
+	for requests := 1; !p.Complete; requests++ {
+		if requests > 100 {
+			t.Fatal("no end")
+		}
+		p = pageOf(t, api, 1, fmt.Sprintf("commonFollowings(with: 2, after: %q)", *p.PageInfo.EndCursor))
+	}
+	if !slices.Equal(p.ids(), []string{"4000"}) || p.TotalCount != 1 || p.PageInfo.HasNextPage {
+		t.Errorf("the last page: %+v", p)
+	}
+}
+
+// Common lists are made of no edge; friends have the later of two.
+func TestWhenSetAnswersCameToBe(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 3)
+		for i, p := range []storage.Pair{{From: 1, To: 3}, {From: 2, To: 3}, {From: 3, To: 1}, {From: 3, To: 2}} {
+			apitest.Apply(t, store, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
+		}
+		api := apitest.New(t, store, apitest.Options{})
+		api.Ask(`{ user(id: 1) {
+			friends { edges { followedAt node { id } } }
+			commonFollowings(with: 2) { edges { followedAt node { id } } }
+			commonFollowers(with: 2) { edges { followedAt node { id } } }
+		} }`, nil).Is(`{"user": {
+			"friends": {"edges": [{"followedAt": "2026-01-02T03:04:05.000008Z", "node": {"id": "3"}}]},
+			"commonFollowings": {"edges": [{"followedAt": null, "node": {"id": "3"}}]},
+			"commonFollowers": {"edges": [{"followedAt": null, "node": {"id": "3"}}]}
+		}}`)
+	})
+}

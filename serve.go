@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"kith/cli"
+	"kith/demo"
+	"kith/gateway"
+	"kith/identity"
+	"kith/storage/sqlstore"
+	"kith/web"
+)
+
+// ServeCmd is `kith serve`.
+type ServeCmd struct {
+	Addr            string        `default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+	CORSOrigin      []string      `name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
+	RequestTimeout  time.Duration `default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
+	Drain           time.Duration `default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after the signal to stop. Default: ${default}."`
+	MaxCost         int           `default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
+	Budget          int           `default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
+	MaxFollowing    int64         `default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
+	ConsistencyWait time.Duration `default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
+	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
+	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
+	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty."`
+
+	identity.Settings
+}
+
+// Run opens everything, serves until the context is done, and drains.
+func (c *ServeCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
+	logger := settings.Logger(k.Stderr)
+	slog.SetDefault(logger)
+	if err := c.check(); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return cli.Misset("addr", listenError(c.Addr, err))
+	}
+	defer listener.Close()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	statements := sqlstore.NewMetrics(registry)
+	store, err := settings.OpenStore(ctx, statements.Observe)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	statements.RegisterPools(store)
+
+	redis, err := settings.OpenRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+
+	if c.Demo {
+		if err := demo.Load(ctx, store); err != nil {
+			return err
+		}
+	}
+	g, err := c.open(ctx, settings, store, redis, registry, logger)
+	if err != nil {
+		return err
+	}
+	defer g.close()
+	c.announce(k.Stdout, listener.Addr(), settings, g)
+	return gateway.Serve(ctx, c.gateway(g), listener, c.Drain)
+}
+
+// check refuses settings that cannot be meant, before anything is opened.
+func (c *ServeCmd) check() error {
+	positive := errors.New("it must be greater than 0")
+	switch {
+	case c.RequestTimeout <= 0:
+		return cli.Misset("request-timeout", positive)
+	case c.Drain < 0:
+		return cli.Misset("drain", errors.New("it must not be negative"))
+	case c.MaxCost <= 0:
+		return cli.Misset("max-cost", positive)
+	case c.Budget <= 0:
+		return cli.Misset("budget", positive)
+	}
+	if c.MaxFollowing < 0 {
+		return cli.Misset("max-following", errors.New("it must not be negative"))
+	}
+	if c.ConsistencyWait < 0 {
+		return cli.Misset("consistency-wait", errors.New("it must not be negative"))
+	}
+	for _, origin := range c.CORSOrigin {
+		if err := cli.CheckOrigin(origin); err != nil {
+			return cli.Misset("cors-origin", err)
+		}
+	}
+	return nil
+}
+
+// announce prints where to look.
+func (c *ServeCmd) announce(out io.Writer, addr net.Addr, settings *cli.Settings, p *parts) {
+	base := "http://" + addr.String()
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		base = fmt.Sprintf("http://localhost:%d", tcp.Port)
+	}
+	page := "GraphiQL"
+	if !web.HasGraphiQL(web.Assets()) {
+		page = "query page; `make web` builds GraphiQL"
+	}
+	fmt.Fprintf(out, "kith serves %s\n", settings.StoreName())
+	for _, line := range [][2]string{
+		{"/", page}, {"/graphql", "the API"}, {"/healthz", "is it up"}, {"/readyz", "are its shards"}, {"/metrics", "Prometheus"},
+	} {
+		fmt.Fprintf(out, "  %-32s %s\n", base+line[0], line[1])
+	}
+	if p.identity.MadeSecret {
+		fmt.Fprintln(out, "no --jwt-secret is set: tokens are good for this run only")
+	}
+	if token := c.demoToken(p); token != "" {
+		fmt.Fprintf(out, "a token of user 1:\n  Authorization: Bearer %s\n", token)
+	}
+}
+
+func listenError(addr string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is taken by another program", addr)
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package storagetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+type claimsNeverLapse struct{ *memory.Store }
+
+func (s claimsNeverLapse) Register(ctx context.Context, user storage.User, hash string) error {
+	if owner := s.UserIDs(ctx, []string{user.Handle})[0]; owner.Found && owner.Value != user.ID {
+		return storage.ErrHandleTaken
+	}
+	return s.Store.Register(ctx, user, hash)
+}
+
+type claimsLapseAtOnce struct{ *memory.Store }
+
+func (s claimsLapseAtOnce) Register(ctx context.Context, user storage.User, hash string) error {
+	owner := s.UserIDs(ctx, []string{user.Handle})[0].Value
+	if !s.Users(ctx, []storage.UserID{owner})[0].Found {
+		s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
+	}
+	return s.Store.Register(ctx, user, hash)
+}
+
+type oldUsersLoseHandles struct{ *memory.Store }
+
+func (s oldUsersLoseHandles) Register(ctx context.Context, user storage.User, hash string) error {
+	err := s.Store.Register(ctx, user, hash)
+	if errors.Is(err, storage.ErrHandleTaken) {
+		id := s.UserIDs(ctx, []string{user.Handle})[0].Value
+		if owner := s.Users(ctx, []storage.UserID{id})[0]; owner.Found && user.CreatedAt-owner.Value.CreatedAt > storage.ClaimTTL {
+			s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
+			return s.Store.Register(ctx, user, hash)
+		}
+	}
+	return err
+}
+
+type existingUsersClaim struct{ *memory.Store }
+
+func (s existingUsersClaim) Register(ctx context.Context, user storage.User, hash string) error {
+	err := s.Store.Register(ctx, user, hash)
+	if errors.Is(err, storage.ErrUserExists) && !s.UserIDs(ctx, []string{user.Handle})[0].Found {
+		s.Claim(ctx, user.Handle, user.ID, user.CreatedAt)
+	}
+	return err
+}
+
+type unlockedRegister struct{ *memory.Store }
+
+func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash string) error {
+	before := s.UserIDs(ctx, []string{user.Handle})[0]
+	// Others may claim now: the time between two statements.
+	time.Sleep(time.Millisecond)
+	err := s.Store.Register(ctx, user, hash)
+	if !before.Found && errors.Is(err, storage.ErrHandleTaken) {
+		return nil
+	}
+	return err
+}
+
+type noPasswordNoUser struct{ *memory.Store }
+
+func (s noPasswordNoUser) PasswordHashes(ctx context.Context, ids []storage.UserID) []storage.Result[string] {
+	results := s.Store.PasswordHashes(ctx, ids)
+	for i := range results {
+		results[i].Found = results[i].Value != ""
+	}
+	return results
+}
+
+type passwordsOfNobody struct{ *memory.Store }
+
+func (s passwordsOfNobody) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
+	err := s.Store.SetPasswordHash(ctx, id, hash, at)
+	if s.Counts(ctx, []storage.UserID{id})[0].Found {
+		return nil // as an UPDATE that found no row
+	}
+	return err
+}
+
+type emptyIsNil struct{ *memory.Store }
+
+func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+	for _, text := range []**string{&change.Name, &change.Bio, &change.AvatarURL} {
+		if *text != nil && **text == "" {
+			*text = nil
+		}
+	}
+	return s.Store.UpdateProfile(ctx, id, change, at)
+}
+
+// profileKeepsVersion takes off the versions what profiles have raised.
+type profileKeepsVersion struct {
+	*memory.Store
+	mu     sync.Mutex
+	raised map[storage.UserID]int64
+}
+
+func newProfileKeepsVersion(s *memory.Store) storage.Store {
+	return &profileKeepsVersion{Store: s, raised: map[storage.UserID]int64{}}
+}
+
+func (s *profileKeepsVersion) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user, err := s.Store.UpdateProfile(ctx, id, change, at)
+	if err == nil {
+		s.raised[id]++
+	}
+	return user, err
+}
+
+func (s *profileKeepsVersion) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := s.Store.Counts(ctx, ids)
+	for i, id := range ids {
+		results[i].Value.Version -= s.raised[id]
+	}
+	return results
+}
+
+// anotherSlot gives an owner who has one the next.
+type anotherSlot struct{ *memory.Store }
+
+func (s anotherSlot) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
+	for {
+		if slot, err := s.Store.Lease(ctx, kind, owner, slots, now, until); err != nil || slot == slots-1 {
+			return slot, err
+		}
+		owner += "'"
+	}
+}
+
+type leasesLastForEver struct{ *memory.Store }
+
+func (s leasesLastForEver) Lease(ctx context.Context, kind, owner string, slots int, _, until storage.Micros) (int, error) {
+	return s.Store.Lease(ctx, kind, owner, slots, 0, until)
+}
+
+type releasesSlot struct{ *memory.Store }
+
+func (s releasesSlot) Release(ctx context.Context, kind, owner string) error {
+	if err := s.Store.Release(ctx, kind, owner); err != nil {
+		return err
+	}
+	return s.Store.Release(ctx, kind, "another") // whoever has it by now
+}
+
+type unlockedLeases struct {
+	*memory.Store
+}
+
+func (s unlockedLeases) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
+	// As many as there are now, found by looking; others may take theirs meanwhile.
+	slot, err := s.Store.Lease(ctx, kind, "a look", slots, now, until)
+	s.Store.Release(ctx, kind, "a look")
+	if err != nil {
+		return 0, err
+	}
+	time.Sleep(100 * time.Microsecond)
+	if _, err := s.Store.Lease(ctx, kind, owner, slots, now, until); err != nil {
+		return 0, err
+	}
+	return slot, nil
+}
+
+type logsOneSide struct{ *memory.Store }
+
+func (s logsOneSide) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
+	entries, err := s.Store.ReadLog(ctx, shard, after, limit)
+	return slices.DeleteFunc(entries, func(e storage.LogEntry) bool { return e.Side == storage.Inverse }), err
+}
+
+type prunedInSilence struct{ *memory.Store }
+
+func (s prunedInSilence) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
+	for {
+		entries, err := s.Store.ReadLog(ctx, shard, after, limit)
+		if !errors.Is(err, storage.ErrLogPruned) {
+			return entries, err
+		}
+		after++
+	}
+}
+
+// emptiedInSilence misses entries only by the first one that is left.
+type emptiedInSilence struct{ *memory.Store }
+
+func (s emptiedInSilence) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
+	entries, err := s.Store.ReadLog(ctx, shard, after, limit)
+	last, _ := s.LastOfLog(ctx, shard)
+	if left, _ := s.Store.ReadLog(ctx, shard, last-1, 1); errors.Is(err, storage.ErrLogPruned) && len(left) == 0 {
+		return nil, nil
+	}
+	return entries, err
+}
+
+type readsToTheEnd struct{ *memory.Store }
+
+func (s readsToTheEnd) ReadLog(ctx context.Context, shard int, after int64, _ int) ([]storage.LogEntry, error) {
+	return s.Store.ReadLog(ctx, shard, after, 1<<30)
+}

@@ -1,0 +1,234 @@
+package storagetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// What ChangeEdges takes and returns, in short.
+type (
+	edgeChanges = []storage.EdgeChange
+	options     = storage.ChangeOptions
+	changeds    = []storage.Result[storage.Changed]
+)
+
+type followsAgain struct{ *memory.Store }
+
+func (s followsAgain) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	for i, change := range changes {
+		row := &results[i].Value.Row
+		if !results[i].Value.Changed && row.Type == storage.Following && change.At > row.UpdateTime {
+			row.UpdateTime = change.At
+			s.Apply(ctx, storage.Forward, []storage.Edge{*row}, storage.IfNewer)
+		}
+	}
+	return results
+}
+
+type clockOnly struct{ *memory.Store }
+
+func (s clockOnly) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	for i, change := range changes {
+		if results[i].Value.Changed {
+			results[i].Value.Row.UpdateTime = change.At
+		}
+	}
+	return results
+}
+
+type endsNothing struct{ *memory.Store }
+
+func (s endsNothing) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	for i, change := range changes {
+		if results[i].Found && results[i].Value.Row.UpdateTime == 0 {
+			tombstone := storage.Edge{From: from, To: change.To, UpdateTime: change.At}
+			s.Apply(ctx, storage.Forward, []storage.Edge{tombstone}, storage.IfNewer)
+		}
+	}
+	return results
+}
+
+type lastChange struct{ *memory.Store }
+
+func (s lastChange) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	last := slices.Clone(changes)
+	for i := range last {
+		for _, later := range changes[i+1:] {
+			if later.To == last[i].To {
+				last[i].Type = later.Type
+			}
+		}
+	}
+	return s.Store.ChangeEdges(ctx, from, last, o)
+}
+
+type wholeCallLimited struct{ *memory.Store }
+
+func (s wholeCallLimited) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	follows := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
+	for _, change := range changes {
+		follows += int64(change.Type & 1)
+	}
+	if o.MaxFollowing == 0 || follows <= o.MaxFollowing {
+		return s.Store.ChangeEdges(ctx, from, changes, o)
+	}
+	results := make(changeds, len(changes))
+	for i := range results {
+		results[i].Err = storage.ErrLimitReached
+	}
+	return results
+}
+
+type changesRaise struct {
+	*memory.Store
+	mu     sync.Mutex
+	raised map[storage.UserID]int64
+}
+
+func newChangesRaise(s *memory.Store) storage.Store {
+	return &changesRaise{Store: s, raised: map[storage.UserID]int64{}}
+}
+
+func (s *changesRaise) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.raised[from]++
+	return s.Store.ChangeEdges(ctx, from, changes, o)
+}
+
+func (s *changesRaise) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := s.Store.Counts(ctx, ids)
+	for i, id := range ids {
+		results[i].Value.Version += s.raised[id]
+	}
+	return results
+}
+
+type oneByOne struct{ *memory.Store }
+
+func (s oneByOne) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := make(changeds, 0, len(changes))
+	for _, change := range changes {
+		results = append(results, s.Store.ChangeEdges(ctx, from, edgeChanges{change}, o)...)
+	}
+	return results
+}
+
+type anybodyChanges struct{ *memory.Store }
+
+func (s anybodyChanges) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	if !s.Counts(ctx, []storage.UserID{from})[0].Found {
+		s.CreateUsers(ctx, []storage.User{{ID: from, Handle: from.String()}})
+	}
+	return s.Store.ChangeEdges(ctx, from, changes, o)
+}
+
+type alwaysInverse struct{ *memory.Store }
+
+func (s alwaysInverse) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: o.MaxFollowing, Inverse: true})
+	for i := range results {
+		results[i].Value.Inverse = results[i].Value.Inverse && o.Inverse
+	}
+	return results
+}
+
+type inverseClaimed struct{ *memory.Store }
+
+func (s inverseClaimed) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: o.MaxFollowing})
+	for i := range results {
+		results[i].Value.Inverse = results[i].Value.Changed && o.Inverse
+	}
+	return results
+}
+
+type inverseUntold struct{ *memory.Store }
+
+func (s inverseUntold) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	for i := range results {
+		results[i].Value.Inverse = false
+	}
+	return results
+}
+
+// inverseOverwrites writes the inverse row also over a newer one, by writing it
+// with the time it finds.
+type inverseOverwrites struct{ *memory.Store }
+
+func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	for i := range results {
+		if changed := &results[i].Value; o.Inverse && changed.Changed && !changed.Inverse {
+			row := s.Edges(ctx, storage.Inverse, []storage.Pair{changed.Row.Pair()})[0].Value
+			row.Type, row.UpdateTime = changed.Row.Type, row.UpdateTime+1
+			s.Apply(ctx, storage.Inverse, []storage.Edge{row}, storage.IfNewer)
+			changed.Inverse = true
+		}
+	}
+	return results
+}
+
+// unlockedLimit looks at the count before it writes.
+type unlockedLimit struct{ *memory.Store }
+
+func (s unlockedLimit) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	if o.MaxFollowing == 0 {
+		return s.Store.ChangeEdges(ctx, from, changes, o)
+	}
+	room := o.MaxFollowing - s.Counts(ctx, []storage.UserID{from})[0].Value.Following
+	// Others may write now: the time between two statements.
+	time.Sleep(time.Millisecond)
+	now := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
+	return s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
+}
+
+// tellsDeadlocks lets callers hear of races that were lost.
+type tellsDeadlocks struct {
+	*memory.Store
+	writing *sync.Mutex
+}
+
+func (s tellsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	if !s.writing.TryLock() {
+		results := make(changeds, len(changes))
+		for i := range results {
+			results[i].Err = errors.New("deadlock found when trying to get lock")
+		}
+		return results
+	}
+	defer s.writing.Unlock()
+	time.Sleep(100 * time.Microsecond) // two statements
+	return s.Store.ChangeEdges(ctx, from, changes, o)
+}
+
+// staleRows judges by rows it read before the lock: two writers of one change both
+// write it.
+type staleRows struct{ *memory.Store }
+
+func (s staleRows) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	if len(changes) != 1 {
+		return s.Store.ChangeEdges(ctx, from, changes, o)
+	}
+	pair := storage.Pair{From: from, To: changes[0].To}
+	before := s.Edges(ctx, storage.Forward, []storage.Pair{pair})[0].Value
+	time.Sleep(100 * time.Microsecond)
+	results := s.Store.ChangeEdges(ctx, from, changes, o)
+	if changed := &results[0].Value; !changed.Changed && before.Type != changes[0].Type && results[0].Err == nil {
+		changed.Row.UpdateTime++
+		changed.Changed = s.Apply(ctx, storage.Forward, []storage.Edge{changed.Row}, storage.IfNewer)[0].Value.Changed
+	}
+	return results
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/cli"
+	"kith/events"
+	"kith/gateway"
+	"kith/graph/generated"
+	"kith/graph/limits"
+	"kith/identity"
+	"kith/ids"
+	"kith/loaders"
+	"kith/resolvers"
+	"kith/social"
+	"kith/storage/sqlstore"
+	"kith/web"
+)
+
+// parts are what a gateway is made of, besides its settings.
+type parts struct {
+	store      *sqlstore.Store
+	redis      *cli.Redis
+	identity   *identity.Service
+	ids        *ids.Generator
+	hub        *events.Hub
+	redundancy *cli.Redundancy
+	registry   *prometheus.Registry
+	logger     *slog.Logger
+
+	closers []func()
+}
+
+func (p *parts) close() {
+	for _, close := range slices.Backward(p.closers) {
+		close()
+	}
+}
+
+// open opens the parts one after another.
+func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqlstore.Store, redis *cli.Redis, registry *prometheus.Registry, logger *slog.Logger) (p *parts, err error) {
+	p = &parts{store: store, redis: redis, registry: registry, logger: logger}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.identity, err = c.Settings.Open(ctx, logger); err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, p.identity.Close)
+	if p.ids, err = ids.New(ctx, store, ids.Config{MachineID: c.MachineID, Logger: logger}); err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, func() { p.ids.Close(context.WithoutCancel(ctx)) })
+
+	metrics := events.NewMetrics(registry)
+	p.hub = events.NewHub(metrics)
+	p.closers = append(p.closers, p.hub.Close)
+	bus := events.NewBus(p.hub, events.BusConfig{Redis: redis.Client(), Metrics: metrics})
+	p.closers = append(p.closers, inBackground(bus.Run))
+	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
+		Store: store, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, p.redundancy.Close)
+	return p, nil
+}
+
+// inBackground runs something until the function that it returns is called.
+func inBackground(run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); run(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
+func (c *ServeCmd) gateway(p *parts) gateway.Config {
+	schema := generated.NewExecutableSchema(generated.Config{
+		Resolvers: &resolvers.Resolver{
+			Budget: social.Budget(c.Budget),
+			Ties:   social.NewTies(p.store, p.redundancy, c.MaxFollowing),
+			Accounts: &accounts.Accounts{
+				Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+				Limits: p.identity.Limits, Now: time.Now,
+			},
+			Store: p.store, ConsistencyWait: c.ConsistencyWait,
+			Hub: p.hub,
+		},
+	})
+	return gateway.Config{
+		Schema:          schema,
+		PerRequest:      func(ctx context.Context) context.Context { return loaders.Attach(ctx, p.store) },
+		Identify:        identify(p.identity),
+		Limits:          limits.Limits{Cost: c.MaxCost},
+		HideSchema:      c.HideSchema,
+		RequestTimeout:  c.RequestTimeout,
+		CORSOrigins:     c.CORSOrigin,
+		Store:           p.store,
+		Edges:           p.store,
+		ConsistencyWait: c.ConsistencyWait,
+		Checks:          append(p.redis.Checks(), p.redundancy.Checks...),
+		Metrics:         gateway.NewMetrics(p.registry),
+		Gatherer:        p.registry,
+		Web:             web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p)}),
+		Logger:          p.logger,
+		AccessLevel:     slog.LevelDebug,
+	}
+}
+
+// tokens keeps a nil issuer from becoming an interface that is not nil.
+func tokens(issuer *identity.Issuer) accounts.Tokens {
+	if issuer == nil {
+		return nil
+	}
+	return issuer
+}
+
+func identify(s *identity.Service) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return identity.Addressed(s.Proxies, identity.Middleware(s.Verifier, next))
+	}
+}
+
+// demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.
+// They are for everybody to see, so there are none without --demo.
+func (c *ServeCmd) demoHeaders(p *parts) string {
+	token := c.demoToken(p)
+	if token == "" {
+		return ""
+	}
+	return fmt.Sprintf("{\n  \"Authorization\": \"Bearer %s\"\n}", token)
+}
+
+func (c *ServeCmd) demoToken(p *parts) string {
+	if !c.Demo || p.identity.Issuer == nil {
+		return ""
+	}
+	token, _, err := p.identity.Issuer.Issue(1)
+	if err != nil {
+		return ""
+	}
+	return token
+}
