@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -61,7 +62,11 @@ func (g *Graph) suggest(ctx context.Context, user storage.UserID, from Suggestio
 	if err != nil {
 		return Suggestions{}, err
 	}
-	ranked := rank(tally(lists), p.known, from)
+	want := first + 1
+	if !p.whole {
+		want = math.MaxInt // some of the best may yet drop out
+	}
+	ranked := rank(tally(lists), p.known, from, want)
 	if !p.whole {
 		if ranked, err = g.dropFollowed(ctx, user, ranked, first+1); err != nil {
 			return Suggestions{}, err
@@ -175,7 +180,8 @@ func better(a, b Suggestion) int {
 }
 
 // rank orders the candidates that are not known already and rank behind the mark.
-func rank(votes map[storage.UserID]int, known map[storage.UserID]bool, from SuggestionMark) ranking {
+// It may leave out all but the best, so many as are wanted.
+func rank(votes map[storage.UserID]int, known map[storage.UserID]bool, from SuggestionMark, want int) ranking {
 	r := make(ranking, 0, len(votes))
 	for id, n := range votes {
 		s := Suggestion{ID: id, Mutual: n}
@@ -184,8 +190,31 @@ func rank(votes map[storage.UserID]int, known map[storage.UserID]bool, from Sugg
 		}
 		r = append(r, s)
 	}
+	if len(r) > want {
+		least := r.threshold(want)
+		r = slices.DeleteFunc(r, func(s Suggestion) bool { return s.Mutual < least })
+	}
 	slices.SortFunc(r, better)
 	return r
+}
+
+// threshold is a number of votes that at least so many candidates have, and as few
+// more as can be: sorting the long tail of those with a single vote would cost
+// more than all the rest.
+func (r ranking) threshold(want int) int {
+	most := 0
+	for _, s := range r {
+		most = max(most, s.Mutual)
+	}
+	with := make([]int, most+1) // how many candidates have so many votes
+	for _, s := range r {
+		with[s.Mutual]++
+	}
+	least := most
+	for sum := with[least]; sum < want; sum += with[least] {
+		least--
+	}
+	return least
 }
 
 func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
