@@ -163,9 +163,7 @@ func TestGatewaysStartingAtOnce(t *testing.T) {
 				}
 			}
 			for _, c := range launched {
-				if end := c.Interrupt(t); end.Code != 0 || end.Stderr != "" {
-					t.Errorf("%+v", end)
-				}
+				endedWell(t, c.Interrupt(t))
 			}
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	_ "github.com/go-sql-driver/mysql"
 	_ "modernc.org/sqlite"
 
+	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
 
@@ -92,6 +94,18 @@ func (d database) text(t testing.TB, query string) string {
 	}
 	return value.String
 }
+
+// endedWell sees that the program ended as it was asked to, with nothing to complain
+// about.
+func endedWell(t testing.TB, end kithtest.End) {
+	t.Helper()
+	if end.Code != 0 || complaint.MatchString(end.Stderr) {
+		t.Errorf("ended with code %d and complaints:\n%s", end.Code, end.Stderr)
+	}
+}
+
+// complaint finds a line of the log that is not merely informative, or no line of it.
+var complaint = regexp.MustCompile(`(?m)^time=\S+ level=(WARN|ERROR) |^[^t\n]`)
 
 // bucketShard is the shard that owns a user: crc32 of the decimal id names one of
 // 1,024 buckets, of which each shard has a run.

@@ -74,8 +74,8 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 			if status, body := g.Get(t, "/healthz"); status != http.StatusOK || body != "ok\n" {
 				t.Errorf("%s: /healthz: %d %s", what, status, body)
 			}
-			if len(r.ok) != len(names) || r.took > 4*time.Second {
-				t.Errorf("%s: %+v", what, r)
+			if r.took > 4*time.Second {
+				t.Errorf("%s: answered after %s", what, r.took)
 			}
 			matches := true
 			for i, name := range names {

@@ -38,10 +38,7 @@ func TestServesAnEmptyStore(t *testing.T) {
 		t.Error(err)
 	}
 
-	end := g.Interrupt(t)
-	if end.Code != 0 || end.Stderr != "" {
-		t.Errorf("after Ctrl-C: %+v", end)
-	}
+	endedWell(t, g.Interrupt(t))
 }
 
 // TestAnnouncesItsAddresses follows every address that the program prints.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -70,11 +69,6 @@ type Session struct {
 	Expires time.Time
 }
 
-var (
-	handlePattern   = regexp.MustCompile(`^[a-z0-9_]{1,30}$`)
-	reservedPattern = regexp.MustCompile(`^u[0-9]+$`)
-)
-
 // Register makes a user with a password and signs it in.
 func (a *Accounts) Register(ctx context.Context, handle, name, password string) (Session, error) {
 	if a.Tokens == nil {
@@ -115,7 +109,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	if a.Tokens == nil {
 		return Session{}, apierr.Forbidden("the identity provider of this server signs users in")
 	}
-	handle = strings.ToLower(handle)
+	handle = storage.FoldHandle(handle)
 	if err := a.Limits.SignIn(identity.AddressOf(ctx), handle); err != nil {
 		return Session{}, err
 	}
@@ -236,8 +230,8 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 // Create makes a user with a given id and no password. Making it again changes
 // nothing.
 func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) error {
-	handle = strings.ToLower(handle)
-	if handle != "u"+id.String() {
+	handle = storage.FoldHandle(handle)
+	if handle != storage.ImportedHandle(id) {
 		var err error
 		if handle, err = a.newHandle(handle); err != nil {
 			return err
@@ -261,11 +255,11 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 
 // newHandle folds and checks the handle of a new user.
 func (a *Accounts) newHandle(handle string) (string, error) {
-	handle = strings.ToLower(handle)
-	if !handlePattern.MatchString(handle) {
+	handle = storage.FoldHandle(handle)
+	if !storage.ValidHandle(handle) {
 		return "", apierr.BadInput("a handle is 1 to %d of the characters a to z, 0 to 9 and _", storage.MaxHandleLength)
 	}
-	if reservedPattern.MatchString(handle) {
+	if storage.ReservedHandle(handle) {
 		return "", apierr.BadInput("handles of u and digits belong to imported users")
 	}
 	return handle, nil

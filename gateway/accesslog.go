@@ -32,6 +32,13 @@ func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handl
 					slog.String("name", shortened(x.name, 100)),
 					slog.String("outcome", string(x.outcome)))
 			}
+			if x.stream != nil {
+				attrs = append(attrs,
+					slog.String("transport", x.stream.transport),
+					slog.Int64("operations", x.stream.operations.Load()),
+					slog.Int64("answers", x.stream.answers.Load()),
+					slog.String("ended", x.stream.ended))
+			}
 			logger.LogAttrs(r.Context(), level, "request", attrs...)
 		}()
 		next.ServeHTTP(recorder, r)

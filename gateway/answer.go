@@ -32,13 +32,19 @@ func negotiate(r *http.Request) string {
 			continue
 		}
 		switch media {
-		case mediaResponse:
-			return mediaResponse
+		case mediaResponse, mediaStream:
+			return media
 		case mediaJSON, "application/*", "*/*":
 			return mediaJSON
 		}
 	}
 	return mediaJSON
+}
+
+// acceptsStream tells whether a client takes server-sent events, be it only where
+// nothing else will do.
+func acceptsStream(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), mediaStream)
 }
 
 // answer writes the response of one request.

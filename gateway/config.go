@@ -56,6 +56,10 @@ type Config struct {
 	// to 500 ms.
 	ConsistencyWait time.Duration
 
+	// Subscriptions is how operations are served over connections that stay open.
+	// Defaults as [Subscriptions] tells.
+	Subscriptions Subscriptions
+
 	// Checks are what /readyz asks besides. Defaults to none.
 	Checks []Check
 
@@ -107,5 +111,6 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Subscriptions = c.Subscriptions.withDefaults()
 	return c
 }

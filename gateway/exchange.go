@@ -7,15 +7,19 @@ import (
 	"net/http"
 	"regexp"
 	"sync/atomic"
+
+	"github.com/99designs/gqlgen/graphql"
 )
 
 // exchange is what is known about one request and its answer. The handlers on
 // the way fill it in; the log and the metrics read it at the end.
 type exchange struct {
 	id        string
-	operation string  // query, mutation, subscription, or "" while unknown
-	name      string  // of the operation, as the client says
-	outcome   outcome // "" where there is no GraphQL
+	operation string    // query, mutation, subscription, or "" while unknown
+	name      string    // of the operation, as the client says
+	outcome   outcome   // "" where there is no GraphQL
+	stream    *streamed // of a connection that stays open, else nil
+	stays     func()    // takes it off the requests in flight; nil without metrics
 
 	reported atomic.Int32 // causes written to the log so far
 }
@@ -32,6 +36,30 @@ const (
 	outcomeRefused  outcome = "refused"  // not executed: malformed, invalid, too costly …
 	outcomeCanceled outcome = "canceled" // the client went away
 )
+
+// streamed is what is known about a connection that stays open.
+type streamed struct {
+	transport  string // sse or websocket
+	operations atomic.Int64
+	answers    atomic.Int64
+	ended      string // why
+}
+
+// counting counts an operation and the answers that a sink takes.
+func (s *streamed) counting(to sink) sink {
+	s.operations.Add(1)
+	return countingSink{to, s}
+}
+
+type countingSink struct {
+	sink
+	log *streamed
+}
+
+func (c countingSink) next(response *graphql.Response) error {
+	c.log.answers.Add(1)
+	return c.sink.next(response)
+}
 
 type exchangeKey struct{}
 

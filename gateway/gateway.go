@@ -8,7 +8,6 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/klauspost/compress/gzhttp"
@@ -21,7 +20,7 @@ const minCompressed = 1 << 10
 
 // New makes the handler of the whole surface:
 //
-//	/graphql   queries by POST and GET
+//	/graphql   queries by POST and GET, subscriptions by WebSocket and server-sent events
 //	/healthz   200 as long as the process serves
 //	/readyz    200 when everything it depends on answers, else 503; JSON
 //	/metrics   for Prometheus
@@ -31,9 +30,14 @@ const minCompressed = 1 << 10
 // program.
 func New(cfg Config) http.Handler {
 	cfg = cfg.withDefaults()
+	return newHandler(cfg, newConnections(cfg.Subscriptions.MaxConnections))
+}
 
+// newHandler makes the handler, whose connections that stay open can be told to
+// end.
+func newHandler(cfg Config, open *connections) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/graphql", endpoint(cfg))
+	mux.Handle("/graphql", endpoint(cfg, open))
 	mux.HandleFunc("GET /healthz", serveHealth)
 	mux.Handle("GET /readyz", newReadiness(cfg.Store, cfg.Checks))
 	if cfg.Gatherer != nil {
@@ -51,25 +55,16 @@ func New(cfg Config) http.Handler {
 }
 
 // endpoint is /graphql: the server behind what belongs to its requests only.
-func endpoint(cfg Config) http.Handler {
+func endpoint(cfg Config, open *connections) http.Handler {
 	origins := newOrigins(cfg.CORSOrigins)
-	var h http.Handler = newServer(cfg, origins)
-	h = limitedInTime(cfg, h)
+	var h http.Handler = newServer(cfg, origins, open)
 	h = cfg.Identify(h)
 	h = origins.handler(h)
 	return cfg.Metrics.counted(h)
 }
 
-// limitedInTime gives each request a deadline. Whatever honours it ends with an
-// error, which becomes part of the answer; the connection is not cut.
-func limitedInTime(cfg Config, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), cfg.RequestTimeout)
-		defer cancel()
-		next.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
-
+// compressed compresses long answers, but for WebSockets, which take the
+// connection itself.
 func compressed(next http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed),
@@ -79,5 +74,12 @@ func compressed(next http.Handler) http.Handler {
 	if err != nil {
 		panic(err) // only for options that contradict each other
 	}
-	return wrap(next)
+	compressing := wrap(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if upgrades(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		compressing.ServeHTTP(w, r)
+	})
 }

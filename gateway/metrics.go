@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,12 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+
+	connections *prometheus.GaugeVec
+	ended       *prometheus.CounterVec
+	running     prometheus.Gauge
+	answers     *prometheus.CounterVec
+	answering   prometheus.Histogram
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -32,32 +39,105 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_graphql_requests_in_flight",
 			Help: "GraphQL requests being answered.",
 		}),
+		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kith_stream_connections",
+			Help: "Connections that stay open, by transport (websocket, sse).",
+		}, []string{"transport"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_stream_connections_ended_total",
+			Help: "Connections that stayed open and have ended, by transport and reason (client, complete, expired, slow, unresponsive, stopped, refused, violation, error).",
+		}, []string{"transport", "reason"}),
+		running: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kith_stream_operations",
+			Help: "Operations that run on such connections.",
+		}),
+		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_stream_answers_total",
+			Help: "Answers made for such operations, by outcome (ok, partial, error, timeout, canceled).",
+		}, []string{"outcome"}),
+		answering: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "kith_stream_answer_duration_seconds",
+			Help:    "Time from an event, or a request, to the answer made of it.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
 	}
-	registerer.MustRegister(m.requests, m.duration, m.inFlight)
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.connections, m.ended, m.running, m.answers, m.answering)
 	return m
 }
 
-// counted counts what a handler answers. Nil metrics count nothing.
+// counted counts what a handler answers. Nil metrics count nothing. Connections
+// that stay open are not requests: what they carry is counted as it comes.
 func (m *Metrics) counted(next http.Handler) http.Handler {
 	if m == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchangeOf(r.Context())
 		start := time.Now()
 		m.inFlight.Inc()
+		x.stays = sync.OnceFunc(m.inFlight.Dec)
 		defer func() {
-			m.inFlight.Dec()
-			x := exchangeOf(r.Context())
-			if x.outcome == "" {
-				return // a preflight
+			x.stays()
+			if x.stream != nil || x.outcome == "" {
+				return // counted already; or a preflight
 			}
-			operation := x.operation
-			if operation == "" {
-				operation = "unknown"
-			}
-			m.requests.WithLabelValues(operation, string(x.outcome)).Inc()
-			m.duration.WithLabelValues(operation).Observe(time.Since(start).Seconds())
+			m.counts(x.operation, x.outcome)
+			m.duration.WithLabelValues(named(x.operation)).Observe(time.Since(start).Seconds())
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (m *Metrics) counts(operation string, how outcome) {
+	m.requests.WithLabelValues(named(operation), string(how)).Inc()
+}
+
+func named(operation string) string {
+	if operation == "" {
+		return "unknown"
+	}
+	return operation
+}
+
+// connected counts a connection that turns out to stay open.
+func (m *Metrics) connected(x *exchange) {
+	if m == nil {
+		return
+	}
+	x.stays()
+	m.connections.WithLabelValues(x.stream.transport).Inc()
+}
+
+func (m *Metrics) disconnected(x *exchange) {
+	if m == nil {
+		return
+	}
+	m.connections.WithLabelValues(x.stream.transport).Dec()
+	m.ended.WithLabelValues(x.stream.transport, x.stream.ended).Inc()
+}
+
+func (m *Metrics) operationBegan() {
+	if m != nil {
+		m.running.Inc()
+	}
+}
+
+func (m *Metrics) operationEnded(operation string, how outcome) {
+	if m != nil {
+		m.running.Dec()
+		m.counts(operation, how)
+	}
+}
+
+func (m *Metrics) operationRefused() {
+	if m != nil {
+		m.counts("", outcomeRefused)
+	}
+}
+
+func (m *Metrics) answered(how outcome, took time.Duration) {
+	if m != nil {
+		m.answers.WithLabelValues(string(how)).Inc()
+		m.answering.Observe(took.Seconds())
+	}
 }

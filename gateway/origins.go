@@ -66,6 +66,12 @@ func (o origins) forged(r *http.Request) bool {
 	}
 }
 
+// strange tells whether a page of another origin that nobody allowed wants a
+// WebSocket, for which browsers ask nobody.
+func (o origins) strange(r *http.Request) bool {
+	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
+}
+
 // foreign tells whether a header names another host than the request's own.
 func foreign(r *http.Request, header string) bool {
 	value := r.Header.Get(header)

@@ -20,15 +20,16 @@ const (
 )
 
 // Serve answers on a listener until the context is done. Then it accepts no more
-// connections, lets the requests under way finish for at most drain, and cuts
-// what is left. It returns nil when everything ended by itself, and closes the
+// connections, ends the subscriptions, lets the requests under way finish for at
+// most drain, and cuts what is left. It returns nil when everything ended by itself, and closes the
 // listener in any case.
 //
 // Requests do not see that the context is done: they have deadlines of their own.
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
+	open := newConnections(cfg.Subscriptions.MaxConnections)
 	server := &http.Server{
-		Handler:           New(cfg),
+		Handler:           newHandler(cfg, open),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      readTimeout + cfg.RequestTimeout + writeGrace,
@@ -44,15 +45,20 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
-	err := shutdown(server, drain)
+	err := shutdown(server, open, drain)
 	<-ended
 	return err
 }
 
-func shutdown(server *http.Server, drain time.Duration) error {
+func shutdown(server *http.Server, open *connections, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
+	open.stop()
+	err := server.Shutdown(ctx)
+	if err == nil {
+		err = open.wait(ctx) // the server knows nothing of WebSockets
+	}
+	if err != nil {
 		err = fmt.Errorf("drain for %s: %w", drain, err)
 		return errors.Join(err, server.Close())
 	}

@@ -17,14 +17,16 @@ import (
 
 // newServer sets gqlgen up. The order of what is used matters: persisted queries
 // fill in the text that the limits check.
-func newServer(cfg Config, origins origins) *handler.Server {
+func newServer(cfg Config, origins origins, open *connections) *handler.Server {
 	documents := newCache(queryCacheEntries, queryCacheBytes, func(text string, _ *ast.QueryDocument) int {
 		return len(text) * documentBytesFactor
 	})
 	limit := limits.New(cfg.Limits, documents)
 
 	server := handler.New(cfg.Schema)
-	server.AddTransport(newTransport(cfg, origins))
+	streams := newStreams(cfg, open)
+	server.AddTransport(webSockets{streams: streams, origins: origins, maxRead: cfg.MaxBody})
+	server.AddTransport(newTransport(cfg, origins, streams))
 	server.SetQueryCache(documents)
 	server.SetParserTokenLimit(limit.Tokens())
 	server.SetDisableSuggestion(true)

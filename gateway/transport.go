@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -16,16 +17,22 @@ import (
 // its own; they read a body of any size, send it back when it is not JSON,
 // answer 422 where the specification wants 200, put "data": null into request
 // errors, and scan each answer once more on the way out.
+//
+// A client that asks for server-sent events gets its answers by [transport.stream].
 type transport struct {
 	perRequest func(context.Context) context.Context
+	timeout    time.Duration
+	streams    *streams
 	origins    origins
 	maxBody    int64
 	recover    graphql.RecoverFunc
 }
 
-func newTransport(cfg Config, origins origins) transport {
+func newTransport(cfg Config, origins origins, streams *streams) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
+		timeout:    cfg.RequestTimeout,
+		streams:    streams,
 		origins:    origins,
 		maxBody:    cfg.MaxBody,
 		recover:    recoverFunc(cfg.Logger),
@@ -44,6 +51,10 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		return
 	}
 	a := answer{w: w, exchange: exchangeOf(r.Context()), media: negotiate(r)}
+	streaming := a.media == mediaStream
+	if streaming {
+		a.media = mediaJSON // of what is refused before there is a stream
+	}
 	a.setHeaders()
 	defer func() {
 		// gqlgen recovers what panics below a field; this is for the rest.
@@ -56,26 +67,38 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.refuse(refusal.status, refusal.err)
 		return
 	}
-	t.execute(r, params, exec, a)
+	t.execute(r, params, exec, a, streaming)
 }
 
-func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer) {
-	ctx := r.Context()
+// execute answers what is a GraphQL request. The deadline that it gets ends
+// whatever honours it with an error, which becomes part of the answer; the
+// connection is not cut.
+func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool) {
+	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
+	defer cancel()
 	op, errs := exec.CreateOperationContext(ctx, params)
 	a.exchange.name = params.OperationName
+	if errs != nil && streaming {
+		t.stream(r, exec, op, errs, a)
+		return
+	}
 	if errs != nil {
 		a.requestError(exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
 		return
 	}
 	a.exchange.operation = string(op.Operation.Operation)
 	a.exchange.name = op.Operation.Name
+	live := op.Operation.Operation == ast.Subscription
 	switch {
-	case op.Operation.Operation == ast.Subscription:
-		a.refuse(http.StatusBadRequest, apierr.BadInput("subscriptions need a connection that can carry more than one answer"))
+	case live && !streaming && !acceptsStream(r):
+		a.refuse(http.StatusBadRequest, apierr.BadInput("subscriptions need a WebSocket, or the header Accept: %s", mediaStream))
 		return
 	case op.Operation.Operation == ast.Mutation && r.Method == http.MethodGet:
 		a.w.Header().Set("Allow", http.MethodPost)
 		a.refuse(http.StatusMethodNotAllowed, apierr.BadInput("mutations are sent by POST"))
+		return
+	case live || streaming:
+		t.stream(r, exec, op, nil, a)
 		return
 	}
 	responses, ctx := exec.DispatchOperation(t.perRequest(ctx), op)

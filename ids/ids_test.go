@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -209,9 +210,18 @@ func TestMachineIDsDiffer(t *testing.T) {
 			if i%10 == 0 {
 				cfg.MachineID = &i
 			}
-			g := start(t, l, cfg)
+			g, err := New(t.Context(), l, cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { g.Close(context.Background()) })
 			machine := g.MachineID()
-			id := next(t, g)
+			id, err := g.Next(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if seen[machine] || int(id&0xffff) != machine {
@@ -450,45 +460,88 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestOnAStore takes the leases of a real one.
+// TestRenew: a lease that had ended begins anew, for somebody else may have had it.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ now, from storage.Micros }{{150, 100}, {199, 100}, {200, 200}, {250, 250}} {
+		f := &flake{from: 100, until: 200}
+		if f.renew(c.now, 300); f.from != c.from || f.until != 300 {
+			t.Errorf("at %d it becomes %d to %d", c.now, f.from, f.until)
+		}
+	}
+}
+
+// TestOnAStore takes the leases of real ones, from several gateways at once.
 func TestOnAStore(t *testing.T) {
 	t.Parallel()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		onAStore(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		onAStore(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	})
+}
+
+func onAStore(t *testing.T, location string) {
+	t.Helper()
+	const gateways = 6
+	var mu sync.Mutex
+	var all []*Generator
+	seen := map[int]bool{}
+	var running sync.WaitGroup
+	for range gateways {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		running.Go(func() {
+			for range 4 {
+				g, err := New(t.Context(), store, Config{Lease: 3 * time.Second})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if seen[g.MachineID()] {
+					t.Errorf("machine %d twice", g.MachineID())
+				}
+				seen[g.MachineID()] = true
+				all = append(all, g)
+				mu.Unlock()
+				if _, err := g.Next(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	var generators []*Generator
-	seen := map[int]bool{}
-	for range 8 {
-		g, err := New(t.Context(), store, Config{Lease: 2 * time.Second})
+	machine := 9
+	for range 2 { // the second time after the first was closed
+		set, err := New(t.Context(), store, Config{MachineID: &machine, Lease: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		next(t, g)
-		if seen[g.MachineID()] {
-			t.Errorf("machine %d twice", g.MachineID())
+		next(t, set)
+		if _, err := New(t.Context(), store, Config{MachineID: &machine, Lease: 300 * time.Millisecond}); !errors.Is(err, storage.ErrNoLease) {
+			t.Errorf("a second gateway of the same machine id: %v", err)
 		}
-		seen[g.MachineID()] = true
-		generators = append(generators, g)
-	}
-	machine := 9
-	set, err := New(t.Context(), store, Config{MachineID: &machine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range append(generators, set) {
-		if err := g.Close(context.Background()); err != nil {
+		if err := set.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}
-	again, err := New(t.Context(), store, Config{MachineID: &machine})
-	if err != nil {
-		t.Fatal(err)
-	}
-	next(t, again)
-	if err := again.Close(context.Background()); err != nil {
-		t.Error(err)
+	for _, g := range all {
+		next(t, g)
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

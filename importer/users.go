@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -23,21 +22,12 @@ var (
 	errAvatarLength = fmt.Errorf("an avatar URL may have at most %d characters", storage.MaxAvatarURLLength)
 )
 
-var (
-	handlePattern   = regexp.MustCompile(`^[a-z0-9_]+$`)
-	importedPattern = regexp.MustCompile(`^u[0-9]+$`)
-)
-
 // userRow is a record of a users file on its way to the store.
 type userRow struct {
 	user storage.User
 	line int64
 	file string
 }
-
-// importedHandle is the handle, and the name, of a user of whom only the id is
-// known.
-func importedHandle(id storage.UserID) string { return "u" + id.String() }
 
 // userRecords reads the records of a users file.
 type userRecords struct {
@@ -151,7 +141,7 @@ func (places columns) user(record []string) (u storage.User, err error) {
 	if u.ID, err = parseID([]byte(field(0))); err != nil {
 		return u, err
 	}
-	u.Handle = strings.ToLower(field(1))
+	u.Handle = storage.FoldHandle(field(1))
 	u.Name, u.Bio, u.AvatarURL = field(2), field(3), field(4)
 	if u.Name == "" {
 		u.Name = u.Handle
@@ -161,9 +151,9 @@ func (places columns) user(record []string) (u storage.User, err error) {
 
 func checkUser(u storage.User) error {
 	switch {
-	case len(u.Handle) > storage.MaxHandleLength || !handlePattern.MatchString(u.Handle):
+	case !storage.ValidHandle(u.Handle):
 		return errHandle
-	case importedPattern.MatchString(u.Handle) && u.Handle != importedHandle(u.ID):
+	case storage.ReservedHandle(u.Handle) && u.Handle != storage.ImportedHandle(u.ID):
 		return errHandleOfID
 	case !utf8.ValidString(u.Name) || !utf8.ValidString(u.Bio) || !utf8.ValidString(u.AvatarURL):
 		return errUTF8

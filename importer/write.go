@@ -73,7 +73,7 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) (tally Report, err erro
 	ensure := func(id storage.UserID) {
 		if _, known := im.users[id]; !known && !here[id] {
 			here[id] = true
-			users = append(users, storage.User{ID: id, Handle: importedHandle(id), Name: importedHandle(id)})
+			users = append(users, storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)})
 		}
 	}
 	for _, row := range c.edges {

@@ -167,7 +167,7 @@ func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[st
 	for i, e := range edges {
 		at := storage.PositionOf(side, e)
 		cursors[i] = cursor.Encode(listKinds[side], int64(at.UpdateTime), int64(at.Peer))
-		page[i] = entry{at.Peer, cursors[i], e.UpdateTime}
+		page[i] = entry{at.Peer, cursors[i], timeOf(e.UpdateTime)}
 	}
 	fill(ctx, c, n, page)
 	c.PageInfo = p.info(more, cursors)
@@ -178,7 +178,7 @@ func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[st
 type entry struct {
 	user   storage.UserID
 	cursor string
-	since  storage.Micros // 0: the list is made of no edge
+	since  *time.Time // nil: the list is made of no edge
 }
 
 // fill makes the users of a page, which have been fetched, and puts them into the
@@ -188,14 +188,11 @@ func fill(ctx context.Context, c *model.UserConnection, n connectionNeeds, page 
 	c.Nodes = users
 	c.Edges = make([]*model.UserEdge, len(page))
 	for i, e := range page {
-		c.Edges[i] = &model.UserEdge{Cursor: e.cursor, Node: users[i], FollowedAt: timeOf(e.since)}
+		c.Edges[i] = &model.UserEdge{Cursor: e.cursor, Node: users[i], FollowedAt: e.since}
 	}
 }
 
 func timeOf(m storage.Micros) *time.Time {
-	if m == 0 {
-		return nil
-	}
 	t := m.Time()
 	return &t
 }

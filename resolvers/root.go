@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -40,7 +39,7 @@ func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
 
 func foldHandle(argument any) string {
 	text, _ := argument.(string)
-	return strings.ToLower(text)
+	return storage.FoldHandle(text)
 }
 
 // wantedByRoot leaves arguments that are wrong to the field's own resolver, which

@@ -119,7 +119,7 @@ func (r *Resolver) friendsAt(ctx context.Context, obj *model.User, first *int32,
 	page := make([]entry, len(f.Friends))
 	for i, friend := range f.Friends {
 		mark := social.FriendMark{After: friend.At, Found: from.Found + i + 1}
-		page[i] = entry{friend.ID, encodeFriendMark(obj.UserID, mark), friend.Since}
+		page[i] = entry{friend.ID, encodeFriendMark(obj.UserID, mark), timeOf(friend.Since)}
 	}
 	next := encodeFriendMark(obj.UserID, f.Next)
 	return setConnection(ctx, page, f.Total, f.Complete, pageInfoOf(page, text, f.More, next)), nil

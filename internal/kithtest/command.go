@@ -12,7 +12,7 @@ import (
 )
 
 // patience bounds every wait. Generous: it is only reached when something is wrong.
-const patience = 90 * time.Second
+const patience = 60 * time.Second
 
 // An Option changes how the program is started.
 type Option func(*exec.Cmd)

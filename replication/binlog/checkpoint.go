@@ -131,6 +131,14 @@ func (p *progress) advance(t *transaction) {
 	p.moved = p.moved || !t.bookkeeping
 }
 
+// rotated notes that the server has begun a new file. It is saved, so that the files
+// before are no longer needed, even where nothing but the saving is ever written.
+func (p *progress) rotated() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.work = true
+}
+
 // copied notes how far the copy has been applied.
 func (p *progress) copied(place *copyPlace) {
 	p.mu.Lock()

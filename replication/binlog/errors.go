@@ -38,8 +38,12 @@ var errLostLock = errors.New("the lock on the server is lost")
 func (s *server) streamError(err error) error {
 	var e *mysql.MyError
 	if !errors.As(err, &e) {
+		if errors.Is(err, mysql.ErrBadConn) {
+			return errors.New(err.Error()) // the library's errors carry their stack into logs
+		}
 		return err
 	}
+	err = e
 	switch e.Code {
 	case mysql.ER_MASTER_FATAL_ERROR_READING_BINLOG:
 		// Also said to the older of two replicas with one id, and of a packet too large.

@@ -131,6 +131,13 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool) error
 			return s.streamError(err)
 		}
 		t.hear()
+		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 { // not the one that begins a stream
+			err := t.feed.Submit(ctx, replication.Batch{Done: t.progress.rotated})
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		event, touched, err := d.decode(e.Header, e.RawData)
 		if err != nil {
 			return err
@@ -300,4 +307,3 @@ func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 	}
 	return c
 }
-

@@ -275,6 +275,22 @@ func (w *world) edge(t testing.TB, side storage.Side, from, to storage.UserID) s
 	return r.Value
 }
 
+// checkpoints is all that is saved.
+func (w *world) checkpoints(t testing.TB) string {
+	t.Helper()
+	text := ""
+	err := w.each(`SELECT value FROM kith_checkpoints ORDER BY name`, func(r *sql.Rows) error {
+		var value string
+		err := r.Scan(&value)
+		text += value + "\n"
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // each runs a query on every shard.
 func (w *world) each(query string, row func(*sql.Rows) error) error {
 	for _, dsn := range w.dsns {

@@ -102,6 +102,10 @@ func (a *assembler) beginMySQL(e *replication.GTIDEvent, header *replication.Eve
 	return a.begin(gtid{source: source, tag: e.Tag, number: e.GNO}, header, raw, false, storage.Micros(e.OriginalCommitTimestamp))
 }
 
+// castagnoli is not the polynomial that servers use: every event that ends with its
+// own checksum has one and the same sum by that.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // begin opens a transaction.
 func (a *assembler) begin(id gtid, header *replication.EventHeader, raw []byte, begun bool, committed storage.Micros) error {
 	if a.open != nil {
@@ -112,7 +116,7 @@ func (a *assembler) begin(id gtid, header *replication.EventHeader, raw []byte, 
 	}
 	a.open = &transaction{gtid: id, committed: committed}
 	a.begun, a.foreign, a.savepoints = begun, false, a.savepoints[:0]
-	a.first = crc32.ChecksumIEEE(raw)
+	a.first = crc32.Checksum(raw, castagnoli)
 	return nil
 }
 
@@ -123,7 +127,7 @@ func (a *assembler) commit(raw []byte) *transaction {
 		return nil
 	}
 	a.open = nil
-	t.print = crc32.Update(a.first, crc32.IEEETable, raw)
+	t.print = crc32.Update(a.first, castagnoli, raw)
 	t.bookkeeping = !a.foreign && !t.ours()
 	if len(t.edges) > 0 {
 		// MariaDB tells seconds. The rows' own clock is finer, where it agrees.

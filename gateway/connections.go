@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// connections are those that stay open: their number is bounded, and they have to
+// be told when the gateway stops.
+type connections struct {
+	max int
+
+	mu      sync.Mutex
+	open    int
+	closing chan struct{} // closed when the gateway stops
+	empty   chan struct{} // closed when none is left after that
+}
+
+func newConnections(most int) *connections {
+	return &connections{max: most, closing: make(chan struct{}), empty: make(chan struct{})}
+}
+
+// enter counts one more connection; false if there are too many or the gateway
+// stops. Who has entered leaves.
+func (c *connections) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open >= c.max || c.stopped() {
+		return false
+	}
+	c.open++
+	return true
+}
+
+func (c *connections) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
+	if c.open == 0 && c.stopped() {
+		close(c.empty)
+	}
+}
+
+// stop tells all connections to end and lets no more in.
+func (c *connections) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stopped() {
+		return
+	}
+	close(c.closing)
+	if c.open == 0 {
+		close(c.empty)
+	}
+}
+
+func (c *connections) stopped() bool {
+	select {
+	case <-c.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits until all have left.
+func (c *connections) wait(ctx context.Context) error {
+	select {
+	case <-c.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ending is why a connection was ended. The label is for log and metrics, code and
+// reason are what a WebSocket is closed with; without a code it is just cut.
+type ending struct {
+	label  string
+	code   int
+	reason string
+}
+
+func (e *ending) Error() string { return e.label }
+
+// The endings that both kinds of connections know.
+var (
+	endedByClient = &ending{label: "client"}                                                  // it left
+	endedDone     = &ending{label: "complete"}                                                // nothing more to say
+	endedSlow     = &ending{label: "slow"}                                                    // it did not take what was sent
+	endedExpired  = &ending{label: "expired", code: 4403, reason: "the token has expired"}    // Expires
+	endedStopped  = &ending{label: "stopped", code: 1001, reason: "the server is going away"} // as RFC 6455 has it
+)
+
+// endingOf is why a context was cancelled.
+func endingOf(ctx context.Context) *ending {
+	if e, ok := errors.AsType[*ending](context.Cause(ctx)); ok {
+		return e
+	}
+	return endedByClient
+}
+
+// endAt cancels at a time; zero: never. The function that it returns calls it off.
+func endAt(at time.Time, cancel context.CancelCauseFunc) (callOff func() bool) {
+	if at.IsZero() {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(time.Until(at), func() { cancel(endedExpired) }).Stop
+}

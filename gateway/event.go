@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// event is the context of one answer of an operation. Its time begins to run only
+// when the answer is being worked on: a subscription waits for its next event
+// under the same context.
+type event struct {
+	context.Context
+	cancel  context.CancelFunc
+	timeout time.Duration
+
+	once  sync.Once
+	began time.Time
+	timer *time.Timer
+	late  atomic.Bool
+}
+
+type eventKey struct{}
+
+func newEvent(ctx context.Context, timeout time.Duration) *event {
+	e := &event{timeout: timeout}
+	e.Context, e.cancel = context.WithCancel(ctx)
+	return e
+}
+
+// begin starts the time of the event that a context belongs to, if there is one
+// and nobody has.
+func begin(ctx context.Context) {
+	if e, ok := ctx.Value(eventKey{}).(*event); ok {
+		e.begin()
+	}
+}
+
+func (e *event) begin() {
+	e.once.Do(func() {
+		e.began = time.Now()
+		e.timer = time.AfterFunc(e.timeout, func() {
+			e.late.Store(true)
+			e.cancel()
+		})
+	})
+}
+
+// end releases what the event holds, and tells how long it was worked on.
+func (e *event) end() time.Duration {
+	e.once.Do(func() {})
+	e.cancel()
+	if e.timer == nil {
+		return 0
+	}
+	e.timer.Stop()
+	return time.Since(e.began)
+}
+
+// Err tells an event whose time is over from one that nobody wants any more.
+func (e *event) Err() error {
+	err := e.Context.Err()
+	if err != nil && e.late.Load() {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Value finds the event itself, besides what lies below it.
+func (e *event) Value(key any) any {
+	if key == (eventKey{}) {
+		return e
+	}
+	return e.Context.Value(key)
+}

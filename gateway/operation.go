@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// operation is one that runs on a WebSocket, and the sink of its answers.
+type operation struct {
+	*socket
+	id     string
+	cancel context.CancelFunc
+}
+
+// run is the life of an operation.
+func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
+	known := sync.OnceFunc(o.requests.Done)
+	defer known()
+	to := o.log.counting(o)
+	op, errs := o.exec.CreateOperationContext(ctx, params)
+	if errs != nil {
+		o.refuse(ctx, o.exec, op, errs, to)
+		return
+	}
+	if op.Operation.Operation == ast.Subscription {
+		known()
+	}
+	o.streams.run(ctx, o.exec, op, to)
+	if o.forget() && o.ctx.Err() == nil {
+		_ = o.write(message{ID: o.id, Type: typeComplete})
+	}
+}
+
+// forget makes the id free; false if it was already, and may belong to another
+// operation by now.
+func (o *operation) forget() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.active[o.id] != o {
+		return false
+	}
+	delete(o.active, o.id)
+	return true
+}
+
+// next sends an answer, unless the client has completed the operation meanwhile.
+// It is put together by hand: the data may be long, and going through
+// encoding/json would scan it once more.
+func (o *operation) next(response *graphql.Response) error {
+	o.mu.Lock()
+	active := o.active[o.id] == o
+	o.mu.Unlock()
+	if !active {
+		return context.Canceled
+	}
+	text := appendJSON([]byte(`{"id":`), o.id)
+	text = append(text, `,"type":"next","payload":`...)
+	text = appendResponse(text, response)
+	return o.send(append(text, '}'))
+}
+
+// fail ends the operation with an error, after which it must not be completed. One
+// that was refused was never active.
+func (o *operation) fail(response *graphql.Response) error {
+	o.forget()
+	return o.write(message{ID: o.id, Type: typeError, Payload: appendJSON(nil, response.Errors)})
+}

@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+)
+
+// socket is one WebSocket connection.
+type socket struct {
+	webSockets
+	conn    *websocket.Conn
+	exec    graphql.GraphExecutor
+	headers http.Header
+	log     *streamed
+
+	ctx context.Context         // of the connection
+	end context.CancelCauseFunc // ends it with an *ending; the first counts
+
+	mu         sync.Mutex
+	active     map[string]*operation // by the client's id
+	stopping   bool                  // no more operations
+	operations sync.WaitGroup
+	requests   sync.WaitGroup // queries, mutations, and what is not known yet to be a subscription
+	background sync.WaitGroup
+}
+
+// message is what goes over the connection in both directions.
+type message struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// Types of messages.
+const (
+	typeInit      = "connection_init"
+	typeAck       = "connection_ack"
+	typePing      = "ping"
+	typePong      = "pong"
+	typeSubscribe = "subscribe"
+	typeNext      = "next"
+	typeError     = "error"
+	typeComplete  = "complete"
+)
+
+// read takes messages until the connection ends. The timer runs until the
+// connection is initialised.
+func (s *socket) read(initialised *time.Timer) {
+	defer initialised.Stop()
+	ctx := s.ctx // of operations; the connection's own until it is initialised
+	callOff := func() bool { return true }
+	defer func() { callOff() }()
+	ready := false
+	for {
+		kind, text, err := s.conn.Read(context.Background()) // ends when the connection is closed
+		if err != nil {
+			s.end(endedByClient)
+			return
+		}
+		var m message
+		if kind != websocket.MessageText || decode(bytes.NewReader(text), &m) != nil {
+			s.end(endedBadMessage)
+			return
+		}
+		switch {
+		case m.Type == typePing:
+			err = s.write(message{Type: typePong, Payload: m.Payload})
+		case m.Type == typePong:
+		case m.Type == typeInit && ready:
+			s.end(endedInitTwice)
+		case m.Type == typeInit:
+			if ctx = s.initialise(m.Payload); ctx == nil {
+				return
+			}
+			initialised.Stop()
+			ready = true
+			callOff = endAt(s.Expires(ctx), s.end)
+			err = s.write(message{Type: typeAck})
+		case m.Type == typeComplete && ready && m.ID != "":
+			s.complete(m.ID)
+		case m.Type == typeSubscribe && ready:
+			err = s.subscribe(ctx, m)
+		case m.Type == typeSubscribe:
+			s.end(endedUninvited)
+		default:
+			s.end(endedBadMessage)
+		}
+		if err != nil || s.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// initialise returns the context of the connection's operations, or nil if the
+// connection is refused.
+func (s *socket) initialise(payload json.RawMessage) context.Context {
+	var values map[string]any
+	if len(payload) > 0 && decode(bytes.NewReader(payload), &values) != nil {
+		s.end(endedBadMessage)
+		return nil
+	}
+	ctx, err := s.Init(s.ctx, values)
+	if err == nil {
+		return ctx
+	}
+	if known, ok := apierr.Of(err); ok {
+		s.end(endedForbidden(known.Message))
+	} else {
+		_ = s.present(s.ctx, err) // into the log
+		s.end(endedInternal)
+	}
+	return nil
+}
+
+// subscribe starts an operation.
+func (s *socket) subscribe(ctx context.Context, m message) error {
+	params := &graphql.RawParams{Headers: s.headers}
+	start := graphql.Now()
+	if m.ID == "" || decode(bytes.NewReader(m.Payload), params) != nil ||
+		params.Query == "" && params.Extensions["persistedQuery"] == nil {
+		s.end(endedBadMessage)
+		return nil
+	}
+	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
+
+	ctx, cancel := context.WithCancel(graphql.StartOperationTrace(ctx))
+	o := &operation{socket: s, id: m.ID, cancel: cancel}
+	if s.begin(o) {
+		s.operations.Go(func() {
+			defer cancel()
+			o.run(ctx, params)
+		})
+		return nil
+	}
+	cancel()
+	if s.ctx.Err() != nil || s.isStopping() {
+		return nil
+	}
+	err := apierr.RateLimited("at most %d operations may run at once on one connection", s.MaxOperations)
+	return o.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
+}
+
+// begin takes an operation in; false if that must not be.
+func (s *socket) begin(o *operation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active[o.id] != nil {
+		s.end(endedDuplicate(o.id))
+		return false
+	}
+	if s.stopping || len(s.active) >= s.MaxOperations {
+		return false
+	}
+	s.active[o.id] = o
+	s.requests.Add(1)
+	return true
+}
+
+// isStopping: what is asked now will be asked again elsewhere, for the connection
+// is about to close.
+func (s *socket) isStopping() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping
+}
+
+// complete ends an operation on the client's wish.
+func (s *socket) complete(id string) {
+	s.mu.Lock()
+	o := s.active[id]
+	delete(s.active, id)
+	s.mu.Unlock()
+	if o != nil {
+		o.cancel()
+	}
+}
+
+// write sends one message. Who does not take it in time is dropped.
+func (s *socket) write(m message) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // plain values, and payloads that are JSON
+	}
+	return s.send(text)
+}
+
+func (s *socket) send(text []byte) error {
+	// Not below the connection's context, see ping.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.WriteTimeout)
+	defer cancel()
+	err := s.conn.Write(ctx, websocket.MessageText, text)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		s.end(endedSlow)
+	default:
+		s.end(endedByClient)
+	}
+	return err
+}

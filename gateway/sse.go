@@ -1,0 +1,135 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+)
+
+// mediaStream is the media type of server-sent events.
+const mediaStream = "text/event-stream"
+
+// events is an answer of server-sent events, after
+// https://github.com/enisdenny/graphql-sse/blob/master/PROTOCOL.md, in its distinct
+// connections mode: one operation a connection, each answer an event `next`, at
+// the end one `complete`. A stream that ends without was cut, and the client asks
+// again.
+type events struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	cancel  context.CancelCauseFunc
+
+	mu sync.Mutex // pings come from another goroutine
+}
+
+// stream answers one request by server-sent events. Op is nil where errs say why
+// there is none.
+func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graphql.OperationContext, errs gqlerror.List, a answer) {
+	if !t.streams.connections.enter() {
+		a.media = mediaJSON
+		a.setHeaders()
+		busy(a.w, a)
+		return
+	}
+	defer t.streams.connections.leave()
+	a.exchange.stream = &streamed{transport: "sse"}
+	t.streams.metrics.connected(a.exchange)
+
+	ctx, cancel := context.WithCancelCause(r.Context())
+	e := &events{w: a.w, control: http.NewResponseController(a.w), timeout: t.streams.WriteTimeout, cancel: cancel}
+	e.open()
+	defer endAt(t.streams.Expires(ctx), cancel)()
+	working := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		t.streams.watch(ctx, e, working, op != nil && errs == nil && op.Operation.Operation == ast.Subscription)
+	})
+
+	counted := a.exchange.stream.counting(e)
+	if errs != nil {
+		a.exchange.outcome = outcomeRefused
+		t.streams.refuse(ctx, exec, op, errs, counted)
+	} else {
+		a.exchange.outcome = t.streams.run(ctx, exec, op, counted)
+	}
+	if ctx.Err() == nil {
+		_ = e.write("event: complete\ndata:\n\n")
+	}
+	close(working)
+	watching.Wait()
+	cancel(endedDone)
+	a.exchange.stream.ended = endingOf(ctx).label
+	t.streams.metrics.disconnected(a.exchange)
+}
+
+// watch sends pings until the work is done, and ends a subscription when the
+// gateway stops. Anything else is soon done by itself.
+func (s *streams) watch(ctx context.Context, e *events, working chan struct{}, live bool) {
+	ping := time.NewTicker(s.PingInterval)
+	defer ping.Stop()
+	closing := s.connections.closing
+	if !live {
+		closing = nil
+	}
+	for {
+		select {
+		case <-ping.C:
+			_ = e.write(":\n\n")
+		case <-closing:
+			e.cancel(endedStopped)
+			return
+		case <-working:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// open sends the headers. From here on no deadline of the request applies: reading
+// would notice the one for its body, and each write has its own.
+func (e *events) open() {
+	_ = e.control.SetReadDeadline(time.Time{})
+	h := e.w.Header()
+	h.Set("Content-Type", mediaStream)
+	h.Set("X-Accel-Buffering", "no")           // proxies that collect answers would collect for ever
+	h.Set("Connection", "close")               // its deadlines are not those of a next request
+	h.Set(gzhttp.HeaderNoCompression, "plain") // each event has to go at once; gzhttp takes this header off
+	e.w.WriteHeader(http.StatusOK)
+	_ = e.write(":\n\n")
+}
+
+func (e *events) next(response *graphql.Response) error {
+	text := appendResponse([]byte("event: next\ndata: "), response)
+	return e.write(string(append(text, "\n\n"...)))
+}
+
+// fail: errors have no event of their own.
+func (e *events) fail(response *graphql.Response) error { return e.next(response) }
+
+// write sends something whole, or ends the connection.
+func (e *events) write(text string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	deadline := time.Now().Add(e.timeout)
+	_ = e.control.SetWriteDeadline(deadline)
+	_, err := e.w.Write([]byte(text))
+	if err == nil {
+		err = e.control.Flush()
+	}
+	if !time.Now().Before(deadline) { // the error of a flush does not get through gzhttp
+		err = os.ErrDeadlineExceeded
+		e.cancel(endedSlow)
+	} else if err != nil {
+		e.cancel(endedByClient)
+	}
+	return err
+}

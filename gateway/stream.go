@@ -1,0 +1,151 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+	"kith/graph/subscription"
+)
+
+// streams runs operations whose answers come one after another. Every answer is
+// an execution of its own: it has its own loaders, so that it reads what is there
+// now, its own deadline, and its own share of the log.
+type streams struct {
+	Subscriptions
+	perRequest  func(context.Context) context.Context
+	timeout     time.Duration
+	present     graphql.ErrorPresenterFunc
+	recover     graphql.RecoverFunc
+	connections *connections
+	metrics     *Metrics
+}
+
+func newStreams(cfg Config, open *connections) *streams {
+	return &streams{
+		Subscriptions: cfg.Subscriptions,
+		perRequest:    cfg.PerRequest,
+		timeout:       cfg.RequestTimeout,
+		present:       presenter(cfg.Logger),
+		recover:       recoverFunc(cfg.Logger),
+		connections:   open,
+		metrics:       cfg.Metrics,
+	}
+}
+
+// sink takes the answers of one operation. An error means that nobody is there to
+// take them.
+type sink interface {
+	// next takes an answer; more may follow.
+	next(*graphql.Response) error
+	// fail takes the reason why the operation was not executed or had to end.
+	fail(*graphql.Response) error
+}
+
+// refuse answers an operation that cannot be executed.
+func (s *streams) refuse(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, errs gqlerror.List, to sink) {
+	s.metrics.operationRefused()
+	_ = to.fail(exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
+}
+
+// run executes an operation until it has no more answers, nobody takes them, or
+// the context is done.
+func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, to sink) (how outcome) {
+	s.metrics.operationBegan()
+	defer func() {
+		if reason := recover(); reason != nil { // it is not below net/http, which would do it
+			how = outcomeError
+			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(s.recover(ctx, reason))}})
+		}
+		s.metrics.operationEnded(string(op.Operation.Operation), how)
+	}()
+	if op.Operation.Operation != ast.Subscription {
+		return s.runOnce(ctx, exec, op, to)
+	}
+	fields := op.ResolverMiddleware
+	op.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
+		begin(ctx) // the first field below the subscription's own: its event has come
+		return fields(ctx, next)
+	}
+	ctx, ending := subscription.Attach(ctx)
+	responses, ctx := exec.DispatchOperation(s.perRequest(ctx), op)
+	for {
+		response, how := s.next(ctx, responses, false)
+		switch {
+		case response == nil && ctx.Err() != nil:
+			return outcomeCanceled
+		case response == nil && ending.Err() != nil:
+			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.present(graphql.WithOperationContext(ctx, op), ending.Err())}})
+			return outcomeError
+		case response == nil:
+			return outcomeOK
+		case to.next(response) != nil:
+			return outcomeCanceled
+		case response.Data == nil: // not an event, but why there are none
+			return how
+		}
+	}
+}
+
+// runOnce executes a query or a mutation.
+func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, to sink) outcome {
+	responses, ctx := exec.DispatchOperation(ctx, op)
+	response, how := s.next(ctx, responses, true)
+	if ctx.Err() != nil || to.next(response) != nil {
+		return outcomeCanceled
+	}
+	return how
+}
+
+// next has the next answer made. Without one it is nil, except for an operation
+// that has exactly one.
+func (s *streams) next(ctx context.Context, responses graphql.ResponseHandler, one bool) (*graphql.Response, outcome) {
+	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), s.timeout)
+	defer e.end()
+	if one {
+		e.begin()
+	}
+	response := responses(s.perRequest(e))
+	if response == nil && one {
+		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(e))}}
+	}
+	if response == nil {
+		return nil, ""
+	}
+	how := outcomeOf(e, response)
+	s.metrics.answered(how, e.end())
+	return response, how
+}
+
+// busy refuses one connection too many.
+func busy(w http.ResponseWriter, a answer) {
+	w.Header().Set("Retry-After", "1")
+	a.refuse(http.StatusServiceUnavailable, &apierr.Error{
+		Code: apierr.CodeUnavailable, Retryable: true, Message: "there are too many open connections at the moment",
+	})
+}
+
+// appendResponse writes a response as [answer] does, on one line.
+func appendResponse(to []byte, response *graphql.Response) []byte {
+	object := []byte{'{'}
+	if len(response.Errors) > 0 {
+		object = appendJSON(append(object, `"errors":`...), response.Errors)
+	}
+	if response.Data != nil {
+		object = append(append(separated(object), `"data":`...), response.Data...)
+	}
+	if len(response.Extensions) > 0 {
+		object = appendJSON(append(separated(object), `"extensions":`...), response.Extensions)
+	}
+	object = append(object, '}')
+	if bytes.IndexByte(object, '\n') >= 0 { // between values, for within strings it is escaped
+		object = bytes.ReplaceAll(object, []byte{'\n'}, []byte{' '})
+	}
+	return append(to, object...)
+}

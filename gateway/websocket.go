@@ -1,0 +1,166 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/coder/websocket"
+
+	"kith/graph/apierr"
+)
+
+// subprotocol is the one that is spoken:
+// https://github.com/enisdenny/graphql-ws/blob/master/PROTOCOL.md
+const subprotocol = "graphql-transport-ws"
+
+// webSockets is GraphQL over WebSocket. gqlgen has a transport of its own; it
+// waits for slow clients without end, takes any number of operations and the same
+// id twice, closes with other codes than the protocol's, and sends errors of
+// validation past the error presenter.
+type webSockets struct {
+	*streams
+	origins origins
+	maxRead int64
+}
+
+// upgrades tells whether a request asks to become a WebSocket.
+func upgrades(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// Supports implements [graphql.Transport].
+func (t webSockets) Supports(r *http.Request) bool { return upgrades(r) }
+
+// Do serves one connection to its end.
+func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
+	a := answer{w: w, exchange: exchangeOf(r.Context()), media: mediaJSON}
+	if t.origins.strange(r) {
+		a.setHeaders()
+		a.refuse(http.StatusForbidden, apierr.Forbidden("a page of another origin may not connect"))
+		return
+	}
+	if !t.connections.enter() {
+		a.setHeaders()
+		busy(w, a)
+		return
+	}
+	defer t.connections.leave()
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{subprotocol},
+		InsecureSkipVerify: true, // of the origin, which has been looked at
+	})
+	if err != nil {
+		a.exchange.outcome = outcomeRefused // and it has been answered
+		return
+	}
+	conn.SetReadLimit(t.maxRead)
+	a.exchange.stream = &streamed{transport: "websocket"}
+	t.metrics.connected(a.exchange)
+
+	ctx, cancel := context.WithCancelCause(r.Context())
+	s := &socket{
+		webSockets: t,
+		conn:       conn,
+		exec:       exec,
+		headers:    r.Header,
+		log:        a.exchange.stream,
+		ctx:        ctx,
+		end:        cancel,
+		active:     make(map[string]*operation),
+	}
+	s.serve()
+	a.exchange.stream.ended = endingOf(ctx).label
+	t.metrics.disconnected(a.exchange)
+}
+
+// What the protocol closes with.
+var (
+	endedNoProtocol = &ending{"refused", 4406, "Subprotocol not acceptable"}
+	endedNoInit     = &ending{"refused", 4408, "Connection initialisation timeout"}
+	endedUninvited  = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
+	endedInitTwice  = &ending{"violation", 4429, "Too many initialisation requests"}
+	endedBadMessage = &ending{"violation", 4400, "Invalid message"}
+	endedNoPong     = &ending{label: "unresponsive"}
+	endedInternal   = &ending{"error", 4500, masked}
+)
+
+// maxReason is how many bytes a reason may have; a close frame has room for 123.
+const maxReason = 120
+
+func endedForbidden(reason string) *ending {
+	return &ending{"refused", 4403, shortened(reason, maxReason-len("…"))}
+}
+
+func endedDuplicate(id string) *ending {
+	return &ending{"violation", 4409, "Subscriber for " + shortened(id, maxReason/2) + " already exists"}
+}
+
+// serve is the life of the connection.
+func (s *socket) serve() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		<-s.ctx.Done()
+		s.close(endingOf(s.ctx))
+	}()
+	if s.conn.Subprotocol() != subprotocol {
+		s.end(endedNoProtocol)
+	} else {
+		s.background.Go(s.ping)
+		s.background.Go(s.stopWithGateway)
+		initialised := time.AfterFunc(s.InitTimeout, func() { s.end(endedNoInit) })
+		s.read(initialised)
+	}
+	<-closed
+	s.operations.Wait()
+	s.background.Wait()
+}
+
+// close says goodbye where there is a code for it, which takes some seconds if the
+// other end does not answer.
+func (s *socket) close(e *ending) {
+	if e.code != 0 {
+		_ = s.conn.Close(websocket.StatusCode(e.code), e.reason)
+	}
+	_ = s.conn.CloseNow()
+}
+
+// ping asks for a sign of life now and then.
+func (s *socket) ping() {
+	ticker := time.NewTicker(s.PingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-s.ctx.Done():
+			return
+		}
+		// Not below the connection's context: the library cuts a connection whose
+		// context ends, and it may have to be closed in good order.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.PingInterval)
+		err := s.conn.Ping(ctx)
+		cancel()
+		if err != nil {
+			s.end(endedNoPong)
+			return
+		}
+	}
+}
+
+// stopWithGateway ends the connection when the gateway stops, as soon as its
+// queries and mutations are answered.
+func (s *socket) stopWithGateway() {
+	select {
+	case <-s.connections.closing:
+	case <-s.ctx.Done():
+		return
+	}
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	s.requests.Wait()
+	s.end(endedStopped)
+}

@@ -1,0 +1,44 @@
+// Package subscription is what the resolver of a subscription has to say to the
+// transport of its answers, besides the answers.
+package subscription
+
+import (
+	"context"
+	"sync"
+)
+
+type key struct{}
+
+// Ending is why a subscription ended.
+type Ending struct {
+	mu  sync.Mutex
+	err error
+}
+
+// Attach gives the context of a subscription an Ending.
+func Attach(ctx context.Context) (context.Context, *Ending) {
+	e := &Ending{}
+	return context.WithValue(ctx, key{}, e), e
+}
+
+// Err is the error that [Fail] was told first; nil if none.
+func (e *Ending) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// Fail has the client of a subscription told why it ends. The resolver calls it
+// with its own context, then closes its channel; without it, closing means that the
+// subscription is complete. Errors are shown and masked as those of fields are.
+func Fail(ctx context.Context, err error) {
+	e, ok := ctx.Value(key{}).(*Ending)
+	if !ok {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err == nil {
+		e.err = err
+	}
+}

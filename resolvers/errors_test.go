@@ -1,0 +1,253 @@
+package resolvers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/shard"
+)
+
+// every error has a code of the list and tells whether it is worth trying again.
+func checkErrors(t *testing.T, query string, answer apitest.Answer) {
+	t.Helper()
+	if len(answer.Errors) == 0 {
+		t.Errorf("%s: no error: %.300s", query, answer.Text)
+	}
+	codes := map[string]bool{ // and whether it is worth trying again
+		"BAD_USER_INPUT": false, "NOT_FOUND": false, "UNAUTHENTICATED": false, "FORBIDDEN": false, "LIMIT_REACHED": false,
+		"RATE_LIMITED": true, "QUERY_TOO_COSTLY": false, "TIMEOUT": true, "UNAVAILABLE": true, "INTERNAL_SERVER_ERROR": false,
+	}
+	for _, e := range answer.Errors {
+		want, known := codes[e.Code()]
+		retryable, there := e.Retryable()
+		if !known || !there || retryable != want || e.Message == "" || len(e.Message) > 500 {
+			t.Errorf("%s: %+v", query, e)
+		}
+	}
+}
+
+func TestEveryErrorHasACodeAndTellsWhetherToRetry(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	apitest.Follow(t, store, 1, 2)
+	healthy := apitest.New(t, store, apitest.Options{})
+	for _, query := range []string{
+		`{`, `{ nothing }`, `{ user { id } }`, `{ user(id: null) { id } }`, `{ user(id: 1) }`, `{ user(id: 1) { nope } }`, `query($x: Int) { user(id: 1) { id } }`,
+		`query($id: ID!) { user(id: $id) { id } }`, `{ user(id: {}) { id } }`, `{ user(id: 1.5) { id } }`, `{ user(id: true) { id } }`, `{ users(ids: [null]) { id } }`,
+		`{ user(id: "x") { id } }`, `{ user(id: 1) { followings(first: 1000) { nodes { id } } } }`, `{ user(id: 1) { followings(after: "x") { nodes { id } } } }`,
+		`{ user(id: 1) { followings(first: 1, last: 1) { nodes { id } } } }`, `{ userByHandle { id } }`, `{ relationship(from: 1, to: "") { id } }`,
+		`{ a: user(id: "x") { id } b: user(id: "y") { id } c: node(id: "z") { id } }`,
+		`{ user(id: 1) { ` + strings.Repeat("followings { nodes { ", 20) + "id" + strings.Repeat("}}", 20) + `} }`,
+		`{ user(id: 1) { ` + strings.Repeat("followings(first: 100) { nodes { ", 4) + "id" + strings.Repeat("}}", 4) + `} }`,
+		``, `mutation { x }`, `query a { viewer { id } } query b { viewer { id } }`,
+	} {
+		checkErrors(t, query, healthy.Ask(query, nil))
+	}
+	for _, err := range []error{errors.New("boom"), storage.ErrUnavailable, context.DeadlineExceeded, storage.ErrLayout} {
+		for _, lookup := range []string{"users", "counts", "handles", "edges.following", "pages.following"} {
+			api := apitest.New(t, broken(store, lookup, err), apitest.Options{})
+			const query = `{ user(id: 1) { handle followerCount followings { nodes { name } } relationship(to: 2) { status } } userByHandle(handle: "u1") { id } }`
+			checkErrors(t, lookup+": "+err.Error(), api.Ask(query, nil))
+		}
+	}
+}
+
+// A client sees nothing of what went wrong inside; the log does, once with the id
+// that the client got.
+func TestInternalErrorsAreMasked(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	apitest.Follow(t, store, 1, 2, 3)
+	apitest.Follow(t, store, 2, 1, 3)
+	log.SetOutput(io.Discard) // where the dataloader tells of panics
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	secret := errors.New(`Error 1064: You have an error near 'SELECT user_id FROM users' app:hunter2@tcp(10.0.0.7:3306)/kith`)
+	for lookup, want := range map[string]struct {
+		query string
+		at    string
+		data  string
+	}{
+		"users":                {`{ user(id: 1) { handle } }`, "user", `{"user": null}`},
+		"counts":               {`{ user(id: 1) { followingCount } }`, "user.followingCount", `{"user": null}`},
+		"handles":              {`{ userByHandle(handle: "u1") { id } }`, "userByHandle", `{"userByHandle": null}`},
+		"pages.following":      {`{ user(id: 1) { id followings { nodes { id } } } }`, "user.followings", `{"user": {"id": "1", "followings": null}}`},
+		"pages.follower":       {`{ user(id: 1) { id x: followers { nodes { id } } } }`, "user.x", `{"user": {"id": "1", "x": null}}`},
+		"edges.following":      {`{ relationship(from: 1, to: 2) { following } }`, "relationship", `{"relationship": null}`},
+		"edges.follower":       {`{ user(id: 1) { relationship(to: 2) { status } } }`, "user.relationship", `{"user": {"relationship": null}}`},
+		"walks.following":      {`{ user(id: 1) { commonFollowings(with: 2) { totalCount } } }`, "user.commonFollowings", `{"user": {"commonFollowings": null}}`},
+		"walks.follower":       {`{ user(id: 1) { commonFollowers(with: 2) { totalCount } } }`, "user.commonFollowers", `{"user": {"commonFollowers": null}}`},
+		"neighbours.following": {`{ user(id: 1) { followSuggestions { nodes { id } } } }`, "user.followSuggestions", `{"user": {"followSuggestions": null}}`},
+	} {
+		for name, store := range map[string]*faulty{
+			"an error": broken(store, lookup, fmt.Errorf("read %s of user 1 on shard 0: %w", lookup, secret)),
+			"a panic": {store, shard.NewMap(1), func(_ context.Context, l string, _ int) error {
+				if l == lookup {
+					panic(secret)
+				}
+				return nil
+			}},
+		} {
+			t.Run(lookup+", "+name, func(t *testing.T) {
+				var logged lockedBuffer
+				answer := apitest.New(t, store, apitest.Options{Log: &logged}).Ask(want.query, nil)
+				answer.FailsAt("INTERNAL_SERVER_ERROR", want.at)
+				answer.DataIs(want.data)
+				for _, part := range []string{"SELECT", "1064", "hunter2", "10.0.0.7", "shard", "goroutine", ".go"} {
+					if strings.Contains(answer.Text, part) {
+						t.Errorf("%q is in the answer: %s", part, answer.Text)
+					}
+				}
+				if id, _ := answer.Errors[0].Extensions["requestId"].(string); id == "" || !strings.Contains(logged.String(), id) || !strings.Contains(logged.String(), "1064") {
+					t.Errorf("the log does not tell the cause of request %q:\n%s", id, logged.String())
+				}
+			})
+		}
+	}
+}
+
+// lockedBuffer is a log that may be read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all.String()
+}
+
+// town is a graph whose users lie on a shard that answers (L1, L2, L3) and on one
+// that does not (D1, D2): L1 follows all others, newest D1, L2, D2, L3; L2, D1 and D2
+// follow it back; L2 and D1 follow L3.
+type town struct{ names *strings.Replacer }
+
+const deadShard = 2
+
+func makeTown(t *testing.T, store storage.Store) town {
+	place := shard.NewMap(4)
+	var live, dead []storage.UserID
+	for id := storage.UserID(1); len(live) < 3 || len(dead) < 2; id++ {
+		if place.Of(id) == deadShard && len(dead) < 2 && place.OfHandle("u"+id.String()) != deadShard {
+			dead = append(dead, id)
+		} else if place.Of(id) != deadShard && len(live) < 3 && place.OfHandle("u"+id.String()) != deadShard {
+			live = append(live, id)
+		}
+	}
+	names := map[string]storage.UserID{"L1": live[0], "L2": live[1], "L3": live[2], "D1": dead[0], "D2": dead[1]}
+	var pairs []string
+	for name, id := range names {
+		apitest.CreateUsers(t, store, storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: apitest.Epoch})
+		pairs = append(pairs, name, id.String())
+	}
+	apitest.Follow(t, store, live[0], live[2], dead[1], live[1], dead[0])
+	apitest.Follow(t, store, live[1], live[0], live[2])
+	apitest.Follow(t, store, dead[0], live[0], live[2])
+	apitest.Follow(t, store, dead[1], live[0])
+	return town{strings.NewReplacer(pairs...)}
+}
+
+// lost is a query of which a dead shard leaves this much, with these errors.
+type lost struct {
+	query string
+	data  string
+	at    []string
+}
+
+var losses = map[string]lost{
+	"users": {`{ users(ids: [L1, D1, L2, D1]) { handle } }`,
+		`{"users": [{"handle": "uL1"}, null, {"handle": "uL2"}, null]}`, []string{"users.1", "users.3"}},
+	"one user": {`{ a: user(id: D1) { handle } b: user(id: L1) { handle } c: node(id: D1) { id } }`,
+		`{"a": null, "b": {"handle": "uL1"}, "c": null}`, []string{"a", "c"}},
+	"by handle": {`{ a: userByHandle(handle: "uD1") { id name } b: userByHandle(handle: "UL1") { name } }`,
+		`{"a": null, "b": {"name": "User L1"}}`, []string{"a"}},
+	"ids alone need no shard": {`{ user(id: L1) { followings { nodes { id } } } }`,
+		`{"user": {"followings": {"nodes": [{"id": "D1"}, {"id": "L2"}, {"id": "D2"}, {"id": "L3"}]}}}`, nil},
+	"nodes and edges, by alias": {`{ user(id: L1) { f: followings { totalCount nodes { name } n: nodes { handle } edges { followedAt node { handle } } e: edges { x: node { id } } pageInfo { hasNextPage } } } }`,
+		`{"user": {"f": {"totalCount": 4,
+			"nodes": [null, {"name": "User L2"}, null, {"name": "User L3"}], "n": [null, {"handle": "uL2"}, null, {"handle": "uL3"}],
+			"edges": [{"followedAt": "2026-01-02T03:04:08.000006Z", "node": null}, {"followedAt": "2026-01-02T03:04:07.000006Z", "node": {"handle": "uL2"}},
+				{"followedAt": "2026-01-02T03:04:06.000006Z", "node": null}, {"followedAt": "2026-01-02T03:04:05.000006Z", "node": {"handle": "uL3"}}],
+			"e": [{"x": null}, {"x": {"id": "L2"}}, {"x": null}, {"x": {"id": "L3"}}], "pageInfo": {"hasNextPage": false}}}}`,
+		[]string{"user.f.nodes.0", "user.f.nodes.2", "user.f.n.0", "user.f.n.2", "user.f.edges.0.node", "user.f.edges.2.node", "user.f.e.0.x", "user.f.e.2.x"}},
+	"a relationship towards it": {`{ relationship(from: L1, to: D1) { status followedAt from { handle } to { handle } } }`,
+		`{"relationship": {"status": "MUTUAL", "followedAt": "2026-01-02T03:04:08.000006Z", "from": {"handle": "uL1"}, "to": null}}`, []string{"relationship.to"}},
+	"a relationship from it": {`{ relationship(from: D1, to: L1) { status from { handle } to { handle } } }`,
+		`{"relationship": null}`, []string{"relationship"}},
+	"a relationship from it, users alone": {`{ relationship(from: D1, to: L1) { id from { handle } to { handle } } }`,
+		`{"relationship": {"id": "rel_D1_L1", "from": null, "to": {"handle": "uL1"}}}`, []string{"relationship.from"}},
+	"relationships": {`{ r: relationships(from: [L1, D1], to: [L2, D1]) { status to { name } } }`,
+		`{"r": [{"status": "MUTUAL", "to": {"name": "User L2"}}, {"status": "MUTUAL", "to": null}, null, {"status": "NONE", "to": null}]}`,
+		[]string{"r.1.to", "r.2", "r.3.to"}},
+	"nodes of both types": {`{ nodes(ids: [L1, "rel_D1_L1", D1, "rel_L1_D1"]) { id ... on User { name } ... on Relationship { status t: to { name } } } }`,
+		`{"nodes": [{"id": "L1", "name": "User L1"}, null, null, {"id": "rel_L1_D1", "status": "MUTUAL", "t": null}]}`,
+		[]string{"nodes.1", "nodes.2", "nodes.3.t"}},
+	"levels below": {`{ user(id: L1) { followings(first: 2) { nodes { handle followings { nodes { handle } } } } l2: relationship(to: L2) { to { followers { nodes { name } } } } } }`,
+		`{"user": {"followings": {"nodes": [null, {"handle": "uL2", "followings": {"nodes": [{"handle": "uL3"}, {"handle": "uL1"}]}}]},
+			"l2": {"to": {"followers": {"nodes": [{"name": "User L1"}]}}}}}`,
+		[]string{"user.followings.nodes.0"}},
+	"lists of users whose row is not read": {`{ user(id: L1) { followings(first: 2) { nodes { id followings { nodes { id } } followers { totalCount } } } } }`,
+		`{"user": {"followings": {"nodes": [{"id": "D1", "followings": null, "followers": null}, {"id": "L2", "followings": {"nodes": [{"id": "L3"}, {"id": "L1"}]}, "followers": {"totalCount": 1}}]}}}`,
+		[]string{"user.followings.nodes.0.followings", "user.followings.nodes.0.followers.totalCount"}},
+	"friends": {`{ user(id: L1) { friends { totalCount complete nodes { handle } } } }`,
+		`{"user": {"friends": {"totalCount": 3, "complete": true, "nodes": [null, {"handle": "uL2"}, null]}}}`,
+		[]string{"user.friends.nodes.0", "user.friends.nodes.2"}},
+	"common lists": {`{ user(id: L1) { handle dead: commonFollowings(with: D1) { totalCount } live: commonFollowings(with: L2) { nodes { handle } } commonFollowers(with: D2) { totalCount } } }`,
+		`{"user": {"handle": "uL1", "dead": null, "live": {"nodes": [{"handle": "uL3"}]}, "commonFollowers": null}}`,
+		[]string{"user.dead", "user.commonFollowers"}},
+	"suggestions": {`{ user(id: L1) { handle followSuggestions { nodes { handle } } } l2: user(id: L2) { followSuggestions(first: 4) { complete edges { mutualCount node { handle } via { handle } } } } }`,
+		`{"user": {"handle": "uL1", "followSuggestions": null}, "l2": {"followSuggestions": {"complete": true, "edges": [
+			{"mutualCount": 1, "node": null, "via": [{"handle": "uL1"}]}, {"mutualCount": 1, "node": null, "via": [{"handle": "uL1"}]}]}}}`,
+		[]string{"user.followSuggestions", "l2.followSuggestions.edges.0.node", "l2.followSuggestions.edges.1.node"}},
+}
+
+// A dead shard costs only the fields that needed it: null, with an error at exactly
+// their places.
+func TestADeadShardCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		town := makeTown(t, store)
+		api := apitest.New(t, dead(store, 4, deadShard), apitest.Options{})
+		for name, l := range losses {
+			t.Run(name, func(t *testing.T) { town.check(t, api, l) })
+		}
+	})
+}
+
+func (town town) check(t *testing.T, api *apitest.API, l lost) {
+	t.Helper()
+	answer := api.For(t).Ask(town.names.Replace(l.query), nil)
+	answer.FailsAt("UNAVAILABLE", slices.Clone(l.at)...)
+	answer.DataIs(town.names.Replace(l.data))
+	if strings.Contains(answer.Text, "db.internal") {
+		t.Errorf("the answer names the server: %s", answer.Text)
+	}
+}
+
+// A count that cannot be read takes with it what cannot be null: its user.
+func TestACountThatCannotBeReadIsAnErrorOfItsField(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	apitest.Follow(t, store, 1, 2)
+	api := apitest.New(t, broken(store, "counts", storage.ErrUnavailable), apitest.Options{})
+	answer := api.Ask(`{ a: user(id: 1) { handle n: followingCount } b: user(id: 1) { handle followings { totalCount nodes { handle } } followers { nodes { id } } } }`, nil)
+	answer.FailsAt("UNAVAILABLE", "a.n", "b.followings.totalCount")
+	answer.DataIs(`{"a": null, "b": {"handle": "u1", "followings": null, "followers": {"nodes": []}}}`)
+}

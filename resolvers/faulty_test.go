@@ -1,0 +1,77 @@
+package resolvers_test
+
+import (
+	"context"
+	"fmt"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// faulty is a store some of whose look-ups fail: those that fails says so of, by the
+// look-up's name ("users", "edges.following" …) and the shard of the key.
+type faulty struct {
+	storage.Store
+	place *shard.Map
+	fails func(ctx context.Context, lookup string, shard int) error
+}
+
+// dead is a store of so many shards of which one does not answer.
+func dead(store storage.Store, shards, deadShard int) *faulty {
+	return &faulty{store, shard.NewMap(shards), func(_ context.Context, lookup string, shard int) error {
+		if shard == deadShard {
+			return fmt.Errorf("read %s on shard %d (db.internal:3306/kith): %w", lookup, shard, storage.ErrUnavailable)
+		}
+		return nil
+	}}
+}
+
+// broken is a store whose look-ups of one name fail, whatever the key.
+func broken(store storage.Store, lookup string, err error) *faulty {
+	return &faulty{store, shard.NewMap(1), func(_ context.Context, l string, _ int) error {
+		if l == lookup {
+			return err
+		}
+		return nil
+	}}
+}
+
+func failing[K, V any](ctx context.Context, f *faulty, lookup string, keys []K, shardOf func(K) int, results []storage.Result[V]) []storage.Result[V] {
+	for i, k := range keys {
+		if err := f.fails(ctx, lookup, shardOf(k)); err != nil {
+			results[i] = storage.Result[V]{Err: err}
+		}
+	}
+	return results
+}
+
+func (f *faulty) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return failing(ctx, f, "users", ids, f.place.Of, f.Store.Users(ctx, ids))
+}
+
+func (f *faulty) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	return failing(ctx, f, "handles", handles, f.place.OfHandle, f.Store.UserIDs(ctx, handles))
+}
+
+func (f *faulty) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return failing(ctx, f, "counts", ids, f.place.Of, f.Store.Counts(ctx, ids))
+}
+
+func (f *faulty) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	owner := func(p storage.Pair) int { return f.place.Of(side.Owner(p)) }
+	return failing(ctx, f, "edges."+side.String(), pairs, owner, f.Store.Edges(ctx, side, pairs))
+}
+
+func (f *faulty) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	owner := func(q storage.PageQuery) int { return f.place.Of(q.Owner) }
+	return failing(ctx, f, "pages."+side.String(), queries, owner, f.Store.Pages(ctx, side, queries))
+}
+
+func (f *faulty) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	owner := func(q storage.WalkQuery) int { return f.place.Of(q.Owner) }
+	return failing(ctx, f, "walks."+side.String(), queries, owner, f.Store.Walks(ctx, side, queries))
+}
+
+func (f *faulty) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return failing(ctx, f, "neighbours."+side.String(), owners, f.place.Of, f.Store.Neighbours(ctx, side, owners))
+}

@@ -1,0 +1,130 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// notIDs are texts that are no user's id.
+var notIDs = []string{
+	"", " ", "0", "-1", "+1", "042", "01", "1 ", " 1", "1abc", "abc", "10abc", "1.0", "1e3", "0x1", "1_000", "rel_1_2x",
+	"9223372036854775808", "18446744073709551617", "99999999999999999999999999999999", "\x00", "1\x00", "\x001", "१", "１", "1\n",
+	"' OR 1=1 --", "\ufffd", strings.Repeat("1", 10_000), strings.Repeat("9", 10_000), strings.Repeat("é", 5_000),
+}
+
+func TestIDsAreCanonicalDecimalText(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	api := apitest.New(t, store, apitest.Options{})
+	fields := []string{
+		`user(id: $id) { name }`, `users(ids: [1, $id]) { name }`, `node(id: $id) { id }`, `nodes(ids: [$id]) { id }`,
+		`relationship(from: $id, to: 1) { id }`, `relationship(from: 1, to: $id) { id }`,
+		`relationships(from: [$id], to: [1]) { id }`, `relationships(from: [1], to: [$id, 2]) { id }`,
+		`u: user(id: 1) { relationship(to: $id) { id } }`,
+		`u: user(id: 1) { commonFollowings(with: $id) { totalCount } }`, `u: user(id: 1) { commonFollowers(with: $id) { nodes { id } } }`,
+	}
+	for _, field := range fields {
+		for _, id := range notIDs {
+			answer := api.Ask(`query($id: ID!) { `+field+` }`, apitest.Vars{"id": id})
+			message := answer.Refused("BAD_USER_INPUT")
+			if len(message) > 250 || strings.ContainsRune(message, 0) {
+				t.Errorf("%s, id %.20q: the message is %d bytes: %.300q", field, id, len(message), message)
+			}
+		}
+	}
+}
+
+func TestTheIDsOfRelationshipsAreTwoIDs(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	api := apitest.New(t, store, apitest.Options{})
+	for _, id := range []string{
+		"rel_", "rel_1", "rel_1_", "rel__1", "rel_1_2_3", "rel_01_2", "rel_1_02", "rel_+1_2", "rel_0_1", "rel_1_0", "rel_1_-2", "REL_1_2", "rel-1-2",
+		"rel_1_2 ", "rel_1_9223372036854775808", "post_1", "_", "rel_1_2\x00", "rel_" + strings.Repeat("1", 10_000) + "_1",
+	} {
+		for _, query := range []string{`query($id: ID!) { node(id: $id) { id } }`, `query($id: ID!) { nodes(ids: [1, $id]) { id } }`} {
+			if message := api.Ask(query, apitest.Vars{"id": id}).Refused("BAD_USER_INPUT"); len(message) > 250 {
+				t.Errorf("%.20q: a message of %d bytes", id, len(message))
+			}
+		}
+	}
+}
+
+func TestIDsAreAcceptedAsIntLiteralsToo(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		const largest = storage.UserID(1<<63 - 1)
+		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "one"}, storage.User{ID: largest, Handle: "largest"})
+		apitest.Follow(t, store, 1, largest)
+		api := apitest.New(t, store, apitest.Options{})
+		for _, spelling := range []string{`9223372036854775807`, `"9223372036854775807"`} {
+			api.Ask(fmt.Sprintf(`{ user(id: %[1]s) { id handle followers { nodes { handle } } } users(ids: [1, %[1]s]) { handle } node(id: %[1]s) { id }
+				relationship(from: 1, to: %[1]s) { id status } u: user(id: 1) { relationship(to: %[1]s) { status } followings { nodes { id } } } }`, spelling), nil).Is(`{
+				"user": {"id": "9223372036854775807", "handle": "largest", "followers": {"nodes": [{"handle": "one"}]}},
+				"users": [{"handle": "one"}, {"handle": "largest"}],
+				"node": {"id": "9223372036854775807"},
+				"relationship": {"id": "rel_1_9223372036854775807", "status": "FOLLOWING"},
+				"u": {"relationship": {"status": "FOLLOWING"}, "followings": {"nodes": [{"id": "9223372036854775807"}]}}
+			}`)
+		}
+		api.Ask(`query($id: ID!) { user(id: $id) { handle } }`, apitest.Vars{"id": 1}).Is(`{"user": {"handle": "one"}}`)
+	})
+}
+
+func TestUsersComeInTheOrderAskedFor(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 5)
+		api := apitest.New(t, store, apitest.Options{})
+		api.Ask(`{ users(ids: [3, 99, 1, "3", 5, 99]) { handle } }`, nil).
+			Is(`{"users": [{"handle": "u3"}, null, {"handle": "u1"}, {"handle": "u3"}, {"handle": "u5"}, null]}`)
+		api.Ask(`{ users(ids: []) { handle } nodes(ids: []) { id } }`, nil).Is(`{"users": [], "nodes": []}`)
+		api.Ask(`{ users(ids: 2) { handle } }`, nil).Is(`{"users": [{"handle": "u2"}]}`)
+		api.Ask(`{ nodes(ids: ["rel_1_2", 99, 4, "rel_98_99", 4]) { __typename id } }`, nil).Is(`{"nodes": [
+			{"__typename": "Relationship", "id": "rel_1_2"}, null, {"__typename": "User", "id": "4"},
+			{"__typename": "Relationship", "id": "rel_98_99"}, {"__typename": "User", "id": "4"}
+		]}`)
+		api.Ask(`{ user(id: 99) { id } node(id: 99) { id } userByHandle(handle: "nobody") { id } }`, nil).
+			Is(`{"user": null, "node": null, "userByHandle": null}`)
+	})
+}
+
+func TestAtMostFiveHundredIDs(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 3)
+		api := apitest.New(t, store, apitest.Options{})
+		for field, sel := range map[string]string{"users": "handle", "nodes": "id"} {
+			query := `query($ids: [ID!]!) { list: ` + field + `(ids: $ids) { ` + sel + ` } }`
+			if list := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 500)}).Whole().Data["list"].([]any); len(list) != 500 || list[2] == nil || list[3] != nil {
+				t.Errorf("%s: %d, %v", field, len(list), list[:4])
+			}
+			if message := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 501)}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "500") {
+				t.Errorf("%s: %q does not tell the bound", field, message)
+			}
+		}
+	})
+}
+
+func TestUsersByHandle(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "ada_l"}, storage.User{ID: 2, Handle: "kit"})
+		api := apitest.New(t, store, apitest.Options{})
+		ask := func(handle, want string) {
+			t.Helper()
+			api.Ask(`query($h: String!) { userByHandle(handle: $h) { id } }`, apitest.Vars{"h": handle}).Is(`{"userByHandle": ` + want + `}`)
+		}
+		for _, handle := range []string{"ada_l", "ADA_L", "Ada_L"} {
+			ask(handle, `{"id": "1"}`)
+		}
+		for _, handle := range []string{
+			"", "ada", "ada_l ", " ada_l", "ada%l", "adaxl", "ada_l\x00", "àda_l",
+			"\u212ait", // KELVIN SIGN, whose lower case is k
+			strings.Repeat("a", 31), strings.Repeat("a", 10_000), "' OR ''='", "\ufffd", "名前",
+		} {
+			ask(handle, "null")
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// pairs makes six users: 1 and 2 follow each other, 1 follows 3, 4 follows 1; the
+// edges of 1 and 5 have ended, 1 blocks 6 and 6 blocks 1.
+func pairs(t testing.TB, store storage.Store) {
+	t.Helper()
+	apitest.Users(t, store, 6)
+	for i, e := range []storage.Edge{
+		{From: 1, To: 2, Type: storage.Following}, {From: 2, To: 1, Type: storage.Following},
+		{From: 1, To: 3, Type: storage.Following}, {From: 4, To: 1, Type: storage.Following},
+		{From: 1, To: 5, Type: storage.None}, {From: 5, To: 1, Type: storage.None},
+		{From: 1, To: 6, Type: storage.Blocking}, {From: 6, To: 1, Type: storage.Blocking},
+	} {
+		e.UpdateTime = apitest.Epoch + storage.Micros(i)
+		apitest.Apply(t, store, e)
+	}
+}
+
+const selectRelationship = ` { id from { id } to { handle } status following followedBy followedAt followedByAt blocking blockedBy }`
+
+// relation spells what is wanted of a relationship. The times are microseconds of
+// apitest.Epoch's second, -1 for null.
+func relation(from, to int, fromRow, toRow bool, status string, followedAt, followedByAt int) string {
+	at := func(micros int) string {
+		if micros < 0 {
+			return "null"
+		}
+		return fmt.Sprintf(`"2026-01-02T03:04:05.%06dZ"`, micros)
+	}
+	fromText, toText := "null", "null"
+	if fromRow {
+		fromText = fmt.Sprintf(`{"id": "%d"}`, from)
+	}
+	if toRow {
+		toText = fmt.Sprintf(`{"handle": "u%d"}`, to)
+	}
+	return fmt.Sprintf(`{"id": "rel_%d_%d", "from": %s, "to": %s, "status": %q, "following": %t, "followedBy": %t,
+		"followedAt": %s, "followedByAt": %s, "blocking": null, "blockedBy": null}`,
+		from, to, fromText, toText, status, followedAt >= 0, followedByAt >= 0, at(followedAt), at(followedByAt))
+}
+
+func TestRelationshipsOfEveryKind(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		pairs(t, store)
+		api := apitest.New(t, store, apitest.Options{})
+		for _, c := range []struct {
+			from, to int
+			want     string
+		}{
+			{1, 2, relation(1, 2, true, true, "MUTUAL", 6, 7)},
+			{2, 1, relation(2, 1, true, true, "MUTUAL", 7, 6)},
+			{1, 3, relation(1, 3, true, true, "FOLLOWING", 8, -1)},
+			{3, 1, relation(3, 1, true, true, "FOLLOWED_BY", -1, 8)},
+			{1, 4, relation(1, 4, true, true, "FOLLOWED_BY", -1, 9)},
+			{4, 1, relation(4, 1, true, true, "FOLLOWING", 9, -1)},
+			{1, 5, relation(1, 5, true, true, "NONE", -1, -1)}, // tombstones
+			{5, 1, relation(5, 1, true, true, "NONE", -1, -1)},
+			{1, 6, relation(1, 6, true, true, "NONE", -1, -1)}, // blocks
+			{6, 1, relation(6, 1, true, true, "NONE", -1, -1)},
+			{2, 3, relation(2, 3, true, true, "NONE", -1, -1)}, // nothing
+			{1, 1, relation(1, 1, true, true, "NONE", -1, -1)}, // itself
+			{1, 99, relation(1, 99, true, false, "NONE", -1, -1)},
+			{99, 1, relation(99, 1, false, true, "NONE", -1, -1)},
+			{98, 99, relation(98, 99, false, false, "NONE", -1, -1)},
+			{99, 99, relation(99, 99, false, false, "NONE", -1, -1)},
+		} {
+			vars := apitest.Vars{"from": c.from, "to": c.to, "id": fmt.Sprintf("rel_%d_%d", c.from, c.to)}
+			api.Ask(`query($from: ID!, $to: ID!) { r: relationship(from: $from, to: $to)`+selectRelationship+`}`, apitest.Vars{"from": c.from, "to": c.to}).
+				Is(`{"r": ` + c.want + `}`)
+			api.Ask(`query($from: [ID!]!, $to: [ID!]!) { r: relationships(from: $from, to: $to)`+selectRelationship+`}`,
+				apitest.Vars{"from": []any{c.from}, "to": []any{c.to}}).Is(`{"r": [` + c.want + `]}`)
+			api.Ask(`query($id: ID!) { r: node(id: $id) { ... on Relationship`+selectRelationship+`} }`, apitest.Vars{"id": vars["id"]}).
+				Is(`{"r": ` + c.want + `}`)
+			below := api.Ask(`query($from: ID!, $to: ID!) { u: user(id: $from) { r: relationship(to: $to)`+selectRelationship+`} }`, apitest.Vars{"from": c.from, "to": c.to})
+			if c.from > 6 {
+				below.Is(`{"u": null}`)
+			} else {
+				below.Is(`{"u": {"r": ` + c.want + `}}`)
+			}
+		}
+	})
+}
+
+// Every pair, row by row, duplicates repeated.
+func TestRelationshipsComeRowByRow(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		pairs(t, store)
+		api := apitest.New(t, store, apitest.Options{})
+		api.Ask(`{ relationships(from: [2, 1, 2], to: ["1", 99, "3", 1]) { id status } }`, nil).Is(`{"relationships": [
+			{"id": "rel_2_1", "status": "MUTUAL"}, {"id": "rel_2_99", "status": "NONE"}, {"id": "rel_2_3", "status": "NONE"}, {"id": "rel_2_1", "status": "MUTUAL"},
+			{"id": "rel_1_1", "status": "NONE"}, {"id": "rel_1_99", "status": "NONE"}, {"id": "rel_1_3", "status": "FOLLOWING"}, {"id": "rel_1_1", "status": "NONE"},
+			{"id": "rel_2_1", "status": "MUTUAL"}, {"id": "rel_2_99", "status": "NONE"}, {"id": "rel_2_3", "status": "NONE"}, {"id": "rel_2_1", "status": "MUTUAL"}
+		]}`)
+		for _, none := range []string{"from: [], to: [1]", "from: [1], to: []", "from: [], to: []"} {
+			api.Ask(`{ relationships(`+none+`) { id } }`, nil).Is(`{"relationships": []}`)
+		}
+	})
+}
+
+func TestRelationshipsHaveAtMostTwoThousandPairs(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		pairs(t, store)
+		api := apitest.New(t, store, apitest.Options{})
+		const query = `query($from: [ID!]!, $to: [ID!]!) { relationships(from: $from, to: $to) { id status } }`
+		for _, size := range [][2]int{{1, 2000}, {2000, 1}, {40, 50}} {
+			answer := api.Ask(query, apitest.Vars{"from": idsUpTo(1, size[0]), "to": idsUpTo(1, size[1])}).Whole()
+			list := apitest.Into[[]struct{ ID string }](answer, "relationships")
+			for i, r := range list {
+				if want := fmt.Sprintf("rel_%d_%d", i/size[1]+1, i%size[1]+1); r.ID != want {
+					t.Fatalf("%v: %d is %s, want %s", size, i, r.ID, want)
+				}
+			}
+			if len(list) != 2000 {
+				t.Errorf("%v: %d relationships", size, len(list))
+			}
+		}
+		for _, size := range [][2]int{{1, 2001}, {2001, 1}, {41, 50}} {
+			if message := api.Ask(query, apitest.Vars{"from": idsUpTo(1, size[0]), "to": idsUpTo(1, size[1])}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "2000") {
+				t.Errorf("%v: %q does not tell the bound", size, message)
+			}
+		}
+		for _, size := range [][2]int{{0, 2001}, {5000, 0}} { // no pairs, however many ids
+			answer := api.Ask(query, apitest.Vars{"from": idsUpTo(1, size[0]), "to": idsUpTo(1, size[1])})
+			if len(answer.Errors) == 0 {
+				answer.Is(`{"relationships": []}`)
+			} else {
+				answer.Refused("BAD_USER_INPUT")
+			}
+		}
+	})
+}
+
+// What needs a viewer is null without an error where nobody is signed in.
+func TestFieldsOfTheViewerAreNullWhereNobodyIsSignedIn(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		pairs(t, store)
+		api := apitest.New(t, store, apitest.Options{})
+		api.Ask(`{ viewer { id handle } user(id: 1) { viewerRelationship { status from { handle } } followersYouKnow(first: 5) { totalCount nodes { handle } } }
+			relationship(from: 1, to: 6) { blocking blockedBy } }`, nil).Is(
+			`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null}, "relationship": {"blocking": null, "blockedBy": null}}`)
+	})
+}
+
+// What lies below a relationship is a user like any other.
+func TestUsersBelowRelationships(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		pairs(t, store)
+		api := apitest.New(t, store, apitest.Options{})
+		api.Ask(`{ relationships(from: [1], to: [2, 3, 2]) { to { handle followerCount followings { nodes { handle } } relationship(to: 1) { status } } from { name } } }`, nil).
+			Is(`{"relationships": [
+				{"to": {"handle": "u2", "followerCount": 1, "followings": {"nodes": [{"handle": "u1"}]}, "relationship": {"status": "MUTUAL"}}, "from": {"name": "User 1"}},
+				{"to": {"handle": "u3", "followerCount": 1, "followings": {"nodes": []}, "relationship": {"status": "FOLLOWED_BY"}}, "from": {"name": "User 1"}},
+				{"to": {"handle": "u2", "followerCount": 1, "followings": {"nodes": [{"handle": "u1"}]}, "relationship": {"status": "MUTUAL"}}, "from": {"name": "User 1"}}
+			]}`)
+	})
+}

@@ -1,0 +1,189 @@
+package resolvers_test
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// suggestion is an edge of followSuggestions.
+type suggestion struct {
+	Cursor      string
+	Node        node
+	Score       float64
+	MutualCount int
+	Via         []node
+}
+
+type suggestionPage struct {
+	Edges    []suggestion
+	Nodes    []node
+	PageInfo pageInfo
+	Complete bool
+}
+
+func suggestionsOf(t apitest.T, api *apitest.API, user, first, via int, after string) suggestionPage {
+	t.Helper()
+	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions(first: %d%s) {
+		edges { cursor score mutualCount node { id } via(first: %d) { id } } nodes { id }
+		pageInfo { hasNextPage hasPreviousPage startCursor endCursor } complete
+	} } }`, user, first, optional("after", after), via), nil).Whole()
+	p := apitest.Into[suggestionPage](answer, "user.list")
+	info := p.PageInfo
+	nodes := make([]node, len(p.Edges))
+	for i, e := range p.Edges {
+		nodes[i] = e.Node
+	}
+	if !slices.Equal(p.Nodes, nodes) || len(p.Edges) > first || info.HasPreviousPage != (after != "") ||
+		info.HasNextPage && info.EndCursor == nil || !p.Complete && !info.HasNextPage ||
+		(len(p.Edges) > 0) != (info.StartCursor != nil) {
+		t.Errorf("suggestions to %d, first %d: %+v", user, first, p)
+	}
+	return p
+}
+
+// suggest ranks by brute force.
+func (c crowd) suggest(user int) []suggestion {
+	var list []suggestion
+	for x := 1; x <= c.n; x++ {
+		s := suggestion{Node: node{strconv.Itoa(x)}, Via: []node{}}
+		for y := 1; y <= c.n; y++ {
+			if c.follows[user][y] != 0 && c.follows[y][x] != 0 {
+				s.Via = append(s.Via, node{strconv.Itoa(y)})
+			}
+		}
+		if s.MutualCount = len(s.Via); s.MutualCount > 0 && x != user && c.follows[user][x] == 0 {
+			s.Score = float64(s.MutualCount)
+			list = append(list, s)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b suggestion) int { return cmp.Compare(b.MutualCount, a.MutualCount) })
+	return list
+}
+
+func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCrowd(t, 60)
+		api := apitest.New(t, c.store(), apitest.Options{})
+		user := rapid.IntRange(1, 8).Draw(t, "user")
+		via := rapid.IntRange(0, 10).Draw(t, "via")
+		want := c.suggest(user)
+		for i := range want {
+			want[i].Via = want[i].Via[:min(via, len(want[i].Via))]
+		}
+		var got []suggestion
+		for cursor := ""; ; {
+			p := suggestionsOf(t, api, user, rapid.IntRange(1, 30).Draw(t, "first"), via, cursor)
+			if !p.Complete {
+				t.Fatalf("incomplete: %+v", p)
+			}
+			for _, e := range p.Edges {
+				e.Cursor = ""
+				got = append(got, e)
+			}
+			if !p.PageInfo.HasNextPage {
+				break
+			}
+			if cursor = *p.PageInfo.EndCursor; cursor != p.Edges[len(p.Edges)-1].Cursor {
+				t.Fatalf("goes on at %s: %+v", cursor, p)
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("suggestions to %d:\n%+v\nwant\n%+v", user, got, want)
+		}
+	})
+}
+
+// With a small budget the followings are asked in several pools. Each of them is
+// asked exactly once, so what a candidate gathers over all pages is what it has.
+func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCrowd(t, 60)
+		budget := social.Budget(rapid.IntRange(1, 400).Draw(t, "budget"))
+		api := apitest.New(t, c.store(), apitest.Options{Budget: budget})
+		user := rapid.IntRange(1, 8).Draw(t, "user")
+		want := map[string]int{}
+		for _, s := range c.suggest(user) {
+			want[s.Node.ID] = s.MutualCount
+		}
+		got := map[string]int{}
+		cursor := ""
+		for pages := 0; ; pages++ {
+			if pages > 3000 {
+				t.Fatal("no end")
+			}
+			p := suggestionsOf(t, api, user, rapid.SampledFrom([]int{1, 10, 100}).Draw(t, "first"), 3, cursor)
+			for i, e := range p.Edges {
+				got[e.Node.ID] += e.MutualCount
+				c.checkSuggestion(t, user, e)
+				if i > 0 && p.Edges[i-1].MutualCount < e.MutualCount {
+					t.Fatalf("out of order: %+v", p.Edges)
+				}
+			}
+			if !p.PageInfo.HasNextPage {
+				if !p.Complete {
+					t.Fatal("the last page is not complete")
+				}
+				break
+			}
+			cursor = *p.PageInfo.EndCursor
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("suggestions to %d, budget %d: %v, want %v", user, budget, got, want)
+		}
+	})
+}
+
+// checkSuggestion holds a suggestion against what is true of every one.
+func (c crowd) checkSuggestion(t apitest.T, user int, e suggestion) {
+	t.Helper()
+	x, err := strconv.Atoi(e.Node.ID)
+	if err != nil || x == user || c.follows[user][x] != 0 {
+		t.Fatalf("to %d: %+v", user, e)
+	}
+	if e.Score != float64(e.MutualCount) || e.MutualCount < 1 || len(e.Via) != min(3, e.MutualCount) {
+		t.Fatalf("to %d: %+v", user, e)
+	}
+	last := 0
+	for _, v := range e.Via {
+		y, err := strconv.Atoi(v.ID)
+		if err != nil || y <= last || c.follows[user][y] == 0 || c.follows[y][x] == 0 {
+			t.Fatalf("to %d: %d speaks for %d: %+v", user, y, x, e)
+		}
+		last = y
+	}
+}
+
+// via has three users unless first says otherwise, and every via its own number.
+func TestViaHasThreeUsersUnlessFirstSaysOtherwise(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 7)
+	apitest.Follow(t, store, 1, 2, 3, 4, 5, 6)
+	for id := storage.UserID(2); id <= 6; id++ {
+		apitest.Follow(t, store, id, 7)
+	}
+	api := apitest.New(t, store, apitest.Options{})
+	api.Ask(`{ user(id: 1) { followSuggestions { edges {
+		via { id } none: via(first: 0) { id } one: via(first: 1) { handle } all: via(first: 100) { id } nothing: via(first: null) { id }
+	} } } }`, nil).Is(`{"user": {"followSuggestions": {"edges": [{
+		"via": [{"id": "2"}, {"id": "3"}, {"id": "4"}], "none": [], "one": [{"handle": "u2"}],
+		"all": [{"id": "2"}, {"id": "3"}, {"id": "4"}, {"id": "5"}, {"id": "6"}],
+		"nothing": [{"id": "2"}, {"id": "3"}, {"id": "4"}]
+	}]}}}`)
+	for _, first := range []string{"101", "-1", "2147483648"} {
+		answer := api.Ask(`{ user(id: 1) { followSuggestions { edges { via(first: `+first+`) { id } } } } }`, nil)
+		if answer.Refused("BAD_USER_INPUT"); answer.Data != nil {
+			answer.FailsAt("BAD_USER_INPUT", "user.followSuggestions.edges.0.via")
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package storage_test
+
+import (
+	"strings"
+	"testing"
+
+	"kith/storage"
+)
+
+func TestHandles(t *testing.T) {
+	for text, want := range map[string]string{"Maya_9": "maya_9", "\u212aelvin": "\u212aelvin", "ÄB": "Äb"} {
+		if got := storage.FoldHandle(text); got != want {
+			t.Errorf("FoldHandle(%q) = %q, want %q", text, got, want)
+		}
+	}
+	for handle, want := range map[string]bool{
+		"a": true, "maya_9": true, strings.Repeat("x", 30): true,
+		"": false, "Maya": false, "a b": false, "a-b": false, "äb": false, "a\x00b": false, "ab\n": false, strings.Repeat("x", 31): false,
+	} {
+		if got := storage.ValidHandle(handle); got != want {
+			t.Errorf("ValidHandle(%q) = %t", handle, got)
+		}
+	}
+	for handle, want := range map[string]bool{"u1": true, "u007": true, "u": false, "u1a": false, "1u": false, "user1": false} {
+		if got := storage.ReservedHandle(handle); got != want {
+			t.Errorf("ReservedHandle(%q) = %t", handle, got)
+		}
+	}
+}
