@@ -28,7 +28,7 @@ func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	if strings.Contains(line, password) {
 		t.Errorf("%q shows the password", line)
 	}
-	if end.Took > 6*time.Second {
+	if end.Took > 10*time.Second {
 		t.Errorf("%q after %s", line, end.Took)
 	}
 }

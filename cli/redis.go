@@ -44,6 +44,7 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 	if err != nil {
 		return nil, Misset("redis", err)
 	}
+	options.DialerRetries = 1            // each question is tried again as it is; five dials a try take 2 s
 	options.ContextTimeoutEnabled = true // or a Redis that hangs is noticed late
 	r := &Redis{redis.NewUniversalClient(options)}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)

@@ -124,6 +124,11 @@ func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 	if fc == nil || fc.Field.Field == nil || fc.Field.Definition == nil {
 		return "", false
 	}
+	if fc.Args != nil {
+		// They were all right. What fails below the field may have the name of one:
+		// relationship(to:) { to { … } }.
+		return "", false
+	}
 	field := fc.Path()
 	if len(path) <= len(field) {
 		return "", false

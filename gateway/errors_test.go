@@ -121,7 +121,7 @@ func TestNoAmplification(t *testing.T) {
 // TestTimeout: what is missing when the time is over is null with an error; the
 // rest is there, and the connection is not cut.
 func TestTimeout(t *testing.T) {
-	s := serve(t, gateway.Config{RequestTimeout: 50 * time.Millisecond})
+	s := serve(t, gateway.Config{RequestTimeout: 500 * time.Millisecond})
 	got := s.query("{ hello wait }", "Accept", "application/graphql-response+json")
 	if got.status != 200 || got.Data["hello"] != "world <3" || got.code(t) != "TIMEOUT" {
 		t.Errorf("got %d %s", got.status, got.text)

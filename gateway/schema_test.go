@@ -60,6 +60,9 @@ func newSchema(more map[string]resolver) graphql.ExecutableSchema {
 	return &graphql.ExecutableSchemaMock{
 		SchemaFunc: func() *ast.Schema { return schema },
 		ExecFunc: func(ctx context.Context) graphql.ResponseHandler {
+			if graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
+				return executeStream(ctx, resolvers)
+			}
 			return func(ctx context.Context) *graphql.Response { return execute(ctx, resolvers) }
 		},
 	}
@@ -106,6 +109,37 @@ func execute(ctx context.Context, resolvers map[string]resolver) *graphql.Respon
 	}
 	data.WriteByte('}')
 	return &graphql.Response{Data: data.Bytes()}
+}
+
+// executeStream executes a subscription, of one field, whose resolver returns a
+// channel of texts or nil, which is one that is closed.
+func executeStream(ctx context.Context, resolvers map[string]resolver) graphql.ResponseHandler {
+	op := graphql.GetOperationContext(ctx)
+	field := graphql.CollectFields(op, op.Operation.SelectionSet, nil)[0]
+	made, err := resolvers[field.Name](ctx, nil)
+	if err != nil {
+		op.Error(ctx, err)
+		return func(context.Context) *graphql.Response { return nil }
+	}
+	ticks, _ := made.(chan string)
+	if ticks == nil {
+		return func(context.Context) *graphql.Response { return nil }
+	}
+	return func(ctx context.Context) *graphql.Response {
+		select {
+		case text, open := <-ticks:
+			if !open {
+				return nil
+			}
+			data, err := json.Marshal(map[string]string{field.Alias: text})
+			if err != nil {
+				panic(err)
+			}
+			return &graphql.Response{Data: data}
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func resolve(ctx context.Context, op *graphql.OperationContext, field graphql.CollectedField, r resolver) (value any) {

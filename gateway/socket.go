@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -63,6 +64,9 @@ func (s *socket) read(initialised *time.Timer) {
 	ready := false
 	for {
 		kind, text, err := s.conn.Read(context.Background()) // ends when the connection is closed
+		if errors.Is(err, websocket.ErrMessageTooBig) {
+			s.end(endedTooBig)
+		}
 		if err != nil {
 			s.end(endedByClient)
 			return
@@ -195,15 +199,13 @@ func (s *socket) write(m message) error {
 }
 
 func (s *socket) send(text []byte) error {
-	// Not below the connection's context, see ping.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.WriteTimeout)
+	// Not below the connection's context, see ping. The library cuts the connection
+	// when this one is done; by then the reason has to be known.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
+	defer time.AfterFunc(s.WriteTimeout, func() { s.end(endedSlow); cancel() }).Stop()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		s.end(endedSlow)
-	default:
+	if err != nil {
 		s.end(endedByClient)
 	}
 	return err

@@ -27,7 +27,8 @@ type events struct {
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 
-	mu sync.Mutex // pings come from another goroutine
+	mu   sync.Mutex // pings come from another goroutine
+	slow bool       // a write took too long; net/http cancels the request before it tells
 }
 
 // stream answers one request by server-sent events. Op is nil where errs say why
@@ -67,6 +68,9 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 	watching.Wait()
 	cancel(endedDone)
 	a.exchange.stream.ended = endingOf(ctx).label
+	if e.slow {
+		a.exchange.stream.ended = endedSlow.label
+	}
 	t.streams.metrics.disconnected(a.exchange)
 }
 
@@ -126,9 +130,9 @@ func (e *events) write(text string) error {
 		err = e.control.Flush()
 	}
 	if !time.Now().Before(deadline) { // the error of a flush does not get through gzhttp
-		err = os.ErrDeadlineExceeded
-		e.cancel(endedSlow)
-	} else if err != nil {
+		e.slow, err = true, os.ErrDeadlineExceeded
+	}
+	if err != nil {
 		e.cancel(endedByClient)
 	}
 	return err

@@ -68,13 +68,22 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 	if op.Operation.Operation != ast.Subscription {
 		return s.runOnce(ctx, exec, op, to)
 	}
+	var root *graphql.FieldContext // of the subscription's own field, which comes first
 	fields := op.ResolverMiddleware
 	op.ResolverMiddleware = func(ctx context.Context, next graphql.Resolver) (any, error) {
-		begin(ctx) // the first field below the subscription's own: its event has come
+		if root == nil {
+			root = graphql.GetFieldContext(ctx)
+		} else {
+			begin(ctx) // a field below it: its event has come
+		}
 		return fields(ctx, next)
 	}
 	ctx, ending := subscription.Attach(ctx)
 	responses, ctx := exec.DispatchOperation(s.perRequest(ctx), op)
+	if root != nil {
+		own := *root                              // the resolver goes on reading the other
+		ctx = graphql.WithFieldContext(ctx, &own) // or the paths of errors would lack the field
+	}
 	for {
 		response, how := s.next(ctx, responses, false)
 		switch {

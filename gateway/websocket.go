@@ -83,6 +83,7 @@ var (
 	endedUninvited  = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
 	endedInitTwice  = &ending{"violation", 4429, "Too many initialisation requests"}
 	endedBadMessage = &ending{"violation", 4400, "Invalid message"}
+	endedTooBig     = &ending{label: "violation"} // the library has closed it
 	endedNoPong     = &ending{label: "unresponsive"}
 	endedInternal   = &ending{"error", 4500, masked}
 )

@@ -79,7 +79,9 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		at    string
 		data  string
 	}{
-		"users":                {`{ user(id: 1) { handle } }`, "user", `{"user": null}`},
+		"users": {`{ user(id: 1) { handle } }`, "user", `{"user": null}`},
+		// `to` is an argument's name as well
+		"users below":          {`{ relationship(from: 1, to: 2) { id to { handle } } }`, "relationship.to", `{"relationship": {"id": "rel_1_2", "to": null}}`},
 		"counts":               {`{ user(id: 1) { followingCount } }`, "user.followingCount", `{"user": null}`},
 		"handles":              {`{ userByHandle(handle: "u1") { id } }`, "userByHandle", `{"userByHandle": null}`},
 		"pages.following":      {`{ user(id: 1) { id followings { nodes { id } } } }`, "user.followings", `{"user": {"id": "1", "followings": null}}`},
@@ -90,6 +92,7 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		"walks.follower":       {`{ user(id: 1) { commonFollowers(with: 2) { totalCount } } }`, "user.commonFollowers", `{"user": {"commonFollowers": null}}`},
 		"neighbours.following": {`{ user(id: 1) { followSuggestions { nodes { id } } } }`, "user.followSuggestions", `{"user": {"followSuggestions": null}}`},
 	} {
+		lookup, _, _ = strings.Cut(lookup, " ")
 		for name, store := range map[string]*faulty{
 			"an error": broken(store, lookup, fmt.Errorf("read %s of user 1 on shard 0: %w", lookup, secret)),
 			"a panic": {store, shard.NewMap(1), func(_ context.Context, l string, _ int) error {
@@ -99,7 +102,7 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 				return nil
 			}},
 		} {
-			t.Run(lookup+", "+name, func(t *testing.T) {
+			t.Run(lookup+" at "+want.at+", "+name, func(t *testing.T) {
 				var logged lockedBuffer
 				answer := apitest.New(t, store, apitest.Options{Log: &logged}).Ask(want.query, nil)
 				answer.FailsAt("INTERNAL_SERVER_ERROR", want.at)
@@ -136,19 +139,23 @@ func (b *lockedBuffer) String() string {
 }
 
 // town is a graph whose users lie on a shard that answers (L1, L2, L3) and on one
-// that does not (D1, D2): L1 follows all others, newest D1, L2, D2, L3; L2, D1 and D2
+// that does not (D1, D2), all handles on one that does: L1 follows all others, newest D1, L2, D2, L3; L2, D1 and D2
 // follow it back; L2 and D1 follow L3.
 type town struct{ names *strings.Replacer }
 
+// deadShard is the one that does not answer, of four. Nothing is on the one behind
+// it, which may be on the same server.
 const deadShard = 2
 
 func makeTown(t *testing.T, store storage.Store) town {
 	place := shard.NewMap(4)
 	var live, dead []storage.UserID
 	for id := storage.UserID(1); len(live) < 3 || len(dead) < 2; id++ {
-		if place.Of(id) == deadShard && len(dead) < 2 && place.OfHandle("u"+id.String()) != deadShard {
+		switch where := place.Of(id); {
+		case place.OfHandle("u"+id.String()) >= deadShard:
+		case where == deadShard && len(dead) < 2:
 			dead = append(dead, id)
-		} else if place.Of(id) != deadShard && len(live) < 3 && place.OfHandle("u"+id.String()) != deadShard {
+		case where < deadShard && len(live) < 3:
 			live = append(live, id)
 		}
 	}

@@ -100,8 +100,8 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 
 	pair := storage.Pair{From: viewer, To: other}
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: true, sel: s.of("viewer")},
-		wanted{users: []storage.UserID{other}, exist: true, sel: s.of("user", edgeNode)},
+		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), sel: s.of("viewer")},
+		wanted{users: []storage.UserID{other}, exist: s.has("user") || s.has(edgeNode), sel: s.of("user", edgeNode)},
 		wanted{pairs: []storage.Pair{pair}, sel: s.of("relationship")},
 	)
 	p := &model.FollowPayload{

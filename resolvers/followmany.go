@@ -36,8 +36,8 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	}
 	many := outcomesOf{selection: outcomes, key: key}
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: true, sel: s.of("viewer")},
-		wanted{users: others, exist: true, sel: outcomes.of("user")},
+		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), sel: s.of("viewer")},
+		wanted{users: others, exist: outcomes.has("user"), sel: outcomes.of("user")},
 		wanted{pairs: pairs, sel: outcomes.of("relationship")},
 	)
 	users := many.users(ctx, others)

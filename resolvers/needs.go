@@ -30,6 +30,8 @@ type relationshipField struct {
 type relationshipNeeds struct {
 	sides    [2]bool          // Forward: from → to is read; Inverse: from ← to
 	from, to ast.SelectionSet // nil: not selected
+
+	fromKeys, toKeys []string // response keys of `from` and `to`
 }
 
 // listField is a `followings` or `followers` below a user.
@@ -119,8 +121,10 @@ func needsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationship
 			n.sides = [2]bool{true, true}
 		case "from":
 			n.from = append(n.from, f.Selections...)
+			n.fromKeys = append(n.fromKeys, f.Alias)
 		case "to":
 			n.to = append(n.to, f.Selections...)
+			n.toKeys = append(n.toKeys, f.Alias)
 		}
 	}
 	return n

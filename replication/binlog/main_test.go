@@ -24,6 +24,7 @@ import (
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -160,6 +161,9 @@ func (w *world) replicate(t testing.TB, change ...func(*binlog.Config)) *running
 	t.Cleanup(func() { r.stop(t) })
 	return r
 }
+
+// place is the shard of a user.
+func (r *running) place(id storage.UserID) int { return shard.NewMap(2).Of(id) }
 
 // stop ends the replicator in good order.
 func (r *running) stop(t testing.TB) {
@@ -398,6 +402,23 @@ func (w *world) exec(t testing.TB, shard int, statements ...string) {
 			t.Fatalf("%s: %v", s, err)
 		}
 	}
+}
+
+// find returns the first shard on which a query has an answer.
+func (w *world) find(t testing.TB, query string) int {
+	t.Helper()
+	for i := range w.dsns {
+		found := false
+		one := &world{dsns: w.dsns[i : i+1]}
+		if err := one.each(query, func(*sql.Rows) error { found = true; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if found {
+			return i
+		}
+	}
+	t.Fatalf("nowhere: %s", query)
+	return 0
 }
 
 // databaseOf is the name in a DSN.

@@ -1,0 +1,324 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/gateway"
+	"kith/graph/apierr"
+)
+
+// npmClient is a client from npm at work in a process of its own.
+type npmClient struct {
+	t     *testing.T
+	lines chan happening
+}
+
+// happening is what the client printed.
+type happening struct {
+	What      string
+	Operation int
+	Answer    struct {
+		Data   map[string]any
+		Errors []map[string]any
+	}
+	Errors  []map[string]any
+	Message string
+	Code    any
+	Taken   int
+}
+
+type npmJob struct {
+	URL        string            `json:"url"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Retries    int               `json:"retries"`
+	Operations []npmOperation    `json:"operations"`
+}
+
+type npmOperation struct {
+	Query string `json:"query"`
+	Take  int    `json:"take,omitempty"`
+}
+
+// npmRun starts a client; script is ws or sse.
+func npmRun(t *testing.T, script string, job npmJob) *npmClient {
+	t.Helper()
+	installClients(t)
+	job.URL += "/graphql"
+	if script == "ws" {
+		job.URL = "ws" + job.URL[len("http"):]
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "subscribe_test/"+script+".mjs", string(text))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &npmClient{t, make(chan happening, 1000)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(c.lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			var h happening
+			if err := json.Unmarshal(scanner.Bytes(), &h); err != nil {
+				h.What = scanner.Text()
+			}
+			c.lines <- h
+		}
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	return c
+}
+
+// until returns the next happening of a kind, skipping others.
+func (c *npmClient) until(what string) happening {
+	c.t.Helper()
+	deadline := time.After(30 * time.Second)
+	var seen []string
+	for {
+		select {
+		case h, more := <-c.lines:
+			if !more {
+				c.t.Fatalf("the client ended without %q, after %q", what, seen)
+			}
+			if h.What == what {
+				return h
+			}
+			seen = append(seen, h.What)
+		case <-deadline:
+			c.t.Fatalf("no %q within 30 s, but %q", what, seen)
+		}
+	}
+}
+
+// rest returns how often each thing happens until the client ends, each of which
+// look sees.
+func (c *npmClient) rest(look func(happening)) map[string]int {
+	c.t.Helper()
+	counts := make(map[string]int)
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case h, more := <-c.lines:
+			if !more {
+				return counts
+			}
+			look(h)
+			counts[h.What]++
+		case <-deadline:
+			c.t.Fatal("the client does not end")
+		}
+	}
+}
+
+var clientsInstalled sync.Mutex
+
+// installClients fetches the clients into the git-ignored node_modules once.
+func installClients(t *testing.T) {
+	t.Helper()
+	clientsInstalled.Lock()
+	defer clientsInstalled.Unlock()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, program+" is not installed")
+		}
+	}
+	if _, err := os.Stat(filepath.Join("subscribe_test", "node_modules", "graphql-ws")); err == nil {
+		return
+	}
+	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
+	install.Dir = "subscribe_test"
+	if out, err := install.CombinedOutput(); err != nil {
+		missing(t, "npm ci: "+err.Error()+": "+string(out))
+	}
+}
+
+// eachClient runs a test with both clients.
+func eachClient(t *testing.T, test func(t *testing.T, script string)) {
+	for _, script := range []string{"ws", "sse"} {
+		t.Run(script, func(t *testing.T) { test(t, script) })
+	}
+}
+
+func TestNpmClientsSubscribe(t *testing.T) {
+	eachClient(t, func(t *testing.T, script string) {
+		l := newLive()
+		l.tick(t)
+		s := serve(t, l.config(gateway.Subscriptions{Init: withToken}))
+		c := npmRun(t, script, npmJob{URL: s.url, Headers: map[string]string{"Authorization": "Bearer ann"}, Operations: []npmOperation{
+			{Query: fansQuery, Take: 30}, {Query: fansQuery, Take: 10}, {Query: `{ __typename }`},
+		}})
+		got := c.rest(func(h happening) {
+			fans, subscribed := h.Answer.Data["newFollowers"].(map[string]any)
+			if h.What == "next" && (subscribed && fans["cursor"] != "line\nbreak" || h.Answer.Errors != nil) {
+				t.Errorf("got %+v", h.Answer)
+			}
+		})
+		if got["next"] != 41 || got["complete"] != 3 || got["error"] != 0 || script == "ws" && got["pong"] == 0 {
+			t.Errorf("there happened %v", got)
+		}
+		eventually(t, "both subscriptions' contexts are done", func() bool { return l.ended.Load() == 2 })
+	})
+}
+
+func TestNpmClientsSeeTheEnd(t *testing.T) {
+	eachClient(t, func(t *testing.T, script string) {
+		l := newLive()
+		s := serve(t, l.config(gateway.Subscriptions{}))
+		c := npmRun(t, script, npmJob{URL: s.url, Operations: []npmOperation{{Query: fansQuery}}})
+		eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+		l.publish(1)
+		c.until("next")
+		l.end()
+		if h := c.until("complete"); h.Taken != 1 {
+			t.Errorf("it took %d answers, want 1", h.Taken)
+		}
+	})
+}
+
+func TestNpmClientsSeeErrors(t *testing.T) {
+	eachClient(t, func(t *testing.T, script string) {
+		l := newLive()
+		s := serve(t, l.config(gateway.Subscriptions{}))
+		code := func(query string) any {
+			t.Helper()
+			c := npmRun(t, script, npmJob{URL: s.url, Operations: []npmOperation{{Query: query}}})
+			for {
+				h, more := <-c.lines
+				if !more {
+					t.Fatal("the client ended without an error")
+				}
+				for _, errs := range [][]map[string]any{h.Errors, h.Answer.Errors} {
+					if len(errs) > 0 {
+						return errs[0]["extensions"].(map[string]any)["code"]
+					}
+				}
+			}
+		}
+		if got := code(`subscription { nonsense }`); got != "BAD_USER_INPUT" {
+			t.Errorf("got %v", got)
+		}
+		l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
+		if got := code(fansQuery); got != "UNAUTHENTICATED" {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+func TestNpmClientIsRefusedByItsToken(t *testing.T) {
+	s := serve(t, newLive().config(gateway.Subscriptions{Init: withToken, Expires: soon}))
+	for token, reason := range map[string]string{"Bearer eve": "the token is not valid", "Bearer expired": "the token has expired"} {
+		c := npmRun(t, "ws", npmJob{URL: s.url, Headers: map[string]string{"Authorization": token}, Operations: []npmOperation{{Query: fansQuery}}})
+		if h := c.until("error"); h.Code != 4403.0 || h.Message != reason {
+			t.Errorf("%s: %+v", token, h)
+		}
+	}
+}
+
+// TestNpmClientsComeBack: when a gateway stops, its clients are told to go on
+// elsewhere, and those that are only answered once are answered first.
+func TestNpmClientsComeBack(t *testing.T) {
+	eachClient(t, func(t *testing.T, script string) {
+		l := newLive()
+		l.tick(t)
+		cfg := l.config(gateway.Subscriptions{})
+		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.RequestTimeout = time.Minute
+		g := startGateway(t, cfg, "127.0.0.1:0")
+		c := npmRun(t, script, npmJob{URL: "http://" + g.address, Retries: 100, Operations: []npmOperation{{Query: fansQuery, Take: 100_000}, {Query: `{ viewer { id } }`}}})
+		c.until("next")
+		eventually(t, "both operations run", func() bool { return l.began.Load() == 2 })
+
+		g.stop()
+		eventually(t, "new connections are refused", func() bool {
+			conn, err := net.Dial("tcp", g.address)
+			if err == nil {
+				conn.Close()
+			}
+			return err != nil
+		})
+		close(l.hold)
+		for h := c.until("next"); h.Operation != 1; h = c.until("next") {
+			if len(h.Answer.Errors) > 0 {
+				t.Fatalf("%+v", h)
+			}
+		}
+		if err := <-g.ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if script == "ws" {
+			if h := c.until("closed"); h.Code != 1001.0 {
+				t.Errorf("closed with %v", h.Code)
+			}
+		}
+		eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
+
+		again := startGateway(t, cfg, g.address)
+		for h := c.until("next"); l.began.Load() < 3; h = c.until("next") { // the old connection's are still read
+			if h.Operation != 0 {
+				t.Errorf("the query was answered twice: %+v", h)
+			}
+		}
+		c.until("next")
+		again.stop()
+		if err := <-again.ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}
+
+// started is a gateway that is served as the program does.
+type started struct {
+	address string
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+func startGateway(t *testing.T, cfg gateway.Config, address string) *started {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	g := &started{listener.Addr().String(), stop, make(chan error, 1)}
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		g.ended <- gateway.Serve(ctx, cfg, listener, 20*time.Second)
+	}()
+	t.Cleanup(func() { stop(); <-returned })
+	return g
+}
+
+// listen serves by a server of the test's own.
+func listen(t *testing.T, server *http.Server) site {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = server.Serve(listener) }()
+	t.Cleanup(func() { server.Close(); <-ended; http.DefaultClient.CloseIdleConnections() })
+	return site{t, "http://" + listener.Addr().String(), &logBuffer{}}
+}

@@ -1,0 +1,237 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/gateway"
+	"kith/graph/apierr"
+	"kith/graph/subscription"
+	"kith/storage"
+)
+
+// eventStream is a stream of server-sent events, read by hand.
+type eventStream struct {
+	t        *testing.T
+	response *http.Response
+	lines    *bufio.Reader
+	leave    context.CancelFunc
+}
+
+// stream sends a request that asks for server-sent events.
+func (s site) stream(r *http.Request) *eventStream {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	s.t.Cleanup(cancel)
+	r = r.WithContext(ctx)
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "text/event-stream")
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { response.Body.Close() })
+	return &eventStream{s.t, response, bufio.NewReader(response.Body), cancel}
+}
+
+func (s site) subscribeSSE(query string, headers ...string) *eventStream {
+	s.t.Helper()
+	body := `{"query":"` + strings.ReplaceAll(query, `"`, `\"`) + `"}`
+	return s.stream(s.request(http.MethodPost, "/graphql", body, append([]string{"Content-Type", "application/json"}, headers...)...))
+}
+
+// next returns the next event's name and data, comments left out; "" at the end.
+func (e *eventStream) next() (name, data string) {
+	e.t.Helper()
+	for {
+		line, err := e.lines.ReadString('\n')
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case err == io.EOF:
+			return "", ""
+		case err != nil:
+			return "", err.Error()
+		case strings.HasPrefix(line, "event: "):
+			name = strings.TrimPrefix(line, "event: ")
+		case strings.HasPrefix(line, "data:"):
+			data += strings.TrimPrefix(strings.TrimPrefix(line, "data:"), " ")
+		case line == "" && name != "":
+			return name, data
+		}
+	}
+}
+
+func (e *eventStream) expect(name, data string) {
+	e.t.Helper()
+	if n, d := e.next(); n != name || d != data {
+		e.t.Fatalf("got %q %s, want %q %s", n, d, name, data)
+	}
+}
+
+func TestServerSentEvents(t *testing.T) {
+	l := newLive()
+	s := serve(t, l.config(gateway.Subscriptions{}))
+	e := s.subscribeSSE(fansQuery, "Accept-Encoding", "gzip")
+	h := e.response.Header
+	if e.response.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" || h.Get("Content-Encoding") != "" ||
+		h.Get("Cache-Control") != "no-store" || h.Get("X-Request-Id") == "" || h.Get("No-Gzip-Compression") != "" {
+		t.Errorf("%d %v", e.response.StatusCode, h)
+	}
+	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	time.Sleep(300 * time.Millisecond) // longer than one answer may take
+	l.publish(7)
+	e.expect("next", fan(7, 2, "null"))
+	l.publish(8)
+	e.expect("next", fan(8, 3, "null"))
+	l.end()
+	e.expect("complete", "")
+	e.expect("", "")
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=complete") })
+	for _, want := range []string{"transport=sse", "operations=1", "answers=2", "operation=subscription", "outcome=ok", "status=200"} {
+		if !strings.Contains(s.log.String(), want) {
+			t.Errorf("no %s in %s", want, s.log)
+		}
+	}
+
+	left := s.subscribeSSE(fansQuery)
+	eventually(t, "subscribed", func() bool { return l.began.Load() == 2 })
+	left.leave()
+	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 2 })
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=client") })
+}
+
+func TestEventSourcesOfBrowsers(t *testing.T) {
+	l := newLive()
+	l.tick(t)
+	s := serve(t, l.config(gateway.Subscriptions{}))
+	path := "/graphql?query=" + url.QueryEscape(fansQuery)
+	if name, data := s.stream(s.request(http.MethodGet, path, "", "Sec-Fetch-Site", "same-origin")).next(); name != "next" || !strings.Contains(data, "newFollowers") {
+		t.Errorf("got %s %s", name, data)
+	}
+	if got := s.get(path, "Accept", "text/event-stream", "Sec-Fetch-Site", "cross-site"); got.status != 403 || got.code(t) != "FORBIDDEN" {
+		t.Errorf("from another site: %d %s", got.status, got.text)
+	}
+}
+
+func TestStreamsOnlyWhereTheyAreWanted(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for accept, want := range map[string]string{
+		"text/event-stream":                                       "text/event-stream",
+		"application/json, text/event-stream":                     "application/json; charset=utf-8",
+		"application/graphql-response+json, text/event-stream":    "application/graphql-response+json; charset=utf-8",
+		"text/event-stream, application/json":                     "text/event-stream",
+		"text/html, application/xhtml+xml, text/event-stream;q=1": "text/event-stream",
+	} {
+		e := s.subscribeSSE(`{ hello }`, "Accept", accept)
+		if got := e.response.Header.Get("Content-Type"); got != want {
+			t.Errorf("Accept %q: %s, want %s", accept, got, want)
+		}
+		if strings.HasPrefix(want, "text/") {
+			e.expect("next", `{"data":{"hello":"world \u003c3"}}`)
+			e.expect("complete", "")
+		}
+	}
+	e := s.subscribeSSE(`subscription { tick }`, "Accept", "application/json, text/event-stream")
+	if got := e.response.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("a subscription is answered as %s", got)
+	}
+	if got := s.post("{", "Accept", "text/event-stream"); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("malformed: %d %s", got.status, got.text)
+	}
+	if got := s.get("/graphql?query=mutation%7Btouch%7D", "Accept", "text/event-stream"); got.status != 405 {
+		t.Errorf("mutation by GET: %d %s", got.status, got.text)
+	}
+}
+
+func TestErrorsOfServerSentEvents(t *testing.T) {
+	l := newLive()
+	s := serve(t, l.config(gateway.Subscriptions{}))
+	expect := func(e *eventStream, code string) {
+		t.Helper()
+		if name, data := e.next(); name != "next" || !strings.HasPrefix(data, `{"errors":[{`) || !strings.Contains(data, code) || strings.Contains(data, secret) {
+			t.Errorf("got %s %s, want %s", name, data, code)
+		}
+		e.expect("complete", "")
+		e.expect("", "")
+	}
+	expect(s.subscribeSSE(`subscription { nonsense }`), "BAD_USER_INPUT")
+	l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
+	expect(s.subscribeSSE(fansQuery), "UNAUTHENTICATED")
+
+	failing := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"tick": func(ctx context.Context, _ map[string]any) (any, error) {
+		subscription.Fail(ctx, apierr.RateLimited("the client is too slow"))
+		return nil, nil
+	}})})
+	expect(failing.subscribeSSE(`subscription { tick }`), "RATE_LIMITED")
+
+	panicking := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"tick": func(context.Context, map[string]any) (any, error) {
+		panic(secret)
+	}})})
+	expect(panicking.subscribeSSE(`subscription { tick }`), "INTERNAL_SERVER_ERROR")
+	if !strings.Contains(panicking.log.String(), secret) {
+		t.Error("no cause in the log")
+	}
+}
+
+// TestQuietStreamsAreKeptOpen: comments keep proxies from cutting a stream that has
+// nothing to say, and show the server that the other end is gone.
+func TestQuietStreamsAreKeptOpen(t *testing.T) {
+	s := serve(t, newLive().config(gateway.Subscriptions{PingInterval: 20 * time.Millisecond}))
+	e := s.subscribeSSE(fansQuery)
+	for range 5 {
+		if line, err := e.lines.ReadString('\n'); err != nil || line != ":\n" && line != "\n" {
+			t.Fatalf("got %q %v", line, err)
+		}
+	}
+}
+
+func TestStreamsEndWithTheirToken(t *testing.T) {
+	l := newLive()
+	l.tick(t)
+	cfg := l.config(gateway.Subscriptions{Expires: soon})
+	cfg.PerRequest = func(ctx context.Context) context.Context { return ctx }
+	cfg.Identify = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), viewerKey{}, r.Header.Get("Authorization"))))
+		})
+	}
+	s := serve(t, cfg)
+	e := s.subscribeSSE(fansQuery, "Authorization", "Bearer expired")
+	n := 0
+	for name, _ := e.next(); name != ""; name, _ = e.next() {
+		if n++; name == "complete" {
+			t.Error("it was completed: the client would not come back with a new token")
+		}
+	}
+	if n == 0 {
+		t.Error("nothing came before the end")
+	}
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
+}
+
+// TestStreamsOutliveTheServersDeadlines: those of reading a request and of writing
+// an ordinary answer do not end a stream.
+func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
+	l := newLive()
+	cfg := l.config(gateway.Subscriptions{})
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	server := &http.Server{Handler: gateway.New(cfg), ReadTimeout: 100 * time.Millisecond, WriteTimeout: 100 * time.Millisecond}
+	s := listen(t, server)
+	e := s.subscribeSSE(fansQuery)
+	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	time.Sleep(400 * time.Millisecond)
+	l.publish(storage.UserID(3))
+	e.expect("next", fan(3, 2, "null"))
+	if l.ended.Load() != 0 {
+		t.Error("the subscription's context is done")
+	}
+	e.leave()
+}

@@ -1,0 +1,187 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/gateway"
+	"kith/graph/apierr"
+	"kith/graph/generated"
+	"kith/graph/model"
+	"kith/storage"
+)
+
+// live is the real schema, whose subscription newFollowers sends what the test
+// publishes. A fan's handle tells which set of loaders answered it.
+type live struct {
+	generated.ResolverRoot
+
+	mu       sync.Mutex
+	fans     map[chan *model.UserEdge]bool
+	began    atomic.Int64  // subscriptions so far
+	ended    atomic.Int64  // of them, those whose context is done
+	attached atomic.Int64  // sets of loaders made
+	hold     chan struct{} // requests wait for it
+	refuse   error
+}
+
+func newLive() *live {
+	return &live{fans: make(map[chan *model.UserEdge]bool), hold: make(chan struct{})}
+}
+
+func (l *live) Query() generated.QueryResolver               { return liveQuery{nil, l} }
+func (l *live) Subscription() generated.SubscriptionResolver { return liveSubscription{l} }
+func (l *live) User() generated.UserResolver                 { return liveUser{} }
+
+type liveQuery struct {
+	generated.QueryResolver
+	live *live
+}
+
+type liveUser struct{ generated.UserResolver }
+
+type liveSubscription struct{ *live }
+
+func (l liveSubscription) RelationshipChanged(context.Context, []string) (<-chan *model.Relationship, error) {
+	return nil, errors.New("not here")
+}
+
+type viewerKey struct{}
+
+type loaderKey struct{}
+
+func (l liveSubscription) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
+	fans := make(chan *model.UserEdge, 10)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refuse != nil {
+		return nil, l.refuse
+	}
+	l.fans[fans] = true
+	l.began.Add(1)
+	context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		delete(l.fans, fans)
+		l.mu.Unlock()
+		l.ended.Add(1)
+	})
+	return fans, nil
+}
+
+// refuseWith has subscriptions fail from now on.
+func (l *live) refuseWith(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse = err
+}
+
+// publish sends one fan to everybody who is subscribed and has room.
+func (l *live) publish(id storage.UserID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for fans := range l.fans {
+		select {
+		case fans <- &model.UserEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("fan ", id)}}}:
+		default:
+		}
+	}
+}
+
+// tick publishes one fan after another until the test ends.
+func (l *live) tick(t *testing.T) {
+	stop := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		for id := storage.UserID(1); ; id++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(5 * time.Millisecond):
+				l.publish(id)
+			}
+		}
+	})
+	t.Cleanup(func() { close(stop); ticking.Wait() })
+}
+
+// end closes every subscription.
+func (l *live) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for fans := range l.fans {
+		close(fans)
+		delete(l.fans, fans)
+	}
+}
+
+// ViewerRelationship fails, waits or panics for some fans.
+func (liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model.Relationship, error) {
+	switch u.UserID {
+	case 404:
+		return nil, apierr.NotFound("there is no such user")
+	case 408:
+		<-ctx.Done()
+		return nil, fmt.Errorf("read: %w", ctx.Err())
+	case 500:
+		panic(secret)
+	}
+	return nil, nil
+}
+
+// Followings tells by its cursor which loaders it had, and of whom.
+func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+	set, _ := ctx.Value(loaderKey{}).(int64)
+	viewer, _ := ctx.Value(viewerKey{}).(string)
+	return &model.UserConnection{Edges: []*model.UserEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil
+}
+
+// Viewer waits for hold.
+func (l liveQuery) Viewer(ctx context.Context) (*model.User, error) {
+	l.live.began.Add(1)
+	select {
+	case <-l.live.hold:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &model.User{UserID: 1}, nil
+}
+
+func (l *live) config(s gateway.Subscriptions) gateway.Config {
+	return gateway.Config{
+		Schema:         generated.NewExecutableSchema(generated.Config{Resolvers: l}),
+		Subscriptions:  s,
+		RequestTimeout: 200 * time.Millisecond,
+		PerRequest: func(ctx context.Context) context.Context {
+			return context.WithValue(ctx, loaderKey{}, l.attached.Add(1))
+		},
+	}
+}
+
+const fansQuery = `subscription { newFollowers { cursor node { id followings { edges { cursor } } viewerRelationship { id } } } }`
+
+// withToken is an Init as identity makes it: tokens are "Bearer NAME", and the one
+// called expired is over soon.
+func withToken(ctx context.Context, payload map[string]any) (context.Context, error) {
+	switch token, _ := payload["Authorization"].(string); token {
+	case "":
+		return ctx, nil
+	case "Bearer ann", "Bearer expired":
+		return context.WithValue(ctx, viewerKey{}, token), nil
+	case "Bearer broken":
+		return nil, errors.New(secret)
+	}
+	return nil, apierr.Unauthenticated("the token is not valid")
+}
+
+func soon(ctx context.Context) time.Time {
+	if ctx.Value(viewerKey{}) == "Bearer expired" {
+		return time.Now().Add(100 * time.Millisecond)
+	}
+	return time.Time{}
+}

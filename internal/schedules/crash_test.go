@@ -1,0 +1,306 @@
+package schedules_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+)
+
+// TestCrashes is the short schedule; see [TestLongCrashes].
+func TestCrashes(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			s := schedule{operations: 1500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 1, redisKills: 1}
+			s.run(t, mode)
+		})
+	}
+}
+
+// TestLongCrashes writes through two gateways from 16 connections, while replicators,
+// gateways, a MariaDB server and Redis are killed and started again.
+//
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/schedules -run TestLongCrashes/binlog
+func TestLongCrashes(t *testing.T) {
+	testenv.Long(t)
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			s := schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2}
+			s.run(t, mode)
+		})
+	}
+}
+
+// schedule is how much is written, and what is killed meanwhile.
+type schedule struct {
+	operations, connections, users                         int
+	replicatorKills, gatewayKills, serverKills, redisKills int
+}
+
+// running is a schedule under way.
+type running struct {
+	schedule
+	*deployment
+	seed uint64
+
+	done    atomic.Int64 // operations
+	mu      sync.Mutex
+	results []result
+	outages []outage // of servers
+}
+
+// outage is when operations may fail on whatever gateway.
+type outage struct{ from, to time.Time }
+
+func (s schedule) run(t *testing.T, mode string) {
+	began := time.Now()
+	r := &running{schedule: s, deployment: deploy(t, mode, s.users), seed: seedOf(t)}
+	faults := r.faults()
+	stop := r.write(t)
+	r.strike(t, faults)
+	stop()
+	written := time.Now()
+
+	h := newHistory()
+	for _, result := range r.results {
+		if err := result.note(h); err != nil {
+			t.Error(err)
+		}
+	}
+	r.failuresHaveReasons(t)
+	r.quiet(t, h)
+	settled := time.Now()
+	found := r.tables(t)
+	different := h.judge(t, found)
+	r.countsAreExact(t)
+	failed := h.explain(t, found, different)
+	r.failuresAreCounted(t, failed)
+	if mode == "binlog" && len(different) > 0 {
+		t.Errorf("%d of %d edges differ, the first is %v: %+v in following, %+v in follower", len(different), len(found.forward), different[0],
+			found.forward[different[0]], found.inverse[different[0]])
+	}
+	r.tell(t, h, found, different, faults)
+	t.Logf("started and written in %v, quiet %v later", written.Sub(began).Round(time.Millisecond), settled.Sub(written).Round(time.Millisecond))
+}
+
+// seedOf is what a test's random choices begin with; KITH_TEST_SEED repeats one.
+func seedOf(t testing.TB) uint64 {
+	t.Helper()
+	n := rand.Uint64() % 1_000_000
+	if text := os.Getenv("KITH_TEST_SEED"); text != "" {
+		var err error
+		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("KITH_TEST_SEED=%d", n)
+	return n
+}
+
+// write starts the connections. The function that it returns waits until all
+// operations are done.
+func (r *running) write(t *testing.T) (wait func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var started atomic.Int64
+	var writers sync.WaitGroup
+	for i := range r.connections {
+		c := r.client(t)
+		random := rand.New(rand.NewPCG(r.seed, uint64(i)))
+		writers.Go(func() {
+			for ctx.Err() == nil && started.Add(1) <= int64(r.operations) {
+				r.insist(ctx, c, randomOperation(random, r.users), random)
+				r.done.Add(1)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); writers.Wait() })
+	return writers.Wait
+}
+
+// insist sends an operation to one of the gateways that are there. What is not
+// answered is not sent again: nobody knows what became of it.
+func (r *running) insist(ctx context.Context, c *client, o operation, random *rand.Rand) {
+	for ctx.Err() == nil {
+		l := r.gateways[random.IntN(len(r.gateways))].now.Load()
+		if l == nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		result := o.send(ctx, c, l)
+		if result.notSent() {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		r.mu.Lock()
+		r.results = append(r.results, result)
+		r.mu.Unlock()
+		if !result.done {
+			time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) // as people do
+		}
+		return
+	}
+}
+
+// fault is something that breaks and is mended.
+type fault struct {
+	name  string
+	hold  int64 // operations until it is mended
+	begin func(testing.TB)
+	mend  func(testing.TB)
+}
+
+// faults are those of the schedule, in random order.
+func (r *running) faults() []fault {
+	random := rand.New(rand.NewPCG(r.seed, 1<<32))
+	step := int64(r.operations) / int64(r.replicatorKills+r.gatewayKills+r.serverKills+r.redisKills+1)
+	var list []fault
+	add := func(times int, make func() fault) {
+		for range times {
+			f := make()
+			f.hold = random.Int64N(step/2 + 1)
+			list = append(list, f)
+		}
+	}
+	of := func(nodes []*node) func() fault {
+		return func() fault {
+			n := nodes[random.IntN(len(nodes))]
+			return fault{name: n.name, begin: n.kill, mend: n.start}
+		}
+	}
+	working := r.replicators
+	if len(working) == 0 {
+		working = r.gateways // which carry over themselves
+	}
+	add(r.replicatorKills, of(working))
+	add(r.gatewayKills, of(r.gateways))
+	add(r.serverKills, func() fault {
+		s := r.servers[random.IntN(len(r.servers))]
+		var from time.Time
+		return fault{
+			name:  "mariadb",
+			begin: func(t testing.TB) { from = time.Now(); s.Kill(t) },
+			mend: func(t testing.TB) {
+				s.Restart(t)
+				r.outages = append(r.outages, outage{from, time.Now()})
+			},
+		}
+	})
+	add(r.redisKills, func() fault {
+		return fault{name: "redis", begin: r.redis.Kill, mend: r.redis.Restart}
+	})
+	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// strike breaks one thing after the other, spread over the operations.
+func (r *running) strike(t *testing.T, faults []fault) {
+	t.Helper()
+	step := int64(r.operations) / int64(len(faults)+1)
+	for i, f := range faults {
+		r.progress(t, step*int64(i+1))
+		f.begin(t)
+		r.progress(t, min(step*int64(i+1)+f.hold, int64(r.operations)))
+		f.mend(t)
+	}
+	r.progress(t, int64(r.operations))
+}
+
+// progress waits until so many operations are done.
+func (r *running) progress(t *testing.T, operations int64) {
+	t.Helper()
+	last, since := r.done.Load(), time.Now()
+	for r.done.Load() < operations {
+		if n := r.done.Load(); n > last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) > patience {
+			t.Fatalf("nothing was written for %s, after %d operations", patience, last)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// recovery is how long after the return of a server operations may still fail.
+const recovery = 2 * time.Second
+
+// failuresHaveReasons: a caller is told of a failure only where the gateway was
+// killed, or a server was away.
+func (r *running) failuresHaveReasons(t *testing.T) {
+	t.Helper()
+	answered := 0
+	for _, one := range r.results {
+		switch {
+		case one.err == nil && one.code == "":
+			answered++
+		case one.err != nil && one.by.killed.Load():
+		case one.err == nil && one.code != "INTERNAL_SERVER_ERROR" && r.away(one):
+		default:
+			t.Errorf("%v, asked of %s after %v: %v, %s %s, though nothing it needs was away", one.operation, one.by.name, one.ended.Sub(one.began), one.err, one.code, one.message)
+		}
+	}
+	if answered < r.operations/2 {
+		t.Errorf("only %d of %d operations went through", answered, r.operations)
+	}
+}
+
+// away tells whether a server was, at some time of the request.
+func (r *running) away(one result) bool {
+	for _, o := range r.outages {
+		if one.ended.After(o.from) && one.began.Before(o.to.Add(recovery)) {
+			return true
+		}
+	}
+	return false
+}
+
+// failuresAreCounted compares what is missing, by the process that told of it, with
+// what that process has counted as left to reconcile. Those that were killed have
+// taken their counters with them.
+func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
+	t.Helper()
+	counter := map[string]string{"sync": "kith_sync_inverse_dropped_total", "stream": "kith_stream_add_failed_edges_total"}[r.mode]
+	for l, n := range failed {
+		if l.killed.Load() || counter == "" {
+			continue
+		}
+		if counted := l.metric(t, counter, ""); float64(n) > counted {
+			t.Errorf("%d edges are missing that %s was to carry over, which counts %v", n, l.name, counted)
+		}
+	}
+}
+
+// tell logs what happened.
+func (r *running) tell(t *testing.T, h *history, found tables, different []edge, faults []fault) {
+	t.Helper()
+	outcomes, kills := map[string]int{}, map[string]int{}
+	for _, one := range r.results {
+		outcome := "answered"
+		switch {
+		case one.err != nil:
+			outcome = "no answer"
+		case one.code != "" && one.done:
+			outcome = "answered in part: " + one.code
+		case one.code != "":
+			outcome = one.code
+		case one.stale:
+			outcome = "answered, stale"
+		}
+		outcomes[outcome]++
+	}
+	for _, f := range faults {
+		kills[f.name]++
+	}
+	changes := 0
+	for _, list := range h.told {
+		changes += len(list)
+	}
+	t.Logf("%s: %d operations: %s; %d changes, %d rows, %d edges in doubt; killed: %s; %d edges differ",
+		r.mode, len(r.results), fmt.Sprint(outcomes), changes, len(found.forward), len(h.doubtful), fmt.Sprint(kills), len(different))
+}

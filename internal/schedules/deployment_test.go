@@ -1,0 +1,201 @@
+package schedules_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"kith/identity"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// patience bounds every wait. Generous: it is only reached when something is wrong.
+const patience = 90 * time.Second
+
+// secret signs the tokens of every deployment.
+const secret = "the schedules' secret, known to everybody"
+
+// deployment is a store on two servers and Redis, with two gateways that do not
+// replicate and, in the modes that need any, replicators.
+type deployment struct {
+	mode        string
+	servers     testenv.Servers
+	dsns        []string
+	redis       *testenv.RedisServer
+	gateways    []*node
+	replicators []*node
+	place       *shard.Map
+	shards      []*sql.DB // as the test looks into them
+	issuer      *identity.Issuer
+}
+
+// node is one place of a deployment, where processes of the program follow each
+// other.
+type node struct {
+	name   string
+	launch func(testing.TB) *life
+	now    atomic.Pointer[life] // nil while it is down
+	lives  int
+}
+
+// life is one process from its start to its end.
+type life struct {
+	*kithtest.Gateway
+	name   string
+	killed atomic.Bool
+}
+
+// deploy starts a deployment with users 1 … n.
+func deploy(t testing.TB, mode string, users int) *deployment {
+	t.Helper()
+	return deployOn(t, testenv.SharedMariaDB(t, 2), mode, users)
+}
+
+// deployOn starts a deployment on given servers.
+func deployOn(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
+	t.Helper()
+	d := prepare(t, servers, mode, users)
+	for i := range 2 {
+		d.gateways = append(d.gateways, d.node(fmt.Sprint("gateway ", i), "--no-replicate"))
+	}
+	if mode != "sync" {
+		for i := range 2 {
+			d.replicators = append(d.replicators, d.node(fmt.Sprint("replicator ", i), "--replicate"))
+		}
+	}
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
+	return d
+}
+
+// prepare makes a deployment whose nodes are still to be started.
+func prepare(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
+	t.Helper()
+	d := &deployment{
+		mode: mode, servers: servers, dsns: servers.FreshDatabases(t, 2), redis: testenv.Redis(t, testenv.AppendOnly...),
+	}
+	d.place = shard.NewMap(len(d.dsns))
+	d.layOut(t, users)
+	var err error
+	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// layOut makes the tables and the users.
+func (d *deployment) layOut(t testing.TB, users int) {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	list := make([]storage.User, users)
+	for i := range list {
+		id := storage.UserID(i + 1)
+		list[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 1, UpdatedAt: 1}
+	}
+	for some := range slices.Chunk(list, 1000) {
+		for _, r := range store.CreateUsers(t.Context(), some) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	for _, dsn := range d.dsns {
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		d.shards = append(d.shards, db)
+	}
+}
+
+func (d *deployment) location() string { return "mysql:" + strings.Join(d.dsns, ";") }
+
+// node makes a place for processes of this deployment.
+func (d *deployment) node(name string, more ...string) *node {
+	args := append([]string{
+		"--store", d.location(), "--redis", d.redis.URL(), "--redundancy", d.mode, "--jwt-secret", secret, "--log-level", "warn",
+	}, more...)
+	return &node{name: name, launch: func(t testing.TB) *life {
+		return &life{Gateway: kithtest.Serve(t, kithtest.Args(args...))}
+	}}
+}
+
+func (d *deployment) nodes() []*node {
+	return append(append([]*node{}, d.gateways...), d.replicators...)
+}
+
+func (n *node) start(t testing.TB) {
+	t.Helper()
+	l := n.launch(t)
+	n.lives++
+	l.name = fmt.Sprintf("%s, life %d", n.name, n.lives)
+	n.now.Store(l)
+}
+
+// kill ends the process as a crash does.
+func (n *node) kill(t testing.TB) {
+	t.Helper()
+	l := n.now.Swap(nil)
+	l.killed.Store(true)
+	l.Kill(t)
+}
+
+// token is a bearer token of a user.
+func (d *deployment) token(t testing.TB, id int64) string {
+	t.Helper()
+	token, _, err := d.issuer.Issue(storage.UserID(id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// shardOf is the shard that owns a user.
+func (d *deployment) shardOf(id int64) int { return d.place.Of(storage.UserID(id)) }
+
+// onShard returns the first n users whose shard is s.
+func (d *deployment) onShard(s, n int) []int64 {
+	var list []int64
+	for id := int64(1); len(list) < n; id++ {
+		if d.shardOf(id) == s {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// number reads one number from a shard.
+func (d *deployment) number(t testing.TB, shard int, query string, args ...any) (n int64) {
+	t.Helper()
+	if err := d.shards[shard].QueryRowContext(context.Background(), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}

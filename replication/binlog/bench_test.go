@@ -1,0 +1,186 @@
+package binlog_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+// counter is a publisher that counts and notes how late edges are.
+type counter struct {
+	edges atomic.Int64
+	mu    sync.Mutex
+	late  []time.Duration
+}
+
+func (c *counter) Publish(_ context.Context, edges []storage.Edge) {
+	now := time.Now()
+	c.mu.Lock()
+	for _, e := range edges {
+		c.late = append(c.late, now.Sub(e.UpdateTime.Time()))
+	}
+	c.mu.Unlock()
+	c.edges.Add(int64(len(edges)))
+}
+
+// quantile of the edges published since the last call.
+func (c *counter) quantiles(of ...float64) []time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	slices.Sort(c.late)
+	list := make([]time.Duration, len(of))
+	for i, q := range of {
+		list[i] = c.late[int(q*float64(len(c.late)-1))]
+	}
+	c.late = nil
+	return list
+}
+
+// benchStore has two servers with two databases each. KITH_BENCH_DURABLE=1 makes
+// every commit wait for the disk; otherwise commits are safe from a crash of the
+// server, not of the machine.
+func benchStore(b *testing.B) *world {
+	options := []string{"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"}
+	if os.Getenv("KITH_BENCH_DURABLE") == "1" {
+		options = []string{"--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"}
+	}
+	b.Logf("flush settings: %v", options)
+	var dsns []string
+	for range 2 {
+		server := testenv.MariaDB(b, options...)
+		dsns = append(dsns, server.CreateDatabase(b, "kith_a"), server.CreateDatabase(b, "kith_b"))
+	}
+	return worldOn(b, dsns...)
+}
+
+func (w *world) benchReplicator(b *testing.B, c *counter) *running {
+	return w.replicate(b, func(cfg *binlog.Config) {
+		cfg.Applier = replication.New(replication.Config{Store: w.store, Shards: len(w.dsns), Publisher: c})
+		ctx, cancel := context.WithCancel(context.Background())
+		b.Cleanup(cancel)
+		go cfg.Applier.Run(ctx)
+	})
+}
+
+// BenchmarkDrain measures events/s of a backlog of single follows, a transaction
+// each, while 200 follows/s arrive.
+func BenchmarkDrain(b *testing.B) {
+	backlog := 100_000
+	if n, err := strconv.Atoi(os.Getenv("KITH_BENCH_BACKLOG")); err == nil {
+		backlog = n
+	}
+	for range b.N {
+		w := benchStore(b)
+		c := &counter{}
+		w.settleIn(b)
+		r := w.benchReplicator(b, c)
+		r.await(b, binlog.Tailing)
+		w.write(b, w.follow(1, 2))
+		w.settle(b)
+		r.stop(b)
+
+		began := time.Now()
+		var writers sync.WaitGroup
+		for k := range 16 {
+			writers.Go(func() {
+				for i := k; i < backlog; i += 16 {
+					from := 1 + i*7919%people
+					to := 1 + (from*31+i/people*1009)%people // no pair twice
+					if err := w.tryWrite(w.follow(storage.UserID(from), storage.UserID(to))); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		writers.Wait()
+		b.Logf("wrote %d follows at %.0f/s", backlog, float64(backlog)/time.Since(began).Seconds())
+
+		steady, cancel := context.WithCancel(context.Background())
+		writers.Go(func() { w.steadily(b, steady, 200) })
+		c.edges.Store(0)
+		began = time.Now()
+		r = w.benchReplicator(b, c)
+		within(b, func() error {
+			if int(c.edges.Load()) < backlog {
+				return errNotYet
+			}
+			return nil
+		})
+		b.ReportMetric(float64(c.edges.Load())/time.Since(began).Seconds(), "events/s")
+		cancel()
+		writers.Wait()
+		w.settle(b)
+		r.stop(b)
+	}
+}
+
+// people is how many users there are.
+const people = 50_000
+
+// settleIn makes the users.
+func (w *world) settleIn(b *testing.B) {
+	var users []storage.User
+	for id := storage.UserID(1); id <= people; id++ {
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: 1, UpdatedAt: 1})
+	}
+	for chunk := range slices.Chunk(users, 5000) {
+		for _, r := range w.store.CreateUsers(context.Background(), chunk) {
+			if r.Err != nil {
+				b.Fatal(r.Err)
+			}
+		}
+	}
+}
+
+// steadily follows at a rate until the context ends.
+func (w *world) steadily(b *testing.B, ctx context.Context, rate int) {
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			writers.Go(func() {
+				if err := w.tryWrite(w.follow(storage.UserID(1+rand.IntN(people)), storage.UserID(1+rand.IntN(people)))); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkLag measures how late a follow reaches the inverse side under a steady
+// 500 follows/s, from the reading of the writer's clock to the commit.
+func BenchmarkLag(b *testing.B) {
+	for range b.N {
+		w := benchStore(b)
+		c := &counter{}
+		w.settleIn(b)
+		r := w.benchReplicator(b, c)
+		r.await(b, binlog.Tailing)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		w.steadily(b, ctx, 500)
+		cancel()
+		w.settle(b)
+		q := c.quantiles(0.5, 0.99, 1)
+		b.ReportMetric(float64(c.edges.Load())/20, "follows/s")
+		b.ReportMetric(float64(q[0].Microseconds())/1000, "p50-ms")
+		b.ReportMetric(float64(q[1].Microseconds())/1000, "p99-ms")
+		b.ReportMetric(float64(q[2].Microseconds())/1000, "max-ms")
+		r.stop(b)
+	}
+}

@@ -1,0 +1,305 @@
+package binlog_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+// What the binlog does not say row by row stops replication, with an error that
+// names it.
+func TestStopsLoudly(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		statements []string
+		says       string
+	}{
+		"delete":                {[]string{"DELETE FROM following WHERE from_user_id = 1"}, "a DELETE took 2 row(s) of DB.following"},
+		"delete of a fan":       {[]string{"DELETE FROM follower LIMIT 1"}, "a DELETE took 1 row(s) of DB.follower"},
+		"truncate":              {[]string{"TRUNCATE TABLE following"}, `"TRUNCATE TABLE following"`},
+		"drop":                  {[]string{"DROP TABLE IF EXISTS nothing, following"}, "following"},
+		"rename":                {[]string{"CREATE TABLE other LIKE following", "RENAME TABLE following TO old, other TO following"}, "RENAME TABLE"},
+		"renamed by alter":      {[]string{"ALTER TABLE following RENAME TO old"}, "ALTER TABLE"},
+		"replaced":              {[]string{"CREATE OR REPLACE TABLE following (id INT)"}, "CREATE OR REPLACE"},
+		"statement":             {[]string{"SET SESSION binlog_format = STATEMENT", "UPDATE following SET type = 0, update_time = update_time + 1 WHERE from_user_id = 1"}, "logged as text"},
+		"statement from afar":   {[]string{"SET SESSION binlog_format = STATEMENT", "CREATE DATABASE IF NOT EXISTS elsewhere", "USE elsewhere", "UPDATE `DB`.`following` SET type = 0, update_time = update_time + 1"}, "logged as text"},
+		"key changed":           {[]string{"UPDATE following SET to_user_id = 77 WHERE from_user_id = 1 AND to_user_id = 2"}, "turned 1→2 into 1→77"},
+		"xa":                    {[]string{"XA START 'x'", "UPDATE following SET type = 0, update_time = update_time + 1 WHERE from_user_id = 1", "XA END 'x'", "XA PREPARE 'x'", "XA ROLLBACK 'x'"}, "XA"},
+		"columns taken away":    {[]string{"ALTER TABLE following CHANGE update_time changed BIGINT NOT NULL", "UPDATE following SET type = 0"}, "has no update_time"},
+		"delete by two servers": {[]string{"DELETE FROM following"}, "a DELETE took"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := w.replicate(t)
+			r.await(t, binlog.Tailing)
+			w.write(t, w.follow(1, 2), w.follow(1, 3), w.follow(1, 4))
+			w.settle(t)
+			shard := w.shardWith(t, 1)
+			w.exec(t, shard, "UPDATE users SET name = name", "DELETE FROM following WHERE from_user_id = -1") // no rows, no harm
+			if name == "delete" {
+				w.exec(t, shard, "UPDATE following SET update_time = update_time WHERE from_user_id = 1")
+				test.statements = []string{"DELETE FROM following WHERE from_user_id = 1 AND to_user_id < 4"}
+			}
+			database := databaseOf(t, w.dsns[shard])
+			var statements []string
+			for _, s := range test.statements {
+				statements = append(statements, strings.ReplaceAll(s, "DB", database))
+			}
+			if strings.Contains(name, "of a fan") {
+				shard = w.shardWithFan(t)
+				database = databaseOf(t, w.dsns[shard])
+			}
+			w.exec(t, shard, statements...)
+			stop := r.stopped(t)
+			if says := strings.ReplaceAll(test.says, "DB", database); !strings.Contains(stop.What, says) {
+				t.Errorf("it says %q, not %q", stop.What, says)
+			}
+			if stop.GTID == "" || stop.Server == "" || stop.Mend == "" {
+				t.Errorf("%+v", stop)
+			}
+
+			again := w.replicate(t).stopped(t)
+			if again.GTID != stop.GTID {
+				t.Errorf("started again, it stops at %s, not at %s", again.GTID, stop.GTID)
+			}
+		})
+	}
+}
+
+// shardWith is the shard that owns a user's followings.
+func (w *world) shardWith(t *testing.T, from storage.UserID) int {
+	t.Helper()
+	return w.find(t, "SELECT 1 FROM following WHERE from_user_id = "+from.String())
+}
+
+func (w *world) shardWithFan(t *testing.T) int {
+	t.Helper()
+	return w.find(t, "SELECT 1 FROM follower")
+}
+
+func TestSkipGoesOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	lost := w.follow(1, 2)
+	w.write(t, lost, w.follow(1, 3))
+	w.settle(t)
+	w.exec(t, w.shardWith(t, 1), "DELETE FROM following WHERE to_user_id = 2",
+		"UPDATE user_counts SET following_count = following_count - 1 WHERE user_id = 1")
+	w.write(t, w.follow(1, 5))
+	stop := r.stopped(t)
+
+	r = w.replicate(t, func(c *binlog.Config) { c.Skip = []string{stop.GTID} })
+	r.await(t, binlog.Tailing)
+	lost.UpdateTime = w.tick()
+	w.write(t, lost) // the way to mend it
+	w.settle(t)
+}
+
+func TestResyncCopiesAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2))
+	w.settle(t)
+	w.exec(t, w.shardWith(t, 1), "SET SESSION binlog_format = STATEMENT",
+		"INSERT INTO following (from_user_id, to_user_id, type, update_time) VALUES (1, 9, 2, 5)")
+	r.stopped(t)
+	r = w.replicate(t, func(c *binlog.Config) { c.Resync = true })
+	r.await(t, binlog.Tailing)
+	w.settle(t)
+}
+
+// What others do on the same server is of no concern.
+func TestOtherTablesDoNotMatter(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t, "--log-bin-compress=ON", "--log-bin-compress-min-len=10")
+	server.Exec(t, "CREATE DATABASE other")
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	db := server.Open(t, "other")
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		"CREATE TABLE following (from_user_id BIGINT PRIMARY KEY, x INT)",
+		"INSERT INTO following VALUES (1, 2), (3, 4)",
+		"DELETE FROM following",
+		"TRUNCATE TABLE following",
+		"SET SESSION binlog_format = STATEMENT",
+		"INSERT INTO following SELECT from_user_id, MAX(type) FROM kith_a.following GROUP BY from_user_id",
+		"SET SESSION binlog_format = ROW",
+		"CREATE TABLE odd (id INT PRIMARY KEY, a DECIMAL(30,4), b ENUM('x','y'), c SET('p','q'), d GEOMETRY, e JSON, f BIT(7), g YEAR, h TIME(3), i BLOB COMPRESSED, j VARCHAR(100) COMPRESSED, k UUID, l INET6, m VARCHAR(10) INVISIBLE)",
+		"INSERT INTO odd VALUES (1, 12.5, 'x', 'p,q', POINT(1, 2), '{}', b'101', 2020, '10:00:00.123', REPEAT('z', 1000), REPEAT('y', 90), UUID(), '::1')",
+		"ALTER TABLE odd DROP COLUMN a, ADD COLUMN z INT FIRST",
+		"UPDATE odd SET z = 5",
+		"CREATE TABLE plain (id INT PRIMARY KEY) ENGINE = Aria",
+		"INSERT INTO plain VALUES (1), (2)",
+		"CREATE TABLE made AS SELECT * FROM odd",
+		"XA START 'o'", "INSERT INTO following VALUES (9, 9)", "XA END 'o'", "XA PREPARE 'o'", "XA COMMIT 'o'",
+		"DROP TABLE following, odd",
+		"CREATE TABLE kith_a.beside (id INT PRIMARY KEY)",
+		"INSERT INTO kith_a.beside VALUES (1)",
+		"DELETE FROM kith_a.beside",
+		"DROP TABLE kith_a.beside",
+		"ALTER TABLE kith_a.following ADD COLUMN note VARCHAR(10) NULL FIRST",
+		"DROP DATABASE other",
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		w.write(t, w.follow(1, storage.UserID(w.clock.Load())))
+	}
+	w.settle(t)
+	r.await(t, binlog.Tailing)
+}
+
+func TestRolledBackRowsAreNotApplied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	insert := func(from, to string) string {
+		return "INSERT INTO following (from_user_id, to_user_id, type, update_time) VALUES (" + from + ", " + to + ", 2, 5)"
+	}
+	w.exec(t, 0, "CREATE TABLE memo (id INT) ENGINE = Aria")
+	w.exec(t, 0, "BEGIN", insert("1", "2"), "SAVEPOINT a", insert("1", "3"), "SAVEPOINT b", insert("1", "4"),
+		"ROLLBACK TO SAVEPOINT b", insert("1", "5"), "ROLLBACK TO a", insert("1", "6"), "COMMIT")
+	// What is not transactional makes the server log what is rolled back.
+	w.exec(t, 0, "BEGIN", insert("2", "2"), "SAVEPOINT a", insert("2", "3"), "INSERT INTO memo VALUES (1)", insert("2", "4"),
+		"ROLLBACK TO SAVEPOINT a", insert("2", "6"), "COMMIT")
+	w.exec(t, 0, "BEGIN", insert("3", "2"), "INSERT INTO memo VALUES (1)", insert("3", "4"), "ROLLBACK")
+	w.exec(t, 0, "BEGIN", insert("4", "2"), "COMMIT")
+	within(t, func() error {
+		rows, err := w.rows(storage.Inverse)
+		if err == nil && !rows[storage.Edge{From: 4, To: 2, Type: storage.Blocking, UpdateTime: 5}] {
+			err = errNotYet
+		}
+		return err
+	})
+	w.settle(t)
+}
+
+func TestPreflight(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t)
+	dsns := []string{server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b")}
+	w := worldOn(t, dsns...)
+	for _, test := range []struct{ variable, bad, good string }{
+		{"binlog_format", "MIXED", "ROW"},
+		{"binlog_row_image", "MINIMAL", "FULL"},
+		{"binlog_row_metadata", "NO_LOG", "FULL"},
+		{"gtid_strict_mode", "OFF", "ON"},
+	} {
+		server.Exec(t, "SET GLOBAL "+test.variable+" = '"+test.bad+"'")
+		stop := w.replicate(t).stopped(t)
+		if !strings.Contains(stop.What, test.variable+" is "+test.bad) || !strings.Contains(stop.Mend, "SET GLOBAL "+test.variable+" = '"+test.good+"'") {
+			t.Errorf("%v", stop)
+		}
+		server.Exec(t, "SET GLOBAL "+test.variable+" = '"+test.good+"'")
+	}
+	server.Exec(t, "CREATE USER poor IDENTIFIED BY 'poor'")
+	server.Exec(t, "GRANT ALL ON kith_a.* TO poor")
+	server.Exec(t, "GRANT ALL ON kith_b.* TO poor")
+	for i := range dsns {
+		dsns[i] = strings.Replace(dsns[i], "app:app", "poor:poor", 1)
+	}
+	stop := w.replicate(t).stopped(t)
+	if !strings.Contains(stop.Mend, "GRANT REPLICATION SLAVE ON *.* TO 'poor'@'%'") {
+		t.Errorf("%v", stop)
+	}
+	server.Exec(t, "GRANT REPLICATION SLAVE ON *.* TO poor")
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2))
+	w.settle(t)
+	r.stop(t)
+}
+
+func TestPreflightWithoutBinlog(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t, "--skip-log-bin")
+	w := worldOn(t, server.CreateDatabase(t, "kith_a"))
+	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "log_bin is OFF") || !strings.Contains(stop.Mend, "log_bin") {
+		t.Errorf("%v", stop)
+	}
+}
+
+func TestPreflightFilters(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t, "--binlog-ignore-db=kith_b")
+	w := worldOn(t, server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b"))
+	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "database kith_b is not in the binlog") {
+		t.Errorf("%v", stop)
+	}
+}
+
+// The replicator must not feed itself: its own writes are in the binlog that it reads.
+func TestIdleServersStayIdle(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2), w.follow(2, 1))
+	w.settle(t)
+	db := server.Open(t, "")
+	position := func() (text string) {
+		if err := db.QueryRowContext(context.Background(), "SELECT @@gtid_binlog_pos").Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	last, since := position(), time.Now()
+	within(t, func() error { // the checkpoint of what was applied may still be saved
+		if at := position(); at != last {
+			last, since = at, time.Now()
+		}
+		if time.Since(since) < 5*time.Second {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+// A shard that is down holds back its own rows only.
+func TestOneServerIsDown(t *testing.T) {
+	t.Parallel()
+	up, down := testenv.MariaDB(t), testenv.MariaDB(t)
+	w := worldOn(t, up.CreateDatabase(t, "kith_a"), down.CreateDatabase(t, "kith_b"))
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2), w.follow(2, 3), w.follow(3, 4), w.follow(4, 1))
+	w.settle(t)
+	var first, second []storage.UserID
+	for id := storage.UserID(1); id <= 200; id++ {
+		if r.place(id) == 0 {
+			first = append(first, id)
+		} else {
+			second = append(second, id)
+		}
+	}
+	down.Kill(t)
+	var last storage.Edge
+	for i := range 50 {
+		last = w.follow(first[i%len(first)], first[(i+1)%len(first)])
+		w.write(t, w.follow(first[i%len(first)], second[i%len(second)]), last)
+	}
+	within(t, func() error {
+		if !r.published(last) || r.applier.Status().Err() == nil {
+			return errNotYet
+		}
+		return nil
+	})
+	if s := r.applier.Status(); s.Lag <= 0 || s.Pending == 0 {
+		t.Errorf("%+v", s)
+	}
+	down.Restart(t)
+	w.settle(t)
+	within(t, func() error { return r.applier.Status().Err() })
+}

@@ -1,0 +1,265 @@
+package resolvers_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	_ "github.com/Shopify/toxiproxy/v2/toxics"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
+	"kith/internal/apitest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// proxied is a store on two MariaDB servers with two databases each. Between the
+// gateway and the second server, which has shard 2 and 3, there is a proxy.
+type proxied struct {
+	servers   testenv.Servers
+	databases []string // of the four shards
+	proxy     *toxiproxy.Proxy
+	store     *sqlstore.Store
+}
+
+func behindProxy(t *testing.T, limit time.Duration) *proxied {
+	t.Helper()
+	servers := testenv.SharedMariaDB(t, 2)
+	dsns := servers.FreshDatabases(t, 2)
+	p := &proxied{servers: servers}
+	for _, dsn := range dsns {
+		p.databases = append(p.databases, dsn[strings.LastIndex(dsn, "/")+1:])
+	}
+	quiet := zerolog.Nop()
+	p.proxy = toxiproxy.NewProxy(toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), quiet),
+		"mariadb", "127.0.0.1:0", servers[1].Addr())
+	p.proxy.Logger = &quiet
+	if err := p.proxy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.proxy.Stop)
+	for i := range dsns {
+		dsns[i] = strings.Replace(dsns[i], servers[1].Addr(), p.proxy.Listen, 1)
+	}
+	p.store = apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), StatementTimeout: limit})
+	return p
+}
+
+// hang has the proxy take everything and pass nothing on.
+func (p *proxied) hang(t *testing.T) {
+	t.Helper()
+	for _, stream := range []string{"upstream", "downstream"} {
+		if _, err := p.proxy.Toxics.AddToxicJson(strings.NewReader(
+			fmt.Sprintf(`{"name": %[1]q, "type": "timeout", "stream": %[1]q, "attributes": {"timeout": 0}}`, stream))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// heal lets everything through again.
+func (p *proxied) heal() { p.proxy.Toxics.ResetToxics(context.Background()) }
+
+// whole waits until a query of a town has no errors, which it tells by data.
+func (town town) whole(t *testing.T, api *apitest.API) {
+	t.Helper()
+	const query = `{ users(ids: [L1, L2, L3, D1, D2]) { handle followingCount } }`
+	deadline := time.Now().Add(generous)
+	for {
+		answer := api.Ask(town.names.Replace(query), nil)
+		if len(answer.Errors) == 0 {
+			answer.Is(town.names.Replace(`{"users": [{"handle": "uL1", "followingCount": 4}, {"handle": "uL2", "followingCount": 2},
+				{"handle": "uL3", "followingCount": 0}, {"handle": "uD1", "followingCount": 2}, {"handle": "uD2", "followingCount": 1}]}`))
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not whole again: %s", answer.Text)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// A server that has gone silent, and one that refuses connections, cost only the
+// fields that need them, within the time limit of a statement for every level of the
+// query; when it is back, answers are whole again.
+func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
+	const limit = time.Second
+	p := behindProxy(t, limit)
+	town := makeTown(t, p.store)
+	api := apitest.New(t, p.store, apitest.Options{})
+	town.whole(t, api)
+	for name, outage := range map[string]struct{ begin, end func() }{
+		"silent": {func() { p.hang(t) }, p.heal},
+		"down":   {p.proxy.Stop, func() { restart(t, p.proxy) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			outage.begin()
+			defer outage.end()
+			t.Run("meanwhile", func(t *testing.T) {
+				for loss, l := range losses {
+					t.Run(loss, func(t *testing.T) {
+						t.Parallel()
+						began := time.Now()
+						town.check(t, api, l)
+						// No query of these has more than three levels that wait.
+						if took := time.Since(began); took > 3*limit+2*time.Second {
+							t.Errorf("it took %s", took)
+						}
+					})
+				}
+			})
+			outage.end()
+			town.whole(t, api)
+		})
+	}
+}
+
+func restart(t *testing.T, proxy *toxiproxy.Proxy) {
+	t.Helper()
+	if err := proxy.Start(); err != nil && err != toxiproxy.ErrProxyAlreadyStarted {
+		t.Fatal(err)
+	}
+}
+
+// A query meets the silent server on every level, and waits for it on each. What the
+// others know comes before the request's time ends.
+func TestAQueryOfManyLevelsOutlivesASilentServer(t *testing.T) {
+	const levels, limit = 4, time.Second
+	p := behindProxy(t, limit)
+	first := makeChain(t, p.store, levels)
+	query := fmt.Sprintf(`{ user(id: %s) { handle %s%s } }`, first,
+		strings.Repeat(`followings(first: 2) { nodes { handle `, levels), strings.Repeat(`} }`, levels))
+	for name, c := range map[string]struct {
+		time  time.Duration // of the request
+		known int           // levels whose live users are known at least
+	}{
+		"time enough":       {(levels + 4) * limit, levels},
+		"time for half way": {levels / 2 * limit, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := apitest.New(t, p.store, apitest.Options{RequestTimeout: c.time})
+			api.Ask(query, nil).Whole()
+			p.hang(t)
+			defer p.heal()
+			began := time.Now()
+			answer := api.Ask(query, nil)
+			if took := time.Since(began); took > c.time+2*time.Second {
+				t.Errorf("it took %s", took)
+			}
+			if answer.Data == nil || len(answer.Errors) == 0 {
+				t.Fatalf("got %s, want what the live shards know", answer.Text)
+			}
+			for _, e := range answer.Errors {
+				dead := strings.HasSuffix(e.At(), ".nodes.0") && e.Code() == "UNAVAILABLE"
+				if !dead && (e.Code() != "TIMEOUT" || c.known == levels) {
+					t.Errorf("%s at %s", e.Code(), e.At())
+				}
+			}
+			if c.known == levels && len(answer.Errors) != levels {
+				t.Errorf("%d errors, want one for each level: %s", len(answer.Errors), answer.Text)
+			}
+			if at := "user" + strings.Repeat(".followings.nodes.1", c.known); answer.At(at+".handle") == nil {
+				t.Errorf("%s is missing", at)
+			}
+		})
+	}
+}
+
+// makeChain makes a chain of users on shards that answer, each of whom follows the
+// next one and, newer, somebody on the shard that does not. It returns the first.
+func makeChain(t *testing.T, store storage.Store, length int) storage.UserID {
+	t.Helper()
+	place := shard.NewMap(4)
+	var live, dead []storage.UserID
+	for id := storage.UserID(1); len(live) <= length || len(dead) < length; id++ {
+		switch where := place.Of(id); {
+		case where == deadShard:
+			dead = append(dead, id)
+		case where < deadShard:
+			live = append(live, id)
+		default:
+			continue
+		}
+		apitest.CreateUsers(t, store, storage.User{ID: id, Handle: "u" + id.String()})
+	}
+	for i := range length {
+		apitest.Follow(t, store, live[i], live[i+1], dead[i])
+	}
+	return live[0]
+}
+
+// A statement that hangs on the server (here at a lock) costs what a dead shard
+// costs, and ends there: when the request gives up, nothing goes on running.
+func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
+	const limit = time.Second
+	p := behindProxy(t, limit)
+	town := makeTown(t, p.store)
+	api := apitest.New(t, p.store, apitest.Options{})
+	town.whole(t, api)
+	unlock := lockUsers(t, p.servers[1], p.databases[deadShard])
+
+	began := time.Now()
+	answer := api.Ask(town.names.Replace(`{ users(ids: [L1, D1]) { handle } }`), nil)
+	answer.FailsAt("UNAVAILABLE", "users.1")
+	answer.DataIs(town.names.Replace(`{"users": [{"handle": "uL1"}, null]}`))
+	if took := time.Since(began); took > limit+2*time.Second {
+		t.Errorf("the answer took %s, a statement may take %s", took, limit)
+	}
+	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
+
+	for range 5 { // the client goes away
+		api.Abandon(100*time.Millisecond, town.names.Replace(`{ users(ids: [L1, D1]) { handle } }`), nil)
+	}
+	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
+
+	unlock()
+	town.whole(t, api)
+}
+
+// lockUsers keeps every reader of a database's users waiting until unlock is called.
+func lockUsers(t *testing.T, server *testenv.MariaDBServer, database string) (unlock func()) {
+	t.Helper()
+	conn, err := server.Open(t, database).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.ExecContext(t.Context(), `LOCK TABLES users WRITE`); err != nil {
+		t.Fatal(err)
+	}
+	unlock = func() { _, _ = conn.ExecContext(context.Background(), `UNLOCK TABLES`) }
+	t.Cleanup(unlock)
+	return unlock
+}
+
+// waitUntilIdle waits until no statement on users runs in a database, which must
+// come to pass soon after the limit, while the lock is still held.
+func waitUntilIdle(t *testing.T, server *testenv.MariaDBServer, database string, limit time.Duration) {
+	t.Helper()
+	db := server.Open(t, "")
+	deadline := time.Now().Add(limit + 2*time.Second)
+	for {
+		running := runningIn(t, db, database)
+		if running == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d statements still run on the server", running)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func runningIn(t *testing.T, db *sql.DB, database string) (n int) {
+	t.Helper()
+	row := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE db = ? AND command = 'Query' AND info LIKE '%FROM users%'`, database)
+	if err := row.Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
