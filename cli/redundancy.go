@@ -183,9 +183,32 @@ func (s *Settings) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 			with.Logger.Error("replication has stopped", "error", err)
 		}
 	})
-	r.Checks = []gateway.Check{{Name: "replication", Ask: func(context.Context) error {
-		return errors.Join(applier.Status().Err(), stopped(replicator))
-	}}}
+	r.Checks = []gateway.Check{{
+		Name: "replication", Advisory: true,
+		Ask:     func(context.Context) error { return errors.Join(applier.Status().Err(), stopped(replicator)) },
+		Details: func() any { return replicationDetails(applier, replicator) },
+	}}
+}
+
+// replicationReport is what /readyz shows of the replicator in this process.
+type replicationReport struct {
+	LagSeconds float64        `json:"lagSeconds"` // of the oldest row that is not applied
+	Pending    int            `json:"pending"`    // rows
+	Servers    []serverReport `json:"servers"`
+}
+
+type serverReport struct {
+	Server string       `json:"server"`
+	State  binlog.State `json:"state"`
+}
+
+func replicationDetails(applier *replication.Applier, replicator *binlog.Replicator) replicationReport {
+	status := applier.Status()
+	report := replicationReport{LagSeconds: status.Lag.Seconds(), Pending: status.Pending}
+	for _, s := range replicator.Status() {
+		report.Servers = append(report.Servers, serverReport{s.Server, s.State})
+	}
+	return report
 }
 
 // stopped tells of servers that are not followed any more.
@@ -201,5 +224,5 @@ func stopped(r *binlog.Replicator) error {
 // logged is the mode binlog: the database's log carries the rows.
 type logged struct{}
 
-func (logged) Inline() bool                                    { return false }
+func (logged) Inline() bool                                   { return false }
 func (logged) Carry(context.Context, []storage.Changed) error { return nil }

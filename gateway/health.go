@@ -20,6 +20,12 @@ const readyWithin = 2 * time.Second
 type Check struct {
 	Name string // such as "redis"; shown to whoever asks
 	Ask  func(context.Context) error
+
+	// Advisory is shown, but does not make the gateway unready: it can still answer.
+	Advisory bool
+
+	// Details, where there are any, are shown as JSON. They hold no secrets.
+	Details func() any
 }
 
 func serveHealth(w http.ResponseWriter, _ *http.Request) {
@@ -57,9 +63,10 @@ type shardReport struct {
 }
 
 type checkReport struct {
-	Name  string `json:"name"`
-	OK    bool   `json:"ok"`
-	Error string `json:"error,omitempty"`
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Error   string `json:"error,omitempty"`
+	Details any    `json:"details,omitempty"`
 }
 
 func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -82,37 +89,40 @@ func (h *readiness) ask(ctx context.Context) report {
 	for i, check := range h.checks {
 		wg.Go(func() {
 			_, err := h.once(ctx, "check "+check.Name, func(ctx context.Context) (any, error) { return nil, check.Ask(ctx) })
-			body.Checks[i] = checkReport{check.Name, err == nil, class(err)}
+			body.Checks[i] = checkReport{Name: check.Name, OK: err == nil, Error: class(err)}
+			if check.Details != nil {
+				body.Checks[i].Details = check.Details()
+			}
 		})
 	}
-	var stuck *checkReport
+	var stuck bool
 	if h.store != nil {
 		wg.Go(func() { body.Shards, stuck = h.askShards(ctx) })
 	}
 	wg.Wait()
-	if stuck != nil {
-		body.Checks = append(body.Checks, *stuck)
-	}
+	body.Ready = !stuck
 	for _, s := range body.Shards {
 		body.Ready = body.Ready && s.OK
 	}
-	for _, c := range body.Checks {
-		body.Ready = body.Ready && c.OK
+	for i, c := range h.checks {
+		body.Ready = body.Ready && (body.Checks[i].OK || c.Advisory)
+	}
+	if stuck {
+		body.Checks = append(body.Checks, checkReport{Name: "store", Error: "timeout"})
 	}
 	return body
 }
 
-// askShards reports each shard, or, if the store as a whole does not answer, that.
-func (h *readiness) askShards(ctx context.Context) ([]shardReport, *checkReport) {
+// askShards reports each shard, or, if the store as a whole does not answer in time, that it is stuck.
+func (h *readiness) askShards(ctx context.Context) (shards []shardReport, stuck bool) {
 	found, err := h.once(ctx, "store", func(ctx context.Context) (any, error) { return h.store.Ping(ctx), nil })
 	if err != nil {
-		return nil, &checkReport{"store", false, class(err)}
+		return nil, true
 	}
-	var shards []shardReport
 	for _, s := range found.([]storage.ShardHealth) {
 		shards = append(shards, shardReport{s.Shard, s.Name, s.Err == nil, class(s.Err)})
 	}
-	return shards, nil
+	return shards, false
 }
 
 // once asks unless the same question is still open: then it waits for that

@@ -223,11 +223,11 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	l := newLive()
 	cfg := l.config(gateway.Subscriptions{})
 	cfg.Logger = slog.New(slog.DiscardHandler)
-	server := &http.Server{Handler: gateway.New(cfg), ReadTimeout: 100 * time.Millisecond, WriteTimeout: 100 * time.Millisecond}
+	server := &http.Server{Handler: gateway.New(cfg), ReadTimeout: time.Second, WriteTimeout: time.Second}
 	s := listen(t, server)
 	e := s.subscribeSSE(fansQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
-	time.Sleep(400 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond)
 	l.publish(storage.UserID(3))
 	e.expect("next", fan(3, 2, "null"))
 	if l.ended.Load() != 0 {

@@ -37,7 +37,7 @@ func (s *Store) migrateShard(ctx context.Context, n *node) error {
 		return s.sql.storageError(ctx, err)
 	}
 	if s.sql.migrating == nil {
-		if _, err := n.write.ExecContext(ctx, sqlMigrateOnce); err != nil {
+		if _, err := n.migrations.ExecContext(ctx, sqlMigrateOnce); err != nil {
 			return s.sql.storageError(ctx, err)
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Store) migrator(n *node) (*goose.Provider, error) {
 	if s.sql.migrating != nil {
 		options = append(options, goose.WithSessionLocker(s.sql.migrating))
 	}
-	return goose.NewProvider(s.sql.goose, n.write, files, options...)
+	return goose.NewProvider(s.sql.goose, n.migrations, files, options...)
 }
 
 // sqlMigrateOnce makes it an error to record a migration a second time.

@@ -94,8 +94,17 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
 		read.Close()
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &node{name: name, read: read, write: write}, nil
+	migrations, err := mysqlPool(cfg, flavor, migrationTimeout, 2)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), read.Close(), write.Close())
+	}
+	migrations.SetMaxIdleConns(0)
+	return &node{name: name, read: read, write: write, migrations: migrations}, nil
 }
+
+// migrationTimeout is how long a statement of a migration may take, or the wait for
+// another gateway's.
+const migrationTimeout = time.Hour
 
 // dsnError is what the driver says of a DSN. Where it finds no address it takes
 // for one, and shows, what may be user and password.

@@ -86,7 +86,7 @@ func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
 		write.Close()
 		return nil, err
 	}
-	return &node{name: path, read: read, write: write}, nil
+	return &node{name: path, read: read, write: write, migrations: write}, nil
 }
 
 // makeSQLite makes the file by connecting to it. Changing a new file's journal to a

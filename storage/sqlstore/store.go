@@ -89,6 +89,8 @@ type node struct {
 	name    string // server and database, or file; no credentials
 	read    *sql.DB
 	write   *sql.DB
+
+	migrations *sql.DB // without the writes' time limit; on SQLite it is write
 }
 
 // Shards is the number of shards.
@@ -104,7 +106,7 @@ func (s *Store) Close() error {
 }
 
 func (db *node) close() error {
-	return errors.Join(db.read.Close(), db.write.Close())
+	return errors.Join(db.read.Close(), db.write.Close(), db.migrations.Close())
 }
 
 // Ping implements [storage.Pinger].
