@@ -52,7 +52,11 @@ func Decode(kind Kind, text string, numbers ...*int64) error {
 		*n = int64(v)
 		b = b[size:]
 	}
-	if len(b) > 0 {
+	values := make([]int64, len(numbers))
+	for i, n := range numbers {
+		values[i] = *n
+	}
+	if Encode(kind, values...) != text { // more behind it, or spelled in another way
 		return apierr.BadInput("%q is not a cursor", abridged(text))
 	}
 	return nil
