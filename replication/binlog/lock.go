@@ -46,6 +46,7 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 		if got.Int64 == 1 {
 			return l, nil
 		}
+		s.heard()
 		if s.status().State != Waiting {
 			s.set(Waiting, nil)
 			s.log().Info("replication: another replicator works on this server; waiting")

@@ -37,6 +37,8 @@ type server struct {
 
 	db *sql.DB // for everything but the lock and the binlog
 
+	outage *replication.Feed // lets the lag grow while nobody is known to work on the server
+
 	mu    sync.Mutex
 	state State
 	err   error
@@ -49,7 +51,7 @@ type server struct {
 func (r *Replicator) identify(ctx context.Context) ([]*server, error) {
 	var servers []*server
 	for i, dsn := range r.cfg.DSNs {
-		s, err := r.askUntilAnswered(ctx, i, dsn)
+		s, err := r.askUntilAnswered(ctx, i, strings.TrimSpace(dsn))
 		if err != nil || ctx.Err() != nil {
 			return nil, err
 		}
@@ -235,11 +237,13 @@ func (s *server) run(ctx context.Context) error {
 	for {
 		began := time.Now()
 		err := s.session(ctx)
-		var stop *StopError
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
+			s.heard()
 			return nil
-		case errors.As(err, &stop):
+		}
+		s.missed(began)
+		var stop *StopError
+		if errors.As(err, &stop) {
 			s.set(Stopped, err)
 			s.log().Error("replication is stopped", "error", err)
 			return err
@@ -254,6 +258,27 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
+// missed begins an outage, unless there is one: the session that began then has
+// ended. A session that worked has told its own lag to the end.
+func (s *server) missed(began time.Time) {
+	if s.outage != nil {
+		return
+	}
+	s.outage = s.cfg.Applier.Feed(s.source())
+	s.outage.Silent(began)
+}
+
+// heard ends an outage: somebody works on the server, here or elsewhere.
+func (s *server) heard() {
+	if s.outage != nil {
+		s.outage.Close()
+		s.outage = nil
+	}
+}
+
+// source is the server's name in metrics.
+func (s *server) source() string { return "binlog " + s.name }
+
 // session is the time between taking the server's lock and losing it.
 func (s *server) session(ctx context.Context) error {
 	if err := s.preflight(ctx); err != nil {
@@ -264,11 +289,12 @@ func (s *server) session(ctx context.Context) error {
 		return err
 	}
 	defer lock.release()
+	s.heard()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go lock.keep(ctx, cancel)
 
-	feed := s.cfg.Applier.Feed("binlog " + s.name)
+	feed := s.cfg.Applier.Feed(s.source())
 	defer feed.Close()
 	err = s.replicate(ctx, feed)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
