@@ -2,9 +2,12 @@
 package docs_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,9 +18,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/consistency"
+	"kith/events"
 	"kith/gateway"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
+	"kith/replication"
+	"kith/replication/incall"
+	"kith/replication/stream"
 	"kith/storage/sqlstore"
 )
 
@@ -91,22 +99,70 @@ func headings(text string) []string {
 	return list
 }
 
-// The README's query has the README's answer on the demo graph.
-func TestReadmeQueryHasItsAnswer(t *testing.T) {
+// The README's queries have the README's answers on the demo graph, one after
+// another, with the demo's token.
+func TestReadmeQueriesHaveTheirAnswers(t *testing.T) {
 	readme := read(t, filepath.Join(root, "README.md"))
 	queries := submatches("(?s)```graphql\n(.*?)```", readme)
 	answers := submatches("(?s)```json\n(.*?)```", readme)
-	if len(queries) != 1 || len(answers) != 1 {
+	if len(queries) != 2 || len(answers) != len(queries) {
 		t.Fatalf("%d queries, %d answers", len(queries), len(answers))
 	}
-	var want struct{ Data any }
-	if err := json.Unmarshal([]byte(answers[0]), &want); err != nil {
+	g := kithtest.Start(t, kithtest.Args("--demo"))
+	for i, query := range queries {
+		var want, got map[string]any
+		if err := json.Unmarshal([]byte(answers[i]), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(askAsDemo(t, g, query), &got); err != nil {
+			t.Fatal(err)
+		}
+		opaque(t, want["extensions"], got["extensions"])
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the answer is now\n%v\nin the README it is\n%v", got, want)
+		}
+	}
+}
+
+// askAsDemo asks with the token that the program prints.
+func askAsDemo(t *testing.T, g *kithtest.Gateway, query string) []byte {
+	t.Helper()
+	tokens := submatches(`Authorization: (Bearer \S+)\n`, g.Stdout())
+	if len(tokens) != 1 {
+		t.Fatalf("the program printed no token:\n%s", g.Stdout())
+	}
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
 		t.Fatal(err)
 	}
-	var got any
-	kithtest.Start(t, kithtest.Args("--demo")).Query(t, queries[0], nil, &got)
-	if !reflect.DeepEqual(got, want.Data) {
-		t.Errorf("the answer is now\n%v\nin the README it is\n%v", got, want.Data)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", tokens[0])
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// opaque makes the consistency tokens of two answers equal: each write has another.
+func opaque(t *testing.T, want, got any) {
+	t.Helper()
+	w, _ := want.(map[string]any)
+	g, _ := got.(map[string]any)
+	if w["consistencyToken"] != nil && g["consistencyToken"] != nil {
+		if _, err := consistency.Parse(w["consistencyToken"].(string)); err != nil {
+			t.Errorf("%v: %v", w["consistencyToken"], err)
+		}
+		g["consistencyToken"] = w["consistencyToken"]
 	}
 }
 
@@ -124,14 +180,48 @@ func TestMetricsAreDocumented(t *testing.T) {
 	var r registered
 	gateway.NewMetrics(&r)
 	sqlstore.NewMetrics(&r)
+	events.NewMetrics(&r)
+	incall.NewMetrics(&r)
+	stream.NewMetrics(&r)
+	replication.NewMetrics(&r)
 	slices.Sort(r.metrics)
 	var got []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `(kith_\\w+)` \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
-		got = append(got, row[1]+"{"+strings.Join(submatches("`(\\w+)`", row[2]), ",")+"}")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
+		labels := strings.Join(submatches("`(\\w+)`", row[2]), ",")
+		for _, name := range submatches("`(\\w+)`", row[1]) {
+			got = append(got, name+"{"+labels+"}")
+		}
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, r.metrics) || len(got) == 0 {
-		t.Errorf("documented %v, the program has %v", got, r.metrics)
+		t.Errorf("documented, but not there: %v; there, but not documented: %v", without(got, r.metrics), without(r.metrics, got))
+	}
+}
+
+// without returns what of a list is not in another.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// Every constructor of metrics is in the test above.
+func TestAllMetricsAreLookedAt(t *testing.T) {
+	test := read(t, "docs_test.go")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == "node_modules":
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && strings.Contains(read(t, path), "\nfunc NewMetrics(") {
+			if call := filepath.Base(filepath.Dir(path)) + ".NewMetrics(&r)"; !strings.Contains(test, call) {
+				t.Errorf("%s: no %s in the test", path, call)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -167,6 +257,39 @@ func TestLimitsAreDocumented(t *testing.T) {
 		value = strings.TrimRight(value, ",")
 		if !strings.Contains(page, "| "+value+" |") && !strings.Contains(page, "limit of "+value) {
 			t.Errorf("limits.md has no limit of %s", value)
+		}
+	}
+}
+
+// docs/limits.md tells every weight.
+func TestWeightsAreDocumented(t *testing.T) {
+	want, got := map[string]string{}, map[string]string{}
+	for _, m := range regexp.MustCompile(`"\w+\.(\w+)": +(\d+),`).FindAllStringSubmatch(read(t, filepath.Join(root, "graph/limits/rules.go")), -1) {
+		want[m[1]] = m[2]
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| ([\\d,]+) \\|").FindAllStringSubmatch(read(t, "limits.md"), -1) {
+		for _, field := range submatches("`(\\w+)`", row[1]) {
+			got[field] = strings.ReplaceAll(row[2], ",", "")
+		}
+	}
+	if !maps.Equal(got, want) || len(want) < 10 {
+		t.Errorf("documented %v, the program has %v", got, want)
+	}
+}
+
+// docs/api.md tells of every mutation and every subscription.
+func TestOperationsAreDocumented(t *testing.T) {
+	page := read(t, "api.md")
+	for _, kind := range []string{"Mutation", "Subscription"} {
+		schema := read(t, filepath.Join(root, "graph/schema", strings.ToLower(kind)+".graphqls"))
+		bodies := submatches(`(?s)type `+kind+` \{(.*?)\n\}`, schema)
+		if len(bodies) != 1 {
+			t.Fatalf("%d types %s", len(bodies), kind)
+		}
+		for _, field := range submatches(`(?m)^  (\w+)[(:]`, bodies[0]) {
+			if !strings.Contains(page, "`"+field) {
+				t.Errorf("api.md does not tell of %s %s", kind, field)
+			}
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Crowd struct {
 
 // patience is how long a crowd waits for a member that does not come. None should
 // stay away; if one does, only batching suffers.
-var patience = 5 * time.Millisecond
+var patience = 25 * time.Millisecond
 
 // Expect announces members.
 func (c *Crowd) Expect(n int) {

@@ -89,8 +89,9 @@ func (l *Loaders) flush() {
 
 type contextKey struct{}
 
-// Attach gives a request its loaders.
+// Attach gives a request its loaders. It waits for a silent shard once.
 func Attach(ctx context.Context, store storage.Reader) context.Context {
+	ctx = storage.RememberOutages(ctx)
 	return context.WithValue(ctx, contextKey{}, New(ctx, store))
 }
 

@@ -86,8 +86,7 @@ func (town town) whole(t *testing.T, api *apitest.API) {
 }
 
 // A server that has gone silent, and one that refuses connections, cost only the
-// fields that need them, within the time limit of a statement for every level of the
-// query; when it is back, answers are whole again.
+// fields that need them, within the time limit of one statement; when it is back, answers are whole again.
 func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	const limit = time.Second
 	p := behindProxy(t, limit)
@@ -107,8 +106,7 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 						t.Parallel()
 						began := time.Now()
 						town.check(t, api, l)
-						// No query of these has more than three levels that wait.
-						if took := time.Since(began); took > 3*limit+2*time.Second {
+						if took := time.Since(began); took > limit+2*time.Second {
 							t.Errorf("it took %s", took)
 						}
 					})
@@ -127,47 +125,33 @@ func restart(t *testing.T, proxy *toxiproxy.Proxy) {
 	}
 }
 
-// A query meets the silent server on every level, and waits for it on each. What the
-// others know comes before the request's time ends.
-func TestAQueryOfManyLevelsOutlivesASilentServer(t *testing.T) {
-	const levels, limit = 4, time.Second
+// A query that meets a silent server on every level waits for it once: what the
+// others know comes well before the request's time ends.
+func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
+	const levels, limit = 4, 2 * time.Second
 	p := behindProxy(t, limit)
 	first := makeChain(t, p.store, levels)
 	query := fmt.Sprintf(`{ user(id: %s) { handle %s%s } }`, first,
 		strings.Repeat(`followings(first: 2) { nodes { handle `, levels), strings.Repeat(`} }`, levels))
-	for name, c := range map[string]struct {
-		time  time.Duration // of the request
-		known int           // levels whose live users are known at least
-	}{
-		"time enough":       {(levels + 4) * limit, levels},
-		"time for half way": {levels / 2 * limit, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			api := apitest.New(t, p.store, apitest.Options{RequestTimeout: c.time})
-			api.Ask(query, nil).Whole()
-			p.hang(t)
-			defer p.heal()
-			began := time.Now()
-			answer := api.Ask(query, nil)
-			if took := time.Since(began); took > c.time+2*time.Second {
-				t.Errorf("it took %s", took)
-			}
-			if answer.Data == nil || len(answer.Errors) == 0 {
-				t.Fatalf("got %s, want what the live shards know", answer.Text)
-			}
-			for _, e := range answer.Errors {
-				dead := strings.HasSuffix(e.At(), ".nodes.0") && e.Code() == "UNAVAILABLE"
-				if !dead && (e.Code() != "TIMEOUT" || c.known == levels) {
-					t.Errorf("%s at %s", e.Code(), e.At())
-				}
-			}
-			if c.known == levels && len(answer.Errors) != levels {
-				t.Errorf("%d errors, want one for each level: %s", len(answer.Errors), answer.Text)
-			}
-			if at := "user" + strings.Repeat(".followings.nodes.1", c.known); answer.At(at+".handle") == nil {
-				t.Errorf("%s is missing", at)
-			}
-		})
+	api := apitest.New(t, p.store, apitest.Options{RequestTimeout: levels * limit})
+	api.Ask(query, nil).Whole()
+	p.hang(t)
+	defer p.heal()
+	began := time.Now()
+	answer := api.Ask(query, nil)
+	if took := time.Since(began); took < limit || took > 2*limit {
+		t.Errorf("it took %s, want once %s and a little", took, limit)
+	}
+	if answer.Data == nil || len(answer.Errors) != levels {
+		t.Fatalf("got %s, want what the live shards know, and an error for each level", answer.Text)
+	}
+	for _, e := range answer.Errors {
+		if !strings.HasSuffix(e.At(), ".nodes.0") || e.Code() != "UNAVAILABLE" {
+			t.Errorf("%s at %s", e.Code(), e.At())
+		}
+	}
+	if at := "user" + strings.Repeat(".followings.nodes.1", levels); answer.At(at+".handle") == nil {
+		t.Errorf("%s is missing", at)
 	}
 }
 

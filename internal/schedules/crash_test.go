@@ -18,7 +18,7 @@ import (
 func TestCrashes(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
-			s := schedule{operations: 1500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 1, redisKills: 1}
+			s := schedule{operations: 1500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1}
 			s.run(t, mode)
 		})
 	}
@@ -51,6 +51,7 @@ type running struct {
 	seed uint64
 
 	done    atomic.Int64 // operations
+	calm    atomic.Bool  // write slowly
 	mu      sync.Mutex
 	results []result
 	outages []outage // of servers
@@ -141,8 +142,8 @@ func (r *running) insist(ctx context.Context, c *client, o operation, random *ra
 		r.mu.Lock()
 		r.results = append(r.results, result)
 		r.mu.Unlock()
-		if !result.done {
-			time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond) // as people do
+		if r.calm.Load() {
+			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 		}
 		return
 	}
@@ -180,23 +181,49 @@ func (r *running) faults() []fault {
 	}
 	add(r.replicatorKills, of(working))
 	add(r.gatewayKills, of(r.gateways))
-	add(r.serverKills, func() fault {
-		s := r.servers[random.IntN(len(r.servers))]
-		var from time.Time
-		return fault{
-			name:  "mariadb",
-			begin: func(t testing.TB) { from = time.Now(); s.Kill(t) },
-			mend: func(t testing.TB) {
-				s.Restart(t)
-				r.outages = append(r.outages, outage{from, time.Now()})
-			},
-		}
+	next := 0
+	add(r.serverKills-1, func() fault {
+		s := r.servers[next%len(r.servers)]
+		next++
+		return r.serverFault(s, working)
 	})
 	add(r.redisKills, func() fault {
 		return fault{name: "redis", begin: r.redis.Kill, mend: r.redis.Restart}
 	})
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list
+	// At the end, so that what it costs is not mended by later writes, the server that
+	// does not hold the checkpoints.
+	return append(list, r.serverFault(r.servers[1], working))
+}
+
+// outageTime is how long a server is away before whoever carries over is killed:
+// longer than a replicator takes to write down how far it has come.
+const outageTime = 2200 * time.Millisecond
+
+// serverFault kills a server, and while it is away those who carry over, with all
+// that they could not write to it.
+func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
+	var from time.Time
+	return fault{
+		name: "mariadb",
+		begin: func(t testing.TB) {
+			r.calm.Store(true)
+			from = time.Now()
+			s.Kill(t)
+		},
+		mend: func(t testing.TB) {
+			time.Sleep(time.Until(from.Add(outageTime)))
+			for _, n := range working {
+				n.kill(t)
+			}
+			s.Restart(t)
+			r.outages = append(r.outages, outage{from, time.Now()})
+			for _, n := range working {
+				n.start(t)
+			}
+			r.calm.Store(false)
+		},
+	}
 }
 
 // strike breaks one thing after the other, spread over the operations.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,18 +57,23 @@ func BenchmarkFollows(b *testing.B) {
 			servers := privateServers(b, flush.options)
 			b.Run("bare", func(b *testing.B) {
 				d := prepare(b, servers, "binlog", benchUsers)
-				measure(b, connections, d.bareFollows(b))
+				measure(b, connections, d, nil, d.bareFollows(b))
 			})
 			for _, mode := range modes {
 				d := prepare(b, servers, mode, benchUsers)
 				l := d.lone(b)
 				for _, payload := range payloads {
 					b.Run(mode+"/"+payload.name, func(b *testing.B) {
-						stale := measure(b, connections, d.follows(b, l, payload.text))
+						stale := measure(b, connections, d, l, d.follows(b, l, payload.text))
 						b.ReportMetric(100*stale, "stale-%")
 					})
 				}
 			}
+			b.Run("binlog/forward, nobody replicates", func(b *testing.B) {
+				d := prepare(b, servers, "binlog", benchUsers)
+				l := d.lone(b, "--no-replicate")
+				measure(b, connections, d, l, d.follows(b, l, payloads[0].text))
+			})
 		})
 	}
 }
@@ -78,7 +86,8 @@ func BenchmarkFollowMany(b *testing.B) {
 		for _, n := range []int{1, connections} {
 			b.Run(fmt.Sprintf("%s/%d", mode, n), func(b *testing.B) {
 				d := prepare(b, servers, mode, benchUsers)
-				measure(b, n, d.followsOfMany(b, d.lone(b)))
+				l := d.lone(b)
+				measure(b, n, d, l, d.followsOfMany(b, l))
 			})
 		}
 	}
@@ -104,9 +113,9 @@ func privateServers(b *testing.B, options []string) testenv.Servers {
 	return testenv.Servers{testenv.MariaDB(b, options...), testenv.MariaDB(b, options...)}
 }
 
-// lone starts one gateway that replicates as well.
-func (d *deployment) lone(t testing.TB) *life {
-	n := d.node("gateway")
+// lone starts one gateway, which replicates as well unless it is told not to.
+func (d *deployment) lone(t testing.TB, more ...string) *life {
+	n := d.node("gateway", more...)
 	n.start(t)
 	l := n.now.Load()
 	l.Until(t, "ready", func() bool { status, _ := l.Get(t, "/readyz"); return status == 200 })
@@ -116,9 +125,9 @@ func (d *deployment) lone(t testing.TB) *life {
 // write does one write on a connection and tells whether what came back was stale.
 type write func(ctx context.Context) (stale bool, err error)
 
-// measure has connections write, each one write after the other, and reports the rate
-// and times. It returns the share of stale answers.
-func measure(b *testing.B, connections int, connect func(i int) write) (stale float64) {
+// measure has connections write, each one write after the other, and reports the rate,
+// times and cores used. It returns the share of stale answers. l may be nil.
+func measure(b *testing.B, connections int, d *deployment, l *life, connect func(i int) write) (stale float64) {
 	b.Helper()
 	for b.Loop() {
 		writes := make([]write, connections)
@@ -126,17 +135,52 @@ func measure(b *testing.B, connections int, connect func(i int) write) (stale fl
 			writes[i] = connect(i)
 		}
 		run(b, writes, *duration/10)
-		began := time.Now()
+		began, before := time.Now(), d.used(b, l)
 		times, late := run(b, writes, *duration)
+		took := time.Since(began).Seconds()
 		if len(times) == 0 {
 			b.Fatal("nothing was written")
 		}
-		b.ReportMetric(float64(len(times))/time.Since(began).Seconds(), "writes/s")
+		b.ReportMetric(float64(len(times))/took, "writes/s")
+		for of, cpu := range d.used(b, l) {
+			b.ReportMetric((cpu-before[of])/took, of+"-cores")
+		}
 		reportTimes(b, times)
 		stale = float64(late) / float64(len(times))
 	}
 	b.ReportMetric(0, "ns/op") // hidden: the load runs by the clock
 	return stale
+}
+
+// used is the CPU time, in seconds, that the servers and the gateway have used so far,
+// and this process, which makes the load.
+func (d *deployment) used(b *testing.B, l *life) map[string]float64 {
+	b.Helper()
+	used := map[string]float64{"load": processCPU(b, os.Getpid())}
+	for _, s := range d.servers {
+		used["database"] += processCPU(b, s.PID())
+	}
+	if l != nil {
+		used["gateway"] = l.metric(b, "process_cpu_seconds_total", "")
+	}
+	return used
+}
+
+// processCPU is the CPU time of a process by Linux's /proc, in seconds; 0 elsewhere.
+func processCPU(b *testing.B, pid int) float64 {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
+	fields := strings.Fields(rest)
+	user, errUser := strconv.Atoi(fields[11])
+	system, errSystem := strconv.Atoi(fields[12])
+	if err := errors.Join(errUser, errSystem); err != nil {
+		b.Fatal(err)
+	}
+	return float64(user+system) / 100 // USER_HZ is 100 for all programs
 }
 
 func run(b *testing.B, writes []write, d time.Duration) (times []time.Duration, late int) {

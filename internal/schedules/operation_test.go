@@ -16,17 +16,30 @@ type operation struct {
 	targets []int64
 }
 
-// randomOperation is a follow or its end, sometimes of many. Half of all users
-// are of a few, so that edges and counts are fought over.
+// randomOperation is a follow or its end, sometimes of many. Half of the users in
+// follows are of a few, and most of those in ends, so that there is something to
+// end, and edges and counts are fought over.
 func randomOperation(r *rand.Rand, users int) operation {
 	const few = 20
+	var o operation
+	ofFew := 2
+	switch n := r.IntN(100); {
+	case n < 45:
+		o.field = "follow"
+	case n < 70:
+		o.field, ofFew = "unfollow", 8
+	case n < 90:
+		o.field, ofFew = "removeFollower", 8
+	default:
+		o.field = "followMany"
+	}
 	someone := func() int64 {
-		if r.IntN(2) == 0 {
+		if r.IntN(ofFew) > 0 {
 			return 1 + r.Int64N(few)
 		}
 		return 1 + r.Int64N(int64(users))
 	}
-	o := operation{viewer: someone()}
+	o.viewer = someone()
 	another := func() int64 {
 		for {
 			if u := someone(); u != o.viewer {
@@ -35,15 +48,7 @@ func randomOperation(r *rand.Rand, users int) operation {
 		}
 	}
 	o.targets = []int64{another()}
-	switch n := r.IntN(100); {
-	case n < 50:
-		o.field = "follow"
-	case n < 75:
-		o.field = "unfollow"
-	case n < 90:
-		o.field = "removeFollower"
-	default:
-		o.field = "followMany"
+	if o.field == "followMany" {
 		for range r.IntN(20) {
 			o.targets = append(o.targets, another())
 		}

@@ -310,15 +310,20 @@ func TestServerFreezes(t *testing.T) {
 	w.write(t, w.follow(1, 2))
 	w.settle(t)
 	server.Freeze(t)
-	within(t, func() error {
-		if r.applier.Status().Lag < 3*time.Second && r.binlog.Status()[0].State == binlog.Tailing {
-			return errNotYet
+	within(t, func() error { // longer than the connection that holds the lock may be silent
+		if s := r.applier.Status(); s.Lag < 8*time.Second || r.binlog.Status()[0].State == binlog.Tailing {
+			return fmt.Errorf("lag %s", s.Lag)
 		}
 		return nil
 	})
-	time.Sleep(8 * time.Second) // longer than the lock's connection may be silent
 	server.Thaw(t)
 	r.await(t, binlog.Tailing)
 	within(t, func() error { return w.tryWrite(w.follow(2, 1)) })
 	w.settle(t)
+	within(t, func() error {
+		if lag := r.applier.Status().Lag; lag > 0 {
+			return fmt.Errorf("lag %s", lag)
+		}
+		return nil
+	})
 }

@@ -50,6 +50,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	for {
 		t.heard = time.Now()
 		err := t.connection(ctx)
+		s.alive = t.heard
 		var stop *StopError
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {
 			return err

@@ -38,6 +38,7 @@ type server struct {
 	db *sql.DB // for everything but the lock and the binlog
 
 	outage *replication.Feed // lets the lag grow while nobody is known to work on the server
+	alive  time.Time         // when somebody was last known to
 
 	mu    sync.Mutex
 	state State
@@ -234,6 +235,7 @@ func (s *server) log() *slog.Logger { return s.cfg.Logger.With("server", s.name)
 func (s *server) run(ctx context.Context) error {
 	defer s.db.Close()
 	pause := firstPause
+	s.alive = time.Now()
 	for {
 		began := time.Now()
 		err := s.session(ctx)
@@ -241,7 +243,7 @@ func (s *server) run(ctx context.Context) error {
 			s.heard()
 			return nil
 		}
-		s.missed(began)
+		s.missed()
 		var stop *StopError
 		if errors.As(err, &stop) {
 			s.set(Stopped, err)
@@ -258,18 +260,17 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// missed begins an outage, unless there is one: the session that began then has
-// ended. A session that worked has told its own lag to the end.
-func (s *server) missed(began time.Time) {
-	if s.outage != nil {
-		return
+// missed begins an outage, unless there is one.
+func (s *server) missed() {
+	if s.outage == nil {
+		s.outage = s.cfg.Applier.Feed(s.source())
+		s.outage.Silent(s.alive)
 	}
-	s.outage = s.cfg.Applier.Feed(s.source())
-	s.outage.Silent(began)
 }
 
 // heard ends an outage: somebody works on the server, here or elsewhere.
 func (s *server) heard() {
+	s.alive = time.Now()
 	if s.outage != nil {
 		s.outage.Close()
 		s.outage = nil

@@ -80,8 +80,6 @@ func (a *assembler) add(header *replication.EventHeader, event replication.Event
 		return nil, a.rows(header.EventType, e)
 	case *replication.XIDEvent:
 		return a.commit(raw), nil
-	case *replication.ExecuteLoadQueryEvent:
-		return nil, a.stop("LOAD DATA was logged as a statement", mendStatement)
 	case *replication.GenericEvent:
 		switch header.EventType {
 		case replication.XA_PREPARE_LOG_EVENT:

@@ -35,6 +35,10 @@ type dialect struct {
 	edgesOf      func(t *edgeTable, pairs int) string         // reads edges by (owner, peer)
 	identity     func(context.Context, *node) (string, error) // a text that no other database has
 
+	// A server ends a statement itself and says so. One that has said nothing for so
+	// long beyond the limit is silent. 0: there is no server.
+	grace time.Duration
+
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement
 }

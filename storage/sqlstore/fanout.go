@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -104,12 +105,19 @@ func lookUp[K comparable, V any](
 // query runs one look-up on one shard, calls each for every row, and sees to the
 // time limit, to the observer and to the error's translation.
 func (s *Store) query(ctx context.Context, lookup string, shard, keys int, text string, args []any, each func(*sql.Rows) error) error {
+	outages := storage.OutagesOf(ctx)
+	if err := outages.Of(shard); err != nil {
+		return err
+	}
 	began := time.Now()
-	limited, cancel := withStatementTimeout(ctx, s.cfg.StatementTimeout)
+	limited, cancel := withStatementTimeout(ctx, s.cfg.StatementTimeout+s.sql.grace)
 	defer cancel()
 	err := scan(limited, s.shards[shard].read, text, args, each)
 	if err != nil {
 		err = fmt.Errorf("read %s on shard %d (%s): %w", lookup, shard, s.shards[shard].name, s.sql.storageError(limited, err))
+		if s.sql.grace > 0 && errors.Is(context.Cause(limited), errStatementTimeout) {
+			outages.Note(shard, err)
+		}
 	}
 	s.cfg.OnStatement(ctx, Statement{lookup, shard, keys, time.Since(began), err, text, args})
 	return err

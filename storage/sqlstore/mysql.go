@@ -43,6 +43,8 @@ var mysqlDialect = &dialect{
 		return id, err
 	},
 
+	grace: 250 * time.Millisecond,
+
 	retryable: func(err error) bool {
 		return isMySQLError(err, 1205, 1213) // lock wait timeout, deadlock
 	},

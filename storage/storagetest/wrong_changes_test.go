@@ -224,7 +224,7 @@ func (s staleRows) ChangeEdges(ctx context.Context, from storage.UserID, changes
 	}
 	pair := storage.Pair{From: from, To: changes[0].To}
 	before := s.Edges(ctx, storage.Forward, []storage.Pair{pair})[0].Value
-	time.Sleep(100 * time.Microsecond)
+	time.Sleep(300 * time.Microsecond)
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
 	if changed := &results[0].Value; !changed.Changed && before.Type != changes[0].Type && results[0].Err == nil {
 		changed.Row.UpdateTime++

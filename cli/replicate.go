@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"kith/events"
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage/sqlstore"
+)
+
+// ReplicateCmd is `kith replicate`: the replicator of the mode binlog in a process
+// of its own.
+type ReplicateCmd struct {
+	MetricsAddr string   `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz, /readyz and /metrics. Default: nowhere."`
+	Resync      bool     `help:"Copy all of following again first: the way on after statements that were not logged row by row."`
+	Skip        []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
+}
+
+// Run replicates until the context is done, or a server cannot be followed.
+func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	if settings.Redundancy != RedundancyBinlog {
+		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
+	}
+	logger := settings.Logger(k.Stderr)
+	slog.SetDefault(logger)
+	redis, err := settings.OpenRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	bus := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: redis.Client(), Metrics: events.NewMetrics(registry)})
+	applier := replication.New(replication.Config{
+		Store: store, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
+	})
+	_, dsns, _ := strings.Cut(settings.Store, ":")
+	replicator := binlog.New(binlog.Config{
+		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: store, Events: bus,
+		Skip: c.Skip, Resync: c.Resync, FailFast: true, Logger: logger,
+	})
+
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	if c.MetricsAddr != "" {
+		listener, err := net.Listen("tcp", c.MetricsAddr)
+		if err != nil {
+			return Misset("metrics-addr", err)
+		}
+		running.Go(func() { serveStatus(ctx, listener, registry, applier, replicator) })
+	}
+	running.Go(func() { bus.Run(ctx) })
+	running.Go(func() { applier.Run(ctx) })
+	return replicator.Run(ctx)
+}
+
+// serveStatus answers what a supervisor asks, until the context is done.
+func serveStatus(ctx context.Context, l net.Listener, metrics prometheus.Gatherer, applier *replication.Applier, replicator *binlog.Replicator) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if errors.Join(applier.Status().Err(), stopped(replicator)) != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(replicationDetails(applier, replicator)) // a reader that has gone
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	ended := context.AfterFunc(ctx, func() { server.Close() })
+	defer ended()
+	_ = server.Serve(l) // until it is closed
+}

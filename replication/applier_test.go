@@ -1,0 +1,390 @@
+package replication_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/replication"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/shard"
+)
+
+const shards = 4
+
+// gate is a store whose shards can be made to fail or to wait.
+type gate struct {
+	storage.EdgeWriter
+	mu      sync.Mutex
+	place   *shard.Map
+	down    map[int]bool
+	batches [][]storage.Edge
+	hold    chan struct{} // when set, every apply waits for it
+}
+
+func newGate() *gate {
+	return &gate{EdgeWriter: memory.New(), place: shard.NewMap(shards), down: map[int]bool{}}
+}
+
+var errDown = errors.New("down")
+
+func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	g.mu.Lock()
+	hold, down := g.hold, g.down[g.place.Of(edges[0].To)]
+	g.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			down = true
+		}
+	}
+	if down {
+		return slices.Repeat([]storage.Result[storage.Applied]{{Err: errDown}}, len(edges))
+	}
+	g.mu.Lock()
+	g.batches = append(g.batches, edges)
+	g.mu.Unlock()
+	return g.EdgeWriter.Apply(ctx, side, edges, rule)
+}
+
+func (g *gate) set(shard int, down bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.down[shard] = down
+}
+
+type published struct {
+	mu    sync.Mutex
+	edges []storage.Edge
+}
+
+func (p *published) Publish(_ context.Context, edges []storage.Edge) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.edges = append(p.edges, edges...)
+}
+
+func (p *published) list() []storage.Edge {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.edges)
+}
+
+func start(t *testing.T, g *gate, change func(*replication.Config)) (*replication.Applier, *published) {
+	t.Helper()
+	p := &published{}
+	cfg := replication.Config{Store: g, Shards: shards, Publisher: p, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&cfg)
+	}
+	a := replication.New(cfg)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); a.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+	return a, p
+}
+
+func follow(from, to storage.UserID, at storage.Micros) storage.Edge {
+	return storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at}
+}
+
+// of returns users of one shard.
+func of(shardNumber, n int) (ids []storage.UserID) {
+	place := shard.NewMap(shards)
+	for id := storage.UserID(1); len(ids) < n; id++ {
+		if place.Of(id) == shardNumber {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func eventually(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !check(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never happens that %s", what)
+		}
+	}
+}
+
+func TestAcknowledgesInOrder(t *testing.T) {
+	g := newGate()
+	a, _ := start(t, g, nil)
+	f := a.Feed("test")
+	defer f.Close()
+	var mu sync.Mutex
+	var order []int
+	for i := range 500 {
+		var edges []storage.Edge
+		for range rand.IntN(5) { // none, too
+			edges = append(edges, follow(storage.UserID(1+rand.IntN(50)), storage.UserID(1+rand.IntN(50)), storage.Micros(i+1)))
+		}
+		err := f.Submit(t.Context(), replication.Batch{Edges: edges, Done: func() {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, i)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(order) != 500 || !slices.IsSorted(order) {
+		t.Errorf("acknowledged %v", order)
+	}
+	if f.Pending() != 0 || f.Lag() != 0 {
+		t.Errorf("pending %d, lag %s", f.Pending(), f.Lag())
+	}
+}
+
+// A shard that is down keeps its own rows waiting, and what was submitted behind
+// them unacknowledged, but not the other shards.
+func TestDeadShard(t *testing.T) {
+	g := newGate()
+	a, p := start(t, g, nil)
+	f := a.Feed("test")
+	defer f.Close()
+	dead, alive := of(0, 2), of(1, 2)
+	g.set(0, true)
+	var mu sync.Mutex
+	var done []string
+	submit := func(name string, edges ...storage.Edge) {
+		err := f.Submit(t.Context(), replication.Batch{
+			Edges: edges, Committed: storage.MicrosOf(time.Now().Add(-time.Minute)),
+			Done: func() { mu.Lock(); defer mu.Unlock(); done = append(done, name) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("first", follow(1, dead[0], 1), follow(1, alive[0], 1))
+	submit("second", follow(2, alive[1], 1))
+	eventually(t, "the living shard gets its rows", func() bool { return len(p.list()) == 2 })
+	eventually(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
+	s := a.Status()
+	if s.Pending != 1 || s.Lag < time.Minute || len(s.Failures) != 1 || s.Failures[0].Shard != 0 || !errors.Is(s.Err(), errDown) {
+		t.Errorf("%+v", s)
+	}
+	mu.Lock()
+	if len(done) != 0 {
+		t.Errorf("acknowledged %v", done)
+	}
+	mu.Unlock()
+
+	g.set(0, false)
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(done, []string{"first", "second"}) {
+		t.Errorf("acknowledged %v", done)
+	}
+	if s := a.Status(); s.Pending != 0 || s.Lag != 0 || s.Err() != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A lone row goes at once; what arrives while a batch is under way goes together.
+func TestBatches(t *testing.T) {
+	g := newGate()
+	hold := make(chan struct{})
+	g.hold = hold
+	a, _ := start(t, g, func(c *replication.Config) { c.BatchRows = 10 })
+	f := a.Feed("test")
+	defer f.Close()
+	to := of(2, 30)
+	if err := f.Submit(t.Context(), replication.Batch{Edges: []storage.Edge{follow(1, to[0], 1)}}); err != nil {
+		t.Fatal(err)
+	}
+	for i := 1; i < 26; i++ {
+		if err := f.Submit(t.Context(), replication.Batch{Edges: []storage.Edge{follow(1, to[i], 1)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(hold)
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for i, b := range g.batches {
+		total += len(b)
+		if len(b) > 10 {
+			t.Errorf("batch %d has %d rows", i, len(b))
+		}
+	}
+	if total != 26 || len(g.batches) > 4 {
+		t.Errorf("%d rows in %d batches", total, len(g.batches))
+	}
+}
+
+func TestSubmitWaitsForRoom(t *testing.T) {
+	g := newGate()
+	g.set(3, true)
+	a, _ := start(t, g, func(c *replication.Config) { c.MaxPending = 5 })
+	f := a.Feed("test")
+	defer f.Close()
+	var edges []storage.Edge
+	for i, to := range of(3, 12) { // more than there is ever room for
+		edges = append(edges, follow(storage.UserID(i+1), to, 1))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := f.Submit(ctx, replication.Batch{Edges: edges}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("submitted to a shard without room: %v", err)
+	}
+	f.Close()
+	f = a.Feed("again")
+	defer f.Close()
+	g.set(3, false)
+	if err := f.Apply(t.Context(), edges); err != nil {
+		t.Error(err)
+	}
+}
+
+// Rows may arrive twice, late and out of order.
+func TestDuplicatesAndDisorder(t *testing.T) {
+	store := memory.New()
+	g := newGate()
+	g.EdgeWriter = store
+	a, p := start(t, g, nil)
+	var events []storage.Edge
+	newest := map[storage.Pair]storage.Edge{}
+	for at := storage.Micros(1); at <= 3000; at++ {
+		e := storage.Edge{From: storage.UserID(1 + rand.IntN(10)), To: storage.UserID(1 + rand.IntN(10)), Type: storage.EdgeType(rand.IntN(3)), UpdateTime: at}
+		newest[e.Pair()] = e
+		events = append(events, e)
+	}
+	var feeds sync.WaitGroup
+	for range 3 {
+		feeds.Go(func() {
+			f := a.Feed("test")
+			defer f.Close()
+			mine := slices.Clone(events)
+			rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+			for chunk := range slices.Chunk(mine, 7) {
+				if err := f.Submit(context.Background(), replication.Batch{Edges: chunk}); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := f.Flush(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	feeds.Wait()
+	fans := map[storage.UserID]int64{}
+	for pair, want := range newest {
+		got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0]
+		if got.Value != want {
+			t.Errorf("%v is %+v, not %+v", pair, got.Value, want)
+		}
+		if want.Type == storage.Following {
+			fans[pair.To]++
+		}
+		if !slices.Contains(p.list(), want) {
+			t.Errorf("%+v was not published", want)
+		}
+	}
+	for id := storage.UserID(1); id <= 10; id++ {
+		if c := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; c != fans[id] {
+			t.Errorf("user %d has %d fans, counted %d", id, fans[id], c)
+		}
+	}
+}
+
+func TestPublishes(t *testing.T) {
+	g := newGate()
+	a, p := start(t, g, nil)
+	f := a.Feed("test")
+	defer f.Close()
+	submit := func(known bool, e storage.Edge) {
+		t.Helper()
+		if err := errors.Join(f.Submit(t.Context(), replication.Batch{Edges: []storage.Edge{e}, Known: known}), f.Flush(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(false, follow(1, 2, 10))
+	submit(false, follow(1, 2, 9))  // late: the newer one has been published
+	submit(false, follow(1, 2, 10)) // again: the first may have died before it published
+	submit(true, follow(1, 2, 10))  // known for long
+	submit(true, follow(1, 3, 10))
+	want := []storage.Edge{follow(1, 2, 10), follow(1, 2, 10), follow(1, 3, 10)}
+	if got := p.list(); !slices.Equal(got, want) {
+		t.Errorf("published %v, not %v", got, want)
+	}
+}
+
+func TestClosedFeedIsForgotten(t *testing.T) {
+	g := newGate()
+	g.set(0, true)
+	a, p := start(t, g, nil)
+	to := of(0, 2)
+	f := a.Feed("test")
+	err := f.Submit(t.Context(), replication.Batch{
+		Edges: []storage.Edge{follow(1, to[0], 1)},
+		Done:  func() { t.Error("acknowledged") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the failure is seen", func() bool { return a.Status().Err() != nil })
+	f.Close()
+	if s := a.Status(); s.Pending != 0 || s.Lag != 0 {
+		t.Errorf("%+v", s)
+	}
+	g.set(0, false)
+	other := a.Feed("other")
+	defer other.Close()
+	if err := other.Apply(t.Context(), []storage.Edge{follow(1, to[1], 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.list(); len(got) != 1 || got[0].To != to[1] {
+		t.Errorf("published %v", got)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	g := newGate()
+	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
+	f := a.Feed("test")
+	defer f.Close()
+	if err := f.Apply(t.Context(), []storage.Edge{follow(1, of(2, 1)[0], 1)}); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, family := range families {
+		got[family.GetName()] = family.GetMetric()[0].String()
+	}
+	for name, want := range map[string]string{
+		"kith_replication_events_total": `label:{name:"shard" value:"2"} label:{name:"source" value:"test"} counter:{value:1`,
+		"kith_replication_lag_seconds":  `label:{name:"source" value:"test"} gauge:{value:0}`,
+		"kith_replication_pending_rows": `label:{name:"source" value:"test"} gauge:{value:0}`,
+		"kith_replication_batch_rows":   `sample_count:1`,
+	} {
+		if text := strings.Join(strings.Fields(got[name]), " "); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	f.Silent(time.Now().Add(-time.Minute))
+	if lag := a.Status().Lag; lag < time.Minute {
+		t.Errorf("the lag of a silent source is %s", lag)
+	}
+}

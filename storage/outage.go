@@ -1,0 +1,51 @@
+package storage
+
+import (
+	"context"
+	"sync"
+)
+
+// RememberOutages lets engines remember, for as long as the context is used, which
+// shards did not answer in time, so that one request waits for a silent shard once
+// and not again on every level of its query.
+func RememberOutages(ctx context.Context) context.Context {
+	return context.WithValue(ctx, outagesKey{}, &Outages{})
+}
+
+type outagesKey struct{}
+
+// Outages are the shards that have not answered.
+type Outages struct {
+	mu     sync.Mutex
+	shards map[int]error
+}
+
+// OutagesOf returns what a context remembers; nil, which remembers nothing, where
+// [RememberOutages] was not called.
+func OutagesOf(ctx context.Context) *Outages {
+	o, _ := ctx.Value(outagesKey{}).(*Outages)
+	return o
+}
+
+// Note remembers that a shard did not answer in time.
+func (o *Outages) Note(shard int, err error) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.shards == nil {
+		o.shards = map[int]error{}
+	}
+	o.shards[shard] = err
+}
+
+// Of returns why a shard need not be asked; nil if it may.
+func (o *Outages) Of(shard int) error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.shards[shard]
+}
