@@ -98,8 +98,8 @@ func (c *ServeCmd) check() error {
 	if c.MaxFollowing < 0 {
 		return cli.Misset("max-following", errors.New("it must not be negative"))
 	}
-	if c.ConsistencyWait < 0 {
-		return cli.Misset("consistency-wait", errors.New("it must not be negative"))
+	if c.ConsistencyWait <= 0 {
+		return cli.Misset("consistency-wait", positive)
 	}
 	for _, origin := range c.CORSOrigin {
 		if err := cli.CheckOrigin(origin); err != nil {

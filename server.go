@@ -21,10 +21,11 @@ import (
 type program struct {
 	cli.Settings
 
-	Serve   ServeCmd       `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
-	Migrate cli.MigrateCmd `cmd:"" help:"Bring the tables of every shard up to date."`
-	Import  cli.ImportCmd  `cmd:"" help:"Import follows and users from files."`
-	Bench   cli.BenchCmd   `cmd:"" help:"Make large graphs and measure a gateway."`
+	Serve     ServeCmd         `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
+	Migrate   cli.MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
+	Import    cli.ImportCmd    `cmd:"" help:"Import follows and users from files."`
+	Replicate cli.ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
+	Bench     cli.BenchCmd     `cmd:"" help:"Make large graphs and measure a gateway."`
 }
 
 func main() {

@@ -103,6 +103,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Schema:          schema,
 		PerRequest:      func(ctx context.Context) context.Context { return loaders.Attach(ctx, p.store) },
 		Identify:        identify(p.identity),
+		Subscriptions:   gateway.Subscriptions{Init: p.identity.Verifier.FromInit, Expires: expires},
 		Limits:          limits.Limits{Cost: c.MaxCost},
 		HideSchema:      c.HideSchema,
 		RequestTimeout:  c.RequestTimeout,
@@ -110,7 +111,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Store:           p.store,
 		Edges:           p.store,
 		ConsistencyWait: c.ConsistencyWait,
-		Checks:          append(p.redis.Checks(), p.redundancy.Checks...),
+		Checks:          slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{{Name: "machine-id", Ask: p.ids.Ready, Advisory: true}}),
 		Metrics:         gateway.NewMetrics(p.registry),
 		Gatherer:        p.registry,
 		Web:             web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p)}),
@@ -131,6 +132,12 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return identity.Addressed(s.Proxies, identity.Middleware(s.Verifier, next))
 	}
+}
+
+// expires is when the connection of whoever is asking ends: with the token.
+func expires(ctx context.Context) time.Time {
+	caller, _ := identity.Caller(ctx)
+	return caller.Expires
 }
 
 // demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.

@@ -14,12 +14,6 @@ import (
 	"kith/gateway"
 )
 
-func init() { redis.SetLogger(silent{}) } // its errors come back to whoever asked
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // Redis is the Redis beside the store; its zero value is none.
 type Redis struct {
 	client redis.UniversalClient

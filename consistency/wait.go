@@ -18,9 +18,9 @@ func Wait(ctx context.Context, store storage.EdgeReader, t Token, atMost time.Du
 	defer cancel()
 	pause := time.Millisecond
 	for {
-		t = behind(ctx, store, t)
-		if len(t) == 0 {
-			return true
+		var answered bool
+		if t, answered = behind(ctx, store, t); len(t) == 0 || !answered {
+			return answered
 		}
 		select {
 		case <-ctx.Done():
@@ -31,17 +31,20 @@ func Wait(ctx context.Context, store storage.EdgeReader, t Token, atMost time.Du
 	}
 }
 
-// behind returns the marks whose inverse rows are not there yet.
-func behind(ctx context.Context, store storage.EdgeReader, t Token) Token {
+// behind returns the marks whose inverse rows are not there yet, and whether all
+// shards answered.
+func behind(ctx context.Context, store storage.EdgeReader, t Token) (late Token, answered bool) {
 	pairs := make([]storage.Pair, len(t))
 	for i, m := range t {
 		pairs[i] = m.Pair
 	}
-	var late Token
 	for i, r := range store.Edges(ctx, storage.Inverse, pairs) {
-		if r.Err != nil || r.Value.UpdateTime < t[i].Version {
+		if r.Err != nil {
+			return t, false
+		}
+		if r.Value.UpdateTime < t[i].Version {
 			late = append(late, t[i])
 		}
 	}
-	return late
+	return late, true
 }

@@ -11,6 +11,7 @@ import "kith/storage"
 // Kind says what an event is about.
 type Kind uint8
 
+// The kinds.
 const (
 	// EdgeChanged: Edge is a forward row whose inverse side has been applied.
 	EdgeChanged Kind = iota

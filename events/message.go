@@ -34,6 +34,7 @@ func (m message) encode() []byte {
 			to = wire.AppendEdge(to, e.Edge)
 		case UserChanged, CountsChanged:
 			to = binary.AppendUvarint(to, uint64(e.User))
+		case Gap:
 		}
 	}
 	return to

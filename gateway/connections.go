@@ -87,11 +87,11 @@ func (e *ending) Error() string { return e.label }
 
 // The endings that both kinds of connections know.
 var (
-	endedByClient = &ending{label: "client"}                                                  // it left
-	endedDone     = &ending{label: "complete"}                                                // nothing more to say
-	endedSlow     = &ending{label: "slow"}                                                    // it did not take what was sent
-	endedExpired  = &ending{label: "expired", code: 4403, reason: "the token has expired"}    // Expires
-	endedStopped  = &ending{label: "stopped", code: 1001, reason: "the server is going away"} // as RFC 6455 has it
+	errLeft    = &ending{label: "client"}                                                  // it left
+	errDone    = &ending{label: "complete"}                                                // nothing more to say
+	errSlow    = &ending{label: "slow"}                                                    // it did not take what was sent
+	errExpired = &ending{label: "expired", code: 4403, reason: "the token has expired"}    // Expires
+	errStopped = &ending{label: "stopped", code: 1001, reason: "the server is going away"} // as RFC 6455 has it
 )
 
 // endingOf is why a context was cancelled.
@@ -99,7 +99,7 @@ func endingOf(ctx context.Context) *ending {
 	if e, ok := errors.AsType[*ending](context.Cause(ctx)); ok {
 		return e
 	}
-	return endedByClient
+	return errLeft
 }
 
 // endAt cancels at a time; zero: never. The function that it returns calls it off.
@@ -107,5 +107,5 @@ func endAt(at time.Time, cancel context.CancelCauseFunc) (callOff func() bool) {
 	if at.IsZero() {
 		return func() bool { return true }
 	}
-	return time.AfterFunc(time.Until(at), func() { cancel(endedExpired) }).Stop
+	return time.AfterFunc(time.Until(at), func() { cancel(errExpired) }).Stop
 }

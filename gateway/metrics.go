@@ -40,23 +40,23 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "GraphQL requests being answered.",
 		}),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kith_stream_connections",
+			Name: "kith_subscription_connections",
 			Help: "Connections that stay open, by transport (websocket, sse).",
 		}, []string{"transport"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_stream_connections_ended_total",
+			Name: "kith_subscription_connections_ended_total",
 			Help: "Connections that stayed open and have ended, by transport and reason (client, complete, expired, slow, unresponsive, stopped, refused, violation, error).",
 		}, []string{"transport", "reason"}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_stream_operations",
+			Name: "kith_subscription_operations",
 			Help: "Operations that run on such connections.",
 		}),
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_stream_answers_total",
+			Name: "kith_subscription_answers_total",
 			Help: "Answers made for such operations, by outcome (ok, partial, error, timeout, canceled).",
 		}, []string{"outcome"}),
 		answering: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "kith_stream_answer_duration_seconds",
+			Name:    "kith_subscription_answer_duration_seconds",
 			Help:    "Time from an event, or a request, to the answer made of it.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),

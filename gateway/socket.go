@@ -65,23 +65,23 @@ func (s *socket) read(initialised *time.Timer) {
 	for {
 		kind, text, err := s.conn.Read(context.Background()) // ends when the connection is closed
 		if errors.Is(err, websocket.ErrMessageTooBig) {
-			s.end(endedTooBig)
+			s.end(errTooBig)
 		}
 		if err != nil {
-			s.end(endedByClient)
+			s.end(errLeft)
 			return
 		}
 		var m message
 		if kind != websocket.MessageText || decode(bytes.NewReader(text), &m) != nil {
-			s.end(endedBadMessage)
+			s.end(errBadMessage)
 			return
 		}
 		switch {
 		case m.Type == typePing:
-			err = s.write(message{Type: typePong, Payload: m.Payload})
+			_ = s.write(message{Type: typePong, Payload: m.Payload})
 		case m.Type == typePong:
 		case m.Type == typeInit && ready:
-			s.end(endedInitTwice)
+			s.end(errInitTwice)
 		case m.Type == typeInit:
 			if ctx = s.initialise(m.Payload); ctx == nil {
 				return
@@ -89,17 +89,17 @@ func (s *socket) read(initialised *time.Timer) {
 			initialised.Stop()
 			ready = true
 			callOff = endAt(s.Expires(ctx), s.end)
-			err = s.write(message{Type: typeAck})
+			_ = s.write(message{Type: typeAck})
 		case m.Type == typeComplete && ready && m.ID != "":
 			s.complete(m.ID)
 		case m.Type == typeSubscribe && ready:
-			err = s.subscribe(ctx, m)
+			s.subscribe(ctx, m)
 		case m.Type == typeSubscribe:
-			s.end(endedUninvited)
+			s.end(errUninvited)
 		default:
-			s.end(endedBadMessage)
+			s.end(errBadMessage)
 		}
-		if err != nil || s.ctx.Err() != nil {
+		if s.ctx.Err() != nil { // as after a write that failed
 			return
 		}
 	}
@@ -109,34 +109,32 @@ func (s *socket) read(initialised *time.Timer) {
 // connection is refused.
 func (s *socket) initialise(payload json.RawMessage) context.Context {
 	var values map[string]any
-	if len(payload) > 0 && decode(bytes.NewReader(payload), &values) != nil {
-		s.end(endedBadMessage)
-		return nil
+	if len(payload) > 0 {
+		if err := decode(bytes.NewReader(payload), &values); err != nil {
+			s.end(errBadMessage)
+			return nil
+		}
 	}
 	ctx, err := s.Init(s.ctx, values)
 	if err == nil {
 		return ctx
 	}
 	if known, ok := apierr.Of(err); ok {
-		s.end(endedForbidden(known.Message))
+		s.end(forbidden(known.Message))
 	} else {
 		_ = s.present(s.ctx, err) // into the log
-		s.end(endedInternal)
+		s.end(errFault)
 	}
 	return nil
 }
 
 // subscribe starts an operation.
-func (s *socket) subscribe(ctx context.Context, m message) error {
-	params := &graphql.RawParams{Headers: s.headers}
-	start := graphql.Now()
-	if m.ID == "" || decode(bytes.NewReader(m.Payload), params) != nil ||
-		params.Query == "" && params.Extensions["persistedQuery"] == nil {
-		s.end(endedBadMessage)
-		return nil
+func (s *socket) subscribe(ctx context.Context, m message) {
+	params, ok := s.params(m.Payload)
+	if m.ID == "" || !ok {
+		s.end(errBadMessage)
+		return
 	}
-	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
-
 	ctx, cancel := context.WithCancel(graphql.StartOperationTrace(ctx))
 	o := &operation{socket: s, id: m.ID, cancel: cancel}
 	if s.begin(o) {
@@ -144,14 +142,22 @@ func (s *socket) subscribe(ctx context.Context, m message) error {
 			defer cancel()
 			o.run(ctx, params)
 		})
-		return nil
+		return
 	}
 	cancel()
-	if s.ctx.Err() != nil || s.isStopping() {
-		return nil
+	if s.ctx.Err() == nil && !s.isStopping() {
+		err := apierr.RateLimited("at most %d operations may run at once on one connection", s.MaxOperations)
+		_ = o.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
 	}
-	err := apierr.RateLimited("at most %d operations may run at once on one connection", s.MaxOperations)
-	return o.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
+}
+
+// params reads what an operation is; false if it is none.
+func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
+	params := &graphql.RawParams{Headers: s.headers}
+	start := graphql.Now()
+	err := decode(bytes.NewReader(payload), params)
+	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
+	return params, err == nil && (params.Query != "" || params.Extensions["persistedQuery"] != nil)
 }
 
 // begin takes an operation in; false if that must not be.
@@ -159,7 +165,7 @@ func (s *socket) begin(o *operation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.active[o.id] != nil {
-		s.end(endedDuplicate(o.id))
+		s.end(duplicate(o.id))
 		return false
 	}
 	if s.stopping || len(s.active) >= s.MaxOperations {
@@ -203,10 +209,10 @@ func (s *socket) send(text []byte) error {
 	// when this one is done; by then the reason has to be known.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	defer time.AfterFunc(s.WriteTimeout, func() { s.end(endedSlow); cancel() }).Stop()
+	defer time.AfterFunc(s.WriteTimeout, func() { s.end(errSlow); cancel() }).Stop()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
 	if err != nil {
-		s.end(endedByClient)
+		s.end(errLeft)
 	}
 	return err
 }

@@ -66,10 +66,10 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 	}
 	close(working)
 	watching.Wait()
-	cancel(endedDone)
+	cancel(errDone)
 	a.exchange.stream.ended = endingOf(ctx).label
 	if e.slow {
-		a.exchange.stream.ended = endedSlow.label
+		a.exchange.stream.ended = errSlow.label
 	}
 	t.streams.metrics.disconnected(a.exchange)
 }
@@ -88,7 +88,7 @@ func (s *streams) watch(ctx context.Context, e *events, working chan struct{}, l
 		case <-ping.C:
 			_ = e.write(":\n\n")
 		case <-closing:
-			e.cancel(endedStopped)
+			e.cancel(errStopped)
 			return
 		case <-working:
 			return
@@ -98,10 +98,9 @@ func (s *streams) watch(ctx context.Context, e *events, working chan struct{}, l
 	}
 }
 
-// open sends the headers. From here on no deadline of the request applies: reading
-// would notice the one for its body, and each write has its own.
+// open sends the headers. The server's deadline for the answer does not apply any
+// more, for each write has its own.
 func (e *events) open() {
-	_ = e.control.SetReadDeadline(time.Time{})
 	h := e.w.Header()
 	h.Set("Content-Type", mediaStream)
 	h.Set("X-Accel-Buffering", "no")           // proxies that collect answers would collect for ever
@@ -133,7 +132,7 @@ func (e *events) write(text string) error {
 		e.slow, err = true, os.ErrDeadlineExceeded
 	}
 	if err != nil {
-		e.cancel(endedByClient)
+		e.cancel(errLeft)
 	}
 	return err
 }

@@ -81,7 +81,7 @@ func TestServerSentEvents(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	e := s.subscribeSSE(fansQuery, "Accept-Encoding", "gzip")
 	h := e.response.Header
-	if e.response.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" || h.Get("Content-Encoding") != "" ||
+	if e.response.StatusCode != http.StatusOK || h.Get("Content-Type") != "text/event-stream" || h.Get("Content-Encoding") != "" ||
 		h.Get("Cache-Control") != "no-store" || h.Get("X-Request-Id") == "" || h.Get("No-Gzip-Compression") != "" {
 		t.Errorf("%d %v", e.response.StatusCode, h)
 	}

@@ -78,24 +78,24 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 
 // What the protocol closes with.
 var (
-	endedNoProtocol = &ending{"refused", 4406, "Subprotocol not acceptable"}
-	endedNoInit     = &ending{"refused", 4408, "Connection initialisation timeout"}
-	endedUninvited  = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
-	endedInitTwice  = &ending{"violation", 4429, "Too many initialisation requests"}
-	endedBadMessage = &ending{"violation", 4400, "Invalid message"}
-	endedTooBig     = &ending{label: "violation"} // the library has closed it
-	endedNoPong     = &ending{label: "unresponsive"}
-	endedInternal   = &ending{"error", 4500, masked}
+	errNoProtocol = &ending{"refused", 4406, "Subprotocol not acceptable"}
+	errNoInit     = &ending{"refused", 4408, "Connection initialisation timeout"}
+	errUninvited  = &ending{"refused", 4401, "Unauthorized"} // an operation before the connection_ack
+	errInitTwice  = &ending{"violation", 4429, "Too many initialisation requests"}
+	errBadMessage = &ending{"violation", 4400, "Invalid message"}
+	errTooBig     = &ending{label: "violation"} // the library has closed it
+	errNoPong     = &ending{label: "unresponsive"}
+	errFault      = &ending{"error", 4500, masked}
 )
 
 // maxReason is how many bytes a reason may have; a close frame has room for 123.
 const maxReason = 120
 
-func endedForbidden(reason string) *ending {
+func forbidden(reason string) *ending {
 	return &ending{"refused", 4403, shortened(reason, maxReason-len("…"))}
 }
 
-func endedDuplicate(id string) *ending {
+func duplicate(id string) *ending {
 	return &ending{"violation", 4409, "Subscriber for " + shortened(id, maxReason/2) + " already exists"}
 }
 
@@ -108,11 +108,11 @@ func (s *socket) serve() {
 		s.close(endingOf(s.ctx))
 	}()
 	if s.conn.Subprotocol() != subprotocol {
-		s.end(endedNoProtocol)
+		s.end(errNoProtocol)
 	} else {
 		s.background.Go(s.ping)
 		s.background.Go(s.stopWithGateway)
-		initialised := time.AfterFunc(s.InitTimeout, func() { s.end(endedNoInit) })
+		initialised := time.AfterFunc(s.InitTimeout, func() { s.end(errNoInit) })
 		s.read(initialised)
 	}
 	<-closed
@@ -145,7 +145,7 @@ func (s *socket) ping() {
 		err := s.conn.Ping(ctx)
 		cancel()
 		if err != nil {
-			s.end(endedNoPong)
+			s.end(errNoPong)
 			return
 		}
 	}
@@ -163,5 +163,5 @@ func (s *socket) stopWithGateway() {
 	s.stopping = true
 	s.mu.Unlock()
 	s.requests.Wait()
-	s.end(endedStopped)
+	s.end(errStopped)
 }

@@ -315,7 +315,7 @@ func TestWebSocketOrigins(t *testing.T) {
 		}
 		if !want {
 			text, _ := io.ReadAll(response.Body)
-			if response.StatusCode != 403 || !strings.Contains(string(text), "FORBIDDEN") {
+			if response.StatusCode != http.StatusForbidden || !strings.Contains(string(text), "FORBIDDEN") {
 				t.Errorf("origin %q: %d %s", origin, response.StatusCode, text)
 			}
 		}
@@ -362,7 +362,7 @@ func TestBoundsOfConnections(t *testing.T) {
 
 	other := s.joined()
 	_, response, err := s.dial(nil, "graphql-transport-ws")
-	if err == nil || response.StatusCode != 503 || response.Header.Get("Retry-After") == "" {
+	if err == nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
 		t.Errorf("third connection: %v %v", response, err)
 	}
 	if got := s.query(fansQuery, "Accept", "text/event-stream"); got.status != 503 || got.code(t) != "UNAVAILABLE" {
@@ -438,8 +438,8 @@ func TestSlowClientsAreDropped(t *testing.T) {
 			}
 			eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
 			eventually(t, "the metrics", func() bool {
-				return value(t, registry, "kith_stream_connections") == 0 && value(t, registry, "kith_stream_operations") == 0 &&
-					value(t, registry, "kith_stream_connections_ended_total") == 1 && value(t, registry, "kith_graphql_requests_in_flight") == 0
+				return value(t, registry, "kith_subscription_connections") == 0 && value(t, registry, "kith_subscription_operations") == 0 &&
+					value(t, registry, "kith_subscription_connections_ended_total") == 1 && value(t, registry, "kith_graphql_requests_in_flight") == 0
 			})
 		})
 	}
@@ -476,7 +476,7 @@ func TestStreamMetrics(t *testing.T) {
 	l.publish(1)
 	_, _ = c.read()
 	for name, want := range map[string]float64{
-		"kith_stream_connections": 1, "kith_stream_operations": 1, "kith_stream_answers_total": 1, "kith_graphql_requests_in_flight": 0,
+		"kith_subscription_connections": 1, "kith_subscription_operations": 1, "kith_subscription_answers_total": 1, "kith_graphql_requests_in_flight": 0,
 	} {
 		if got := value(t, registry, name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)

@@ -2,13 +2,16 @@ package resolvers
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/events"
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/subscription"
 	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
@@ -33,14 +36,15 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	for _, id := range others {
 		w.others[id] = true
 	}
-	subscription := r.Hub.SubscribeWhere(ctx, w.concerns, viewer)
+	source := r.Hub.SubscribeWhere(ctx, w.concerns, viewer)
 	if err := w.begin(ctx, others); err != nil {
 		return nil, err
 	}
 	changed := make(chan *model.Relationship)
 	go func() {
 		defer close(changed)
-		for e := range subscription.Events() {
+		defer ended(ctx, source)
+		for e := range source.Events() {
 			for _, relationship := range w.changes(ctx, e) {
 				select {
 				case changed <- relationship:
@@ -51,6 +55,13 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 		}
 	}()
 	return changed, nil
+}
+
+// ended tells a client that was dropped why.
+func ended(ctx context.Context, source *events.Subscription) {
+	if errors.Is(source.Err(), events.ErrSlow) {
+		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be told in time: subscribe again, and read what you missed"))
+	}
 }
 
 // watch is the state of one relationshipChanged.
@@ -148,14 +159,15 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 		return e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
 	f := &newFans{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
-	subscription := r.Hub.SubscribeWhere(ctx, begins, viewer.ID)
+	source := r.Hub.SubscribeWhere(ctx, begins, viewer.ID)
 	if err := f.begin(ctx); err != nil {
 		return nil, err
 	}
 	fans := make(chan *model.UserEdge)
 	go func() {
 		defer close(fans)
-		for e := range subscription.Events() {
+		defer ended(ctx, source)
+		for e := range source.Events() {
 			for _, edge := range f.edges(ctx, e) {
 				select {
 				case fans <- edge:

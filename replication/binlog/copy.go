@@ -26,9 +26,9 @@ ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
 
-// copyAll applies all of `following`, database by database, from where the progress
-// says, and returns when it is applied.
-func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress) error {
+// copyAll applies all of `following`, database by database, from a place on, and
+// returns when it is applied.
+func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress, place copyPlace) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -43,9 +43,9 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		}
 	}
 	s.set(Copying, nil)
-	s.log().Info("replication: copying following", "databases", s.databases[p.copy.Database:])
+	s.log().Info("replication: copying following", "databases", s.databases[place.Database:])
 	began, rows := time.Now(), 0
-	for place := *p.copy; place.Database < len(s.databases); place = (copyPlace{Database: place.Database + 1}) {
+	for ; place.Database < len(s.databases); place = (copyPlace{Database: place.Database + 1}) {
 		n, err := s.copyDatabase(ctx, conn, feed, p, place)
 		if err != nil {
 			return fmt.Errorf("copy %s.following: %w", s.databases[place.Database], err)

@@ -37,12 +37,12 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	defer cancel(context.Canceled)
 	s.work(p)
 	defer s.work(nil)
-	if p.copy != nil {
-		if err := s.copyAll(ctx, feed, p); err != nil {
+	keeping.Go(func() { p.keep(ctx) })
+	if place := p.copy; place != nil {
+		if err := s.copyAll(ctx, feed, p, *place); err != nil {
 			return err
 		}
 	}
-	keeping.Go(func() { p.keep(ctx) })
 
 	t := &tail{server: s, feed: feed, progress: p, at: p.at.clone()}
 	defer feed.Silent(time.Time{})

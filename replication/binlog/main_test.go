@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -136,13 +135,19 @@ type running struct {
 // replicate starts a replicator, stopped when t ends.
 func (w *world) replicate(t testing.TB, change ...func(*binlog.Config)) *running {
 	t.Helper()
+	return w.replicateTo(t, w.store, change...)
+}
+
+// replicateTo starts one that writes the inverse rows by way of something else.
+func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(*binlog.Config)) *running {
+	t.Helper()
 	r := &running{
 		witness: &witness{edges: map[storage.Edge]int{}, events: map[events.Event]int{}},
 		ended:   make(chan struct{}),
 	}
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
 	r.applier = replication.New(replication.Config{
-		Store: w.store, Shards: len(w.dsns), Publisher: r.witness, Logger: logger,
+		Store: to, Shards: len(w.dsns), Publisher: r.witness, Logger: logger,
 	})
 	cfg := binlog.Config{
 		DSNs: w.dsns, Applier: r.applier, Checkpoints: w.store, Events: r.witness, Logger: logger, FailFast: true,
@@ -472,7 +477,7 @@ func (w *world) launch(t testing.TB) *process {
 	p := &process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{}), log: &lines{}}
 	p.cmd.Env = append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";"))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = childAttr()
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // the parent-death signal comes with the end of this thread

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"log"
 	"log/slog"
 	"strings"
 	"sync"
@@ -187,7 +185,7 @@ SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
 func (s *server) pool(conns int, silence time.Duration, variables map[string]string) (*sql.DB, error) {
 	cfg := s.dsn.Clone()
 	cfg.InterpolateParams = true
-	cfg.Logger = log.New(io.Discard, "", 0)
+	cfg.Logger = &driver.NopLogger{} // what goes wrong is returned
 	cfg.Timeout = dialTimeout
 	cfg.ReadTimeout, cfg.WriteTimeout = silence, silence
 	cfg.Params = map[string]string{}
@@ -282,7 +280,10 @@ func (s *server) source() string { return "binlog " + s.name }
 
 // session is the time between taking the server's lock and losing it.
 func (s *server) session(ctx context.Context) error {
-	if err := s.preflight(ctx); err != nil {
+	looking, cancelLooking := context.WithTimeout(ctx, 10*time.Second)
+	err := s.preflight(looking)
+	cancelLooking()
+	if err != nil {
 		return err
 	}
 	lock, err := s.lock(ctx)

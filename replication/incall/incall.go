@@ -40,6 +40,7 @@ const (
 	firstRetry   = 200 * time.Millisecond
 	longestRetry = 30 * time.Second
 	tries        = 10
+	retriers     = 16 // writes that are tried again at once
 )
 
 // Metrics counts what went wrong.
@@ -68,7 +69,9 @@ func New(store storage.EdgeWriter, publisher Publisher, metrics *Metrics, logger
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redundancy{store: store, publisher: publisher, logger: logger, metrics: metrics, stop: stop,
 		retries: make(chan []storage.Edge, maxRetries)}
-	r.done.Go(func() { r.retry(ctx) })
+	for range retriers {
+		r.done.Go(func() { r.retry(ctx) })
+	}
 	return r
 }
 

@@ -233,7 +233,7 @@ func (c *Consumer) claim(ctx, working context.Context) (complete bool, err error
 		return true, nil
 	}
 	complete = true
-	for start := "0-0"; ; {
+	for start := "0-0"; ctx.Err() == nil; {
 		entries, next, err := c.abandoned(ctx, start)
 		if err != nil {
 			return false, err
@@ -244,12 +244,13 @@ func (c *Consumer) claim(ctx, working context.Context) (complete bool, err error
 			return false, err
 		}
 		complete = complete && all
-		if next == "0-0" || !all || ctx.Err() != nil {
-			c.claimAt = time.Now().Add(c.ClaimAfter / 4)
-			return complete, nil
+		if next == "0-0" || !all {
+			break
 		}
 		start = next
 	}
+	c.claimAt = time.Now().Add(c.ClaimAfter / 4)
+	return complete, nil
 }
 
 func (c *Consumer) abandoned(ctx context.Context, start string) ([]redis.XMessage, string, error) {

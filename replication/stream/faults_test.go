@@ -112,10 +112,10 @@ func (f *truth) produce(t *testing.T, client redis.UniversalClient, seed uint64,
 			edges[i] = f.next(r)
 		}
 		made += len(edges)
-		switch chance := r.IntN(10); {
-		case chance == 0:
+		switch r.IntN(10) {
+		case 0:
 			late = append(late, edges...)
-		case chance == 1:
+		case 1:
 			add(edges...)
 			late = append(late, edges...)
 		default:

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
@@ -203,6 +202,7 @@ func TestConsumersShareTheWork(t *testing.T) {
 // TestDeadConsumersAreClaimedOver: what one had and did not acknowledge is applied
 // by another, and by itself at once when it comes back under its name.
 func TestDeadConsumersAreClaimedOver(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		successor string
 		after     time.Duration
@@ -236,6 +236,7 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 // TestWhatCannotBeAppliedHoldsUpNobody: a shard that is away costs only its own
 // edges, which are applied when it is back.
 func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	for name, partial := range map[string]bool{"and it is known which": true, "and it is not known which": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -334,8 +335,7 @@ func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			var m *dto.Metric = f.GetMetric()[0]
-			return m.GetCounter().GetValue()
+			return f.GetMetric()[0].GetCounter().GetValue()
 		}
 	}
 	t.Fatalf("no metric %s", name)

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/internal/testenv"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// replicate runs `kith replicate` until the context is done.
+func replicate(ctx context.Context, store *sqlstore.Store, arguments ...string) error {
+	var program struct {
+		Settings
+		Replicate ReplicateCmd `cmd:""`
+	}
+	parser, err := kong.New(&program, Vars, kong.Writers(io.Discard, io.Discard),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(store))
+	if err != nil {
+		return err
+	}
+	k, err := parser.Parse(append([]string{"replicate"}, arguments...))
+	if err != nil {
+		return err
+	}
+	if err := program.Check(); err != nil {
+		return err
+	}
+	k.Bind(&program.Settings)
+	return k.Run()
+}
+
+func TestReplicateCommand(t *testing.T) {
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
+	location := "mysql:" + strings.Join(dsns, ";")
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- replicate(ctx, store, "--store", location, "--metrics-addr", addr) }()
+
+	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+	soon(t, func() error {
+		r := store.Edges(t.Context(), storage.Inverse, []storage.Pair{edge.Pair()})[0]
+		if r.Value != edge {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	})
+	soon(t, func() error {
+		answer, err := http.Get("http://" + addr + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		var report replicationReport
+		err = json.NewDecoder(answer.Body).Decode(&report)
+		if err != nil || answer.StatusCode != http.StatusOK || len(report.Servers) != 1 || report.Servers[0].State != binlog.Tailing {
+			return fmt.Errorf("%s: %+v, %v", answer.Status, report, err)
+		}
+		return nil
+	})
+	answer, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, _ := io.ReadAll(answer.Body); !strings.Contains(string(text), "kith_replication_lag_seconds{") {
+		t.Errorf("no lag among the metrics:\n%s", text)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReplicateIsForBinlog(t *testing.T) {
+	err := replicate(t.Context(), nil, "--store", "sqlite:x")
+	if err == nil || !strings.Contains(err.Error(), "--redundancy") {
+		t.Errorf("%v", err)
+	}
+}
+
+// soon waits until check has nothing to complain about.
+func soon(t *testing.T, check func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}

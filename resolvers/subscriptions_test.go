@@ -1,0 +1,150 @@
+package resolvers_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// subscribe opens a subscription over server-sent events and returns its answers.
+// It is open when the function returns.
+func subscribe(t *testing.T, api *apitest.API, hub *events.Hub, user storage.UserID, query string) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, api.URL(), strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "text/event-stream")
+	request.Header.Set("X-Test-Viewer", user.String())
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	answers := make(chan string, 100)
+	go func() {
+		defer close(answers)
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok && strings.TrimSpace(data) != "" {
+				answers <- strings.TrimSpace(data)
+			}
+		}
+	}()
+	return answers
+}
+
+// wantNext waits for the next answer.
+func wantNext(t *testing.T, answers <-chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-answers:
+		if got != want {
+			t.Fatalf("told %s, want %s", got, want)
+		}
+	case <-time.After(generous):
+		t.Fatalf("nothing was told, want %s", want)
+	}
+}
+
+// until repeats something until an answer comes: the subscription may not have
+// begun yet when its request has been answered.
+func until(t *testing.T, answers <-chan string, try func(i int)) (first string) {
+	t.Helper()
+	for i := range 1000 {
+		try(i)
+		select {
+		case first = <-answers:
+			return first
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatal("nothing was told")
+	return ""
+}
+
+func TestRelationshipChanged(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 4)
+	hub := events.NewHub(nil)
+	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3]) { id status to { handle } } }`)
+
+	follow := func(viewer storage.UserID, field, id string) {
+		api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": id}).Whole()
+	}
+	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
+	follow(1, "unfollow", "2")
+	follow(1, "follow", "3") // what comes before that is left of the beginning
+	for told := ""; !strings.Contains(told, "rel_1_3"); {
+		select {
+		case told = <-answers:
+		case <-time.After(generous):
+			t.Fatal("user 3 is not told of")
+		}
+	}
+	follow(1, "unfollow", "3")
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"NONE","to":{"handle":"u3"}}}}`)
+	follow(1, "follow", "4") // not asked about
+	follow(2, "follow", "3") // not the viewer's
+	follow(3, "follow", "1")
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWED_BY","to":{"handle":"u3"}}}}`)
+	follow(1, "follow", "3")
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"MUTUAL","to":{"handle":"u3"}}}}`)
+	hub.Publish(events.Edge(storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 1})) // an old one, once more
+	follow(3, "unfollow", "1")
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}`)
+
+	// What happens unseen is told at the next gap.
+	apitest.Follow(t, store, 2, 1)
+	hub.Publish(events.Event{Kind: events.Gap})
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_2","status":"FOLLOWED_BY","to":{"handle":"u2"}}}}`)
+}
+
+func TestNewFollowers(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 9)
+	hub := events.NewHub(nil)
+	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	answers := subscribe(t, api, hub, 1, `subscription { newFollowers { node { handle followingCount } } }`)
+	follow := func(viewer storage.UserID, field string) {
+		api.As(viewer).Ask(`mutation { `+field+`(userId: 1) { changed } }`, nil).Whole()
+	}
+	until(t, answers, func(i int) { follow(2, []string{"follow", "unfollow"}[i%2]) })
+	follow(2, "unfollow")
+	follow(3, "follow")
+	wantNext(t, answers, `{"data":{"newFollowers":{"node":{"handle":"u3","followingCount":1}}}}`)
+	row := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 3, To: 1}})[0].Value
+	hub.Publish(events.Edge(row)) // twice is told once
+	api.As(1).Ask(`mutation { follow(userId: 4) { changed } }`, nil).Whole()
+	follow(4, "follow")
+	wantNext(t, answers, `{"data":{"newFollowers":{"node":{"handle":"u4","followingCount":1}}}}`)
+}
+
+func TestSubscriptionsNeedAViewer(t *testing.T) {
+	api := apitest.New(t, memory.New(), apitest.Options{})
+	answers := subscribe(t, api, nil, 0, `subscription { newFollowers { cursor } }`)
+	select {
+	case got := <-answers:
+		if !strings.Contains(got, "UNAUTHENTICATED") {
+			t.Errorf("nobody is told %s", got)
+		}
+	case <-time.After(generous):
+		t.Error("nobody is told nothing")
+	}
+}
