@@ -137,7 +137,7 @@ func versions(token string) (map[edge]int64, error) {
 // 0 when it is not there.
 func (l *life) metric(t testing.TB, name, label string) float64 {
 	t.Helper()
-	_, text := l.Get(t, "/metrics")
+	_, text := l.gateway.Get(t, "/metrics")
 	sum := 0.0
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, name)

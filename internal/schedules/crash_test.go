@@ -77,6 +77,7 @@ func (s schedule) run(t *testing.T, mode string) {
 	}
 	r.failuresHaveReasons(t)
 	r.quiet(t, h)
+	r.allLive(t)
 	settled := time.Now()
 	found := r.tables(t)
 	different := h.judge(t, found)

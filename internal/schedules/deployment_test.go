@@ -51,9 +51,10 @@ type node struct {
 
 // life is one process from its start to its end.
 type life struct {
-	*kithtest.Gateway
-	name   string
-	killed atomic.Bool
+	*kithtest.Command
+	gateway *kithtest.Gateway // nil of one that serves nothing
+	name    string
+	killed  atomic.Bool
 }
 
 // deploy starts a deployment with users 1 … n.
@@ -67,12 +68,13 @@ func deployOn(t testing.TB, servers testenv.Servers, mode string, users int) *de
 	t.Helper()
 	d := prepare(t, servers, mode, users)
 	for i := range 2 {
-		d.gateways = append(d.gateways, d.node(fmt.Sprint("gateway ", i), "--no-replicate"))
+		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate"))
 	}
-	if mode != "sync" {
-		for i := range 2 {
-			d.replicators = append(d.replicators, d.node(fmt.Sprint("replicator ", i), "--replicate"))
-		}
+	switch mode {
+	case "stream":
+		d.replicators = []*node{d.serving("replicator 0"), d.serving("replicator 1")}
+	case "binlog":
+		d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
 	}
 	for _, n := range d.nodes() {
 		n.start(t)
@@ -127,14 +129,25 @@ func (d *deployment) layOut(t testing.TB, users int) {
 
 func (d *deployment) location() string { return "mysql:" + strings.Join(d.dsns, ";") }
 
-// node makes a place for processes of this deployment.
-func (d *deployment) node(name string, more ...string) *node {
-	args := append([]string{
-		"--store", d.location(), "--redis", d.redis.URL(), "--redundancy", d.mode, "--jwt-secret", secret, "--log-level", "warn",
-	}, more...)
+// serving makes a place for gateways of this deployment.
+func (d *deployment) serving(name string, more ...string) *node {
+	args := append(append(d.settings(), "--jwt-secret", secret), more...)
 	return &node{name: name, launch: func(t testing.TB) *life {
-		return &life{Gateway: kithtest.Serve(t, kithtest.Args(args...))}
+		g := kithtest.Serve(t, kithtest.Args(args...))
+		return &life{Command: g.Command, gateway: g}
 	}}
+}
+
+// replicating makes a place for `kith replicate`.
+func (d *deployment) replicating(name string) *node {
+	args := append([]string{"replicate"}, d.settings()...)
+	return &node{name: name, launch: func(t testing.TB) *life {
+		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
+	}}
+}
+
+func (d *deployment) settings() []string {
+	return []string{"--store", d.location(), "--redis", d.redis.URL(), "--redundancy", d.mode, "--log-level", "warn"}
 }
 
 func (d *deployment) nodes() []*node {
@@ -154,7 +167,20 @@ func (n *node) kill(t testing.TB) {
 	t.Helper()
 	l := n.now.Swap(nil)
 	l.killed.Store(true)
+	if l.Ended() {
+		t.Errorf("%s had ended by itself", l.name)
+	}
 	l.Kill(t)
+}
+
+// allLive sees that no process has ended by itself.
+func (d *deployment) allLive(t testing.TB) {
+	t.Helper()
+	for _, n := range d.nodes() {
+		if l := n.now.Load(); l.Ended() {
+			t.Errorf("%s has ended by itself: %+v", l.name, l.Wait(t))
+		}
+	}
 }
 
 // token is a bearer token of a user.

@@ -103,7 +103,7 @@ func (o operation) send(ctx context.Context, c *client, l *life) result {
 		query, variables = followMany, map[string]any{"ids": ids}
 	}
 	var a answer
-	a, r.err = c.ask(ctx, l.URL, o.viewer, "", query, variables)
+	a, r.err = c.ask(ctx, l.gateway.URL, o.viewer, "", query, variables)
 	r.ended = time.Now()
 	if r.err == nil {
 		r.code, r.stale = a.code(), a.Extensions.Stale

@@ -124,7 +124,7 @@ func (l *idol) once(t *testing.T) (ok, stale bool) {
 	}
 	first := l.random.IntN(2)
 	var payload followed
-	a, err := l.ask(t.Context(), l.gateways[first].now.Load().URL, fan, "", mutation(o.field, lean), map[string]any{"id": id(l.user)})
+	a, err := l.ask(t.Context(), l.gateways[first].now.Load().gateway.URL, fan, "", mutation(o.field, lean), map[string]any{"id": id(l.user)})
 	if err == nil {
 		err = json.Unmarshal(a.Data["m"], &payload)
 	}
@@ -137,7 +137,7 @@ func (l *idol) once(t *testing.T) (ok, stale bool) {
 		l.fans = append([]int64{fan}, l.fans...)
 	}
 
-	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().URL, fan, payload.ConsistencyToken, fans, map[string]any{"id": id(l.user), "fan": id(fan)})
+	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().gateway.URL, fan, payload.ConsistencyToken, fans, map[string]any{"id": id(l.user), "fan": id(fan)})
 	if err != nil || a.code() != "" {
 		t.Errorf("read fans: %+v %v", a, err)
 		return false, false

@@ -133,6 +133,30 @@ func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
 	s.wantNewest(t, c, people)
 }
 
+// A peer that nobody has counted yet is counted by whoever comes first: there is
+// nothing to lock before.
+func (s changesAtOnce) NewPeersAreCountedOnce(t *testing.T) {
+	for n := range 40 {
+		from, to := s.people(t, 1)[0].ID, s.id()
+		for !s.local(t, from, to) {
+			to = s.id()
+		}
+		c := newChronicle()
+		atOnce(4, func(worker int) {
+			if worker == 0 {
+				s.change(t, c, from, []storage.EdgeChange{change(to, storage.Following, n)})
+				return
+			}
+			event := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(n + worker - 2)}
+			results := s.store.Apply(t.Context(), storage.Inverse, []storage.Edge{event}, storage.IfNewer)
+			if noErrors(t, results, 1) && results[0].Value.Changed {
+				c.add(storage.Inverse, event)
+			}
+		})
+		s.wantNewest(t, c, []storage.UserID{from, to})
+	}
+}
+
 func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 	const limit = 10
 	from, to := s.people(t, 1)[0].ID, s.ids(40)
