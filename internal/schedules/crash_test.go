@@ -144,7 +144,7 @@ func (r *running) insist(ctx context.Context, c *client, o operation, random *ra
 		r.results = append(r.results, result)
 		r.mu.Unlock()
 		if r.calm.Load() {
-			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
 		}
 		return
 	}
@@ -273,7 +273,7 @@ func (r *running) failuresHaveReasons(t *testing.T) {
 			t.Errorf("%v, asked of %s after %v: %v, %s %s, though nothing it needs was away", one.operation, one.by.name, one.ended.Sub(one.began), one.err, one.code, one.message)
 		}
 	}
-	if answered < r.operations/2 {
+	if answered < r.operations/3 {
 		t.Errorf("only %d of %d operations went through", answered, r.operations)
 	}
 }

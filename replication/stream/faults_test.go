@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,6 +73,7 @@ func (p *process) kill() {
 
 // truth is what the forward side says, and hands out the versions.
 type truth struct {
+	made  atomic.Int64 // events so far
 	mu    sync.Mutex
 	edges map[storage.Pair]storage.Edge
 }
@@ -89,6 +91,7 @@ func (f *truth) next(r *rand.Rand) storage.Edge {
 		e.Type = storage.EdgeType(2 * r.IntN(2)) // none or blocking
 	}
 	f.edges[p] = e
+	f.made.Add(1)
 	return e
 }
 
@@ -161,7 +164,10 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(1, 2))
 	for killed := 0; killed < kills; killed++ {
-		time.Sleep(time.Duration(50+r.IntN(200)) * time.Millisecond)
+		// Spread over the work, so that there is always some under way.
+		due := int64(killed+1) * events / (kills + 1)
+		eventually(t, "the producers go on", func() bool { return forward.made.Load() >= due })
+		time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
 		p := consumers[r.IntN(len(consumers))]
 		p.kill()
 		if killed%5 == 2 {

@@ -61,7 +61,7 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 	if len(written) == 0 {
 		return nil
 	}
-	written = lastOfEach(written)
+	written = lastOfEach(storage.Forward, written)
 	if err := c.upsertEdges(storage.Forward, written); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *edgeChange) judge(ch storage.EdgeChange, rows map[storage.Pair]storage.
 }
 
 // lastOfEach keeps the last edge of each pair, in key order.
-func lastOfEach(edges []storage.Edge) []storage.Edge {
+func lastOfEach(side storage.Side, edges []storage.Edge) []storage.Edge {
 	last := make(map[storage.Pair]storage.Edge, len(edges))
 	for _, e := range edges {
 		last[e.Pair()] = e
@@ -140,7 +140,7 @@ func lastOfEach(edges []storage.Edge) []storage.Edge {
 	for _, e := range last {
 		kept = append(kept, e)
 	}
-	compare := byKey(storage.Forward)
+	compare := byKey(side)
 	slices.SortFunc(kept, func(a, b storage.Edge) int { return compare(a.Pair(), b.Pair()) })
 	return kept
 }

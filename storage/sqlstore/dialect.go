@@ -39,6 +39,12 @@ type dialect struct {
 	// long beyond the limit is silent. 0: there is no server.
 	grace time.Duration
 
+	// Parts of the statements that compute digests.
+	crc      func(text string) string       // CRC-32 (IEEE) of a text
+	text     func(column string) string     // an id's decimal text
+	joined   func(columns ...string) string // texts of several columns, apart
+	quotient func(a string, b int) string   // ⌊a/b⌋
+
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement
 }
@@ -50,7 +56,7 @@ func (d *dialect) storageError(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errStatementTimeout):
-		return fmt.Errorf("%w: no answer in time: %v", storage.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w: %v", storage.ErrUnavailable, errSilent, err)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case isConnectionError(err), d.unavailable(err):

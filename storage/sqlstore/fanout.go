@@ -109,17 +109,26 @@ func (s *Store) query(ctx context.Context, lookup string, shard, keys int, text 
 	if err := outages.Of(shard); err != nil {
 		return err
 	}
-	began := time.Now()
-	limited, cancel := withStatementTimeout(ctx, s.cfg.StatementTimeout+s.sql.grace)
-	defer cancel()
-	err := scan(limited, s.shards[shard].read, text, args, each)
-	if err != nil {
-		err = fmt.Errorf("read %s on shard %d (%s): %w", lookup, shard, s.shards[shard].name, s.sql.storageError(limited, err))
-		if s.sql.grace > 0 && errors.Is(context.Cause(limited), errStatementTimeout) {
-			outages.Note(shard, err)
-		}
+	err := s.timed(ctx, lookup, shard, keys, s.shards[shard].read, s.cfg.StatementTimeout, text, args, each)
+	if s.sql.grace > 0 && errors.Is(err, errSilent) {
+		outages.Note(shard, err)
 	}
-	s.cfg.OnStatement(ctx, Statement{lookup, shard, keys, time.Since(began), err, text, args})
+	return err
+}
+
+// errSilent marks a statement that the server neither answered nor ended in time.
+var errSilent = errors.New("the server is silent")
+
+// timed runs a SELECT on one shard within a time limit.
+func (s *Store) timed(ctx context.Context, what string, shard, keys int, db querier, limit time.Duration, text string, args []any, each func(*sql.Rows) error) error {
+	began := time.Now()
+	limited, cancel := withStatementTimeout(ctx, limit+s.sql.grace)
+	defer cancel()
+	err := scan(limited, db, text, args, each)
+	if err != nil {
+		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, s.shards[shard].name, s.sql.storageError(limited, err))
+	}
+	s.cfg.OnStatement(ctx, Statement{what, shard, keys, time.Since(began), err, text, args})
 	return err
 }
 

@@ -43,6 +43,11 @@ var mysqlDialect = &dialect{
 		return id, err
 	},
 
+	crc:      func(text string) string { return "CRC32(" + text + ")" },
+	text:     func(column string) string { return column },
+	joined:   func(columns ...string) string { return "CONCAT_WS(',', " + strings.Join(columns, ", ") + ")" },
+	quotient: func(a string, b int) string { return fmt.Sprintf("((%s) DIV %d)", a, b) },
+
 	grace: 250 * time.Millisecond,
 
 	retryable: func(err error) bool {

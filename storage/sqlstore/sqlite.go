@@ -3,11 +3,14 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3/database"
@@ -44,11 +47,27 @@ var sqliteDialect = &dialect{
 		return filepath.EvalSymlinks(path)
 	},
 
+	crc:      func(text string) string { return "crc32(" + text + ")" },
+	text:     func(column string) string { return "CAST(" + column + " AS TEXT)" },
+	joined:   func(columns ...string) string { return strings.Join(columns, " || ',' || ") },
+	quotient: func(a string, b int) string { return fmt.Sprintf("((%s) / %d)", a, b) },
+
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {
 		return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED, sqlitelib.SQLITE_IOERR,
 			sqlitelib.SQLITE_FULL, sqlitelib.SQLITE_CANTOPEN, sqlitelib.SQLITE_READONLY)
 	},
+}
+
+// SQLite has no checksum of its own.
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("crc32", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		text, ok := args[0].(string)
+		if !ok {
+			return nil, fmt.Errorf("crc32 of %T: it takes a text", args[0])
+		}
+		return int64(crc32.ChecksumIEEE([]byte(text))), nil
+	})
 }
 
 func isSQLiteError(err error, codes ...int) bool {

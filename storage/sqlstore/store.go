@@ -79,6 +79,8 @@ var (
 	_ storage.EdgeChanger  = (*Store)(nil)
 	_ storage.LogReader    = (*Store)(nil)
 	_ storage.Leaser       = (*Store)(nil)
+	_ storage.Comparer     = (*Store)(nil)
+	_ storage.Repairer     = (*Store)(nil)
 )
 
 // node is one shard's database: its connections for look-ups and those for writes.

@@ -1,0 +1,154 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// Digests are computed where the rows are. {bucket of from} and {shard of to} are a
+// row's group, {crc a} and {crc b} checksums of its fields in two orders.
+const (
+	// Served by the primary key.
+	sqlDigests = `
+SELECT {bucket of from} AS bucket, {shard of to} AS to_shard, COUNT(*), SUM({crc a}), SUM({crc b})
+FROM {table}
+WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY bucket, to_shard`
+
+	// Served by the primary key.
+	sqlGroupRows = `
+SELECT {columns}, {shard of to}
+FROM {table}
+WHERE {owner} > ? AND {owner} <= ? AND {bucket of from} IN (`
+
+	// Served by the primary key.
+	sqlNextOwner = `
+SELECT user_id
+FROM user_counts
+WHERE user_id > ?
+ORDER BY user_id LIMIT 1 OFFSET ?`
+
+	// Served by the primary keys and, for the edges, by the list index.
+	sqlWrongCounts = `
+SELECT c.user_id, c.{count}, COALESCE(e.n, 0)
+FROM user_counts c
+LEFT JOIN (
+  SELECT {owner} AS owner, COUNT(*) AS n
+  FROM {table}
+  WHERE {owner} > ? AND {owner} <= ? AND type = 1
+  GROUP BY {owner}
+) e ON e.owner = c.user_id
+WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> COALESCE(e.n, 0)`
+
+	// Owners of edges who have no counts at all. Served by the list index.
+	sqlUncounted = `
+SELECT e.owner, 0, e.n
+FROM (
+  SELECT {owner} AS owner, COUNT(*) AS n
+  FROM {table}
+  WHERE {owner} > ? AND {owner} <= ? AND type = 1
+  GROUP BY {owner}
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+WHERE c.user_id IS NULL`
+)
+
+// scanned spells a statement of a scan over one side.
+func (s *Store) scanned(side storage.Side, text string) string {
+	t := tableOf(side)
+	bucket := func(column string) string { return s.sql.crc(s.sql.text(column)) + " % " + fmt.Sprint(shard.Buckets) }
+	// The inverse of [shard.Map]'s ranges: the greatest i with ⌊i·1024/S⌋ ≤ bucket.
+	toShard := s.sql.quotient(fmt.Sprintf("(%s + 1) * %d - 1", bucket("to_user_id"), len(s.shards)), shard.Buckets)
+	return strings.NewReplacer(
+		"{bucket of from}", bucket("from_user_id"),
+		"{shard of to}", toShard,
+		"{crc a}", s.sql.crc(s.sql.joined("from_user_id", "to_user_id", "type", "update_time")),
+		"{crc b}", s.sql.crc(s.sql.joined("update_time", "type", "to_user_id", "from_user_id")),
+		"{count}", t.count,
+	).Replace(t.spell(text))
+}
+
+// NextOwner implements [storage.Comparer].
+func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (id storage.UserID, ok bool, err error) {
+	err = s.scanShard(ctx, "reconcile.owners", shard, sqlNextOwner, []any{int64(after), users - 1}, func(rows *sql.Rows) error {
+		ok = true
+		return rows.Scan(&id)
+	})
+	return id, ok, err
+}
+
+// Digests implements [storage.Comparer].
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.Group]storage.Digest, error) {
+	digests := make(map[storage.Group]storage.Digest)
+	args := []any{int64(owners.After), int64(owners.UpTo)}
+	err := s.scanShard(ctx, "reconcile.digests", shard, s.scanned(side, sqlDigests), args, func(rows *sql.Rows) error {
+		var g storage.Group
+		var d storage.Digest
+		err := rows.Scan(&g.Bucket, &g.ToShard, &d.Rows, &d.SumA, &d.SumB)
+		digests[g] = d
+		return err
+	})
+	return digests, err
+}
+
+// GroupRows implements [storage.Comparer].
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, groups map[storage.Group]bool, row func(storage.Edge)) error {
+	buckets := make(map[int]bool)
+	for g := range groups {
+		buckets[g.Bucket] = true
+	}
+	if len(buckets) == 0 {
+		return nil
+	}
+	args := []any{int64(owners.After), int64(owners.UpTo)}
+	for b := range buckets {
+		args = append(args, b)
+	}
+	text := s.scanned(side, sqlGroupRows) + marks(len(buckets)) + ")"
+	return s.scanShard(ctx, "reconcile.rows", shard, text, args, func(rows *sql.Rows) error {
+		var owner, peer storage.UserID
+		var e storage.Edge
+		var to int
+		if err := rows.Scan(&owner, &peer, &e.Type, &e.UpdateTime, &to); err != nil {
+			return err
+		}
+		p := side.Pair(owner, peer)
+		e.From, e.To = p.From, p.To
+		if groups[storage.Group{Bucket: bucketOf(e.From), ToShard: to}] {
+			row(e)
+		}
+		return nil
+	})
+}
+
+func bucketOf(id storage.UserID) int { return shard.BucketOf(id) }
+
+// WrongCounts implements [storage.Comparer].
+func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	var wrong []storage.WrongCount
+	each := func(rows *sql.Rows) error {
+		var w storage.WrongCount
+		err := rows.Scan(&w.User, &w.Have, &w.Are)
+		wrong = append(wrong, w)
+		return err
+	}
+	once := []any{int64(owners.After), int64(owners.UpTo)}
+	twice := append(once[:2:2], once...)
+	if err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, sqlWrongCounts), twice, each); err != nil {
+		return nil, err
+	}
+	err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, sqlUncounted), once, each)
+	return wrong, err
+}
+
+// scanShard runs a statement of a scan, which takes longer than a look-up: under the
+// writes' time limit, on their connections, so that it does not stand in the way of
+// readers.
+func (s *Store) scanShard(ctx context.Context, what string, shard int, text string, args []any, each func(*sql.Rows) error) error {
+	return s.timed(ctx, what, shard, 0, s.shards[shard].write, s.cfg.writeTimeout(), text, args, each)
+}
