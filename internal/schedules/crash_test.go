@@ -51,7 +51,7 @@ type running struct {
 	seed uint64
 
 	done    atomic.Int64 // operations
-	calm    atomic.Bool  // write slowly
+	calm    atomic.Bool  // a server is away: write slowly, and no follows, most of which would be refused
 	mu      sync.Mutex
 	results []result
 	outages []outage // of servers
@@ -117,7 +117,7 @@ func (r *running) write(t *testing.T) (wait func()) {
 		random := rand.New(rand.NewPCG(r.seed, uint64(i)))
 		writers.Go(func() {
 			for ctx.Err() == nil && started.Add(1) <= int64(r.operations) {
-				r.insist(ctx, c, randomOperation(random, r.users), random)
+				r.insist(ctx, c, randomOperation(random, r.users, r.calm.Load()), random)
 				r.done.Add(1)
 			}
 		})

@@ -18,12 +18,16 @@ type operation struct {
 
 // randomOperation is a follow or its end, sometimes of many. Half of the users in
 // follows are of a few, and most of those in ends, so that there is something to
-// end, and edges and counts are fought over.
-func randomOperation(r *rand.Rand, users int) operation {
+// end, and edges and counts are fought over. endsOnly leaves the follows out.
+func randomOperation(r *rand.Rand, users int, endsOnly bool) operation {
 	const few = 20
 	var o operation
 	ofFew := 2
-	switch n := r.IntN(100); {
+	n := r.IntN(100)
+	if endsOnly {
+		n = 45 + r.IntN(45)
+	}
+	switch {
 	case n < 45:
 		o.field = "follow"
 	case n < 70:

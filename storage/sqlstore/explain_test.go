@@ -33,6 +33,9 @@ var servedBy = map[string][]string{
 	"neighbours.follower":  {"idx_follower_list"},
 	"apply.following":      {"PRIMARY"}, // the locks and the old rows
 	"apply.follower":       {"PRIMARY"},
+	"change":               {"PRIMARY"},
+	"passwords":            {"PRIMARY"},
+	"profile":              {"PRIMARY"},
 	"empty":                {"PRIMARY"},
 }
 
@@ -67,6 +70,7 @@ func checkPlans(t *testing.T, location string, explain func(*testing.T, *sql.DB,
 	runHotLookUps(t.Context(), s)
 	s.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 7, To: 4001, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{{From: 7, To: 4001, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	runHotWrites(t, s)
 
 	explained := map[string]bool{}
 	for _, st := range seen.all() {
@@ -187,6 +191,36 @@ func runHotLookUps(ctx context.Context, s *Store) {
 		}
 	}
 	s.Empty(ctx)
+}
+
+// runHotWrites runs each kind of transaction that a request may cause.
+func runHotWrites(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	var changes []storage.EdgeChange
+	for id := storage.UserID(100); id < 300; id++ {
+		changes = append(changes, storage.EdgeChange{To: id, Type: storage.Following, At: 2e9})
+	}
+	for _, inverse := range []bool{false, true} {
+		for _, list := range [][]storage.EdgeChange{changes[:1], changes} {
+			for _, r := range s.ChangeEdges(ctx, 4001, list, storage.ChangeOptions{Inverse: inverse}) {
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+		}
+	}
+	name := "B"
+	if _, err := s.UpdateProfile(ctx, 7, storage.ProfileChange{Name: &name}, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetPasswordHash(ctx, 7, "x", 1); err != nil {
+		t.Fatal(err)
+	}
+	s.PasswordHashes(ctx, []storage.UserID{7})
+	if err := s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N"}, "x"); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func explainMariaDB(t *testing.T, db *sql.DB, st Statement) []plan {
