@@ -3,6 +3,8 @@ package resolvers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -44,6 +46,7 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	go func() {
 		defer close(changed)
 		defer ended(ctx, source)
+		defer survive(ctx)
 		for e := range source.Events() {
 			for _, relationship := range w.changes(ctx, e) {
 				select {
@@ -61,6 +64,13 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 func ended(ctx context.Context, source *events.Subscription) {
 	if errors.Is(source.Err(), events.ErrSlow) {
 		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be told in time: subscribe again, and read what you missed"))
+	}
+}
+
+// survive ends a subscription that panics, and nothing else.
+func survive(ctx context.Context) {
+	if reason := recover(); reason != nil {
+		subscription.Fail(ctx, fmt.Errorf("panic in a subscription: %v\n%s", reason, debug.Stack()))
 	}
 }
 
@@ -167,6 +177,7 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 	go func() {
 		defer close(fans)
 		defer ended(ctx, source)
+		defer survive(ctx)
 		for e := range source.Events() {
 			for _, edge := range f.edges(ctx, e) {
 				select {
