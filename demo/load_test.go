@@ -58,7 +58,7 @@ func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.E
 }
 
 func TestLoadCompletesWhatWasCutShort(t *testing.T) {
-	whole := loaded(t).Snapshot()
+	whole := unversioned(loaded(t))
 	for n := 1; n <= 3; n++ {
 		store := memory.New()
 		if err := Load(ctx, &mortal{store, n}); !errors.Is(err, errKilled) {
@@ -67,10 +67,19 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 		if err := Load(ctx, store); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(store.Snapshot(), whole) {
+		if !reflect.DeepEqual(unversioned(store), whole) {
 			t.Errorf("killed at write %d: the network is not what it should be", n)
 		}
 	}
+}
+
+// unversioned is what a store holds, but for how many transactions have made it so.
+func unversioned(store *memory.Store) memory.Snapshot {
+	all := store.Snapshot()
+	for i := range all.Counts {
+		all.Counts[i].Version = 0
+	}
+	return all
 }
 
 func TestLoadLeavesOtherStoresAlone(t *testing.T) {

@@ -163,7 +163,9 @@ func TestNpmClientsSubscribe(t *testing.T) {
 	eachClient(t, func(t *testing.T, script string) {
 		l := newLive()
 		l.tick(t)
-		s := serve(t, l.config(gateway.Subscriptions{Init: withToken}))
+		cfg := l.config(gateway.Subscriptions{Init: withToken})
+		cfg.RequestTimeout = time.Minute
+		s := serve(t, cfg)
 		c := npmRun(t, script, npmJob{URL: s.url, Headers: map[string]string{"Authorization": "Bearer ann"}, Operations: []npmOperation{
 			{Query: fansQuery, Take: 30}, {Query: fansQuery, Take: 10}, {Query: `{ __typename }`},
 		}})

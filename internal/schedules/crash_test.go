@@ -64,9 +64,9 @@ func (s schedule) run(t *testing.T, mode string) {
 	began := time.Now()
 	r := &running{schedule: s, deployment: deploy(t, mode, s.users), seed: seedOf(t)}
 	faults := r.faults()
-	stop := r.write(t)
+	wait := r.write(t)
 	r.strike(t, faults)
-	stop()
+	wait()
 	written := time.Now()
 
 	h := newHistory()
@@ -77,7 +77,7 @@ func (s schedule) run(t *testing.T, mode string) {
 	}
 	r.failuresHaveReasons(t)
 	r.quiet(t, h)
-	r.allLive(t)
+	r.allWell(t)
 	settled := time.Now()
 	found := r.tables(t)
 	different := h.judge(t, found)

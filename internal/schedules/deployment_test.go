@@ -167,19 +167,28 @@ func (n *node) kill(t testing.TB) {
 	t.Helper()
 	l := n.now.Swap(nil)
 	l.killed.Store(true)
-	if l.Ended() {
-		t.Errorf("%s had ended by itself", l.name)
-	}
+	l.wasWell(t)
 	l.Kill(t)
 }
 
-// allLive sees that no process has ended by itself.
-func (d *deployment) allLive(t testing.TB) {
+// wasWell: the process runs, and has logged no error, such as a binlog that cannot be
+// followed from where it was left: copying everything again would hide what is lost.
+func (l *life) wasWell(t testing.TB) {
+	t.Helper()
+	if l.Ended() {
+		t.Errorf("%s has ended by itself: %+v", l.name, l.Wait(t))
+	}
+	for line := range strings.Lines(l.Stderr()) {
+		if strings.Contains(line, "level=ERROR") {
+			t.Errorf("%s logs: %s", l.name, line)
+		}
+	}
+}
+
+func (d *deployment) allWell(t testing.TB) {
 	t.Helper()
 	for _, n := range d.nodes() {
-		if l := n.now.Load(); l.Ended() {
-			t.Errorf("%s has ended by itself: %+v", l.name, l.Wait(t))
-		}
+		n.now.Load().wasWell(t)
 	}
 }
 

@@ -51,6 +51,7 @@ type decoder struct {
 	parser *replication.BinlogParser
 	known  map[uint64]table // by table id: the last table map of each
 	of     func(schema, name []byte) table
+	both   bool // rows of follower are of interest, too
 }
 
 func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
@@ -83,7 +84,7 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 		if err != nil {
 			return nil, nil, err
 		}
-		if !read(d.known[id], isDelete(header.EventType)) {
+		if !d.reads(d.known[id], isDelete(header.EventType)) {
 			return nil, nil, nil
 		}
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
@@ -118,16 +119,19 @@ func loadData(raw []byte) (*replication.QueryEvent, error) {
 	return nil, fmt.Errorf("a LOAD DATA has %d bytes", len(body))
 }
 
-// read tells whether rows of a table are looked at: those of `follower` only where
-// they are deleted, which must not be.
-func read(t table, deleted bool) bool {
+// reads tells whether rows of a table are looked at: those of `follower`, which
+// replication writes itself, only where they are deleted, which must not be.
+func (d *decoder) reads(t table, deleted bool) bool {
+	if d.both {
+		return t == following || t == follower
+	}
 	return t == following || t == users || t == userCounts || t == follower && deleted
 }
 
 // rows decodes the rows of a compressed transaction, those of interest.
 func (d *decoder) rows(e *replication.RowsEvent, data []byte) error {
 	at, err := e.DecodeHeader(data)
-	if err != nil || !read(d.of(e.Table.Schema, e.Table.Table), e.Type() == replication.EnumRowsEventTypeDelete) {
+	if err != nil || !d.reads(d.of(e.Table.Schema, e.Table.Table), e.Type() == replication.EnumRowsEventTypeDelete) {
 		return err
 	}
 	return e.DecodeData(at, data)
@@ -187,19 +191,19 @@ func layoutOf(m *replication.TableMapEvent) layout {
 	return l
 }
 
-// edge reads a row of `following`.
+// edge reads a row of `following` or `follower`.
 func (l layout) edge(row []any) (storage.Edge, error) {
 	var v [4]int64
 	for k, column := range [4]int{l.from, l.to, l.kind, l.time} {
 		n, ok := integer(row, column)
 		if !ok {
-			return storage.Edge{}, fmt.Errorf("a row of following has no %s: %v",
+			return storage.Edge{}, fmt.Errorf("a row of edges has no %s: %v",
 				[4]string{"from_user_id", "to_user_id", "type", "update_time"}[k], row)
 		}
 		v[k] = n
 	}
 	if v[2] < 0 || v[2] > math.MaxUint8 {
-		return storage.Edge{}, fmt.Errorf("a row of following has type %d", v[2])
+		return storage.Edge{}, fmt.Errorf("a row of edges has type %d", v[2])
 	}
 	return storage.Edge{
 		From:       storage.UserID(v[0]),

@@ -248,7 +248,7 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
 			return
 		}
-		if time.Since(since) > stall && t.feed.Pending() == 0 {
+		if time.Since(since) > stall && (t.feed == nil || t.feed.Pending() == 0) {
 			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, last))
 			return
 		}

@@ -19,7 +19,8 @@ type transaction struct {
 	gtid        gtid
 	print       uint32         // of its first and last event
 	committed   storage.Micros // when
-	edges       []storage.Edge // as they were written
+	edges       []storage.Edge // of following, as they were written
+	changes     []Change       // of both sides, in order, where both are asked for
 	users       []storage.UserID
 	counts      []storage.UserID
 	bookkeeping bool // nothing but checkpoints and the like
@@ -27,7 +28,7 @@ type transaction struct {
 
 // ours tells whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
-	return len(t.edges)+len(t.users)+len(t.counts) > 0
+	return len(t.edges)+len(t.changes)+len(t.users)+len(t.counts) > 0
 }
 
 // An assembler puts the events of a stream together to transactions. Rows count
@@ -37,6 +38,7 @@ type assembler struct {
 	databases map[string]bool
 	names     []string        // the same
 	skip      map[string]bool // GTIDs of transactions that may contain what cannot be followed
+	both      bool            // collect changes of both sides, instead of what replication needs
 
 	open       *transaction // nil between transactions
 	begun      bool         // it ends by a commit, not with its first statement
@@ -48,8 +50,8 @@ type assembler struct {
 
 // savepoint is a place in a transaction that may be rolled back to.
 type savepoint struct {
-	name                 string
-	edges, users, counts int
+	name                          string
+	edges, changes, users, counts int
 }
 
 // mariaPreparedXA is MariaDB's flag of a transaction that XA prepares.
@@ -174,13 +176,13 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	case s.is(0, "COMMIT"):
 		return a.commit(raw), nil
 	case s.is(0, "SAVEPOINT"):
-		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.edges), len(a.open.users), len(a.open.counts)})
+		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.edges), len(a.open.changes), len(a.open.users), len(a.open.counts)})
 		return nil, nil
 	case s.is(0, "ROLLBACK", "TO"):
 		a.rollback(s.savepoint())
 		return nil, nil
 	case s.is(0, "ROLLBACK"):
-		a.open.edges, a.open.users, a.open.counts = nil, nil, nil
+		a.open.edges, a.open.changes, a.open.users, a.open.counts = nil, nil, nil, nil
 		return a.commit(raw), nil
 	case s.is(0, "RELEASE"):
 		return nil, nil
@@ -209,7 +211,8 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 func (a *assembler) rollback(name string) {
 	for i, sp := range slices.Backward(a.savepoints) {
 		if strings.EqualFold(sp.name, name) {
-			a.open.edges, a.open.users, a.open.counts = a.open.edges[:sp.edges], a.open.users[:sp.users], a.open.counts[:sp.counts]
+			a.open.edges, a.open.changes = a.open.edges[:sp.edges], a.open.changes[:sp.changes]
+			a.open.users, a.open.counts = a.open.users[:sp.users], a.open.counts[:sp.counts]
 			a.savepoints = a.savepoints[:i+1]
 			return
 		}
@@ -224,10 +227,10 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	}
 	name := string(e.Table.Schema) + "." + string(e.Table.Table)
 	switch {
-	case isDelete(kind):
+	case isDelete(kind) && !a.both:
 		return a.stop(fmt.Sprintf("a DELETE took %s", rowsOf(e, name)),
 			"rows end by type 0 and are not deleted: bring them back with a newer update_time, or make sure that follower lost them too, then go on with --skip="+a.open.gtid.String())
-	case t == follower:
+	case t == follower && !a.both:
 		return nil
 	case a.xa:
 		return a.stop("an XA transaction wrote "+name+", and the binlog shows its rows before it is known whether they stay",
@@ -238,6 +241,9 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	}
 	if slices.ContainsFunc(e.SkippedColumns, func(s []int) bool { return len(s) > 0 }) {
 		return a.stop("rows of "+name+" are logged in part", "run: SET GLOBAL binlog_row_image = 'FULL'; then start again with --resync")
+	}
+	if a.both {
+		return a.sides(kind, t, e)
 	}
 	return a.images(kind, t, name, e)
 }

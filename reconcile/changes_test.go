@@ -1,0 +1,243 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// watched is a store whose logs are read, and what of its inverse rows gets lost.
+type watched struct {
+	*sqlstore.Store
+	changes reconcile.Changes
+	clock   atomic.Int64
+
+	// inverse brings forward rows to the inverse side, but for those to be lost.
+	inverse func(t testing.TB, rows []storage.Edge)
+
+	mu   sync.Mutex
+	lose map[storage.Edge]bool
+	lost int
+}
+
+// Apply implements [storage.EdgeWriter], and loses what is to be lost.
+func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if side == storage.Forward {
+		return w.Store.Apply(ctx, side, edges, rule)
+	}
+	w.mu.Lock()
+	results := make([]storage.Result[storage.Applied], len(edges))
+	var rows []storage.Edge
+	var at []int
+	for i, e := range edges {
+		results[i] = storage.Result[storage.Applied]{Value: storage.Applied{Row: e}, Found: true}
+		if w.lose[e] {
+			w.lost++
+			delete(w.lose, e)
+			continue
+		}
+		rows, at = append(rows, e), append(at, i)
+	}
+	w.mu.Unlock()
+	for i, r := range w.Store.Apply(ctx, side, rows, rule) {
+		results[at[i]] = r
+	}
+	return results
+}
+
+// onSQLite is a store of two files, in the mode sync.
+func onSQLite(t testing.TB) *watched {
+	t.Helper()
+	dir := t.TempDir()
+	w := &watched{Store: openStore(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db")), lose: map[storage.Edge]bool{}}
+	w.changes = reconcile.RelationLogs(w.Store)
+	w.inverse = func(t testing.TB, rows []storage.Edge) { applied(t, w, storage.Inverse, rows) }
+	return w
+}
+
+// onMariaDB is a store of two servers with two databases each, in the mode binlog.
+func onMariaDB(t testing.TB) *watched {
+	t.Helper()
+	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Edge]bool{}}
+	logs, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = logs.Close() })
+	w.changes = logs
+	w.inverse = func(testing.TB, []storage.Edge) {} // replication does
+
+	logger := slog.New(slog.DiscardHandler)
+	applier := replication.New(replication.Config{Store: w, Shards: w.Shards(), Publisher: nobody{}, Logger: logger})
+	replicator := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: w.Store, Logger: logger})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { applier.Run(ctx) })
+	running.Go(func() { _ = replicator.Run(ctx) })
+	t.Cleanup(running.Wait)
+	t.Cleanup(cancel)
+	within(t, func() error {
+		for _, s := range replicator.Status() {
+			if s.State != binlog.Tailing {
+				return fmt.Errorf("%+v", s)
+			}
+		}
+		if len(replicator.Status()) != 2 {
+			return errors.New("not two servers yet")
+		}
+		return nil
+	})
+	return w
+}
+
+type nobody struct{}
+
+func (nobody) Publish(context.Context, []storage.Edge) {}
+
+func openStore(t testing.TB, location string) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func onEach(t *testing.T, test func(t *testing.T, w *watched)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, onSQLite(t)) })
+	t.Run("MariaDB", func(t *testing.T) { test(t, onMariaDB(t)) })
+}
+
+func applied(t testing.TB, w storage.EdgeWriter, side storage.Side, rows []storage.Edge) {
+	t.Helper()
+	for _, r := range w.Apply(context.Background(), side, rows, storage.IfNewer) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+// follow makes an edge of now.
+func (w *watched) follow(t testing.TB, from, to storage.UserID, lose bool) storage.Edge {
+	t.Helper()
+	e := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: storage.Micros(w.clock.Add(1) + time.Now().UnixMicro())}
+	if lose {
+		w.mu.Lock()
+		w.lose[e] = true
+		w.mu.Unlock()
+	}
+	applied(t, w, storage.Forward, []storage.Edge{e})
+	w.inverse(t, []storage.Edge{e})
+	return e
+}
+
+// followSome makes n edges, of which each hundredth is lost on the inverse side, and
+// returns the latter.
+func (w *watched) followSome(t testing.TB, r *rand.Rand, n int) []storage.Edge {
+	t.Helper()
+	var lost []storage.Edge
+	offset := storage.UserID(w.clock.Load())
+	for i := range n {
+		from, to := storage.UserID(r.IntN(50)+1), 1000+offset+storage.UserID(i)
+		lose := i%100 == 37
+		if e := w.follow(t, from, to, lose); lose {
+			lost = append(lost, e)
+		}
+	}
+	return lost
+}
+
+// arrived waits until the inverse side has all that it will get by itself.
+func (w *watched) arrived(t testing.TB, lost int) {
+	t.Helper()
+	within(t, func() error {
+		if n := len(w.differences(t)); n != lost {
+			return fmt.Errorf("%d edges differ, %d do for good", n, lost)
+		}
+		return nil
+	})
+}
+
+// differences are those of all rows of the users that these tests make.
+func (w *watched) differences(t testing.TB) []reconcile.Finding {
+	t.Helper()
+	var pairs []storage.Pair
+	for from := storage.UserID(1); from <= 50; from++ {
+		r := w.Neighbours(t.Context(), storage.Forward, []storage.UserID{from})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		for _, to := range r.Value {
+			pairs = append(pairs, storage.Pair{From: from, To: to})
+		}
+	}
+	found, err := reconcile.Differences(t.Context(), w.Store, pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+const window = 300 * time.Millisecond
+
+func (w *watched) config(change func(*reconcile.ChangesConfig)) reconcile.ChangesConfig {
+	cfg := reconcile.ChangesConfig{
+		Store: w.Store, Changes: w.changes, Checkpoints: w.Store,
+		Window: window, Repair: true, Logger: slog.New(slog.DiscardHandler),
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	return cfg
+}
+
+// incremental runs once.
+func (w *watched) incremental(t testing.TB, change func(*reconcile.ChangesConfig)) reconcile.IncrementalReport {
+	t.Helper()
+	report, err := reconcile.NewIncremental(w.config(change)).Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func dryRun(cfg *reconcile.ChangesConfig) { cfg.Repair = false }
+
+func newRand(t testing.TB) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// within waits until check has nothing to complain about.
+func within(t testing.TB, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

@@ -1,0 +1,282 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// quick is a scan with many small steps.
+func quick(store reconcile.FullStore) reconcile.FullConfig {
+	return reconcile.FullConfig{Store: store, Window: time.Millisecond, MaxLoad: 1, Owners: 20, SliceRows: 500}
+}
+
+func scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
+	t.Helper()
+	r, err := reconcile.Full(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAWholeStoreHasNothingToFind(t *testing.T) {
+	g := newGraph(t, 1, 3, 200, 3000)
+	r := scan(t, quick(g))
+	if r.Total() != 0 || r.RowsRead != 0 || r.Rows != [2]int64{3000, 3000} || r.Unsettled != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestFullFindsExactlyTheDamageAndRepairsIt(t *testing.T) {
+	for _, shards := range []int{1, 3} {
+		g := newGraph(t, 2, shards, 200, 3000)
+		damaged := g.damage(12)
+		sameTraces(t, scan(t, quick(g)).Findings, damaged)
+
+		cfg := quick(g)
+		cfg.Repair = true
+		r := scan(t, cfg)
+		sameTraces(t, r.Findings, damaged) // the dry run has changed nothing
+		if r.Left() != 0 || r.Unsettled != 0 {
+			t.Errorf("left: %+v", r)
+		}
+		if r = scan(t, quick(g)); r.Total() != 0 {
+			t.Errorf("after the repair: %+v", r.Findings)
+		}
+		g.whole()
+	}
+}
+
+func TestAGroupTooLargeForMemoryIsReadInParts(t *testing.T) {
+	g := newGraph(t, 3, 2, 40, 600)
+	damaged := g.damage(6)
+	cfg := quick(g)
+	cfg.SliceRows = 3
+	sameTraces(t, scan(t, cfg).Findings, damaged)
+}
+
+func TestDamageOfTheForwardSideIsTakenOver(t *testing.T) {
+	g := newGraph(t, 4, 3, 150, 2000)
+	rows := g.rows(storage.Forward)
+	for i, e := range rows[:200] {
+		switch i % 4 {
+		case 0:
+			g.remove(storage.Forward, e.Pair())
+		case 1:
+			e.Type = (e.Type + 1) % 3
+			g.put(storage.Forward, e)
+		case 2:
+			e.UpdateTime -= 7
+			g.put(storage.Forward, e)
+		case 3:
+			e.UpdateTime += 1e10
+			g.put(storage.Forward, e)
+		}
+	}
+	damaged := g.rows(storage.Forward)
+	cfg := quick(g)
+	cfg.Repair = true
+	if r := scan(t, cfg); r.Left() != 0 {
+		t.Errorf("%+v", r)
+	}
+	if !slices.Equal(g.rows(storage.Forward), damaged) {
+		t.Error("the forward side was changed")
+	}
+	g.whole()
+	if r := scan(t, quick(g)); r.Total() != 0 {
+		t.Errorf("after the repair: %+v", r.Findings)
+	}
+}
+
+func TestAMissingUserCountIsFoundAndMade(t *testing.T) {
+	g := newGraph(t, 5, 2, 50, 500)
+	user := g.rows(storage.Forward)[0].From
+	g.exec(user, "DELETE FROM user_counts WHERE user_id = ?", int64(user))
+	cfg := quick(g)
+	cfg.Repair = true
+	r := scan(t, cfg)
+	sameTraces(t, r.Findings, []trace{
+		{kind: reconcile.WrongCount, side: storage.Forward, user: user},
+		{kind: reconcile.WrongCount, side: storage.Inverse, user: user},
+	})
+	g.whole()
+}
+
+// dying is a store that a scan cannot save anything to any more: as if it had been
+// killed.
+type dying struct {
+	*graph
+	dead atomic.Bool
+}
+
+func (d *dying) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
+	if d.dead.Load() {
+		return errors.New("dead")
+	}
+	return d.graph.SaveCheckpoint(ctx, name, value)
+}
+
+func TestAScanGoesOnWhereItEnded(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		g := newGraph(t, 6, 3, 120, 2000)
+		damaged := g.damage(8)
+		runs, cfg := 0, quick(g)
+		var r reconcile.Report
+		for ended := false; !ended; runs++ {
+			if runs > 1000 {
+				t.Fatal("it does not come to its end")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			store := &dying{graph: g}
+			steps := 2 + g.r.IntN(6)
+			cfg.Store = store
+			cfg.SliceRows = 200
+			cfg.SaveEvery = time.Nanosecond
+			cfg.OnProgress = func(reconcile.Progress) {
+				if steps--; steps == 0 {
+					store.dead.Store(killed)
+					cancel()
+				}
+			}
+			var err error
+			r, err = reconcile.Full(ctx, cfg)
+			if ended = err == nil; !ended && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if runs > 0 && !r.Resumed {
+				t.Error("it began anew")
+			}
+			cancel()
+		}
+		if runs < 5 {
+			t.Errorf("it was ended %d times", runs-1)
+		}
+		sameTraces(t, r.Findings, damaged)
+		if r.Rows[storage.Forward] != 2000 {
+			t.Errorf("%d rows were digested", r.Rows[storage.Forward])
+		}
+	}
+}
+
+func TestRestartBeginsAnew(t *testing.T) {
+	g := newGraph(t, 7, 1, 100, 500)
+	ctx, cancel := context.WithCancel(t.Context())
+	cfg := quick(g)
+	cfg.OnProgress = func(reconcile.Progress) { cancel() }
+	if _, err := reconcile.Full(ctx, cfg); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	cfg = quick(g)
+	cfg.Restart = true
+	if r := scan(t, cfg); r.Resumed || r.Rows[storage.Forward] != 500 {
+		t.Errorf("%+v", r)
+	}
+	if r := scan(t, quick(g)); r.Resumed {
+		t.Error("a scan that has ended was gone on with")
+	}
+	last, found, err := reconcile.LastFull(t.Context(), g)
+	if err != nil || !found || last.Rows[storage.Forward] != 500 {
+		t.Errorf("%+v, %v, %v", last, found, err)
+	}
+}
+
+// Writers write all the while, and the inverse side lags behind them.
+func TestWritersMakeNoFindings(t *testing.T) {
+	g := newGraph(t, 8, 2, 150, 2000)
+	damaged := g.damage(6)
+	spared := make(map[storage.Pair]bool)
+	for _, d := range damaged {
+		spared[d.pair] = true
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	var writes atomic.Int64
+	for w := range uint64(3) {
+		writers.Go(func() {
+			r := rand.New(rand.NewPCG(w, 9))
+			for ctx.Err() == nil {
+				p := storage.Pair{From: g.users[r.IntN(50)], To: g.users[r.IntN(len(g.users))]}
+				if p.From == p.To || spared[p] {
+					continue
+				}
+				change := storage.EdgeChange{To: p.To, Type: storage.EdgeType(r.IntN(3)), At: storage.MicrosOf(time.Now())}
+				done := g.ChangeEdges(t.Context(), p.From, []storage.EdgeChange{change}, storage.ChangeOptions{})
+				if done[0].Err != nil {
+					t.Error(done[0].Err)
+					return
+				}
+				time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond) // the lag
+				if a := g.Apply(t.Context(), storage.Inverse, []storage.Edge{done[0].Value.Row}, storage.IfNewer); a[0].Err != nil {
+					t.Error(a[0].Err)
+				}
+				writes.Add(1)
+			}
+		})
+	}
+	cfg := quick(g)
+	cfg.Window = 500 * time.Millisecond
+	for range 2 {
+		sameTraces(t, scan(t, cfg).Findings, damaged)
+	}
+	cfg.Repair = true
+	r := scan(t, cfg)
+	sameTraces(t, r.Findings, damaged)
+	stop()
+	writers.Wait()
+	if writes.Load() < 20 || r.Left() != 0 {
+		t.Errorf("%d writes, %+v", writes.Load(), r)
+	}
+	g.whole()
+}
+
+func TestFullOverTheReferenceStore(t *testing.T) {
+	store := memoryStore{memory.New(), &sync.Map{}}
+	edges := []storage.Edge{{From: 1, To: 2, Type: 1, UpdateTime: 5}, {From: 2, To: 1, Type: 1, UpdateTime: 6}, {From: 3, To: 1, Type: 0, UpdateTime: 7}}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	store.Apply(t.Context(), storage.Inverse, edges[:1], storage.IfNewer)
+	store.Apply(t.Context(), storage.Inverse, []storage.Edge{{From: 2, To: 1, Type: 1, UpdateTime: 9}, {From: 4, To: 5, Type: 1, UpdateTime: 9}}, storage.IfNewer)
+	cfg := quick(store)
+	cfg.Repair = true
+	sameTraces(t, scan(t, cfg).Findings, []trace{
+		{kind: reconcile.WrongTime, pair: storage.Pair{From: 2, To: 1}},
+		{kind: reconcile.Missing, pair: storage.Pair{From: 3, To: 1}}, // a tombstone
+		{kind: reconcile.Extra, pair: storage.Pair{From: 4, To: 5}},
+	})
+	if r := scan(t, quick(store)); r.Total() != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// memoryStore is the reference store with checkpoints.
+type memoryStore struct {
+	*memory.Store
+	kept *sync.Map
+}
+
+func (m memoryStore) LoadCheckpoint(_ context.Context, name string) ([]byte, bool, error) {
+	value, found := m.kept.Load(name)
+	if !found {
+		return nil, false, nil
+	}
+	return value.([]byte), true, nil
+}
+
+func (m memoryStore) SaveCheckpoint(_ context.Context, name string, value []byte) error {
+	m.kept.Store(name, value)
+	return nil
+}
+
+func (m memoryStore) DeleteCheckpoint(_ context.Context, name string) error {
+	m.kept.Delete(name)
+	return nil
+}

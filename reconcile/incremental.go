@@ -1,0 +1,340 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// ChangesConfig says what the modes that read logs look at, and how.
+type ChangesConfig struct {
+	Store       MendStore
+	Changes     Changes
+	Checkpoints Checkpoints
+
+	// Window is how long the second half of an edge may take. Defaults to 3 s.
+	Window time.Duration
+
+	// Repair makes inverse rows what the forward rows are. Otherwise they are only
+	// told of.
+	Repair bool
+
+	// MaxPending bounds the edges in memory. Defaults to 100,000.
+	MaxPending int
+
+	// Found is told of each disagreement, by one goroutine at a time. Defaults to
+	// nobody.
+	Found func(Finding)
+
+	// OnRepair is told of inverse rows that were repaired, as caches and subscriptions
+	// want to know. Defaults to nobody.
+	OnRepair func(ctx context.Context, rows []storage.Edge)
+
+	// Metrics counts. Defaults to nothing.
+	Metrics *Metrics
+
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// common is what both modes have.
+type common struct {
+	ChangesConfig
+	mode Mode
+}
+
+func newCommon(cfg ChangesConfig, mode Mode) common {
+	if cfg.Window <= 0 {
+		cfg.Window = 3 * time.Second
+	}
+	if cfg.MaxPending <= 0 {
+		cfg.MaxPending = 100_000
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return common{cfg, mode}
+}
+
+// Incremental looks at what has changed since it was last run.
+//
+// It reads the logs of both sides from the checkpoint to their present end and puts
+// the two halves of each edge together. Edges whose last halves are not the same
+// are looked up in the tables; those that differ there, and still do after the
+// window, are disagreements. A checkpoint moves only behind what has been dealt
+// with: not past a disagreement that is left, whether it could not be repaired or
+// was not to be. The next run sees it again.
+type Incremental struct{ common }
+
+// NewIncremental makes one that runs when it is told to.
+func NewIncremental(cfg ChangesConfig) *Incremental {
+	return &Incremental{newCommon(cfg, ModeIncremental)}
+}
+
+// IncrementalReport tells what a run has seen.
+type IncrementalReport struct {
+	Rows     int          // read in the logs
+	Checked  int          // edges looked up in the tables
+	Found    map[Kind]int // disagreements
+	Repaired map[Kind]int // of these
+	Begun    []string     // titles of logs without a checkpoint: they are looked at from now on
+}
+
+// Left is how many disagreements are there still.
+func (r IncrementalReport) Left() int {
+	left := 0
+	for kind, n := range r.Found {
+		left += n - r.Repaired[kind]
+	}
+	return left
+}
+
+// Mark notes where all logs end now. What it returns makes that the checkpoint: for
+// a full scan to call when it has ended, so that the next incremental run looks at
+// what has changed since the scan began.
+func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) error, err error) {
+	logs := i.Changes.Logs()
+	ends := make([]Place, len(logs))
+	for k, l := range logs {
+		if ends[k], err = l.End(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.Title(), err)
+		}
+	}
+	return func(ctx context.Context) error {
+		for k, l := range logs {
+			if err := i.Checkpoints.SaveCheckpoint(ctx, checkpointOf(i.mode, l), []byte(ends[k])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// Run looks at what has changed until now. A log that cannot be gone on with is an
+// [ErrLost] in its error; the others are looked at all the same.
+func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
+	r := &incrementalRun{
+		Incremental: i,
+		pending:     map[storage.Pair]*halves{},
+		report:      IncrementalReport{Found: map[Kind]int{}, Repaired: map[Kind]int{}},
+	}
+	if err := r.begin(ctx); err != nil {
+		return r.report, err
+	}
+	reading, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(r.logs))
+	var wg sync.WaitGroup
+	for k, l := range r.logs {
+		wg.Go(func() {
+			if errs[k] = r.read(reading, l); errors.Is(errs[k], errDealing) {
+				cancel() // the others would come to the same
+			}
+		})
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
+	if ctx.Err() != nil || errors.Is(err, errDealing) {
+		return r.report, errors.Join(ctx.Err(), err)
+	}
+	return r.report, errors.Join(err, r.settle(ctx))
+}
+
+// errDealing means that edges could not be looked up, or places not kept.
+var errDealing = errors.New("incremental reconcile cannot go on")
+
+// incrementalRun is a run at work.
+type incrementalRun struct {
+	*Incremental
+	logs []*logToEnd
+
+	mu      sync.Mutex // one batch is put together, and dealt with, at a time
+	pending map[storage.Pair]*halves
+	rows    int  // since places were kept
+	held    bool // something is left: places are not kept any more
+	report  IncrementalReport
+}
+
+// logToEnd is a log between two places.
+type logToEnd struct {
+	Log
+	at, end Place
+	kept    Place
+}
+
+// rowsAtOnce is how many rows are read before places are kept.
+const rowsAtOnce = 200_000
+
+// begin finds out from where and how far to read.
+func (r *incrementalRun) begin(ctx context.Context) error {
+	for _, l := range r.Changes.Logs() {
+		at, err := loadPlace(ctx, r.Checkpoints, r.mode, l)
+		if err != nil {
+			return err
+		}
+		end, err := l.End(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.Title(), err)
+		}
+		log := &logToEnd{Log: l, at: at, end: end, kept: at}
+		if at == "" {
+			if err := r.keep(ctx, log, end); err != nil {
+				return err
+			}
+			log.at = end
+			r.report.Begun = append(r.report.Begun, l.Title())
+			r.Logger.WarnContext(ctx, "reconcile: there is no checkpoint; changes are looked at from now on, what was before is for kith reconcile full", "log", l.Title())
+		}
+		r.logs = append(r.logs, log)
+	}
+	return nil
+}
+
+// read reads a log to its end, over interruptions.
+func (r *incrementalRun) read(ctx context.Context, l *logToEnd) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		before := l.at
+		err := l.Read(ctx, l.at, l.end, func(rows []Row, at func() (Place, error)) error { return r.take(ctx, l, rows, at) })
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil, errors.Is(err, errDealing):
+			return err
+		case errors.Is(err, ErrLost):
+			r.Metrics.Lost(r.mode)
+			r.Logger.ErrorContext(ctx, "reconcile: changes are lost; run kith reconcile full", "log", l.Title(), "error", err)
+			return fmt.Errorf("%s: %w", l.Title(), err)
+		}
+		if l.at != before {
+			try = 1
+		}
+		if try >= tries {
+			return fmt.Errorf("%s: %w", l.Title(), err)
+		}
+		r.Logger.WarnContext(ctx, "reconcile: a log is interrupted; trying again", "log", l.Title(), "error", err)
+		if err := sleep(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// take adds rows to the batch, and deals with it when it is full. Readers of other
+// logs wait for that.
+func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at func() (Place, error)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, row := range rows {
+		p := row.Edge.Pair()
+		h := r.pending[p]
+		if h == nil {
+			h = &halves{pair: p}
+			r.pending[p] = h
+		}
+		if h.note(row); h.paired() {
+			delete(r.pending, p)
+		}
+		if len(r.pending) >= r.MaxPending { // the place is still before these rows
+			if err := r.settle(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	r.rows += len(rows)
+	r.report.Rows += len(rows)
+	place, err := at()
+	if err != nil {
+		return err
+	}
+	l.at = place
+	if r.rows >= rowsAtOnce {
+		return r.settle(ctx)
+	}
+	return nil
+}
+
+// settle deals with the batch, then keeps the places behind it.
+func (r *incrementalRun) settle(ctx context.Context) error {
+	edges := slices.Collect(maps.Values(r.pending))
+	findings, err := r.examine(ctx, edges)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDealing, err)
+	}
+	repaired, left, err := r.deal(ctx, findings)
+	for _, f := range findings {
+		r.report.Found[f.Kind]++
+	}
+	for _, f := range repaired {
+		r.report.Repaired[f.Kind]++
+	}
+	r.held = r.held || len(left) > 0
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDealing, err)
+	}
+	clear(r.pending)
+	r.rows = 0
+	if r.held {
+		return nil
+	}
+	for _, l := range r.logs {
+		if err := r.keep(ctx, l, l.at); err != nil {
+			return fmt.Errorf("%w: %w", errDealing, err)
+		}
+	}
+	return nil
+}
+
+// keep makes a place the log's checkpoint.
+func (r *incrementalRun) keep(ctx context.Context, l *logToEnd, at Place) error {
+	if at == l.kept {
+		return nil
+	}
+	l.kept = at
+	return r.Checkpoints.SaveCheckpoint(ctx, checkpointOf(r.mode, l), []byte(at))
+}
+
+// examine returns which edges disagree in the tables, and go on to do so while
+// their forward row stays as it is for the length of the window. One whose forward
+// row is new in every window has its newest change behind what has been read of the
+// logs: that is for the next batch.
+func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Finding, error) {
+	const windows = 5
+	r.report.Checked += len(edges)
+	var findings []Finding
+	before := map[storage.Pair]storage.Edge{} // forward rows
+	for round := 0; len(edges) > 0 && round <= windows; round++ {
+		if round > 0 {
+			r.Metrics.OldestUnpaired(r.mode, time.Duration(round)*r.Window)
+			if err := sleep(ctx, r.Window); err != nil {
+				return nil, err
+			}
+		}
+		var open []*halves
+		for k, row := range readBoth(ctx, r.Store, edges) {
+			if row.Err != nil {
+				return nil, row.Err
+			}
+			h, rows := edges[k], row.Value
+			f, differ := compare(rows.forward, rows.inverse)
+			was, known := before[h.pair]
+			switch {
+			case !differ && (round > 0 || h.settled(rows)):
+			case differ && known && was == rows.forward:
+				findings = append(findings, f)
+			default:
+				before[h.pair] = rows.forward
+				open = append(open, h)
+			}
+		}
+		edges = open
+	}
+	r.Metrics.OldestUnpaired(r.mode, 0)
+	return findings, nil
+}

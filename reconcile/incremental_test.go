@@ -1,0 +1,156 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"kith/reconcile"
+	"kith/storage"
+)
+
+func TestIncrementalFindsWhatWasLost(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, w *watched) {
+		if r := w.incremental(t, nil); len(r.Begun) != len(w.changes.Logs()) {
+			t.Fatalf("the first run: %+v", r)
+		}
+		lost := w.followSome(t, newRand(t), 600)
+		w.arrived(t, len(lost))
+
+		var found []reconcile.Finding
+		for range 2 { // what is only told of is told of again
+			found = nil
+			r := w.incremental(t, func(cfg *reconcile.ChangesConfig) {
+				dryRun(cfg)
+				cfg.Found = func(f reconcile.Finding) { found = append(found, f) }
+			})
+			if r.Left() != len(lost) || len(r.Begun) != 0 {
+				t.Fatalf("%+v, %d were lost", r, len(lost))
+			}
+		}
+		missing := map[storage.Pair]bool{}
+		for _, f := range found {
+			missing[f.Pair()] = f.Kind == reconcile.Missing
+		}
+		for _, e := range lost {
+			if !missing[e.Pair()] {
+				t.Errorf("%v is not found missing", e)
+			}
+		}
+		if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != len(lost) || r.Left() != 0 {
+			t.Errorf("%+v, %d were lost", r, len(lost))
+		}
+		if left := w.differences(t); len(left) > 0 {
+			t.Errorf("%d differ, such as %v", len(left), left[0])
+		}
+		if r := w.incremental(t, nil); len(r.Found) > 0 || r.Rows > len(lost) {
+			t.Errorf("afterwards: %+v", r)
+		}
+	})
+}
+
+func TestIncrementalFindsEveryKind(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.incremental(t, nil)
+	e := w.follow(t, 1, 1000, false)
+	damage := map[storage.Pair]storage.Edge{ // what the inverse row is made
+		{From: 1, To: 1001}: {Type: storage.Blocking, UpdateTime: e.UpdateTime + 5_000_000},
+		{From: 1, To: 1002}: {Type: storage.Following, UpdateTime: e.UpdateTime + 5_000_000},
+		{From: 7, To: 1003}: {Type: storage.Following, UpdateTime: e.UpdateTime},
+	}
+	w.follow(t, 1, 1001, false)
+	w.follow(t, 1, 1002, false)
+	for p, row := range damage {
+		row.From, row.To = p.From, p.To
+		applied(t, w.Store, storage.Inverse, []storage.Edge{row})
+	}
+	r := w.incremental(t, nil)
+	for _, kind := range []reconcile.Kind{reconcile.WrongType, reconcile.WrongTime, reconcile.Extra} {
+		if r.Found[kind] != 1 || r.Repaired[kind] != 1 {
+			t.Errorf("%s: %+v", kind, r)
+		}
+	}
+	if left := w.differences(t); len(left) > 0 {
+		t.Errorf("%v", left)
+	}
+}
+
+func TestIncrementalTellsThatChangesAreLost(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.incremental(t, nil)
+	w.followSome(t, newRand(t), 200)
+	for shard := range w.Shards() {
+		last, err := w.LastOfLog(t.Context(), shard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.PruneLog(t.Context(), shard, last-10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	incremental := reconcile.NewIncremental(w.config(nil))
+	for range 2 { // until somebody has looked
+		if r, err := incremental.Run(t.Context()); !errors.Is(err, reconcile.ErrLost) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	keep, err := incremental.Mark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := w.follow(t, 1, 5, true) // while a full scan runs
+	if err := keep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != 1 {
+		t.Errorf("%v was lost behind the mark: %+v", e, r)
+	}
+}
+
+func TestIncrementalKilledSkipsNothing(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, w *watched) {
+		random := newRand(t)
+		w.incremental(t, nil)
+		var found int
+		cut := func(ctx context.Context) (reconcile.IncrementalReport, error) {
+			return reconcile.NewIncremental(w.config(func(cfg *reconcile.ChangesConfig) {
+				cfg.MaxPending, cfg.Window = 40, window/10
+				cfg.Found = func(reconcile.Finding) { found++ }
+			})).Run(ctx)
+		}
+		for range 5 {
+			w.followSome(t, random, 150)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(150))*time.Millisecond)
+			_, _ = cut(ctx) // killed somewhere
+			cancel()
+		}
+		w.mu.Lock()
+		left := len(w.lose)
+		w.mu.Unlock()
+		if left > 0 { // replication has not come to all of them yet
+			within(t, func() error {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if len(w.lose) > 0 {
+					return errors.New("the inverse side lags")
+				}
+				return nil
+			})
+		}
+		within(t, func() error { // what lags is found, too, and repaired by hand
+			_, err := cut(t.Context())
+			return err
+		})
+		within(t, func() error {
+			if left := w.differences(t); len(left) > 0 {
+				return errors.New(left[0].String())
+			}
+			return nil
+		})
+	})
+}

@@ -1,0 +1,100 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// meddled is a store in which something happens just before a repair is written.
+type meddled struct {
+	*memory.Store
+	before func()
+}
+
+func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
+	if m.before != nil {
+		before := m.before
+		m.before = nil
+		before()
+	}
+	return m.Store.RepairInverse(ctx, repairs)
+}
+
+var pair = storage.Pair{From: 1, To: 2}
+
+func edgeAt(kind storage.EdgeType, at storage.Micros) storage.Edge {
+	return storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: at}
+}
+
+// inverseOf is the inverse row, with the count of fans.
+func inverseOf(t *testing.T, s *memory.Store) (storage.Edge, int64) {
+	t.Helper()
+	return s.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0].Value,
+		s.Counts(t.Context(), []storage.UserID{2})[0].Value.Follower
+}
+
+func TestMendNeitherUndoesNorLosesANewerWrite(t *testing.T) {
+	for name, inverse := range map[string]storage.Edge{
+		"that was applied":                  edgeAt(storage.Following, 3),
+		"that a false, newer time kept out": edgeAt(storage.Following, 1e9),
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &meddled{Store: memory.New()}
+			m.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+			m.Apply(t.Context(), storage.Inverse, []storage.Edge{inverse}, storage.IfNewer)
+			m.before = func() {
+				newer := []storage.Edge{edgeAt(storage.None, 10)}
+				m.Apply(t.Context(), storage.Forward, newer, storage.IfNewer)
+				m.Apply(t.Context(), storage.Inverse, newer, storage.IfNewer)
+			}
+			mended, left, err := reconcile.Mend(t.Context(), m, []storage.Pair{pair})
+			if err != nil || len(left) > 0 {
+				t.Fatal(mended, left, err)
+			}
+			if row, fans := inverseOf(t, m.Store); row != edgeAt(storage.None, 10) || fans != 0 {
+				t.Errorf("row %+v, %d fans", row, fans)
+			}
+		})
+	}
+}
+
+func TestMendMakesATombstoneOfARowTooMany(t *testing.T) {
+	s := memory.New()
+	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1e9)}, storage.IfNewer)
+	if mended, left, err := reconcile.Mend(t.Context(), s, []storage.Pair{pair}); mended != 1 || len(left) > 0 || err != nil {
+		t.Fatal(mended, left, err)
+	}
+	if row, fans := inverseOf(t, s); row != edgeAt(storage.None, 0) || fans != 0 {
+		t.Errorf("row %+v, %d fans", row, fans)
+	}
+	// Whatever is done next is newer.
+	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1)}, storage.IfNewer)
+	if row, _ := inverseOf(t, s); row != edgeAt(storage.Following, 1) {
+		t.Errorf("row %+v", row)
+	}
+}
+
+// restless is a store whose inverse row is another whenever it is repaired.
+type restless struct {
+	*memory.Store
+	at storage.Micros
+}
+
+func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
+	r.at++
+	r.Apply(ctx, storage.Inverse, []storage.Edge{edgeAt(storage.Blocking, 1e9+r.at)}, storage.IfNewer)
+	return r.Store.RepairInverse(ctx, repairs)
+}
+
+func TestMendGivesUp(t *testing.T) {
+	r := &restless{Store: memory.New()}
+	r.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+	mended, left, err := reconcile.Mend(t.Context(), r, []storage.Pair{pair})
+	if mended != 0 || len(left) != 1 || err == nil {
+		t.Error(mended, left, err)
+	}
+}

@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// A Mode is one of the ways to look for disagreements.
+type Mode string
+
+// The modes.
+const (
+	ModeFull        Mode = "full"
+	ModeIncremental Mode = "incremental"
+	ModeRealtime    Mode = "realtime"
+)
+
+// Modes are all modes, from the one that sees most to the one that sees soonest.
+func Modes() []Mode { return []Mode{ModeFull, ModeIncremental, ModeRealtime} }
+
+// Metrics counts what is found and mended. A nil one counts nothing.
+type Metrics struct {
+	found    *prometheus.CounterVec
+	repaired *prometheus.CounterVec
+	unpaired *prometheus.GaugeVec
+	lastFull prometheus.Gauge
+	dropped  prometheus.Counter
+	lost     *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		found: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_reconcile_found_total",
+			Help: "Disagreements between the two sides of edges, and of counts with their rows, by mode and kind.",
+		}, []string{"mode", "kind"}),
+		repaired: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_reconcile_repaired_total",
+			Help: "Disagreements that were repaired, by mode and kind.",
+		}, []string{"mode", "kind"}),
+		unpaired: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kith_reconcile_oldest_unpaired_seconds",
+			Help: "How long ago the oldest edge was written whose inverse row has not been seen yet, by mode. 0 when there is none.",
+		}, []string{"mode"}),
+		lastFull: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kith_reconcile_last_full_scan_timestamp_seconds",
+			Help: "When the last full scan that went to its end began, in Unix seconds. 0 when there was none.",
+		}),
+		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kith_reconcile_realtime_dropped_total",
+			Help: "Rows that the realtime mode did not look at because it had no room for their edges: they are left to the incremental mode.",
+		}),
+		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_reconcile_lost_total",
+			Help: "Times that a log did not go on from the checkpoint, by mode: a full scan has to look.",
+		}, []string{"mode"}),
+	}
+	for _, mode := range Modes() {
+		m.unpaired.WithLabelValues(string(mode))
+		for _, kind := range Kinds() {
+			m.found.WithLabelValues(string(mode), string(kind))
+			m.repaired.WithLabelValues(string(mode), string(kind))
+		}
+	}
+	registerer.MustRegister(m.found, m.repaired, m.unpaired, m.lastFull, m.dropped, m.lost)
+	return m
+}
+
+// Found counts disagreements.
+func (m *Metrics) Found(mode Mode, kind Kind, n int) {
+	if m != nil {
+		m.found.WithLabelValues(string(mode), string(kind)).Add(float64(n))
+	}
+}
+
+// Repaired counts disagreements that are no more.
+func (m *Metrics) Repaired(mode Mode, kind Kind, n int) {
+	if m != nil {
+		m.repaired.WithLabelValues(string(mode), string(kind)).Add(float64(n))
+	}
+}
+
+// OldestUnpaired tells how long the oldest edge has waited for its second half.
+func (m *Metrics) OldestUnpaired(mode Mode, age time.Duration) {
+	if m != nil {
+		m.unpaired.WithLabelValues(string(mode)).Set(age.Seconds())
+	}
+}
+
+// FullScan tells when a full scan that has ended began.
+func (m *Metrics) FullScan(began time.Time) {
+	if m != nil {
+		m.lastFull.Set(float64(began.UnixMilli()) / 1000)
+	}
+}
+
+// Dropped counts rows that the realtime mode leaves to the incremental one.
+func (m *Metrics) Dropped(n int) {
+	if m != nil {
+		m.dropped.Add(float64(n))
+	}
+}
+
+// Lost counts a log that could not be gone on with.
+func (m *Metrics) Lost(mode Mode) {
+	if m != nil {
+		m.lost.WithLabelValues(string(mode)).Inc()
+	}
+}

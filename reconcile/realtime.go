@@ -1,0 +1,389 @@
+package reconcile
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// Realtime watches both sides while they are written.
+//
+// It follows the logs and puts the two halves of each edge together. An edge whose
+// halves are not the same within the window is looked up in the tables, and
+// repaired if it differs there. At most MaxPending edges are kept in memory: those
+// beyond are not looked at, counted, and left to [Incremental].
+//
+// Its checkpoints move only behind edges that have been dealt with, so that one that
+// is started again goes on where it was ended.
+type Realtime struct {
+	common
+
+	mu      sync.Mutex
+	logs    []*logFollowed
+	pending map[storage.Pair]*unpaired
+	queue   *list.List // of *unpaired, by due, more or less
+	epochs  []*epoch   // the last one is open
+	dropped int
+}
+
+// NewRealtime makes one. It does nothing before [Realtime.Run].
+func NewRealtime(cfg ChangesConfig) *Realtime {
+	return &Realtime{
+		common:  newCommon(cfg, ModeRealtime),
+		pending: map[storage.Pair]*unpaired{},
+		queue:   list.New(),
+		epochs:  []*epoch{{}},
+	}
+}
+
+// logFollowed is a log and how far it has been read.
+type logFollowed struct {
+	Log
+	at    Place     // no row before it is unknown to the epochs
+	noted time.Time // when
+	kept  Place
+}
+
+// unpaired is an edge whose halves are not the same yet.
+type unpaired struct {
+	halves
+	place *list.Element // in the queue; nil while it is looked up
+	since time.Time     // when its first half was read
+	last  time.Time     // when its last half was
+	due   time.Time     // when it is to be looked up
+	epoch *epoch
+	done  bool
+}
+
+// An epoch is a stretch of time. When all edges that came up in it and before are
+// dealt with, so is all that the logs had before its ends.
+type epoch struct {
+	unpaired int
+	ends     map[*logFollowed]Place // nil while it is open
+}
+
+const (
+	// keepEvery is how often an epoch ends.
+	keepEvery = time.Second
+
+	// mostEpochs bounds them, while edges cannot be dealt with: the last one goes on.
+	mostEpochs = 100
+
+	// notedEvery is how often the place in a log is noted, which costs more than a row.
+	notedEvery = 200 * time.Millisecond
+)
+
+// Dropped is how many edges were left to the incremental mode.
+func (r *Realtime) Dropped() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
+// Run watches until the context ends, and returns nil then. It returns an error when
+// it cannot begin. It is run once.
+func (r *Realtime) Run(ctx context.Context) error {
+	for _, l := range r.Changes.Logs() {
+		at, err := r.begin(ctx, l)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.Title(), err)
+		}
+		r.logs = append(r.logs, &logFollowed{Log: l, at: at, kept: at})
+	}
+	var wg sync.WaitGroup
+	for _, l := range r.logs {
+		wg.Go(func() { r.follow(ctx, l) })
+	}
+	wg.Go(func() { r.lookUpAll(ctx) })
+	wg.Go(func() { r.keepAll(ctx) })
+	wg.Wait()
+	return nil
+}
+
+// begin returns the place to go on from; without a checkpoint that is the present
+// end.
+func (r *Realtime) begin(ctx context.Context, l Log) (Place, error) {
+	at, err := loadPlace(ctx, r.Checkpoints, r.mode, l)
+	if err != nil || at != "" {
+		return at, err
+	}
+	return r.anew(ctx, l)
+}
+
+// anew makes the present end of a log its checkpoint.
+func (r *Realtime) anew(ctx context.Context, l Log) (Place, error) {
+	at, err := l.End(ctx)
+	if err == nil {
+		err = r.Checkpoints.SaveCheckpoint(ctx, checkpointOf(r.mode, l), []byte(at))
+	}
+	return at, err
+}
+
+// follow reads a log on and on, over interruptions.
+func (r *Realtime) follow(ctx context.Context, l *logFollowed) {
+	const longest = 5 * time.Second
+	for pause := longPause; ctx.Err() == nil; pause = min(2*pause, longest) {
+		began := time.Now()
+		r.mu.Lock()
+		at := l.at
+		r.mu.Unlock()
+		err := l.Read(ctx, at, "", func(rows []Row, at func() (Place, error)) error { return r.take(l, rows, at) })
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, ErrLost) {
+			r.Metrics.Lost(r.mode)
+			r.Logger.ErrorContext(ctx, "reconcile: changes are lost; run kith reconcile full; going on from now", "log", l.Title(), "error", err)
+			at, err = r.anew(ctx, l)
+			if err == nil {
+				r.jump(l, at)
+			}
+		}
+		if err != nil {
+			r.Logger.WarnContext(ctx, "reconcile: a log is interrupted; trying again", "log", l.Title(), "error", err)
+		}
+		if time.Since(began) > time.Minute {
+			pause = longPause
+		}
+		if sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}
+
+// jump goes on from a place that does not follow from what was read before.
+func (r *Realtime) jump(l *logFollowed, to Place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l.at, l.kept = to, to
+	for _, e := range r.epochs {
+		if e.ends != nil {
+			e.ends[l] = to // or the old place would be kept again
+		}
+	}
+}
+
+// take notes rows of a log.
+func (r *Realtime) take(l *logFollowed, rows []Row, at func() (Place, error)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for _, row := range rows {
+		r.note(row, now)
+	}
+	if now.Sub(l.noted) < notedEvery {
+		return nil
+	}
+	place, err := at()
+	if err != nil {
+		return err
+	}
+	l.at, l.noted = place, now
+	return nil
+}
+
+// note puts a row to its edge.
+func (r *Realtime) note(row Row, now time.Time) {
+	p := row.Edge.Pair()
+	u := r.pending[p]
+	if u == nil {
+		if len(r.pending) >= r.MaxPending {
+			r.dropped++
+			r.Metrics.Dropped(1)
+			return
+		}
+		u = &unpaired{halves: halves{pair: p}, since: now, due: now.Add(r.Window), epoch: r.epochs[len(r.epochs)-1]}
+		u.epoch.unpaired++
+		u.place = r.queue.PushBack(u)
+		r.pending[p] = u
+	}
+	u.last = now
+	if u.note(row); u.paired() {
+		r.resolve(u)
+	}
+}
+
+// resolve forgets an edge that has been dealt with.
+func (r *Realtime) resolve(u *unpaired) {
+	if u.done {
+		return
+	}
+	u.done = true
+	u.epoch.unpaired--
+	delete(r.pending, u.pair)
+	if u.place != nil {
+		r.queue.Remove(u.place)
+		u.place = nil
+	}
+}
+
+// again has an edge looked up at another time.
+func (r *Realtime) again(u *unpaired, due time.Time) {
+	if u.done {
+		return
+	}
+	u.due = due
+	u.place = r.queue.PushBack(u)
+}
+
+// lookUpAll looks edges up when they are due, until the context ends.
+func (r *Realtime) lookUpAll(ctx context.Context) {
+	pause := min(50*time.Millisecond, r.Window/10)
+	for {
+		batch := r.due(time.Now())
+		if len(batch) > 0 {
+			r.lookUp(ctx, batch)
+		}
+		if len(batch) < readAtOnce {
+			if sleep(ctx, pause) != nil {
+				return
+			}
+		}
+	}
+}
+
+// due takes edges from the queue that have waited for long enough. One that has been
+// written lately gets the time of a window again, a few times.
+func (r *Realtime) due(now time.Time) []*unpaired {
+	const windows = 4
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var batch []*unpaired
+	for range r.queue.Len() {
+		u := r.queue.Front().Value.(*unpaired)
+		if u.due.After(now) || len(batch) == readAtOnce {
+			break
+		}
+		r.queue.Remove(u.place)
+		u.place = nil
+		if now.Sub(u.last) < r.Window && now.Sub(u.since) < windows*r.Window {
+			r.again(u, u.last.Add(r.Window))
+			continue
+		}
+		batch = append(batch, u)
+	}
+	return batch
+}
+
+// lookUp looks edges up in the tables and deals with those that differ.
+func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
+	r.mu.Lock()
+	known := make([]*halves, len(batch))
+	for i, u := range batch {
+		h := u.halves // as it is now: more may be read in the meantime
+		known[i] = &h
+	}
+	r.mu.Unlock()
+
+	results := readBoth(ctx, r.Store, known)
+	var findings []Finding
+	var of []*unpaired
+	var failed error
+	r.mu.Lock()
+	for i, u := range batch {
+		rows := results[i].Value
+		f, differ := compare(rows.forward, rows.inverse)
+		switch {
+		case results[i].Err != nil:
+			failed = results[i].Err
+			r.again(u, time.Now().Add(r.Window))
+		case u.done: // the other half has come
+		case differ:
+			findings, of = append(findings, f), append(of, u)
+		case u.halves == *known[i] && (u.settled(rows) || time.Since(u.last) >= r.Window):
+			r.resolve(u)
+		default:
+			r.again(u, u.last.Add(r.Window))
+		}
+	}
+	r.mu.Unlock()
+	if len(findings) > 0 {
+		if err := r.dealWith(ctx, findings, of); err != nil {
+			failed = err
+		}
+	}
+	if failed != nil && ctx.Err() == nil {
+		r.Logger.WarnContext(ctx, "reconcile: edges cannot be dealt with; trying again", "error", failed)
+	}
+}
+
+// dealWith tells of findings and repairs them, if that is to be; otherwise they are
+// left to others.
+func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpaired) error {
+	_, left, err := r.deal(ctx, findings)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, u := range of {
+		if r.Repair && slices.Contains(left, u.pair) {
+			r.again(u, time.Now().Add(r.Window))
+			continue
+		}
+		r.resolve(u)
+	}
+	return err
+}
+
+// keepAll keeps places behind what has been dealt with, until the context ends.
+func (r *Realtime) keepAll(ctx context.Context) {
+	for sleep(ctx, keepEvery) == nil {
+		if err := r.keep(ctx); err != nil && ctx.Err() == nil {
+			r.Logger.WarnContext(ctx, "reconcile: the checkpoint cannot be saved; trying again", "error", err)
+		}
+	}
+}
+
+func (r *Realtime) keep(ctx context.Context) error {
+	ends := r.endEpoch(time.Now())
+	for l, at := range ends {
+		r.mu.Lock()
+		known := l.kept == at
+		r.mu.Unlock()
+		if known {
+			continue
+		}
+		if err := r.Checkpoints.SaveCheckpoint(ctx, checkpointOf(r.mode, l), []byte(at)); err != nil {
+			return err
+		}
+		r.mu.Lock()
+		l.kept = at
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// endEpoch ends the open epoch and returns the ends of the last of those that have
+// been dealt with, nil where there is none.
+func (r *Realtime) endEpoch(now time.Time) map[*logFollowed]Place {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.epochs) < mostEpochs {
+		open := r.epochs[len(r.epochs)-1]
+		open.ends = make(map[*logFollowed]Place, len(r.logs))
+		for _, l := range r.logs {
+			open.ends[l] = l.at
+		}
+		r.epochs = append(r.epochs, &epoch{})
+	}
+	var ends map[*logFollowed]Place
+	for len(r.epochs) > 1 {
+		ends = r.epochs[0].ends
+		r.epochs = slices.Delete(r.epochs, 0, 1)
+	}
+	oldest := now
+	for _, u := range r.pending {
+		if u.since.Before(oldest) {
+			oldest = u.since
+		}
+	}
+	r.Metrics.OldestUnpaired(r.mode, now.Sub(oldest))
+	return ends
+}

@@ -1,0 +1,168 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// watch runs the realtime mode until what it returns is called.
+func (w *watched) watch(t testing.TB, change func(*reconcile.ChangesConfig)) (*reconcile.Realtime, func()) {
+	t.Helper()
+	r := reconcile.NewRealtime(w.config(change))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	stop := func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return r, stop
+}
+
+// begun makes the present end of the logs the checkpoint of the realtime mode.
+func (w *watched) begun(t testing.TB) {
+	t.Helper()
+	_, stop := w.watch(t, nil)
+	within(t, func() error {
+		for _, l := range w.changes.Logs() {
+			if _, found, err := w.LoadCheckpoint(t.Context(), "reconcile/realtime/"+l.Name()); !found || err != nil {
+				return fmt.Errorf("%s is not followed yet: %v", l.Title(), err)
+			}
+		}
+		return nil
+	})
+	stop()
+}
+
+func TestRealtimeRepairsWithinTwoWindows(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, w *watched) {
+		w.begun(t)
+		const span = time.Second // a window that a busy machine can keep
+		var mu sync.Mutex
+		repaired := map[storage.Pair]time.Time{}
+		w.watch(t, func(cfg *reconcile.ChangesConfig) {
+			cfg.Window = span
+			cfg.OnRepair = func(_ context.Context, rows []storage.Edge) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, e := range rows {
+					repaired[e.Pair()] = time.Now()
+				}
+			}
+		})
+		lost := w.followSome(t, newRand(t), 500)
+		within(t, func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, e := range lost {
+				if repaired[e.Pair()].IsZero() {
+					return fmt.Errorf("%v is not repaired", e)
+				}
+			}
+			return nil
+		})
+		var longest time.Duration
+		for _, e := range lost {
+			longest = max(longest, repaired[e.Pair()].Sub(e.UpdateTime.Time()))
+		}
+		t.Logf("%d repaired, after %v at most", len(lost), longest)
+		if longest > 2*span {
+			t.Errorf("an edge was repaired after %v, the window is %v", longest, span)
+		}
+		w.arrived(t, 0)
+	})
+}
+
+func TestRealtimeOnlyTellsIfItIsNotToRepair(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.begun(t)
+	found := make(chan reconcile.Finding, 10)
+	w.watch(t, func(cfg *reconcile.ChangesConfig) {
+		dryRun(cfg)
+		cfg.Found = func(f reconcile.Finding) { found <- f }
+	})
+	e := w.follow(t, 1, 2000, true)
+	select {
+	case f := <-found:
+		if f.Kind != reconcile.Missing || f.Pair() != e.Pair() {
+			t.Errorf("%v", f)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nothing is found")
+	}
+	w.arrived(t, 1)
+}
+
+func TestRealtimeKilledSkipsNothing(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, w *watched) {
+		random := newRand(t)
+		w.begun(t)
+		long := func(cfg *reconcile.ChangesConfig) { cfg.Window = 2 * time.Second } // so that much is unpaired
+		for range 3 {
+			_, stop := w.watch(t, long)
+			end := time.Now().Add(time.Second + time.Duration(random.IntN(1200))*time.Millisecond)
+			for i := 0; time.Now().Before(end); i++ {
+				w.follow(t, storage.UserID(random.IntN(50)+1), 1000+storage.UserID(w.clock.Load()), i%10 == 5)
+				time.Sleep(5 * time.Millisecond) // a rate, not a wait
+			}
+			stop()
+		}
+		w.watch(t, nil)
+		w.arrived(t, 0)
+	})
+}
+
+func TestRealtimeLeavesWhatItCannotHold(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.incremental(t, nil)
+	w.begun(t)
+	r, stop := w.watch(t, func(cfg *reconcile.ChangesConfig) { cfg.MaxPending, cfg.Window = 10, time.Hour })
+	for to := range storage.UserID(100) {
+		w.follow(t, 1, 1000+to, true)
+	}
+	within(t, func() error {
+		if r.Dropped() != 90 {
+			return fmt.Errorf("%d are dropped", r.Dropped())
+		}
+		return nil
+	})
+	stop()
+	if report := w.incremental(t, nil); report.Repaired[reconcile.Missing] != 100 {
+		t.Errorf("incremental: %+v", report)
+	}
+}
+
+func TestRealtimeGoesOnWhereChangesAreLost(t *testing.T) {
+	t.Parallel()
+	w := onSQLite(t)
+	w.begun(t)
+	w.followSome(t, newRand(t), 200)
+	for shard := range w.Shards() {
+		if err := w.PruneLog(t.Context(), shard, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.watch(t, nil)
+	within(t, func() error { // before it has begun anew, it misses what is written
+		e := w.follow(t, 1, storage.UserID(9000+w.clock.Add(1)), true)
+		for deadline := time.Now().Add(5 * window); time.Now().Before(deadline); time.Sleep(window / 10) {
+			if row := w.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]; row.Err == nil && row.Value == e {
+				return nil
+			}
+		}
+		return errors.New("nothing is repaired")
+	})
+}

@@ -1,0 +1,27 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+)
+
+// A throttle leaves the databases alone for a part of the time.
+type throttle struct {
+	load float64 // the share of time that statements may run, above 0; 1 or more is all of it
+}
+
+// do runs a statement, and then pauses for as long as its share demands.
+func (t throttle) do(ctx context.Context, statement func() error) error {
+	began := time.Now()
+	if err := statement(); err != nil {
+		return err
+	}
+	return sleep(ctx, t.pause(time.Since(began)))
+}
+
+func (t throttle) pause(took time.Duration) time.Duration {
+	if t.load <= 0 || t.load >= 1 {
+		return 0
+	}
+	return time.Duration(float64(took) * (1 - t.load) / t.load)
+}

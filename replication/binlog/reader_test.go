@@ -1,0 +1,182 @@
+package binlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+// openReader reads the binlogs of a store, until t ends.
+func (w *world) openReader(t testing.TB) []*binlog.Log {
+	t.Helper()
+	r, err := binlog.OpenReader(t.Context(), w.dsns, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r.Logs()
+}
+
+func end(t testing.TB, l *binlog.Log) string {
+	t.Helper()
+	at, err := l.End(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// readTo reads a log up to its present end, and returns the changes and the place
+// behind them.
+func readTo(t testing.TB, l *binlog.Log, after string) ([]binlog.Change, string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var all []binlog.Change
+	err := l.Read(ctx, after, end(t, l), func(changes []binlog.Change, at func() (string, error)) (err error) {
+		all = append(all, changes...)
+		after, err = at()
+		return err
+	})
+	return all, after, err
+}
+
+func TestReaderTellsChangesOfBothSides(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	logs := w.openReader(t)
+	places := make([]string, len(logs))
+	for i, l := range logs {
+		places[i] = end(t, l)
+	}
+	var want []binlog.Change
+	for to := range storage.UserID(20) {
+		e := w.follow(1, 100+to)
+		w.write(t, e)
+		for _, r := range w.store.Apply(t.Context(), storage.Inverse, []storage.Edge{e, e}, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		want = append(want, binlog.Change{Side: storage.Forward, Edge: e}, binlog.Change{Side: storage.Inverse, Edge: e})
+	}
+	gone := storage.Edge{From: 1, To: 110}
+	shard := w.find(t, `SELECT 1 FROM follower WHERE from_user_id = 1 AND to_user_id = 110`)
+	w.exec(t, shard,
+		`DELETE FROM follower WHERE from_user_id = 1 AND to_user_id = 110`,
+		`BEGIN`, `SAVEPOINT a`, `DELETE FROM follower WHERE from_user_id = 1`, `ROLLBACK TO a`, `COMMIT`,
+	)
+	want = append(want, binlog.Change{Side: storage.Inverse, Edge: gone})
+
+	var got []binlog.Change
+	for i, l := range logs {
+		changes, at, err := readTo(t, l, places[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, changes...)
+		places[i] = at
+	}
+	for _, c := range want {
+		if n := len(slices.Collect(func(yield func(binlog.Change) bool) {
+			for _, g := range got {
+				if g == c && !yield(g) {
+					return
+				}
+			}
+		})); n != 1 {
+			t.Errorf("%+v is told %d times", c, n)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d changes are told of %d", len(got), len(want))
+	}
+
+	// From the place that came with the last, only what is new follows.
+	e := w.follow(1, 500)
+	w.write(t, e)
+	got = nil
+	for i, l := range logs {
+		changes, _, err := readTo(t, l, places[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, changes...)
+	}
+	if len(got) != 1 || got[0].Edge != e {
+		t.Errorf("%+v instead of %+v", got, e)
+	}
+}
+
+func TestReaderFollowsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := make(chan storage.Edge, 100)
+	for _, l := range w.openReader(t) {
+		at := end(t, l)
+		go func() {
+			_ = l.Read(ctx, at, "", func(changes []binlog.Change, _ func() (string, error)) error {
+				for _, c := range changes {
+					seen <- c.Edge
+				}
+				return nil
+			})
+		}()
+	}
+	for to := range storage.UserID(5) {
+		e := w.follow(1, 100+to)
+		w.write(t, e)
+		select {
+		case got := <-seen:
+			if got != e {
+				t.Fatalf("%v, not %v", got, e)
+			}
+		case <-time.After(patience):
+			t.Fatal("nothing is told")
+		}
+	}
+}
+
+func TestReaderTellsWhenItCannotKnow(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	log := w.openReader(t)[0]
+	w.write(t, w.follow(1, 2))
+	_, at, err := readTo(t, log, end(t, log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.exec(t, 0, `TRUNCATE TABLE follower`)
+	var stop *binlog.StopError
+	if _, _, err := readTo(t, log, at); !errors.As(err, &stop) || stop.GTID == "" {
+		t.Errorf("TRUNCATE: %v", err)
+	}
+	w.write(t, w.follow(1, 3))
+	at = end(t, log)
+	server.Exec(t, `RESET MASTER`)
+	w.write(t, w.follow(1, 4))
+	if _, _, err := readTo(t, log, at); !errors.Is(err, binlog.ErrHistory) {
+		t.Errorf("RESET MASTER: %v", err)
+	}
+	at = end(t, log)
+	for to := range storage.UserID(3) {
+		w.write(t, w.follow(1, 5+to))
+		server.Exec(t, `FLUSH BINARY LOGS`)
+	}
+	within(t, func() error { // a file stays while somebody reads it
+		purge(t, server)
+		if _, _, err := readTo(t, log, at); !errors.Is(err, binlog.ErrHistory) {
+			return fmt.Errorf("purged: %w", errors.Join(err, errNotYet))
+		}
+		return nil
+	})
+}
