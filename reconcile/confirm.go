@@ -86,13 +86,10 @@ func (f *full) mend(ctx context.Context, c *confirmed) error {
 		still[p] = true
 	}
 	c.repaired = make(map[Kind]int)
-	var rows []storage.Edge
 	for _, d := range c.found {
 		if !still[d.Pair()] {
 			c.repaired[d.Kind]++
-			rows = append(rows, d.Forward)
 		}
 	}
-	f.cfg.OnRepair(ctx, rows)
 	return nil
 }

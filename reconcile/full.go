@@ -64,10 +64,6 @@ type FullConfig struct {
 	// Defaults to nobody.
 	OnProgress func(Progress)
 
-	// OnRepair is told of inverse rows that were mended, as caches and subscriptions
-	// want to know. Defaults to nobody.
-	OnRepair func(ctx context.Context, rows []storage.Edge)
-
 	// Metrics counts. Defaults to nothing.
 	Metrics *Metrics
 
@@ -102,9 +98,6 @@ func (c FullConfig) withDefaults() FullConfig {
 	}
 	if c.OnProgress == nil {
 		c.OnProgress = func(Progress) {}
-	}
-	if c.OnRepair == nil {
-		c.OnRepair = func(context.Context, []storage.Edge) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -374,7 +374,7 @@ func (r *Realtime) endEpoch(now time.Time) map[*logFollowed]Place {
 		r.epochs = append(r.epochs, &epoch{})
 	}
 	var ends map[*logFollowed]Place
-	for len(r.epochs) > 1 {
+	for len(r.epochs) > 1 && r.epochs[0].unpaired == 0 {
 		ends = r.epochs[0].ends
 		r.epochs = slices.Delete(r.epochs, 0, 1)
 	}

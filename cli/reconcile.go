@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// ReconcileCmd is `kith reconcile`.
+type ReconcileCmd struct {
+	Full        ReconcileFullCmd        `cmd:"" help:"Compare everything, mostly inside the databases. A scan that was ended goes on where it was."`
+	Incremental ReconcileIncrementalCmd `cmd:"" help:"Look at what was written since the last time."`
+	Realtime    ReconcileRealtimeCmd    `cmd:"" help:"Watch what is written, and repair what does not arrive within the window."`
+}
+
+// ReconcileFullCmd is `kith reconcile full`.
+type ReconcileFullCmd struct {
+	reconcileFlags
+	MaxLoad float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
+	Restart bool    `help:"Begin anew, whatever an earlier scan has done."`
+}
+
+// reconcileFlags are those of the commands that come to an end.
+type reconcileFlags struct {
+	Repair bool          `help:"Make follower what following is, and counts what they should be. Otherwise nothing is changed."`
+	Window time.Duration `default:"3s" help:"How long follower may lag: what differs is read again after it. Default: ${default}."`
+	JSON   bool          `name:"json" help:"Write the report as JSON."`
+	List   int           `default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
+}
+
+// Validate is called by kong.
+func (c *ReconcileFullCmd) Validate() error {
+	if c.MaxLoad <= 0 || c.MaxLoad > 1 {
+		return errors.New("--max-load: it is above 0 and at most 1")
+	}
+	return c.reconcileFlags.Validate()
+}
+
+// Validate is called by kong.
+func (f *reconcileFlags) Validate() error {
+	if f.Window <= 0 || f.List < 1 {
+		return errors.New("--window and --list: they are above 0")
+	}
+	return nil
+}
+
+// Run scans. The report goes to the standard output. What is found and not repaired
+// is an error.
+func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	logger := settings.Logger(k.Stderr)
+	keep := c.mark(ctx, settings, store, logger)
+	p := newScanProgress(k.Stderr)
+	report, err := reconcile.Full(ctx, reconcile.FullConfig{
+		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad,
+		List: c.List, OnProgress: p.show, Logger: logger,
+	})
+	p.done()
+	if err != nil {
+		return fmt.Errorf("%w; run the same command again to go on from there", err)
+	}
+	if err := c.tell(k.Stdout, report); err != nil {
+		return err
+	}
+	if err := leftOver(report.Left(), c.Repair); err != nil {
+		return err
+	}
+	if !report.Resumed {
+		keep()
+	}
+	return nil
+}
+
+// mark notes where the logs end now, so that the incremental mode can go on from
+// where a full scan began. Without readable logs there is nothing to note.
+func (c *ReconcileFullCmd) mark(ctx context.Context, settings *Settings, store *sqlstore.Store, logger *slog.Logger) (keep func()) {
+	nothing := func() {}
+	noting, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	changes, closing, err := settings.changes(noting, store, logger)
+	if err != nil {
+		logger.DebugContext(ctx, "no logs for the incremental mode", "error", err)
+		return nothing
+	}
+	defer closing()
+	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Changes: changes, Checkpoints: store, Logger: logger}).Mark(noting)
+	if err != nil {
+		logger.DebugContext(ctx, "no place for the incremental mode", "error", err)
+		return nothing
+	}
+	return func() {
+		if err := at(ctx); err != nil {
+			logger.WarnContext(ctx, "the incremental mode does not go on from here", "error", err)
+		}
+	}
+}
+
+// changes opens the logs of a store, which the caller closes.
+func (s *Settings) changes(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (reconcile.Changes, func(), error) {
+	scheme, rest, _ := strings.Cut(s.Store, ":")
+	if scheme == "sqlite" {
+		return reconcile.RelationLogs(store), func() {}, nil
+	}
+	logs, err := reconcile.OpenBinlogs(ctx, strings.Split(rest, ";"), logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	return logs, func() { logs.Close() }, nil
+}
+
+func (c *ReconcileFullCmd) tell(out io.Writer, r reconcile.Report) error {
+	if c.JSON {
+		return writeJSON(out, r)
+	}
+	fmt.Fprintf(out, "compared %s rows of following with %s of follower in %.1f s; about %s moved\n",
+		humanize.Comma(r.Rows[storage.Forward]), humanize.Comma(r.Rows[storage.Inverse]), r.Seconds, humanize.Bytes(uint64(r.Bytes)))
+	if r.GroupsRead > 0 {
+		fmt.Fprintf(out, "read %s rows of %s groups that differed, of %s\n",
+			humanize.Comma(r.RowsRead), humanize.Comma(int64(r.GroupsRead)), humanize.Comma(int64(r.Groups)))
+	}
+	if r.Unsettled > 0 {
+		fmt.Fprintf(out, "%s kept changing, and may or may not disagree\n", humanize.Comma(int64(r.Unsettled)))
+	}
+	tellFindings(out, r.Findings, r.Found, r.Repaired)
+	return nil
+}
+
+// tellFindings lists findings, then how many there are of each kind.
+func tellFindings(out io.Writer, listed []reconcile.Finding, found, repaired map[reconcile.Kind]int) {
+	total := 0
+	for _, n := range found {
+		total += n
+	}
+	for _, f := range listed {
+		fmt.Fprintln(out, f)
+	}
+	if rest := total - len(listed); rest > 0 {
+		fmt.Fprintf(out, "… and %s more\n", humanize.Comma(int64(rest)))
+	}
+	fmt.Fprintf(out, "  %-12s%12s%12s%12s\n", "", "found", "repaired", "left")
+	for _, kind := range reconcile.Kinds() {
+		n, mended := found[kind], repaired[kind]
+		fmt.Fprintf(out, "  %-12s%12s%12s%12s\n", kind, humanize.Comma(int64(n)), humanize.Comma(int64(mended)), humanize.Comma(int64(n-mended)))
+	}
+}
+
+// leftOver is the error of disagreements that are still there, if there are any.
+func leftOver(n int, repair bool) error {
+	switch {
+	case n == 0:
+		return nil
+	case repair:
+		return fmt.Errorf("%s disagreements could not be repaired", humanize.Comma(int64(n)))
+	}
+	return fmt.Errorf("%s disagreements found; --repair ends them", humanize.Comma(int64(n)))
+}
+
+func writeJSON(out io.Writer, report any) error {
+	e := json.NewEncoder(out)
+	e.SetIndent("", "  ")
+	return e.Encode(report)
+}

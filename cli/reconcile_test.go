@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// reconciling runs `kith reconcile` on a store on SQLite.
+func reconciling(ctx context.Context, store *sqlstore.Store, arguments ...string) (string, error) {
+	var program struct {
+		Settings
+		Reconcile ReconcileCmd `cmd:""`
+	}
+	var out bytes.Buffer
+	parser, err := kong.New(&program, Vars, kong.Writers(&out, io.Discard),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(store))
+	if err != nil {
+		return "", err
+	}
+	k, err := parser.Parse(append([]string{"reconcile"}, arguments...))
+	if err != nil {
+		return "", err
+	}
+	k.Bind(&program.Settings)
+	err = k.Run()
+	return out.String(), err
+}
+
+// halved is a store in which an edge has lost its other half.
+func halved(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	lose(t, store, 1)
+	return store
+}
+
+func lose(t *testing.T, store *sqlstore.Store, from storage.UserID) {
+	t.Helper()
+	edge := storage.Edge{From: from, To: 2, Type: storage.Following, UpdateTime: 5}
+	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+}
+
+func TestReconcileFullCommand(t *testing.T) {
+	store := halved(t)
+	out, err := reconciling(t.Context(), store, "full", "--window=1ms")
+	if err == nil || !strings.Contains(err.Error(), "1 disagreements found; --repair") {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"compared 1 rows of following with 0 of follower in ", "missing      1 → 2: following type 1 at 5, follower has no row\n", "  missing                1           0           1\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("report\n%swithout %q", out, want)
+		}
+	}
+	out, err = reconciling(t.Context(), store, "full", "--window=1ms", "--json", "--repair", "--max-load=1")
+	if err != nil {
+		t.Error(err)
+	}
+	var report struct {
+		Repair          bool
+		Found, Repaired map[reconcile.Kind]int
+		Left            int
+		Findings        []struct {
+			Kind, From, To string
+			Following      *struct{ Type, UpdateTime int64 }
+			Follower       *struct{ Type, UpdateTime int64 }
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err, out)
+	}
+	if !report.Repair || report.Found["missing"] != 1 || report.Repaired["missing"] != 1 || report.Left != 0 || len(report.Found) != 5 {
+		t.Errorf("%+v", report)
+	}
+	if f := report.Findings[0]; f.Kind != "missing" || f.From != "1" || f.Following.UpdateTime != 5 || f.Follower != nil {
+		t.Errorf("%+v", f)
+	}
+	if _, err := reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
+	store := halved(t)
+	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair"); err != nil {
+		t.Fatal(err)
+	}
+	lose(t, store, 7)
+	out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--json")
+	if err == nil || !strings.Contains(out, `"from": "7"`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err = reconciling(t.Context(), store, "incremental", "--window=1ms", "--repair"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err = reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestReconcileRealtimeCommand(t *testing.T) {
+	store := halved(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := reconciling(ctx, store, "realtime", "--window=50ms", "--metrics-addr=127.0.0.1:0")
+		ended <- err
+	}()
+	deadline := time.Now().Add(30 * time.Second)
+	for from := storage.UserID(10); ; from++ { // what is written before it watches is not seen
+		lose(t, store, from)
+		time.Sleep(100 * time.Millisecond)
+		if store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: 2}})[0].Found {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing is repaired")
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReconcileFlagsAreChecked(t *testing.T) {
+	for _, arguments := range [][]string{
+		{"full", "--max-load=0"}, {"full", "--max-load=1.5"}, {"full", "--window=0s"}, {"incremental", "--list=0"}, {"realtime", "--max-pending=0"},
+	} {
+		if _, err := reconciling(t.Context(), nil, arguments...); err == nil || !strings.Contains(err.Error(), "above 0") {
+			t.Errorf("%v: %v", arguments, err)
+		}
+	}
+}
+
+func TestScanProgress(t *testing.T) {
+	step := reconcile.Progress{Resumed: true, Doing: "comparing rows", Done: 50, Total: 200, Rows: 1234, Found: 3, Left: 12 * time.Second}
+	var out bytes.Buffer
+	plain := &scanProgress{out: &out, every: time.Hour}
+	plain.show(step)
+	plain.show(step) // too soon
+	plain.every = 0
+	plain.show(step)
+	plain.done()
+	if want := "reconcile: going on after 1,234 rows\nreconcile:  25 %, comparing rows, 1,234 rows, 3 found, 12s left\n"; !strings.HasPrefix(out.String(), want[:37]) || !strings.HasSuffix(out.String(), want[37:]) {
+		t.Errorf("%q, want %q", out.String(), want)
+	}
+	out.Reset()
+	bar := &scanProgress{out: &out, terminal: true}
+	bar.done() // a scan may fail before it begins
+	bar.show(step)
+	bar.done()
+	if !strings.Contains(out.String(), "25%") || !strings.Contains(out.String(), "comparing rows, 1,234 rows, 3 found, 12s left") {
+		t.Errorf("%q", out.String())
+	}
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"kith/reconcile"
+	"kith/storage/sqlstore"
+)
+
+// ReconcileIncrementalCmd is `kith reconcile incremental`.
+type ReconcileIncrementalCmd struct{ reconcileFlags }
+
+// Run looks once at what has changed. What is found and not repaired is an error.
+func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	logger := settings.Logger(k.Stderr)
+	changes, closing, err := settings.changes(ctx, store, logger)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	listed := []reconcile.Finding{}
+	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
+		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: c.Repair, Logger: logger,
+		Found: func(f reconcile.Finding) {
+			if len(listed) < c.List {
+				listed = append(listed, f)
+			}
+		},
+	}).Run(ctx)
+	if told := c.tell(k.Stdout, report, listed); err == nil {
+		err = told
+	}
+	if err == nil {
+		err = leftOver(report.Left(), c.Repair)
+	}
+	return err
+}
+
+func (c *ReconcileIncrementalCmd) tell(out io.Writer, r reconcile.IncrementalReport, listed []reconcile.Finding) error {
+	if c.JSON {
+		return writeJSON(out, struct {
+			Rows     int                    `json:"rows"`
+			Checked  int                    `json:"checked"`
+			Repair   bool                   `json:"repair"`
+			Found    map[reconcile.Kind]int `json:"found"`
+			Repaired map[reconcile.Kind]int `json:"repaired"`
+			Left     int                    `json:"left"`
+			Findings []reconcile.Finding    `json:"findings"`
+		}{r.Rows, r.Checked, c.Repair, r.Found, r.Repaired, r.Left(), listed})
+	}
+	fmt.Fprintf(out, "read %s rows in the logs, looked up %s edges\n", humanize.Comma(int64(r.Rows)), humanize.Comma(int64(r.Checked)))
+	tellFindings(out, listed, r.Found, r.Repaired)
+	return nil
+}
+
+// ReconcileRealtimeCmd is `kith reconcile realtime`.
+type ReconcileRealtimeCmd struct {
+	Window      time.Duration `default:"3s" help:"How long follower may lag before an edge is looked up. Default: ${default}."`
+	DryRun      bool          `help:"Only tell of what is found."`
+	MaxPending  int           `default:"100000" placeholder:"EDGES" help:"How many edges are held in memory while their second half is awaited. Those beyond are counted, and left to the incremental mode. Default: ${default}."`
+	MetricsAddr string        `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz and /metrics. Default: nowhere."`
+}
+
+// Validate is called by kong.
+func (c *ReconcileRealtimeCmd) Validate() error {
+	if c.Window <= 0 || c.MaxPending < 1 {
+		return errors.New("--window and --max-pending: they are above 0")
+	}
+	return nil
+}
+
+// Run watches until the context is done.
+func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	logger := settings.Logger(k.Stderr)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := reconcile.NewMetrics(registry)
+
+	ctx, stop := context.WithCancel(ctx)
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	defer stop()
+	if c.MetricsAddr != "" {
+		listener, err := net.Listen("tcp", c.MetricsAddr)
+		if err != nil {
+			return Misset("metrics-addr", err)
+		}
+		serving.Go(func() { serveMetrics(ctx, listener, registry) })
+	}
+	changes, closing, err := settings.changes(ctx, store, logger)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	return reconcile.NewRealtime(reconcile.ChangesConfig{
+		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
+		Found:   func(f reconcile.Finding) { tellFound(ctx, logger, f) },
+		Metrics: metrics, Logger: logger,
+	}).Run(ctx)
+}
+
+func tellFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {
+	p := f.Pair()
+	logger.WarnContext(ctx, "an edge disagrees", "kind", string(f.Kind), "from", p.From, "to", p.To,
+		"following_type", f.Forward.Type, "following_time", f.Forward.UpdateTime,
+		"follower_type", f.Inverse.Type, "follower_time", f.Inverse.UpdateTime)
+}
+
+// serveMetrics answers what a supervisor asks, until the context is done.
+func serveMetrics(ctx context.Context, l net.Listener, metrics prometheus.Gatherer) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	ended := context.AfterFunc(ctx, func() { server.Close() })
+	defer ended()
+	_ = server.Serve(l) // until it is closed
+}
