@@ -65,7 +65,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 	metrics := events.NewMetrics(registry)
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
-	bus := events.NewBus(p.hub, events.BusConfig{Redis: redis.Client(), Metrics: metrics})
+	bus := cli.EventsOf(store, redis, p.hub, metrics)
 	p.closers = append(p.closers, inBackground(bus.Run))
 	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
 		Store: store, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,

@@ -46,6 +46,12 @@ type Redundant struct {
 	Replicate bool
 }
 
+// EventsOf is the bus between the gateways of one store, which may share a Redis with
+// others.
+func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
+	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
+}
+
 // OpenRedundancy starts the mode of the settings; the caller closes it.
 func (s *Settings) OpenRedundancy(with Redundant) (*Redundancy, error) {
 	ctx, stop := context.WithCancel(context.Background())
@@ -86,12 +92,13 @@ func (nobody) Publish(context.Context, []storage.Edge) {}
 
 func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 	metrics := stream.NewMetrics(with.Registerer)
-	r.Redundancy = added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Metrics: metrics}), with.Logger}
+	key := stream.DefaultKey + ":" + with.Store.UUID() // stores may share a Redis
+	r.Redundancy = added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Key: key, Metrics: metrics}), with.Logger}
 	if !with.Replicate {
 		return
 	}
 	consumer := stream.NewConsumer(stream.ConsumerConfig{
-		Redis: with.Redis.client, Applier: applied{with.Store, with.Bus}, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+		Redis: with.Redis.client, Key: key, Applier: applied{with.Store, with.Bus}, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
 }

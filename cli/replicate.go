@@ -46,7 +46,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	bus := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: redis.Client(), Metrics: events.NewMetrics(registry)})
+	bus := EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
 	applier := replication.New(replication.Config{
 		Store: store, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
 	})

@@ -115,6 +115,11 @@ func (r Reader) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 	return r.l.Counts.Fetch(ctx, ids)
 }
 
+// Users is that of [storage.UserReader]. What has been read is remembered.
+func (r Reader) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return r.l.Users.Fetch(ctx, ids)
+}
+
 // Edges implements [storage.EdgeReader].
 func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	if isMember(ctx) {

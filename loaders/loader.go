@@ -70,6 +70,12 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) storage.Result[V] {
 	return resultOf(thunk)
 }
 
+// Prime has the loader know an answer that was come by in another way, unless it
+// knows one already.
+func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
+	l.batched.Prime(ctx, key, storage.Result[V]{Value: value, Found: true})
+}
+
 // Fetch answers many keys, in their order, in one batch that leaves at once.
 func (l *Loader[K, V]) Fetch(ctx context.Context, keys []K) []storage.Result[V] {
 	asked := l.Ask(ctx, keys)

@@ -90,7 +90,9 @@ func (f *full) wrongCounts(ctx context.Context, side storage.Side, shard int, su
 	for _, w := range suspects {
 		err := f.again(ctx, shard, func() error {
 			now, err := f.cfg.Store.WrongCounts(ctx, side, shard, storage.OwnerRange{After: w.User - 1, UpTo: w.User})
-			wrong = append(wrong, now...)
+			if err == nil {
+				wrong = append(wrong, now...)
+			}
 			return err
 		})
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A graph is a store on SQLite files with random edges, and a way past it.
+// A graph is a store with random edges, and a way past it.
 type graph struct {
 	*sqlstore.Store
 	t     testing.TB
@@ -30,20 +30,28 @@ type graph struct {
 // newGraph makes a graph of random users and edges of all types. Both sides agree.
 func newGraph(t testing.TB, seed uint64, shards, users, edges int) *graph {
 	t.Helper()
-	g := &graph{t: t, place: shard.NewMap(shards), r: rand.New(rand.NewPCG(seed, 7))}
 	dir := t.TempDir()
-	var paths []string
+	var paths, dsns []string
 	for i := range shards {
 		paths = append(paths, filepath.Join(dir, fmt.Sprintf("%d.db", i)))
+		dsns = append(dsns, "file:"+paths[i]+"?_pragma=busy_timeout(30000)&_txlock=immediate")
 	}
-	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + strings.Join(paths, ";"), StatementTimeout: 30 * time.Second})
+	return newGraphOn(t, seed, "sqlite", paths, dsns, users, edges)
+}
+
+// newGraphOn makes a graph on some databases, which are opened a second time to get
+// past the store.
+func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []string, users, edges int) *graph {
+	t.Helper()
+	g := &graph{t: t, place: shard.NewMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: engine + ":" + strings.Join(addresses, ";"), StatementTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.Store = s
 	t.Cleanup(func() { s.Close() })
-	for _, path := range paths {
-		db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(30000)&_txlock=immediate")
+	for _, dsn := range dsns {
+		db, err := sql.Open(engine, dsn)
 		if err != nil {
 			t.Fatal(err)
 		}

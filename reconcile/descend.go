@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -57,13 +59,13 @@ func (f *full) cut() []slice {
 
 // descend compares the rows of groups that differ.
 func (f *full) descend(ctx context.Context) error {
-	slices := f.cut()
+	cut := f.cut()
 	f.mu.Lock()
-	f.slices = slices
+	f.slices = len(cut)
 	f.state.Report.GroupsRead = f.differing()
 	f.mu.Unlock()
-	for i := f.state.NextSlice; i < len(slices); i++ {
-		suspects, read, err := f.compare(ctx, slices[i])
+	for i := f.state.NextSlice; i < len(cut); i++ {
+		suspects, read, err := f.compare(ctx, cut[i])
 		if err != nil {
 			return err
 		}
@@ -101,7 +103,7 @@ type version struct {
 }
 
 // compare reads a slice on both sides, one after the other, and returns the pairs
-// whose rows differed, with how many rows were read.
+// whose rows differed, by the key of the inverse side, with how many rows were read.
 func (f *full) compare(ctx context.Context, s slice) ([]storage.Pair, int64, error) {
 	var mu sync.Mutex
 	var read int64
@@ -132,7 +134,10 @@ func (f *full) compare(ctx context.Context, s slice) ([]storage.Pair, int64, err
 	for p := range forward {
 		suspects = append(suspects, p)
 	}
-	return suspects, read, nil
+	slices.SortFunc(suspects, func(a, b storage.Pair) int {
+		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
+	})
+	return slices.Compact(suspects), read, nil
 }
 
 // rows reads the rows of a slice on one side, from all shards that have any. A row

@@ -142,7 +142,7 @@ type full struct {
 	mu     sync.Mutex // guards what follows
 	state  state
 	saved  time.Time
-	slices []slice // once the digests are in
+	slices int // that there are, once the digests are in
 	meter  meter
 }
 

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/memory"
@@ -38,23 +40,33 @@ func TestAWholeStoreHasNothingToFind(t *testing.T) {
 }
 
 func TestFullFindsExactlyTheDamageAndRepairsIt(t *testing.T) {
-	for _, shards := range []int{1, 3} {
-		g := newGraph(t, 2, shards, 200, 3000)
-		damaged := g.damage(12)
-		sameTraces(t, scan(t, quick(g)).Findings, damaged)
-
-		cfg := quick(g)
-		cfg.Repair = true
-		r := scan(t, cfg)
-		sameTraces(t, r.Findings, damaged) // the dry run has changed nothing
-		if r.Left() != 0 || r.Unsettled != 0 {
-			t.Errorf("left: %+v", r)
-		}
-		if r = scan(t, quick(g)); r.Total() != 0 {
-			t.Errorf("after the repair: %+v", r.Findings)
-		}
-		g.whole()
+	for name, graphOf := range map[string]func(*testing.T) *graph{
+		"one file":    func(t *testing.T) *graph { return newGraph(t, 2, 1, 200, 3000) },
+		"three files": func(t *testing.T) *graph { return newGraph(t, 2, 3, 200, 3000) },
+		"two MariaDB servers": func(t *testing.T) *graph {
+			dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+			return newGraphOn(t, 2, "mysql", dsns, dsns, 200, 3000)
+		},
+	} {
+		t.Run(name, func(t *testing.T) { findAndRepair(t, graphOf(t)) })
 	}
+}
+
+func findAndRepair(t *testing.T, g *graph) {
+	damaged := g.damage(12)
+	sameTraces(t, scan(t, quick(g)).Findings, damaged)
+
+	cfg := quick(g)
+	cfg.Repair = true
+	r := scan(t, cfg)
+	sameTraces(t, r.Findings, damaged) // the dry run has changed nothing
+	if r.Left() != 0 || r.Unsettled != 0 {
+		t.Errorf("left: %+v", r)
+	}
+	if r = scan(t, quick(g)); r.Total() != 0 {
+		t.Errorf("after the repair: %+v", r.Findings)
+	}
+	g.whole()
 }
 
 func TestAGroupTooLargeForMemoryIsReadInParts(t *testing.T) {
@@ -141,6 +153,7 @@ func TestAScanGoesOnWhereItEnded(t *testing.T) {
 			steps := 2 + g.r.IntN(6)
 			cfg.Store = store
 			cfg.SliceRows = 200
+			cfg.Logger = slog.New(slog.DiscardHandler)
 			cfg.SaveEvery = time.Nanosecond
 			cfg.OnProgress = func(reconcile.Progress) {
 				if steps--; steps == 0 {
@@ -165,6 +178,46 @@ func TestAScanGoesOnWhereItEnded(t *testing.T) {
 		if r.Rows[storage.Forward] != 2000 {
 			t.Errorf("%d rows were digested", r.Rows[storage.Forward])
 		}
+	}
+}
+
+// A flaky store sometimes does not answer, after it has begun to.
+type flaky struct {
+	*graph
+	calls atomic.Int64
+}
+
+func (f *flaky) fail() error {
+	if n := f.calls.Add(1); n%5 == 3 && n < 60 {
+		return storage.ErrUnavailable
+	}
+	return nil
+}
+
+func (f *flaky) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.Group]storage.Digest, error) {
+	d, err := f.graph.Digests(ctx, side, shard, owners)
+	return d, errors.Join(err, f.fail())
+}
+
+func (f *flaky) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, groups map[storage.Group]bool, row func(storage.Edge)) error {
+	return errors.Join(f.graph.GroupRows(ctx, side, shard, owners, groups, row), f.fail())
+}
+
+func (f *flaky) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	w, err := f.graph.WrongCounts(ctx, side, shard, owners)
+	return w, errors.Join(err, f.fail())
+}
+
+func TestAShardThatDoesNotAnswerIsAskedAgain(t *testing.T) {
+	g := newGraph(t, 9, 2, 100, 1000)
+	damaged := g.damage(6)
+	store := &flaky{graph: g}
+	cfg := quick(store)
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	r := scan(t, cfg)
+	sameTraces(t, r.Findings, damaged)
+	if store.calls.Load() < 20 || r.Rows[storage.Forward] != 1000 {
+		t.Errorf("%d calls, %+v", store.calls.Load(), r.Rows)
 	}
 }
 

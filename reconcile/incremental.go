@@ -267,7 +267,8 @@ func (r *incrementalRun) settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDealing, err)
 	}
-	repaired, left, err := r.deal(ctx, findings)
+	r.tell(findings...)
+	repaired, left, err := r.repair(ctx, findings)
 	for _, f := range findings {
 		r.report.Found[f.Kind]++
 	}

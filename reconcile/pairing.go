@@ -71,15 +71,19 @@ func rowOf(p storage.Pair, e storage.Edge) storage.Edge {
 	return e
 }
 
-// deal tells of findings and repairs them, if that is to be. It returns which were
-// repaired and which are left, and why where they should not be.
-func (c *common) deal(ctx context.Context, findings []Finding) (repaired []Finding, left []storage.Pair, err error) {
+// tell counts findings and tells of them.
+func (c *common) tell(findings ...Finding) {
 	for _, f := range findings {
 		c.Metrics.Found(c.mode, f.Kind, 1)
 		if c.Found != nil {
 			c.Found(f)
 		}
 	}
+}
+
+// repair makes findings none, if it is to. It returns which were repaired and which
+// are left, and why where they should not be.
+func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Finding, left []storage.Pair, err error) {
 	if !c.Repair || len(findings) == 0 {
 		return nil, pairsOf(findings), nil
 	}

@@ -36,7 +36,7 @@ func (f *full) progress() Progress {
 		Resumed: f.state.Report.Resumed, Found: f.state.Report.Total(),
 		Rows: f.state.Report.Rows[storage.Forward] + f.state.Report.Rows[storage.Inverse],
 	}
-	slices := int64(len(f.slices))
+	slices := int64(f.slices)
 	if digested < 2*stretches {
 		p.Doing = "adding up digests"
 	} else if int64(f.state.NextSlice) < slices {

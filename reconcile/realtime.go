@@ -58,6 +58,7 @@ type unpaired struct {
 	last  time.Time     // when its last half was
 	due   time.Time     // when it is to be looked up
 	epoch *epoch
+	told  bool // of the disagreement
 	done  bool
 }
 
@@ -319,7 +320,13 @@ func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
 // dealWith tells of findings and repairs them, if that is to be; otherwise they are
 // left to others.
 func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpaired) error {
-	_, left, err := r.deal(ctx, findings)
+	for i, u := range of {
+		if !u.told { // or it could not be repaired the last time
+			u.told = true
+			r.tell(findings[i])
+		}
+	}
+	_, left, err := r.repair(ctx, findings)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, u := range of {

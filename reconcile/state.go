@@ -19,6 +19,9 @@ const (
 // stateLayout changes when an older state cannot be gone on with.
 const stateLayout = 1
 
+// mostExplained bounds a state, which has to fit into a column of 16 MB.
+const mostExplained = 200_000
+
 // A state is how far a full scan has come: what is kept of it when it ends early.
 type state struct {
 	Layout    int
@@ -32,7 +35,8 @@ type state struct {
 	Counted   [2][]storage.UserID // by side and shard: the last owner whose count was compared
 
 	// Explained is by how much inverse counts are off because of rows that were
-	// found to be wrong.
+	// found to be wrong, for at most mostExplained users. Wrong counts of others are
+	// findings of their own.
 	Explained map[storage.UserID]int64
 
 	Report Report
@@ -62,7 +66,8 @@ func (s *state) take(c confirmed, list int) {
 		if len(s.Report.Findings) < list {
 			s.Report.Findings = append(s.Report.Findings, d)
 		}
-		if off := counted(d.Forward) - counted(d.Inverse); off != 0 {
+		off := counted(d.Forward) - counted(d.Inverse)
+		if _, known := s.Explained[d.Forward.To]; off != 0 && (known || len(s.Explained) < mostExplained) {
 			s.Explained[d.Forward.To] += off
 		}
 	}

@@ -30,7 +30,7 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	ctx = identity.With(ctx, identity.Viewer{ID: s.User, Expires: s.Expires})
 	sel := payloadSelection(ctx, "SessionPayload")
 	fetch(ctx, wanted{users: []storage.UserID{s.User}, exist: true, sel: sel.of("user")})
-	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User)}, nil
+	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User, true)}, nil
 }
 
 func (r *Resolver) updateProfileAt(ctx context.Context, change storage.ProfileChange) (*model.ProfilePayload, error) {
@@ -76,5 +76,5 @@ func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) 
 func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayload {
 	sel := payloadSelection(ctx, "ProfilePayload")
 	fetch(ctx, wanted{users: []storage.UserID{id}, exist: true, sel: sel.of("user")})
-	return &model.ProfilePayload{User: sel.user(ctx, "user", id)}
+	return &model.ProfilePayload{User: sel.user(ctx, "user", id, true)}
 }

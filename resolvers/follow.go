@@ -12,6 +12,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/identity"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
@@ -45,7 +46,7 @@ func (r *Resolver) followAt(ctx context.Context, id string) (*model.FollowPayloa
 	if err != nil {
 		return nil, err
 	}
-	ties, stale, err := r.Ties.Follow(ctx, viewer, []storage.UserID{other})
+	ties, stale, err := r.Ties.Follow(ctx, loaders.For(ctx).Reader(), viewer, []storage.UserID{other})
 	return r.followPayload(ctx, viewer, other, ties, stale, viewerGone(err))
 }
 
@@ -99,23 +100,26 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	r.await(ctx, token, stale, s.readsInverse(ctx))
 
 	pair := storage.Pair{From: viewer, To: other}
+	remember(ctx, ties)
+	// A viewer whose own edge it is exists: the store has just locked its counts.
+	unsure := tie.Row.From != viewer
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), sel: s.of("viewer")},
+		wanted{users: []storage.UserID{viewer}, exist: unsure && s.has("viewer"), sel: s.of("viewer")},
 		wanted{users: []storage.UserID{other}, exist: s.has("user") || s.has(edgeNode), sel: s.of("user", edgeNode)},
 		wanted{pairs: []storage.Pair{pair}, sel: s.of("relationship")},
 	)
 	p := &model.FollowPayload{
 		Changed:          tie.Changed,
 		ConsistencyToken: token.String(),
-		Viewer:           s.user(ctx, "viewer", viewer),
-		User:             s.user(ctx, "user", other),
+		Viewer:           s.user(ctx, "viewer", viewer, unsure),
+		User:             s.user(ctx, "user", other, true),
 		Relationship:     s.relationship(ctx, pair),
 	}
 	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
 		at := storage.PositionOf(storage.Forward, tie.Row)
 		p.FollowingEdge = &model.UserEdge{
 			Cursor:     cursor.Encode(cursor.Followings, int64(at.UpdateTime), int64(at.Peer)),
-			Node:       s.user(ctx, edgeNode, other),
+			Node:       s.user(ctx, edgeNode, other, true),
 			FollowedAt: timeOf(tie.Row.UpdateTime),
 		}
 	}
@@ -131,6 +135,16 @@ func tokenOf(ties []social.Tie) consistency.Token {
 		}
 	}
 	return t
+}
+
+// remember spares the payload what the write has told: the rows of its edges.
+func remember(ctx context.Context, ties []social.Tie) {
+	l := loaders.For(ctx).Edges(storage.Forward)
+	for _, tie := range ties {
+		if tie.Err == nil {
+			l.Prime(ctx, tie.Row.Pair(), tie.Row)
+		}
+	}
 }
 
 // await lets a payload that reads the inverse side see the write.
@@ -184,21 +198,21 @@ func (s selection) of(fields ...string) ast.SelectionSet {
 // readsInverse tells whether anything selected comes from the inverse side.
 func (s selection) readsInverse(ctx context.Context) bool {
 	for _, name := range []string{"viewer", "user", edgeNode} {
-		n := needsOfUsers(ctx, s.of(name))
-		if n.counts || n.sets > 0 || len(n.lists) > 0 || len(n.relationships) > 0 {
+		if needsOfUsers(ctx, s.of(name)).readsInverse(ctx) {
 			return true
 		}
 	}
-	return needsOfRelationship(ctx, s.of("relationship")).sides[storage.Inverse]
+	return needsOfRelationship(ctx, s.of("relationship")).readsInverse(ctx)
 }
 
-// user makes the user of a field; nil when it is not selected.
-func (s selection) user(ctx context.Context, field string, id storage.UserID) *model.User {
+// user makes the user of a field; nil when it is not selected. A user of whom it is
+// unsure whether it exists has been read.
+func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool) *model.User {
 	f, ok := s[field]
 	if !ok {
 		return nil
 	}
-	w := wanted{users: []storage.UserID{id}, exist: true, sel: f.Selections}
+	w := wanted{users: []storage.UserID{id}, exist: unsure, sel: f.Selections}
 	path := below(ctx, f.Alias)
 	if field == edgeNode {
 		path = below(ctx, s["followingEdge"].Alias, f.Alias)

@@ -8,6 +8,7 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/model"
+	"kith/loaders"
 	"kith/storage"
 )
 
@@ -21,7 +22,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	if err != nil {
 		return nil, err
 	}
-	ties, stale, err := r.Ties.Follow(ctx, viewer, others)
+	ties, stale, err := r.Ties.Follow(ctx, loaders.For(ctx).Reader(), viewer, others)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
@@ -34,16 +35,17 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	for i, other := range others {
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
+	remember(ctx, ties)
 	many := outcomesOf{selection: outcomes, key: key}
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), sel: s.of("viewer")},
+		wanted{users: []storage.UserID{viewer}, sel: s.of("viewer")},
 		wanted{users: others, exist: outcomes.has("user"), sel: outcomes.of("user")},
 		wanted{pairs: pairs, sel: outcomes.of("relationship")},
 	)
 	users := many.users(ctx, others)
 	relationships := many.relationships(ctx, pairs)
 	p := &model.FollowManyPayload{
-		Viewer:           s.user(ctx, "viewer", viewer),
+		Viewer:           s.user(ctx, "viewer", viewer, false),
 		ConsistencyToken: token.String(),
 		Outcomes:         make([]*model.FollowOutcome, len(others)),
 	}

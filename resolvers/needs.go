@@ -18,6 +18,7 @@ type userNeeds struct {
 	lists         []listField
 	viewer        []relationshipNeeds // of the viewer towards each user
 	sets          int                 // answers computed from several look-ups, on each user
+	inverse       bool                // anything that is read from `follower` or counted there
 }
 
 // relationshipField is a `relationship(to:)` below a user.
@@ -72,17 +73,23 @@ func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 		switch f.Name {
 		case "handle", "name", "bio", "avatarUrl", "createdAt":
 			n.row = true
-		case "followingCount", "followerCount":
+		case "followingCount":
 			n.counts = true
+		case "followerCount":
+			n.counts, n.inverse = true, true
 		case "followings":
 			n.addList(ctx, storage.Forward, f)
 		case "followers":
 			n.addList(ctx, storage.Inverse, f)
-		case "friends", "commonFollowings", "commonFollowers", "followSuggestions":
+		case "commonFollowings", "followSuggestions":
 			n.sets++
+		case "friends", "commonFollowers":
+			n.sets++
+			n.inverse = true
 		case "followersYouKnow":
 			if _, ok := identity.Of(ctx); ok {
 				n.sets++
+				n.inverse = true
 			}
 		case "viewerRelationship":
 			if _, ok := identity.Of(ctx); ok {
@@ -95,6 +102,31 @@ func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 		}
 	}
 	return n
+}
+
+// readsInverse tells whether anything needed, here or below, comes from `follower` or
+// is counted there.
+func (n userNeeds) readsInverse(ctx context.Context) bool {
+	for _, r := range n.viewer {
+		if r.readsInverse(ctx) {
+			return true
+		}
+	}
+	for _, r := range n.relationships {
+		if r.readsInverse(ctx) {
+			return true
+		}
+	}
+	for _, l := range n.lists {
+		if l.side == storage.Inverse || needsOfUsers(ctx, l.users).readsInverse(ctx) {
+			return true
+		}
+	}
+	return n.inverse
+}
+
+func (n relationshipNeeds) readsInverse(ctx context.Context) bool {
+	return n.sides[storage.Inverse] || needsOfUsers(ctx, n.from).readsInverse(ctx) || needsOfUsers(ctx, n.to).readsInverse(ctx)
 }
 
 // addList leaves arguments that are wrong to the list's own resolver, which

@@ -259,7 +259,7 @@ func (f *newFans) convert(ctx context.Context, rows []storage.Edge) []*model.Use
 		at := storage.PositionOf(storage.Inverse, row)
 		edges[i] = &model.UserEdge{
 			Cursor:     cursor.Encode(cursor.Followers, int64(at.UpdateTime), int64(at.Peer)),
-			Node:       sel.user(ctx, "node", row.From),
+			Node:       sel.user(ctx, "node", row.From, false),
 			FollowedAt: timeOf(row.UpdateTime),
 		}
 	}

@@ -26,15 +26,14 @@ type Redundancy interface {
 	Carry(ctx context.Context, written []storage.Changed) error
 }
 
-// TieStore is what [Ties] asks of a store.
-type TieStore interface {
-	storage.UserReader
-	storage.EdgeChanger
+// People tells who exists.
+type People interface {
+	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
 
 // Ties changes who follows whom.
 type Ties struct {
-	store        TieStore
+	store        storage.EdgeChanger
 	redundancy   Redundancy
 	maxFollowing int64
 	now          func() time.Time
@@ -44,7 +43,7 @@ type Ties struct {
 const DefaultMaxFollowing = 5000
 
 // NewTies makes the rules over a store. maxFollowing 0 means no limit.
-func NewTies(store TieStore, redundancy Redundancy, maxFollowing int64) *Ties {
+func NewTies(store storage.EdgeChanger, redundancy Redundancy, maxFollowing int64) *Ties {
 	return &Ties{store, redundancy, maxFollowing, time.Now}
 }
 
@@ -55,14 +54,15 @@ type Tie struct {
 	Err     error // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrLimitReached], or a fault
 }
 
-// Follow makes a user follow others, in one transaction. Each has an outcome of
-// its own, in their order. What is followed already stays as it is.
+// Follow makes a user follow others, those of them who exist, in one transaction.
+// Each has an outcome of its own, in their order. What is followed already stays as
+// it is.
 //
 // stale tells that the inverse side is behind for a reason that waiting does not
 // mend. err is set when the user itself is unknown, or its shard did not answer.
-func (t *Ties) Follow(ctx context.Context, user storage.UserID, others []storage.UserID) (ties []Tie, stale bool, err error) {
+func (t *Ties) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (ties []Tie, stale bool, err error) {
 	ties = make([]Tie, len(others))
-	for i, r := range t.store.Users(ctx, others) {
+	for i, r := range people.Users(ctx, others) {
 		switch {
 		case others[i] == user:
 			ties[i].Err = ErrSelf

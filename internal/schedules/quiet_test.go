@@ -42,7 +42,11 @@ func (d *deployment) streamDrains(t testing.TB) {
 	}
 	client := redis.NewClient(options)
 	defer client.Close()
-	const key = "kith:following"
+	keys, err := client.Keys(t.Context(), "kith:following:*").Result()
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("the streams are %v: %v", keys, err)
+	}
+	key := keys[0]
 	until(t, "an empty stream", func() bool {
 		stream, err := client.XInfoStream(t.Context(), key).Result()
 		groups, errGroups := client.XInfoGroups(t.Context(), key).Result()

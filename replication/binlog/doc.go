@@ -17,4 +17,7 @@
 // rows of the store's tables, TRUNCATE, DROP, statements logged as text, XA. There
 // it stops, with a [StopError] that names the statement and the way out. Stopping
 // is per server; see [Config.FailFast].
+//
+// Besides, a [Reader] gives the changes of both tables of edges to whoever compares
+// them; it takes no lock and applies nothing.
 package binlog

@@ -125,9 +125,6 @@ func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []
 		}
 		r.end = end.set()
 	}
-	if r.complete() {
-		return nil
-	}
 	if err := l.server.continues(ctx, at); err != nil {
 		return err
 	}
@@ -138,6 +135,9 @@ func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []
 		if !errors.Is(err, errHistory) || r.tail.arrived || errors.Is(err, errOther) {
 			return err
 		}
+	}
+	if r.complete() {
+		return nil
 	}
 	return r.stream(ctx, at.set(), false)
 }
@@ -206,6 +206,9 @@ func (r *reading) stream(ctx context.Context, from mysql.GTIDSet, again bool) er
 			again = false
 			if done.gtid != r.tail.at.last || done.print != r.tail.at.print {
 				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
+			}
+			if r.complete() {
+				return nil
 			}
 			continue
 		}

@@ -71,7 +71,7 @@ func (s *Store) checkLayout(ctx context.Context) error {
 			}
 		}
 		if i == 0 {
-			store = m.uuid
+			store, s.uuid = m.uuid, m.uuid
 		}
 		if err := s.fits(i, m, store); err != nil {
 			return err

@@ -71,6 +71,7 @@ type Store struct {
 	sql    *dialect
 	shards []*node
 	place  *shard.Map
+	uuid   string
 }
 
 var (
@@ -94,6 +95,9 @@ type node struct {
 
 	migrations *sql.DB // without the writes' time limit; on SQLite it is write
 }
+
+// UUID is the identity that the store was given when it was laid out.
+func (s *Store) UUID() string { return s.uuid }
 
 // Shards is the number of shards.
 func (s *Store) Shards() int { return len(s.shards) }
