@@ -25,6 +25,7 @@ type program struct {
 	Migrate   cli.MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
 	Import    cli.ImportCmd    `cmd:"" help:"Import follows and users from files."`
 	Replicate cli.ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
+	Reconcile cli.ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
 	Bench     cli.BenchCmd     `cmd:"" help:"Make large graphs and measure a gateway."`
 }
 

@@ -96,7 +96,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 				Limits: p.identity.Limits, Now: time.Now,
 			},
 			Store: p.store, ConsistencyWait: c.ConsistencyWait,
-			Hub: p.hub,
+			Hub: p.hub, Statuses: p.store,
 		},
 	})
 	return gateway.Config{

@@ -12,7 +12,9 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
+	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/events"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -62,9 +64,10 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, settings, store, logger)
 	p := newScanProgress(k.Stderr)
+	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{
 		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad,
-		List: c.List, OnProgress: p.show, Logger: logger,
+		List: c.List, OnProgress: p.show, Metrics: metrics, Logger: logger,
 	})
 	p.done()
 	if err != nil {
@@ -72,6 +75,14 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	}
 	if err := c.tell(k.Stdout, report); err != nil {
 		return err
+	}
+	if err := reconcile.SaveStatus(ctx, store, metrics.Status(reconcile.ModeFull, time.Now())); err != nil {
+		return err
+	}
+	if len(report.Repaired) > 0 {
+		if err := settings.tellGateways(ctx, store, events.Event{Kind: events.Gap}); err != nil {
+			logger.WarnContext(ctx, "gateways are not told of the repairs", "error", err)
+		}
 	}
 	if err := leftOver(report.Left(), c.Repair); err != nil {
 		return err

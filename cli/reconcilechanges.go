@@ -17,7 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"kith/events"
 	"kith/reconcile"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -32,17 +34,27 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 		return err
 	}
 	defer closing()
+	told, untell, err := settings.repairsTold(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer untell()
 	listed := []reconcile.Finding{}
+	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
-		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: c.Repair, Logger: logger,
+		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
+		OnRepair: told,
 		Found: func(f reconcile.Finding) {
 			if len(listed) < c.List {
 				listed = append(listed, f)
 			}
 		},
 	}).Run(ctx)
-	if told := c.tell(k.Stdout, report, listed); err == nil {
-		err = told
+	if shown := c.tell(k.Stdout, report, listed); err == nil {
+		err = shown
+	}
+	if saved := reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeIncremental, time.Now())); err == nil {
+		err = saved
 	}
 	if err == nil {
 		err = leftOver(report.Left(), c.Repair)
@@ -106,11 +118,70 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		return err
 	}
 	defer closing()
+	told, untell, err := settings.repairsTold(ctx, store)
+	if err != nil {
+		return err
+	}
+	defer untell()
+	serving.Go(func() { keepStatus(ctx, store, metrics, logger) })
 	return reconcile.NewRealtime(reconcile.ChangesConfig{
 		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
-		Found:   func(f reconcile.Finding) { tellFound(ctx, logger, f) },
+		Found: func(f reconcile.Finding) { tellFound(ctx, logger, f) }, OnRepair: told,
 		Metrics: metrics, Logger: logger,
 	}).Run(ctx)
+}
+
+// statusEvery is how often the realtime mode tells how it stands.
+const statusEvery = 5 * time.Second
+
+// keepStatus saves the status of the realtime mode until the context is done.
+func keepStatus(ctx context.Context, store *sqlstore.Store, metrics *reconcile.Metrics, logger *slog.Logger) {
+	for {
+		err := reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeRealtime, time.Now()))
+		if err != nil {
+			logger.WarnContext(ctx, "the status is not saved", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(statusEvery):
+		}
+	}
+}
+
+// repairsTold returns what tells the gateways of repaired rows, until it is closed.
+// On SQLite the relation_log tells.
+func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (told func(context.Context, []storage.Edge), closing func(), err error) {
+	if s.Redis == "" || store.HasLog() {
+		return func(context.Context, []storage.Edge) {}, func() {}, nil
+	}
+	redis, err := s.OpenRedis(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	bus := EventsOf(store, redis, events.NewHub(nil), nil)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() { defer close(done); bus.Run(running) }()
+	return bus.Publish, func() { stop(); <-done; redis.Close() }, nil
+}
+
+// tellGateways sends one event to all gateways.
+func (s *Settings) tellGateways(ctx context.Context, store *sqlstore.Store, e events.Event) error {
+	if s.Redis == "" {
+		return nil
+	}
+	redis, err := s.OpenRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+	bus := EventsOf(store, redis, events.NewHub(nil), nil)
+	bus.Send(ctx, e)
+	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stop() // it sends what is left, and ends
+	bus.Run(sending)
+	return nil
 }
 
 func tellFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {

@@ -98,3 +98,40 @@ func TestMendGivesUp(t *testing.T) {
 		t.Error(mended, left, err)
 	}
 }
+
+// written is a store in which an edge is written, on both sides, once one of its rows
+// has been read.
+type written struct {
+	*memory.Store
+	t    *testing.T
+	done bool
+}
+
+func (w *written) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	rows := w.Store.Edges(ctx, side, pairs)
+	if !w.done {
+		w.done = true
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			w.Apply(ctx, side, []storage.Edge{edgeAt(storage.None, 10)}, storage.IfNewer)
+		}
+	}
+	return rows
+}
+
+func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
+	results := w.Store.RepairInverse(ctx, repairs)
+	if row, _ := inverseOf(w.t, w.Store); row != edgeAt(storage.None, 10) {
+		w.t.Errorf("for a moment the row was %+v", row)
+	}
+	return results
+}
+
+func TestMendDoesNotUndoAWriteForAMoment(t *testing.T) {
+	w := &written{Store: memory.New(), t: t}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		w.Apply(t.Context(), side, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+	}
+	if _, left, err := reconcile.Mend(t.Context(), w, []storage.Pair{pair}); len(left) > 0 || err != nil {
+		t.Error(left, err)
+	}
+}

@@ -4,14 +4,10 @@ import (
 	"context"
 
 	"kith/accounts"
-	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/identity"
 	"kith/storage"
 )
-
-// scopeAdmin is the scope that backends have who make users.
-const scopeAdmin = "admin"
 
 func (r *Resolver) registerAt(ctx context.Context, handle, name, password string) (*model.SessionPayload, error) {
 	s, err := r.Accounts.Register(ctx, handle, name, password)
@@ -56,12 +52,8 @@ func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (
 }
 
 func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {
-	caller, ok := identity.Caller(ctx)
-	if !ok {
-		return nil, apierr.Unauthenticated("sign in first")
-	}
-	if !caller.Has(scopeAdmin) {
-		return nil, apierr.Forbidden("that takes a token with the scope %s", scopeAdmin)
+	if err := admin(ctx); err != nil {
+		return nil, err
 	}
 	id, err := parseUserID(text)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"kith/accounts"
 	"kith/events"
 	"kith/loaders"
+	"kith/reconcile"
 	"kith/social"
 	"kith/storage"
 )
@@ -35,6 +36,9 @@ type Resolver struct {
 
 	// Hub tells subscriptions what has changed.
 	Hub *events.Hub
+
+	// Statuses tell what reconciling has found.
+	Statuses reconcile.StatusReader
 }
 
 // setAnswer prepares an answer that needs several look-ups. When others like it

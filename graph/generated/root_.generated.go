@@ -36,6 +36,11 @@ type ComplexityRoot struct {
 		Changed func(childComplexity int) int
 	}
 
+	Consistency struct {
+		LastFullScanAt func(childComplexity int) int
+		Modes          func(childComplexity int) int
+	}
+
 	FollowError struct {
 		Code    func(childComplexity int) int
 		Message func(childComplexity int) int
@@ -88,6 +93,7 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
+		Consistency   func(childComplexity int) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
 		Relationship  func(childComplexity int, from string, to string) int
@@ -96,6 +102,19 @@ type ComplexityRoot struct {
 		UserByHandle  func(childComplexity int, handle string) int
 		Users         func(childComplexity int, ids []string) int
 		Viewer        func(childComplexity int) int
+	}
+
+	ReconcileKind struct {
+		Found    func(childComplexity int) int
+		Kind     func(childComplexity int) int
+		Repaired func(childComplexity int) int
+	}
+
+	ReconcileStatus struct {
+		At                    func(childComplexity int) int
+		Kinds                 func(childComplexity int) int
+		Mode                  func(childComplexity int) int
+		OldestUnpairedSeconds func(childComplexity int) int
 	}
 
 	Relationship struct {
@@ -192,6 +211,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ChangePasswordPayload.Changed(childComplexity), true
+
+	case "Consistency.lastFullScanAt":
+		if e.ComplexityRoot.Consistency.LastFullScanAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Consistency.LastFullScanAt(childComplexity), true
+	case "Consistency.modes":
+		if e.ComplexityRoot.Consistency.Modes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Consistency.Modes(childComplexity), true
 
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
@@ -425,6 +457,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ProfilePayload.User(childComplexity), true
 
+	case "Query.consistency":
+		if e.ComplexityRoot.Query.Consistency == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Consistency(childComplexity), true
+
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -508,6 +547,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Viewer(childComplexity), true
+
+	case "ReconcileKind.found":
+		if e.ComplexityRoot.ReconcileKind.Found == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileKind.Found(childComplexity), true
+	case "ReconcileKind.kind":
+		if e.ComplexityRoot.ReconcileKind.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileKind.Kind(childComplexity), true
+	case "ReconcileKind.repaired":
+		if e.ComplexityRoot.ReconcileKind.Repaired == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileKind.Repaired(childComplexity), true
+
+	case "ReconcileStatus.at":
+		if e.ComplexityRoot.ReconcileStatus.At == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileStatus.At(childComplexity), true
+	case "ReconcileStatus.kinds":
+		if e.ComplexityRoot.ReconcileStatus.Kinds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileStatus.Kinds(childComplexity), true
+	case "ReconcileStatus.mode":
+		if e.ComplexityRoot.ReconcileStatus.Mode == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileStatus.Mode(childComplexity), true
+	case "ReconcileStatus.oldestUnpairedSeconds":
+		if e.ComplexityRoot.ReconcileStatus.OldestUnpairedSeconds == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ReconcileStatus.OldestUnpairedSeconds(childComplexity), true
 
 	case "Relationship.blockedBy":
 		if e.ComplexityRoot.Relationship.BlockedBy == nil {
@@ -990,6 +1073,40 @@ type PageInfo {
   endCursor: String
 }
 `, BuiltIn: false},
+	{Name: "../schema/consistency.graphqls", Input: `extend type Query {
+  """
+  What the reconcile modes have found in their last runs, for operators: it takes a
+  token with the scope ` + "`" + `admin` + "`" + `.
+  """
+  consistency: Consistency
+}
+
+type Consistency {
+  "When the last full scan ended; null when there was none."
+  lastFullScanAt: DateTime
+  "One for each mode that has run."
+  modes: [ReconcileStatus!]!
+}
+
+"What one reconcile mode has found in its last run, or since it was started."
+type ReconcileStatus {
+  "` + "`" + `full` + "`" + `, ` + "`" + `incremental` + "`" + ` or ` + "`" + `realtime` + "`" + `"
+  mode: String!
+  "When it ended, or, while it runs, when it told last."
+  at: DateTime!
+  "One for each kind of disagreement."
+  kinds: [ReconcileKind!]!
+  "How long ago the oldest edge was written whose second half has not been seen yet."
+  oldestUnpairedSeconds: Float!
+}
+
+type ReconcileKind {
+  "` + "`" + `missing` + "`" + `, ` + "`" + `extra` + "`" + `, ` + "`" + `wrong_type` + "`" + `, ` + "`" + `wrong_time` + "`" + ` or ` + "`" + `wrong_count` + "`" + `"
+  kind: String!
+  found: Int!
+  repaired: Int!
+}
+`, BuiltIn: false},
 	{Name: "../schema/mutation.graphqls", Input: `type Mutation {
   """
   The viewer follows a user. Following again changes nothing and moves nothing in the list.
@@ -1229,6 +1346,16 @@ func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Contex
 	return nil, fmt.Errorf("no field named %q was found under type ChangePasswordPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_Consistency(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "lastFullScanAt":
+		return ec.fieldContext_Consistency_lastFullScanAt(ctx, field)
+	case "modes":
+		return ec.fieldContext_Consistency_modes(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Consistency", field.Name)
+}
+
 func (ec *executionContext) childFields_FollowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "code":
@@ -1305,6 +1432,32 @@ func (ec *executionContext) childFields_ProfilePayload(ctx context.Context, fiel
 		return ec.fieldContext_ProfilePayload_user(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProfilePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ReconcileKind(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "kind":
+		return ec.fieldContext_ReconcileKind_kind(ctx, field)
+	case "found":
+		return ec.fieldContext_ReconcileKind_found(ctx, field)
+	case "repaired":
+		return ec.fieldContext_ReconcileKind_repaired(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReconcileKind", field.Name)
+}
+
+func (ec *executionContext) childFields_ReconcileStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "mode":
+		return ec.fieldContext_ReconcileStatus_mode(ctx, field)
+	case "at":
+		return ec.fieldContext_ReconcileStatus_at(ctx, field)
+	case "kinds":
+		return ec.fieldContext_ReconcileStatus_kinds(ctx, field)
+	case "oldestUnpairedSeconds":
+		return ec.fieldContext_ReconcileStatus_oldestUnpairedSeconds(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ReconcileStatus", field.Name)
 }
 
 func (ec *executionContext) childFields_Relationship(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

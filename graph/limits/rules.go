@@ -34,6 +34,12 @@ var weights = map[string]uint64{
 	"Mutation.changePassword": 5000,
 }
 
+// fixed are lists whose lengths are known beforehand.
+var fixed = map[string]uint64{
+	"Consistency.modes":     3,
+	"ReconcileStatus.kinds": 5,
+}
+
 // kind says how a field's cost depends on what is selected below it.
 type kind uint8
 
@@ -64,6 +70,7 @@ type costs struct {
 //     list arguments;
 //   - a list of what is named by lists of arguments (`ids`, `from` × `to`) is as
 //     long as their lengths multiplied;
+//   - a few lists are as long as something in the program (see [fixed]);
 //   - the lists of introspection are as long as they are in this schema.
 //
 // Any other list is an error: nothing would tell what it may cost.
@@ -76,7 +83,7 @@ func costsOf(schema *ast.Schema) (costs, error) {
 		}
 		for _, field := range definition.Fields {
 			name := definition.Name + "." + field.Name
-			r, ok := ruleOf(schema, definition, field, lengths[name])
+			r, ok := ruleOf(schema, definition, field, max(lengths[name], fixed[name]))
 			if !ok {
 				return costs{}, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
 			}

@@ -42,7 +42,7 @@ func TestEveryListHasALength(t *testing.T) {
 			"User.followersYouKnow", "User.followings", "User.friends", "Mutation.followMany",
 		},
 		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes", "FollowManyPayload.outcomes"},
-		list: {"Query.nodes", "Query.relationships", "Query.users", "SuggestionEdge.via"},
+		list: {"Query.nodes", "Query.relationships", "Query.users", "SuggestionEdge.via", "Consistency.modes", "ReconcileStatus.kinds"},
 	} {
 		got := namesOf(c, schema, kind)
 		for _, name := range want {

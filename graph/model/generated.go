@@ -20,6 +20,13 @@ type ChangePasswordPayload struct {
 	Changed bool `json:"changed"`
 }
 
+type Consistency struct {
+	// When the last full scan ended; null when there was none.
+	LastFullScanAt *time.Time `json:"lastFullScanAt,omitempty"`
+	// One for each mode that has run.
+	Modes []*ReconcileStatus `json:"modes"`
+}
+
 type FollowError struct {
 	// As `extensions.code` of errors.
 	Code    string `json:"code"`
@@ -66,6 +73,25 @@ type ProfilePayload struct {
 }
 
 type Query struct {
+}
+
+type ReconcileKind struct {
+	// `missing`, `extra`, `wrong_type`, `wrong_time` or `wrong_count`
+	Kind     string `json:"kind"`
+	Found    int32  `json:"found"`
+	Repaired int32  `json:"repaired"`
+}
+
+// What one reconcile mode has found in its last run, or since it was started.
+type ReconcileStatus struct {
+	// `full`, `incremental` or `realtime`
+	Mode string `json:"mode"`
+	// When it ended, or, while it runs, when it told last.
+	At time.Time `json:"at"`
+	// One for each kind of disagreement.
+	Kinds []*ReconcileKind `json:"kinds"`
+	// How long ago the oldest edge was written whose second half has not been seen yet.
+	OldestUnpairedSeconds float64 `json:"oldestUnpairedSeconds"`
 }
 
 type SessionPayload struct {

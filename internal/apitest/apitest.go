@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +26,7 @@ import (
 	"kith/graph/limits"
 	"kith/identity"
 	"kith/loaders"
+	"kith/reconcile"
 	"kith/replication/incall"
 	"kith/resolvers"
 	"kith/social"
@@ -42,6 +44,7 @@ type Options struct {
 	MaxFollowing int64
 	Redundancy   social.Redundancy // nil: in the call
 	Hub          *events.Hub       // nil: a new one
+	Statuses     reconcile.StatusReader
 }
 
 // T is what fails: a test or, in a property, rapid's *T.
@@ -60,7 +63,10 @@ type API struct {
 }
 
 // headerViewer is how tests sign in.
-const headerViewer = "X-Test-Viewer"
+const (
+	headerViewer = "X-Test-Viewer"
+	headerScope  = "X-Test-Scope"
+)
 
 // Vars are the variables of a query.
 type Vars map[string]any
@@ -88,7 +94,7 @@ func New(t T, store storage.Store, o Options) *API {
 			Budget: o.Budget,
 			Ties:   social.NewTies(store, o.Redundancy, o.MaxFollowing),
 			Store:  store, ConsistencyWait: 200 * time.Millisecond,
-			Hub: o.Hub,
+			Hub: o.Hub, Statuses: o.Statuses,
 		},
 	})
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
@@ -117,7 +123,9 @@ func (p toHub) Publish(_ context.Context, rows []storage.Edge) {
 func signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id, err := strconv.ParseInt(r.Header.Get(headerViewer), 10, 64); err == nil && id > 0 {
-			r = r.WithContext(identity.With(r.Context(), identity.Viewer{ID: storage.UserID(id)}))
+			r = r.WithContext(identity.With(r.Context(), identity.Viewer{
+				ID: storage.UserID(id), Scopes: strings.Fields(r.Header.Get(headerScope)),
+			}))
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -125,6 +133,9 @@ func signedIn(next http.Handler) http.Handler {
 
 // As is the same API, asked by a user who is signed in.
 func (a *API) As(id storage.UserID) *API { return a.With(headerViewer, id.String()) }
+
+// Admin is the same API, asked by user 1 with the scope admin.
+func (a *API) Admin() *API { return a.As(1).With(headerScope, identity.ScopeAdmin) }
 
 // With is the same API, asked with a header.
 func (a *API) With(name, value string) *API {

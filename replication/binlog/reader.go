@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 	binlog "github.com/go-mysql-org/go-mysql/replication"
@@ -167,6 +168,7 @@ func (r *reading) stream(ctx context.Context, from mysql.GTIDSet, again bool) er
 	if err != nil {
 		return s.streamError(err)
 	}
+	defer func() { cancel(nil); drain(streamer) }()
 	watching := make(chan struct{})
 	defer func() { cancel(nil); <-watching }()
 	go func() {
@@ -214,6 +216,18 @@ func (r *reading) stream(ctx context.Context, from mysql.GTIDSet, again bool) er
 		}
 		if complete, err := r.took(done); complete || err != nil {
 			return err
+		}
+	}
+}
+
+// drain waits until the library has noticed that the connection is closed: closing
+// the syncer while that reads is a data race within the library.
+func drain(streamer *binlog.BinlogStreamer) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for {
+		if _, err := streamer.GetEvent(ctx); err != nil {
+			return
 		}
 	}
 }

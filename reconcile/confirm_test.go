@@ -1,0 +1,62 @@
+package reconcile_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// eventful is a store in which something happens whenever inverse rows have been
+// read.
+type eventful struct {
+	*memory.Store
+	readings int
+	then     func(reading int)
+}
+
+func (e *eventful) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	rows := e.Store.Edges(ctx, side, pairs)
+	if side == storage.Inverse {
+		e.readings++
+		e.then(e.readings)
+	}
+	return rows
+}
+
+func TestConfirm(t *testing.T) {
+	for name, tt := range map[string]struct {
+		then      func(*memory.Store, int)
+		found     int
+		unsettled int
+	}{
+		"a row that stays away": {func(*memory.Store, int) {}, 1, 0},
+		"a row that arrives within the window": {func(s *memory.Store, reading int) {
+			if reading == 1 {
+				s.Apply(context.Background(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+			}
+		}, 0, 0},
+		// Each new forward row is read before its inverse one is there.
+		"an edge that is written all the time": {func(s *memory.Store, reading int) {
+			for side, at := range []int{5 + reading, 4 + reading} {
+				s.Apply(context.Background(), storage.Side(side), []storage.Edge{edgeAt(storage.Following, storage.Micros(at))}, storage.IfNewer)
+			}
+		}, 0, 1},
+		"an edge that is written all the time and never arrives": {func(s *memory.Store, reading int) {
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{edgeAt(storage.Following, storage.Micros(5+reading))}, storage.IfNewer)
+		}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &eventful{Store: memory.New()}
+			e.then = func(reading int) { tt.then(e.Store, reading) }
+			e.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
+			found, unsettled, err := reconcile.Confirm(t.Context(), e, []storage.Pair{pair}, time.Millisecond)
+			if len(found) != tt.found || unsettled != tt.unsettled || err != nil {
+				t.Errorf("%+v, %d, %v", found, unsettled, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/reconcile"
+	"kith/storage/sqlstore"
+)
+
+func TestStatusesAreKeptInTheStore(t *testing.T) {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + t.TempDir() + "/kith.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if list, err := reconcile.Statuses(t.Context(), store); err != nil || len(list) != 0 {
+		t.Fatalf("nothing has run, but there is %v, %v", list, err)
+	}
+	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
+	at := time.UnixMicro(1_790_000_000_000_000)
+	for _, mode := range []reconcile.Mode{reconcile.ModeRealtime, reconcile.ModeFull} {
+		if err := reconcile.SaveStatus(t.Context(), store, metrics.Status(mode, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := reconcile.Statuses(t.Context(), store)
+	if err != nil || len(list) != 2 || list[0].Mode != reconcile.ModeFull || list[1].Mode != reconcile.ModeRealtime {
+		t.Fatalf("got %v, %v", list, err)
+	}
+	if s := list[0]; s.At.Time() != at.UTC() || len(s.Found) != len(reconcile.Kinds()) || s.Found[reconcile.Missing] != 0 {
+		t.Errorf("got %+v", s)
+	}
+}

@@ -1,0 +1,46 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+
+	"kith/graph/apierr"
+	"kith/graph/model"
+	"kith/identity"
+	"kith/reconcile"
+)
+
+// admin is who may see what concerns operators.
+func admin(ctx context.Context) error {
+	caller, ok := identity.Caller(ctx)
+	switch {
+	case !ok:
+		return apierr.Unauthenticated("sign in first")
+	case !caller.Has(identity.ScopeAdmin):
+		return apierr.Forbidden("that takes a token with the scope %s", identity.ScopeAdmin)
+	}
+	return nil
+}
+
+// consistencyAt answers `consistency`.
+func (r *Resolver) consistencyAt(ctx context.Context) (*model.Consistency, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	statuses, err := reconcile.Statuses(ctx, r.Statuses)
+	if err != nil {
+		return nil, fmt.Errorf("read what reconciling has found: %w", err)
+	}
+	c := &model.Consistency{Modes: make([]*model.ReconcileStatus, len(statuses))}
+	for i, s := range statuses {
+		m := &model.ReconcileStatus{Mode: string(s.Mode), At: s.At.Time(), OldestUnpairedSeconds: s.OldestUnpaired}
+		for _, kind := range reconcile.Kinds() {
+			m.Kinds = append(m.Kinds, &model.ReconcileKind{Kind: string(kind), Found: int32(s.Found[kind]), Repaired: int32(s.Repaired[kind])})
+		}
+		if s.Mode == reconcile.ModeFull {
+			c.LastFullScanAt = &m.At
+		}
+		c.Modes[i] = m
+	}
+	return c, nil
+}

@@ -1,0 +1,61 @@
+package resolvers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// kept is checkpoints in memory.
+type kept map[string][]byte
+
+func (k kept) LoadCheckpoint(_ context.Context, name string) ([]byte, bool, error) {
+	value, found := k[name]
+	return value, found, nil
+}
+
+func (k kept) SaveCheckpoint(_ context.Context, name string, value []byte) error {
+	k[name] = value
+	return nil
+}
+
+func (k kept) DeleteCheckpoint(_ context.Context, name string) error {
+	delete(k, name)
+	return nil
+}
+
+func TestConsistencyIsForOperators(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 1)
+	checkpoints := kept{}
+	api := apitest.New(t, store, apitest.Options{Statuses: checkpoints})
+	const query = `{ consistency { lastFullScanAt modes { mode at oldestUnpairedSeconds kinds { kind found repaired } } } }`
+
+	if a := api.Ask(query, nil); len(a.Errors) != 1 || a.Errors[0].Code() != "UNAUTHENTICATED" {
+		t.Errorf("nobody: %s", a.Text)
+	}
+	if a := api.As(1).Ask(query, nil); len(a.Errors) != 1 || a.Errors[0].Code() != "FORBIDDEN" {
+		t.Errorf("user 1: %s", a.Text)
+	}
+	api.Admin().Ask(query, nil).Is(`{"consistency": {"lastFullScanAt": null, "modes": []}}`)
+
+	at := storage.MicrosOf(time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))
+	for _, s := range []reconcile.Status{
+		{Mode: reconcile.ModeFull, At: at, Found: map[reconcile.Kind]int64{reconcile.Missing: 3}, Repaired: map[reconcile.Kind]int64{reconcile.Missing: 2}},
+		{Mode: reconcile.ModeRealtime, At: at + 1, OldestUnpaired: 1.5},
+	} {
+		if err := reconcile.SaveStatus(t.Context(), checkpoints, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rest := `{"kind": "extra", "found": 0, "repaired": 0}, {"kind": "wrong_type", "found": 0, "repaired": 0},
+		{"kind": "wrong_time", "found": 0, "repaired": 0}, {"kind": "wrong_count", "found": 0, "repaired": 0}`
+	api.Admin().Ask(query, nil).Is(`{"consistency": {"lastFullScanAt": "2026-11-20T08:00:00.000000Z", "modes": [
+		{"mode": "full", "at": "2026-11-20T08:00:00.000000Z", "oldestUnpairedSeconds": 0, "kinds": [{"kind": "missing", "found": 3, "repaired": 2}, ` + rest + `]},
+		{"mode": "realtime", "at": "2026-11-20T08:00:00.000001Z", "oldestUnpairedSeconds": 1.5, "kinds": [{"kind": "missing", "found": 0, "repaired": 0}, ` + rest + `]}]}}`)
+}
