@@ -25,11 +25,12 @@ const (
 // itself. When the wait is over first, the answer says that it may be stale.
 func readYourWrites(store storage.EdgeReader, atMost time.Duration) graphql.ResponseMiddleware {
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		if graphql.GetOperationContext(ctx).Operation.Operation == ast.Subscription {
-			return next(ctx) // its answers are about what has arrived
+		op := graphql.GetOperationContext(ctx)
+		if op.Operation == nil || op.Operation.Operation == ast.Subscription {
+			return next(ctx) // it is not executed; or its answers are about what has arrived
 		}
 		ctx, request := consistency.Attach(ctx)
-		token, err := consistency.Parse(tokenOf(graphql.GetOperationContext(ctx)))
+		token, err := consistency.Parse(tokenOf(op))
 		if err != nil {
 			graphql.AddError(ctx, apierr.BadInput("the consistency token is none that this server has given"))
 			return &graphql.Response{Errors: graphql.GetErrors(ctx)}
