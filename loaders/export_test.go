@@ -13,7 +13,7 @@ func SetWait(d time.Duration) (undo func()) {
 // SetPatience changes how long a crowd waits for a member that does not come,
 // until undo is called.
 func SetPatience(d time.Duration) (undo func()) {
-	before := patience
-	patience = d
-	return func() { patience = before }
+	before := Patience
+	Patience = d
+	return func() { Patience = before }
 }
