@@ -23,6 +23,7 @@ import (
 	"kith/gateway"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
+	"kith/reconcile"
 	"kith/replication"
 	"kith/replication/incall"
 	"kith/replication/stream"
@@ -184,6 +185,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	incall.NewMetrics(&r)
 	stream.NewMetrics(&r)
 	replication.NewMetrics(&r)
+	reconcile.NewMetrics(&r)
 	slices.Sort(r.metrics)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
@@ -264,7 +266,11 @@ func TestLimitsAreDocumented(t *testing.T) {
 // docs/limits.md tells every weight.
 func TestWeightsAreDocumented(t *testing.T) {
 	want, got := map[string]string{}, map[string]string{}
-	for _, m := range regexp.MustCompile(`"\w+\.(\w+)": +(\d+),`).FindAllStringSubmatch(read(t, filepath.Join(root, "graph/limits/rules.go")), -1) {
+	source := submatches(`(?ms)^var weights = (.*?)^\}`, read(t, filepath.Join(root, "graph/limits/rules.go")))
+	if len(source) != 1 {
+		t.Fatalf("%d lists of weights", len(source))
+	}
+	for _, m := range regexp.MustCompile(`"\w+\.(\w+)": +(\d+),`).FindAllStringSubmatch(source[0], -1) {
 		want[m[1]] = m[2]
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| ([\\d,]+) \\|").FindAllStringSubmatch(read(t, "limits.md"), -1) {
