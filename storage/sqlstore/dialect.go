@@ -44,6 +44,7 @@ type dialect struct {
 	text     func(column string) string     // an id's decimal text
 	joined   func(columns ...string) string // texts of several columns, apart
 	quotient func(a string, b int) string   // ⌊a/b⌋
+	sum      func(text string) string       // of numbers below 2^32
 
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement

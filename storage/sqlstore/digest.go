@@ -1,9 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"kith/storage"
@@ -11,11 +14,11 @@ import (
 )
 
 // Digests are computed where the rows are. {bucket of from} and {shard of to} are a
-// row's group, {crc a} and {crc b} checksums of its fields in two orders.
+// row's group, the sums those of checksums of its fields in two orders.
 const (
 	// Served by the primary key.
 	sqlDigests = `
-SELECT {bucket of from} AS bucket, {shard of to} AS to_shard, COUNT(*), SUM({crc a}), SUM({crc b})
+SELECT {bucket of from} AS bucket, {shard of to} AS to_shard, COUNT(*), {sum of crc a}, {sum of crc b}
 FROM {table}
 WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY bucket, to_shard`
@@ -33,21 +36,9 @@ FROM user_counts
 WHERE user_id > ?
 ORDER BY user_id LIMIT 1 OFFSET ?`
 
-	// Served by the primary keys and, for the edges, by the list index.
+	// Owners of edges whose counts are wrong or missing. Served by the list index.
 	sqlWrongCounts = `
-SELECT c.user_id, c.{count}, COALESCE(e.n, 0)
-FROM user_counts c
-LEFT JOIN (
-  SELECT {owner} AS owner, COUNT(*) AS n
-  FROM {table}
-  WHERE {owner} > ? AND {owner} <= ? AND type = 1
-  GROUP BY {owner}
-) e ON e.owner = c.user_id
-WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> COALESCE(e.n, 0)`
-
-	// Owners of edges who have no counts at all. Served by the list index.
-	sqlUncounted = `
-SELECT e.owner, 0, e.n
+SELECT e.owner, COALESCE(c.{count}, 0), e.n
 FROM (
   SELECT {owner} AS owner, COUNT(*) AS n
   FROM {table}
@@ -55,7 +46,14 @@ FROM (
   GROUP BY {owner}
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
-WHERE c.user_id IS NULL`
+WHERE c.user_id IS NULL OR c.{count} <> e.n`
+
+	// Counts of users who own no edge. Served by the primary key and the list index.
+	sqlCountsOfNone = `
+SELECT c.user_id, c.{count}, 0
+FROM user_counts c
+WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> 0
+  AND NOT EXISTS (SELECT 1 FROM {table} e WHERE e.{owner} = c.user_id AND e.type = 1)`
 )
 
 // scanned spells a statement of a scan over one side.
@@ -67,8 +65,8 @@ func (s *Store) scanned(side storage.Side, text string) string {
 	return strings.NewReplacer(
 		"{bucket of from}", bucket("from_user_id"),
 		"{shard of to}", toShard,
-		"{crc a}", s.sql.crc(s.sql.joined("from_user_id", "to_user_id", "type", "update_time")),
-		"{crc b}", s.sql.crc(s.sql.joined("update_time", "type", "to_user_id", "from_user_id")),
+		"{sum of crc a}", s.sql.sum(s.sql.crc(s.sql.joined("from_user_id", "to_user_id", "type", "update_time"))),
+		"{sum of crc b}", s.sql.sum(s.sql.crc(s.sql.joined("update_time", "type", "to_user_id", "from_user_id"))),
 		"{count}", t.count,
 	).Replace(t.spell(text))
 }
@@ -130,20 +128,20 @@ func bucketOf(id storage.UserID) int { return shard.BucketOf(id) }
 
 // WrongCounts implements [storage.Comparer].
 func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
-	var wrong []storage.WrongCount
+	wrong := make(map[storage.UserID]storage.WrongCount)
 	each := func(rows *sql.Rows) error {
 		var w storage.WrongCount
 		err := rows.Scan(&w.User, &w.Have, &w.Are)
-		wrong = append(wrong, w)
+		wrong[w.User] = w // the last edge may end between the statements
 		return err
 	}
-	once := []any{int64(owners.After), int64(owners.UpTo)}
-	twice := append(once[:2:2], once...)
-	if err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, sqlWrongCounts), twice, each); err != nil {
-		return nil, err
+	args := []any{int64(owners.After), int64(owners.UpTo)}
+	for _, text := range []string{sqlWrongCounts, sqlCountsOfNone} {
+		if err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, text), args, each); err != nil {
+			return nil, err
+		}
 	}
-	err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, sqlUncounted), once, each)
-	return wrong, err
+	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int { return cmp.Compare(a.User, b.User) }), nil
 }
 
 // scanShard runs a statement of a scan, which takes longer than a look-up: under the

@@ -47,6 +47,10 @@ var mysqlDialect = &dialect{
 	text:     func(column string) string { return column },
 	joined:   func(columns ...string) string { return "CONCAT_WS(',', " + strings.Join(columns, ", ") + ")" },
 	quotient: func(a string, b int) string { return fmt.Sprintf("((%s) DIV %d)", a, b) },
+	// SUM of integers adds decimals, which takes as long as the CRC. Doubles are exact
+	// for two million rows of one group in one statement; beyond, the group's rows may be
+	// read for nothing.
+	sum: func(text string) string { return "CAST(SUM(" + text + " * 1e0) AS UNSIGNED)" },
 
 	grace: 250 * time.Millisecond,
 

@@ -51,6 +51,7 @@ var sqliteDialect = &dialect{
 	text:     func(column string) string { return "CAST(" + column + " AS TEXT)" },
 	joined:   func(columns ...string) string { return strings.Join(columns, " || ',' || ") },
 	quotient: func(a string, b int) string { return fmt.Sprintf("((%s) / %d)", a, b) },
+	sum:      func(text string) string { return "SUM(" + text + ")" },
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {
