@@ -101,6 +101,27 @@ func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 		Redis: with.Redis.client, Key: key, Applier: applied{with.Store, with.Bus}, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
+	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "kith_replication_lag_seconds",
+		Help:        "How long ago the oldest row was committed that is not on the inverse side yet, by source. 0 when there is none.",
+		ConstLabels: prometheus.Labels{"source": "stream"},
+	}, func() float64 { return consumer.State().Age.Seconds() }))
+	r.Checks = []gateway.Check{{
+		Name: "replication", Advisory: true,
+		Ask:     func(context.Context) error { return nil },
+		Details: func() any { return streamDetails(consumer.State()) },
+	}}
+}
+
+// streamReport is what /readyz shows of the mode stream.
+type streamReport struct {
+	LagSeconds float64 `json:"lagSeconds"` // of the oldest entry that is not acknowledged
+	Backlog    int64   `json:"backlog"`    // entries that no consumer has been given yet
+	Pending    int64   `json:"pending"`    // entries given and not acknowledged
+}
+
+func streamDetails(s stream.State) streamReport {
+	return streamReport{LagSeconds: s.Age.Seconds(), Backlog: s.Backlog, Pending: s.Pending}
 }
 
 // consumerName tells this process's consumer from others.
