@@ -131,7 +131,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 
 // MarshalJSON writes ids as text, as GraphQL does, and null for rows that do not
 // exist.
-func (d Finding) MarshalJSON() ([]byte, error) {
+func (f Finding) MarshalJSON() ([]byte, error) {
 	type row struct {
 		Type       storage.EdgeType `json:"type"`
 		UpdateTime storage.Micros   `json:"updateTime"`
@@ -142,14 +142,14 @@ func (d Finding) MarshalJSON() ([]byte, error) {
 		}
 		return &row{e.Type, e.UpdateTime}
 	}
-	if d.Kind == WrongCount {
+	if f.Kind == WrongCount {
 		return json.Marshal(struct {
 			Kind  Kind   `json:"kind"`
 			Table string `json:"table"`
 			User  string `json:"user"`
 			Have  int64  `json:"have"`
 			Are   int64  `json:"are"`
-		}{d.Kind, d.Side.String(), d.User.String(), d.Have, d.Are})
+		}{f.Kind, f.Side.String(), f.User.String(), f.Have, f.Are})
 	}
 	return json.Marshal(struct {
 		Kind      Kind   `json:"kind"`
@@ -157,5 +157,5 @@ func (d Finding) MarshalJSON() ([]byte, error) {
 		To        string `json:"to"`
 		Following *row   `json:"following"`
 		Follower  *row   `json:"follower"`
-	}{d.Kind, d.Forward.From.String(), d.Forward.To.String(), rowOf(d.Forward), rowOf(d.Inverse)})
+	}{f.Kind, f.Forward.From.String(), f.Forward.To.String(), rowOf(f.Forward), rowOf(f.Inverse)})
 }
