@@ -21,6 +21,15 @@ var (
 	// ErrLimitReached: the user follows as many as it may.
 	ErrLimitReached = errors.New("limit of followings reached")
 
+	// ErrForbidden: a rule between two users does not allow it, such as a block.
+	ErrForbidden = errors.New("not allowed between these users")
+
+	// ErrNoRequest: there is no pending request for friendship.
+	ErrNoRequest = errors.New("no such request")
+
+	// ErrNotFollowing: the user does not follow the other.
+	ErrNotFollowing = errors.New("not following")
+
 	// ErrLogPruned: a part of the log that was asked for has been removed.
 	ErrLogPruned = errors.New("log pruned")
 

@@ -50,8 +50,8 @@ type EdgeReader interface {
 	// row: callers look at Type.
 	Edges(ctx context.Context, side Side, pairs []Pair) []Result[Edge]
 
-	// Pages reads a stretch of each owner's list: the edges of type [Following],
-	// newest first. See [PageQuery] for bounds and order. Every query is Found.
+	// Pages reads a stretch of each owner's list: the edges of one type, newest first.
+	// See [PageQuery] for bounds and order. Every query is Found.
 	Pages(ctx context.Context, side Side, queries []PageQuery) []Result[[]Edge]
 
 	// Walks reads a stretch of each owner's edges in ascending order of the peer's
@@ -91,7 +91,29 @@ type EdgeWriter interface {
 	// side follower_count of To, by exactly the difference between the old and
 	// the new type, and raises the version of every owner it changed an edge of.
 	// Owners without counts get them. Applying the same edges again, late or out of
-	// order, changes nothing more.
+	// order, changes nothing more. Whatever the side, it keeps friend_count of the
+	// owners, and ends the marks of follows that it ends.
+	//
+	// What two users are to each other is four rows on the shard of either: the owner's
+	// follow or block, the peer's, and what each has asked. So some edges change others,
+	// in the same transaction, and what they change is told as Also:
+	//
+	//   - Forward: [Following] towards somebody who blocks the owner is not written.
+	//     [Blocking] cancels the owner's pending request.
+	//   - Inverse: [Blocking] by the peer ends the owner's follow, however new, and
+	//     cancels its pending request.
+	//   - Inbox: [Accepted] makes the owner follow the peer, unless one blocks the other.
+	//     [Pending] and [Accepted] accept the owner's own pending request, where the two
+	//     are no further apart than the requests' time to live: requests that cross
+	//     accept each other. [Removed] ends the owner's follow. A follow that is newer
+	//     than the edge stays, and one that was ended since stays ended.
+	//
+	// A row that is changed so gets the time of the edge, or the next one that is newer
+	// than the row's own; an accepted request always one behind that of the edge. An edge of
+	// these kinds that comes late or again writes nothing, but tells the rows that follow
+	// from it as they are by now, so that what a crash has kept from being carried on is
+	// carried on. Of two requests that accepted each other only the later one is told, so that
+	// carrying ends.
 	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Applied]
 }
 
@@ -100,6 +122,7 @@ type Reader interface {
 	UserReader
 	CountReader
 	EdgeReader
+	TieReader
 }
 
 // Writer is everything an import needs.
@@ -121,6 +144,11 @@ type Store interface {
 	Writer
 	AccountStore
 	EdgeChanger
+	RequestChanger
+	MarkWriter
+	StateStore
+	SuggestionStore
+	HandleSearcher
 	Leaser
 	Pinger
 

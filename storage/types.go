@@ -32,7 +32,20 @@ type User struct {
 	AvatarURL string // empty: none
 	CreatedAt Micros
 	UpdatedAt Micros
+
+	FollowingsVisibility Visibility // who may see whom the user follows
+	FollowersVisibility  Visibility // who may see who follows the user
+	Undiscoverable       bool       // never suggested to anybody
 }
+
+// Visibility says to whom one of a user's lists is open, besides to the user.
+type Visibility uint8
+
+const (
+	ToEveryone  Visibility = 0
+	ToFollowers Visibility = 1 // to those who follow the user
+	ToNobody    Visibility = 2
+)
 
 // Limits of a user's texts, in characters. Handles are ASCII.
 const (
@@ -46,7 +59,8 @@ const (
 type Counts struct {
 	Following int64
 	Follower  int64
-	Version   int64 // rises with every change of the user's edges or profile
+	Friend    int64 // mutual follows: both halves of each lie on the user's own shard
+	Version   int64 // rises with every change of the user's edges, requests or profile
 }
 
 // Of returns how long the user's list on the given side is.
@@ -60,10 +74,21 @@ func (c Counts) Of(side Side) int64 {
 // EdgeType says what `from` does towards `to`. The types exclude each other.
 type EdgeType uint8
 
+// The types of edges in `following` and `follower`.
 const (
 	None      EdgeType = 0 // a tombstone: the edge was ended; kept so that late events can be ordered
 	Following EdgeType = 1
 	Blocking  EdgeType = 2
+)
+
+// The types of edges in `friend_request` and `friend_request_inbox`: the states of a
+// request for friendship. [None] is a request of a user who has been deleted.
+const (
+	Pending   EdgeType = 1
+	Accepted  EdgeType = 2
+	Declined  EdgeType = 3
+	Cancelled EdgeType = 4 // by who asked, or by a block
+	Removed   EdgeType = 5 // From has ended the friendship
 )
 
 // Edge is one directed relation.
@@ -79,25 +104,36 @@ type Pair struct{ From, To UserID }
 // Pair names the edge.
 func (e Edge) Pair() Pair { return Pair{e.From, e.To} }
 
-// Side says which of the two tables of edges is meant.
+// Side says which table of edges is meant. Tables come in pairs: the forward one is
+// the truth, sharded by the user an edge leaves; the inverse one is its
+// pseudo-replica, sharded by the user it enters.
 type Side uint8
 
 const (
-	Forward Side = iota // `following`, sharded by from_user_id: the truth
-	Inverse             // `follower`, sharded by to_user_id: its pseudo-replica
+	Forward  Side = iota // `following`
+	Inverse              // `follower`
+	Requests             // `friend_request`, the forward table of the second pair
+	Inbox                // `friend_request_inbox`, its inverse
 )
+
+// Sides are all tables of edges, forward before inverse.
+var Sides = [...]Side{Forward, Inverse, Requests, Inbox}
 
 // String returns the name of the side's table.
 func (s Side) String() string {
-	if s == Inverse {
-		return "follower"
-	}
-	return "following"
+	return [...]string{"following", "follower", "friend_request", "friend_request_inbox"}[s]
 }
+
+// IsInverse tells whether the side is the replica of its pair.
+func (s Side) IsInverse() bool { return s&1 == 1 }
+
+// Truth is the forward table of the side's pair, Replica the inverse one.
+func (s Side) Truth() Side   { return s &^ 1 }
+func (s Side) Replica() Side { return s | 1 }
 
 // Owner is the user on whose shard the side keeps the edge.
 func (s Side) Owner(p Pair) UserID {
-	if s == Inverse {
+	if s.IsInverse() {
 		return p.To
 	}
 	return p.From
@@ -105,7 +141,7 @@ func (s Side) Owner(p Pair) UserID {
 
 // Peer is the other end of the edge.
 func (s Side) Peer(p Pair) UserID {
-	if s == Inverse {
+	if s.IsInverse() {
 		return p.From
 	}
 	return p.To
@@ -113,10 +149,16 @@ func (s Side) Peer(p Pair) UserID {
 
 // Pair is the edge between an owner and a peer, as the side sees them.
 func (s Side) Pair(owner, peer UserID) Pair {
-	if s == Inverse {
+	if s.IsInverse() {
 		return Pair{From: peer, To: owner}
 	}
 	return Pair{From: owner, To: peer}
+}
+
+// Row is an edge in one of the tables.
+type Row struct {
+	Side Side
+	Edge Edge
 }
 
 // Position is a place in a list that runs newest first: by UpdateTime
@@ -136,6 +178,7 @@ func PositionOf(side Side, e Edge) Position {
 // bounds are open. It is comparable, so that it can be a loader's key.
 type PageQuery struct {
 	Owner    UserID
+	Type     EdgeType // of the edges; 0 stands for 1, [Following] or [Pending]
 	Limit    int      // how many edges at most, ≥ 1
 	After    Position // only edges strictly behind it (older), unless zero
 	Before   Position // only edges strictly ahead of it (newer), unless zero
@@ -168,8 +211,16 @@ const (
 
 // Applied tells what became of one edge.
 type Applied struct {
-	Row     Edge // the row as it is now, whoever wrote it
-	Changed bool // whether this edge was written
+	Row     Edge      // the row as it is now, whoever wrote it
+	Changed bool      // whether this edge was written
+	Also    []Written // forward rows that follow from it, see [EdgeWriter]
+}
+
+// Written is a forward row that has been written, and has to be carried to its other
+// side unless that was written in the same transaction.
+type Written struct {
+	Row
+	Inverse bool // the other side was written, too
 }
 
 // ShardHealth is one shard's answer to a ping.

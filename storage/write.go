@@ -28,6 +28,9 @@ const ClaimTTL Micros = 60_000_000
 // ProfileChange holds the new texts; nil leaves one as it is.
 type ProfileChange struct {
 	Name, Bio, AvatarURL *string
+
+	FollowingsVisibility, FollowersVisibility *Visibility
+	Undiscoverable                            *bool
 }
 
 // EdgeChanger writes what users do, as opposed to what has happened elsewhere
@@ -42,7 +45,11 @@ type EdgeChanger interface {
 	// and the row's time plus 1. Ending an edge that never was writes nothing.
 	// Changes that name the same user are judged one after another.
 	//
-	// The Err of a single change may be [ErrLimitReached]; the others go through.
+	// A follow is refused with [ErrForbidden] where one of the two blocks the other: a
+	// block lies on both shards, so both are seen here. A block takes a follow's place
+	// and cancels a pending request From → To. A follow that ends takes its mark along.
+	//
+	// The Err of a single change may be [ErrLimitReached] or [ErrForbidden]; the others go through.
 	// [ErrUserUnknown] is the Err of all when the user has no counts.
 	ChangeEdges(ctx context.Context, from UserID, changes []EdgeChange, o ChangeOptions) []Result[Changed]
 }
@@ -51,7 +58,8 @@ type EdgeChanger interface {
 type EdgeChange struct {
 	To   UserID
 	Type EdgeType
-	At   Micros // the clock, read once for a request
+	Ends EdgeType // where Type is [None]: which type it ends, others stay; 0 stands for [Following]
+	At   Micros   // the clock, read once for a request
 }
 
 // ChangeOptions bound and widen a change.
@@ -70,10 +78,22 @@ type Changed struct {
 	Row     Edge // as it is now; Type None and UpdateTime 0 where there is none
 	Changed bool
 	Inverse bool // the Inverse side was written, too
+
+	// Also is what followed from it: a pending request that a block has cancelled, and
+	// with [ChangeOptions.Inverse] what [EdgeWriter] says of the other side.
+	Also []Written
+}
+
+// Written lists all forward rows that the change has written, its own first.
+func (c Changed) Written() []Written {
+	if !c.Changed {
+		return nil
+	}
+	return append([]Written{{Row: Row{Forward, c.Row}, Inverse: c.Inverse}}, c.Also...)
 }
 
 // LogReader reads the relation_log of an engine that has no binlog: every change
-// of an edge's row, on either side, written in the transaction that made it.
+// of an edge's row, in any of the tables, written in the transaction that made it.
 type LogReader interface {
 	// ReadLog returns entries of one shard behind a position, oldest first, at most
 	// so many. Positions of a shard rise, but not without gaps; 0 is the beginning.

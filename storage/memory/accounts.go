@@ -62,7 +62,11 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		set(&user.Name, change.Name)
 		set(&user.Bio, change.Bio)
 		set(&user.AvatarURL, change.AvatarURL)
+		set(&user.FollowingsVisibility, change.FollowingsVisibility)
+		set(&user.FollowersVisibility, change.FollowersVisibility)
+		set(&user.Undiscoverable, change.Undiscoverable)
 		s.raiseVersion(id)
+		s.activeOn(id, at)
 	})
 }
 
@@ -83,9 +87,9 @@ func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros
 	return user, nil
 }
 
-// set changes a text, unless there is no new one.
-func set(text, to *string) {
+// set changes a value, unless there is no new one.
+func set[T any](value, to *T) {
 	if to != nil {
-		*text = *to
+		*value = *to
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// ChangeEdges implements [storage.EdgeChanger]. There is one shard, so that the
-// Inverse side of every edge lies on it.
+// ChangeEdges implements [storage.EdgeChanger]. The Inverse side lies in the same
+// database where the option [Together] says so.
 func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
 	results := make([]storage.Result[storage.Changed], len(changes))
 	if err := ctx.Err(); err != nil {
@@ -30,22 +30,39 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 
 func (w *writer) change(from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) (storage.Changed, error) {
 	pair := storage.Pair{From: from, To: change.To}
-	old, exists := w.store.edge(storage.Forward, pair)
-	if !exists {
-		old = storage.Edge{From: from, To: change.To}
-	}
-	if old.Type == change.Type {
+	old := w.store.row(storage.Forward, pair)
+	if old.Type == change.Type || (change.Type == storage.None && old.Type != endedBy(change)) {
 		return storage.Changed{Row: old}, nil
 	}
-	follows := w.store.counts[from].Following
-	if change.Type == storage.Following && o.MaxFollowing > 0 && follows >= o.MaxFollowing {
-		return storage.Changed{}, fmt.Errorf("user %d follows %d: %w", from, follows, storage.ErrLimitReached)
+	if change.Type == storage.Following {
+		if err := w.store.mayFollow(pair, o.MaxFollowing); err != nil {
+			return storage.Changed{}, err
+		}
 	}
-	edge := storage.Edge{From: from, To: change.To, Type: change.Type, UpdateTime: max(change.At, old.UpdateTime+1)}
-	w.put(storage.Forward, edge)
-	return storage.Changed{
-		Row:     edge,
-		Changed: true,
-		Inverse: o.Inverse && w.apply(storage.Inverse, edge, storage.IfNewer).Changed,
-	}, nil
+	w.store.activeOn(from, change.At)
+	rows := w.write(storage.Forward, pair, change.Type, change.At)
+	rows = append(rows, w.follow(storage.Forward, rows[0].Edge)...)
+	if o.Inverse {
+		rows = w.carry(rows)
+	}
+	return storage.Changed{Row: rows[0].Edge, Changed: true, Inverse: rows[0].Inverse, Also: rows[1:]}, nil
+}
+
+// mayFollow tells why a user may not follow another that it does not follow yet.
+func (s *Store) mayFollow(pair storage.Pair, most int64) error {
+	if s.blocked(pair) {
+		return fmt.Errorf("user %d follows %d: %w", pair.From, pair.To, storage.ErrForbidden)
+	}
+	if follows := s.counts[pair.From].Following; most > 0 && follows >= most {
+		return fmt.Errorf("user %d follows %d: %w", pair.From, follows, storage.ErrLimitReached)
+	}
+	return nil
+}
+
+// endedBy is the type that a change to None ends.
+func endedBy(change storage.EdgeChange) storage.EdgeType {
+	if change.Ends == storage.None {
+		return storage.Following
+	}
+	return change.Ends
 }

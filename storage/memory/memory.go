@@ -9,6 +9,7 @@ package memory
 import (
 	"context"
 	"sync"
+	"time"
 
 	"kith/storage"
 )
@@ -24,9 +25,33 @@ type Store struct {
 	passwords map[storage.UserID]string // hashes
 	handles   map[string]claim
 	counts    map[storage.UserID]storage.Counts
-	tables    [2]table // by storage.Side
+	tables    [len(storage.Sides)]table // by storage.Side
+	messages  map[storage.Pair]string   // of requests that are pending
 	log       relationLog
 	leases    map[string]map[int]lease // kind → slot
+	marks     map[storage.Pair]storage.EdgeMark
+	dismissed map[storage.UserID]map[storage.UserID]storage.Micros // by whom, whom, when
+	active    map[storage.UserID]storage.Day                       // the last day of each
+	states    map[storage.UserID]storage.StateChange               // the last change of each
+
+	requestTTL time.Duration
+	together   func(a, b storage.UserID) bool
+}
+
+// An Option makes a store that is not as [New] makes it by itself.
+type Option func(*Store)
+
+// RequestTTL is how long a request for friendship stays pending, where requests cross.
+// Defaults to [storage.DefaultRequestTTL].
+func RequestTTL(ttl time.Duration) Option {
+	return func(s *Store) { s.requestTTL = ttl }
+}
+
+// Together tells which two users lie in one database, so that the other side of their
+// edges can be written in the same call. By default all do. A store with a rule of many
+// shards is the oracle of one that has them.
+func Together(rule func(a, b storage.UserID) bool) Option {
+	return func(s *Store) { s.together = rule }
 }
 
 var (
@@ -38,15 +63,29 @@ var (
 type table map[storage.UserID]map[storage.UserID]storage.Edge
 
 // New returns an empty store.
-func New() *Store {
-	return &Store{
+func New(options ...Option) *Store {
+	s := &Store{
 		users:     make(map[storage.UserID]storage.User),
 		passwords: make(map[storage.UserID]string),
 		handles:   make(map[string]claim),
 		counts:    make(map[storage.UserID]storage.Counts),
-		tables:    [2]table{make(table), make(table)},
+		messages:  make(map[storage.Pair]string),
 		leases:    make(map[string]map[int]lease),
+		marks:     make(map[storage.Pair]storage.EdgeMark),
+		dismissed: make(map[storage.UserID]map[storage.UserID]storage.Micros),
+		active:    make(map[storage.UserID]storage.Day),
+		states:    make(map[storage.UserID]storage.StateChange),
+
+		requestTTL: storage.DefaultRequestTTL,
+		together:   func(storage.UserID, storage.UserID) bool { return true },
 	}
+	for _, side := range storage.Sides {
+		s.tables[side] = make(table)
+	}
+	for _, option := range options {
+		option(s)
+	}
+	return s
 }
 
 // Empty reports whether the store holds no user at all.

@@ -26,12 +26,14 @@ func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
 		{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
 		{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 8},
 	}, storage.IfNewer)
+	store.Apply(ctx, storage.Requests, []storage.Edge{{From: 2, To: 7, Type: storage.Declined, UpdateTime: 3}}, storage.IfNewer)
+	store.Apply(ctx, storage.Inbox, []storage.Edge{{From: 7, To: 9, Type: storage.Pending, UpdateTime: 4}}, storage.IfNewer)
 
 	want := memory.Snapshot{
 		Users: []storage.User{{ID: 2, Handle: "two"}, {ID: 9, Handle: "nine"}},
 		Counts: []memory.UserCounts{
-			{ID: 2, Counts: storage.Counts{Following: 1, Follower: 1, Version: 2}},
-			{ID: 9, Counts: storage.Counts{Following: 1, Version: 1}},
+			{ID: 2, Counts: storage.Counts{Following: 1, Follower: 1, Version: 3}},
+			{ID: 9, Counts: storage.Counts{Following: 1, Version: 2}},
 		},
 		Forward: []storage.Edge{
 			{From: 2, To: 7, Type: storage.Following, UpdateTime: 7},
@@ -42,6 +44,8 @@ func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
 			{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 8},
 			{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
 		},
+		Requests: []storage.Edge{{From: 2, To: 7, Type: storage.Declined, UpdateTime: 3}},
+		Inbox:    []storage.Edge{{From: 7, To: 9, Type: storage.Pending, UpdateTime: 4}},
 	}
 	if got := store.Snapshot(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

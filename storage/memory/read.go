@@ -92,7 +92,11 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 // page keeps what lies between the bounds and then one end of it.
 func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 	var stretch []storage.Edge
-	for _, edge := range s.newestFirst(side, q.Owner) {
+	kind := q.Type
+	if kind == storage.None {
+		kind = storage.Following // or Pending
+	}
+	for _, edge := range s.newestFirst(side, q.Owner, kind) {
 		at := storage.PositionOf(side, edge)
 		if q.After != (storage.Position{}) && compare(at, q.After) <= 0 {
 			continue
@@ -144,11 +148,11 @@ func (s *Store) byPeer(side storage.Side, owner storage.UserID) []storage.Edge {
 	return edges
 }
 
-// newestFirst returns an owner's edges of type Following in list order.
-func (s *Store) newestFirst(side storage.Side, owner storage.UserID) []storage.Edge {
+// newestFirst returns an owner's edges of one type in list order.
+func (s *Store) newestFirst(side storage.Side, owner storage.UserID, kind storage.EdgeType) []storage.Edge {
 	var edges []storage.Edge
 	for _, edge := range s.tables[side][owner] {
-		if edge.Type == storage.Following {
+		if edge.Type == kind {
 			edges = append(edges, edge)
 		}
 	}

@@ -2,13 +2,10 @@ package memory
 
 import (
 	"context"
-	"fmt"
-	"hash/crc32"
 	"maps"
 	"slices"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 var (
@@ -38,33 +35,23 @@ func (s *Store) NextOwner(ctx context.Context, _ int, after storage.UserID, user
 }
 
 // Digests implements [storage.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange) (map[storage.Group]storage.Digest, error) {
+func (s *Store) Digests(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	digests := make(map[storage.Group]storage.Digest)
+	digests := make(map[int]storage.Digest)
 	for _, e := range s.owned(side, owners) {
 		if e.Type == storage.None && e.UpdateTime == 0 {
 			continue
 		}
-		g := groupOf(e)
-		digests[g] = digests[g].Plus(storage.Digest{
-			Rows: 1,
-			SumA: checksum(e.From, e.To, e.Type, e.UpdateTime),
-			SumB: checksum(e.UpdateTime, e.Type, e.To, e.From),
-		})
+		g := cut.Group(e.Pair())
+		if classes == nil || classes.Has(g/cut.Parts) {
+			digests[g] = digests[g].Plus(storage.DigestOf(e))
+		}
 	}
 	return digests, nil
-}
-
-func groupOf(e storage.Edge) storage.Group {
-	return storage.Group{Bucket: shard.BucketOf(e.From)}
-}
-
-func checksum(fields ...any) uint64 {
-	return uint64(crc32.ChecksumIEEE(fmt.Appendf(nil, "%d,%d,%d,%d", fields...)))
 }
 
 // owned returns all rows of some owners on a side.
@@ -79,7 +66,7 @@ func (s *Store) owned(side storage.Side, owners storage.OwnerRange) []storage.Ed
 }
 
 // GroupRows implements [storage.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange, groups map[storage.Group]bool, row func(storage.Edge)) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -87,7 +74,7 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, _ int, owners 
 	rows := s.owned(side, owners)
 	s.mu.RUnlock()
 	for _, e := range rows {
-		if groups[groupOf(e)] {
+		if groups.Has(cut.Group(e.Pair())) {
 			row(e)
 		}
 	}
@@ -120,8 +107,8 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, _ int, owner
 }
 
 // RepairInverse implements [storage.Repairer].
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(repairs))
+func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	results := make([]storage.Result[storage.Repaired], len(repairs))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
@@ -129,13 +116,20 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	defer s.mu.Unlock()
 	w := s.writer()
 	for i, r := range repairs {
-		old, _ := s.edge(storage.Inverse, r.Pair)
+		side := r.Side.Replica()
+		var also []storage.Written
+		old, _ := s.edge(side, r.Pair)
 		same := old.Type == r.Observed.Type && old.UpdateTime == r.Observed.UpdateTime
 		want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
-		if same && (want.Type != old.Type || want.UpdateTime != old.UpdateTime) {
-			w.put(storage.Inverse, want)
+		switch changes := want.Type != old.Type || want.UpdateTime != old.UpdateTime; {
+		case !same:
+		case changes:
+			w.put(side, want)
+			also = w.follow(side, want)
+		case side == storage.Inverse && want.Type == storage.Blocking:
+			also = w.follow(side, want)
 		}
-		results[i] = storage.Result[bool]{Value: same, Found: true}
+		results[i] = storage.Result[storage.Repaired]{Value: storage.Repaired{Done: same, Also: also}, Found: true}
 	}
 	w.commit()
 	return results

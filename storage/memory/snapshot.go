@@ -10,10 +10,12 @@ import (
 // A Snapshot is everything a store holds at one moment, in a fixed order, so
 // that two of them can be compared.
 type Snapshot struct {
-	Users   []storage.User // ascending id
-	Counts  []UserCounts   // ascending id
-	Forward []storage.Edge // ascending From, then To; tombstones included
-	Inverse []storage.Edge // ascending To, then From; tombstones included
+	Users    []storage.User // ascending id
+	Counts   []UserCounts   // ascending id
+	Forward  []storage.Edge // ascending From, then To; tombstones included
+	Inverse  []storage.Edge // ascending To, then From; tombstones included
+	Requests []storage.Edge // as Forward
+	Inbox    []storage.Edge // as Inverse
 }
 
 // UserCounts is one row of counts with the user it belongs to.
@@ -35,6 +37,8 @@ func (s *Store) Snapshot() Snapshot {
 	}
 	all.Forward = s.edges(storage.Forward)
 	all.Inverse = s.edges(storage.Inverse)
+	all.Requests = s.edges(storage.Requests)
+	all.Inbox = s.edges(storage.Inbox)
 	return all
 }
 

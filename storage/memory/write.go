@@ -39,6 +39,7 @@ func (s *Store) create(user storage.User) (made bool, err error) {
 func (s *Store) insert(user storage.User) {
 	s.users[user.ID] = user
 	s.handles[user.Handle] = claim{user.ID, user.CreatedAt}
+	s.activeOn(user.ID, user.CreatedAt)
 	// Edges may have come before their user: what they counted stays.
 	if _, counted := s.counts[user.ID]; !counted {
 		s.counts[user.ID] = storage.Counts{}
@@ -46,7 +47,7 @@ func (s *Store) insert(user storage.User) {
 }
 
 // Apply implements [storage.EdgeWriter]. The Row of each answer is the row as it
-// was when that edge had been judged.
+// was when that edge had been judged, and so are those in Also.
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
 	if err := ctx.Err(); err != nil {
@@ -65,48 +66,61 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 // A writer is one call that writes edges, under the lock.
 type writer struct {
 	store   *Store
-	written []row // each once
-	seen    map[row]bool
+	written []place // each once
+	seen    map[place]bool
 }
 
-func (s *Store) writer() *writer { return &writer{store: s, seen: make(map[row]bool)} }
+func (s *Store) writer() *writer { return &writer{store: s, seen: make(map[place]bool)} }
 
-// A row is the place of an edge in a table.
-type row struct {
+// A place is where an edge is kept.
+type place struct {
 	side storage.Side
 	pair storage.Pair
 }
 
-func (r row) owner() storage.UserID { return r.side.Owner(r.pair) }
+func (p place) owner() storage.UserID { return p.side.Owner(p.pair) }
 
+// apply judges one edge and does what follows from it.
 func (w *writer) apply(side storage.Side, edge storage.Edge, rule storage.Rule) storage.Applied {
 	old, exists := w.store.edge(side, edge.Pair())
 	if exists && (rule == storage.IfAbsent || edge.UpdateTime <= old.UpdateTime) {
-		return storage.Applied{Row: old}
+		return storage.Applied{Row: old, Also: w.again(side, edge)}
+	}
+	if side == storage.Forward && edge.Type == storage.Following && w.store.isBlockedBy(edge.From, edge.To) {
+		return storage.Applied{Row: w.store.row(side, edge.Pair())}
 	}
 	w.put(side, edge)
-	return storage.Applied{Row: edge, Changed: true}
+	return storage.Applied{Row: edge, Changed: true, Also: w.follow(side, edge)}
 }
 
-// put writes an edge and moves the count of its owner.
+// put writes an edge, moves the counts of its owner, and ends what lies beside the
+// row before.
 func (w *writer) put(side storage.Side, edge storage.Edge) {
-	r, s := row{side, edge.Pair()}, w.store
-	// A missing row reads as the zero Edge, whose type counts nothing.
-	old, _ := s.edge(side, r.pair)
-	if s.tables[side][r.owner()] == nil {
-		s.tables[side][r.owner()] = make(map[storage.UserID]storage.Edge)
+	at, s := place{side, edge.Pair()}, w.store
+	owner, peer := at.owner(), side.Peer(at.pair)
+	counts := s.counts[owner]
+	counts.Following -= s.counted(storage.Forward, owner, peer)
+	counts.Follower -= s.counted(storage.Inverse, owner, peer)
+	counts.Friend -= s.friends(owner, peer)
+	old := s.row(side, at.pair)
+	if s.tables[side][owner] == nil {
+		s.tables[side][owner] = make(map[storage.UserID]storage.Edge)
 	}
-	s.tables[side][r.owner()][side.Peer(r.pair)] = edge
-	counts := s.counts[r.owner()]
-	if side == storage.Inverse {
-		counts.Follower += counted(edge) - counted(old)
-	} else {
-		counts.Following += counted(edge) - counted(old)
+	s.tables[side][owner][peer] = edge
+	counts.Following += s.counted(storage.Forward, owner, peer)
+	counts.Follower += s.counted(storage.Inverse, owner, peer)
+	counts.Friend += s.friends(owner, peer)
+	s.counts[owner] = counts
+
+	switch {
+	case side == storage.Requests:
+		delete(s.messages, at.pair)
+	case side == storage.Forward && old.Type == storage.Following && edge.Type != storage.Following:
+		s.endMark(at.pair)
 	}
-	s.counts[r.owner()] = counts
-	if !w.seen[r] {
-		w.seen[r] = true
-		w.written = append(w.written, r)
+	if !w.seen[at] {
+		w.seen[at] = true
+		w.written = append(w.written, at)
 	}
 }
 
@@ -114,13 +128,12 @@ func (w *writer) put(side storage.Side, edge storage.Edge) {
 // rows are logged.
 func (w *writer) commit() {
 	raised := make(map[storage.UserID]bool)
-	for _, r := range w.written {
-		if !raised[r.owner()] {
-			raised[r.owner()] = true
-			w.store.raiseVersion(r.owner())
+	for _, at := range w.written {
+		if !raised[at.owner()] {
+			raised[at.owner()] = true
+			w.store.raiseVersion(at.owner())
 		}
-		edge, _ := w.store.edge(r.side, r.pair)
-		w.store.log.add(r.side, edge)
+		w.store.log.add(at.side, w.store.row(at.side, at.pair))
 	}
 }
 
@@ -136,10 +149,28 @@ func (s *Store) edge(side storage.Side, pair storage.Pair) (storage.Edge, bool) 
 	return edge, exists
 }
 
-// counted is what an edge adds to its owner's count.
+// row is the row of a pair, or one of type None at time 0 that counts nothing.
+func (s *Store) row(side storage.Side, pair storage.Pair) storage.Edge {
+	if edge, exists := s.edge(side, pair); exists {
+		return edge
+	}
+	return storage.Edge{From: pair.From, To: pair.To}
+}
+
+// counted is what the edge between an owner and a peer adds to the owner's count on
+// a side.
+func (s *Store) counted(side storage.Side, owner, peer storage.UserID) int64 {
+	return counted(s.tables[side][owner][peer])
+}
+
 func counted(edge storage.Edge) int64 {
 	if edge.Type == storage.Following {
 		return 1
 	}
 	return 0
+}
+
+// friends is what two users add to the owner's count of friends.
+func (s *Store) friends(owner, peer storage.UserID) int64 {
+	return s.counted(storage.Forward, owner, peer) * s.counted(storage.Inverse, owner, peer)
 }

@@ -23,8 +23,9 @@ SET user_id = ?, claimed_at = ?
 WHERE handle = ? AND user_id = ? AND claimed_at = ?`
 
 	sqlInsertAccount = ` INTO users
-  (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+  (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
+   followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	// Served by the primary key.
 	sqlPasswordHashes = `
@@ -35,6 +36,13 @@ WHERE user_id IN (`
 	sqlRaiseVersion = `
 UPDATE user_counts
 SET version = version + 1
+WHERE user_id = ?`
+
+	// Changing one's profile counts as being active.
+	sqlCountProfileChange = `
+UPDATE user_counts
+SET version = version + 1,
+  active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 
 	sqlSetPasswordHash = `
@@ -64,15 +72,15 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	}
 	return s.transact(ctx, "register", s.place.Of(user.ID), func(w *writer) error {
 		n, err := w.exec(1, s.sql.insertIgnore+sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
-			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt))
+			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
+			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable)
 		if err == nil && n == 0 {
 			err = exists
 		}
 		if err != nil {
 			return err
 		}
-		_, err = w.exec(1, s.sql.insertIgnore+sqlInsertCounts+tuples(1, 4), int64(user.ID), 0, 0, 0)
-		return err
+		return w.insertCountsOf([]storage.User{user})
 	})
 }
 
@@ -163,7 +171,8 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		if _, err := w.exec(1, text, args...); err != nil {
 			return err
 		}
-		if _, err := w.exec(1, sqlRaiseVersion, int64(id)); err != nil {
+		day := int64(storage.DayOf(at))
+		if _, err := w.exec(1, sqlCountProfileChange, day, day, int64(id)); err != nil {
 			return err
 		}
 		found := false
@@ -185,27 +194,46 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 func profileStatement(id storage.UserID, change storage.ProfileChange, at storage.Micros) (string, []any) {
 	sets := []string{"updated_at = ?"}
 	args := []any{int64(at)}
-	for _, c := range []struct {
-		column string
-		value  *string
-	}{{"name", change.Name}, {"bio", change.Bio}, {"avatar_url", change.AvatarURL}} {
-		if c.value != nil {
-			sets = append(sets, c.column+" = ?")
-			args = append(args, *c.value)
+	set := func(column string, value any) {
+		sets = append(sets, column+" = ?")
+		args = append(args, value)
+	}
+	setText := func(column string, text *string) {
+		if text != nil {
+			set(column, *text)
 		}
+	}
+	setVisibility := func(column string, v *storage.Visibility) {
+		if v != nil {
+			set(column, int64(*v))
+		}
+	}
+	setText("name", change.Name)
+	setText("bio", change.Bio)
+	setText("avatar_url", change.AvatarURL)
+	setVisibility("followings_visibility", change.FollowingsVisibility)
+	setVisibility("followers_visibility", change.FollowersVisibility)
+	if change.Undiscoverable != nil {
+		set("undiscoverable", *change.Undiscoverable)
 	}
 	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(id))
 }
 
 // lockUser locks the counts of a user.
 func (w *writer) lockUser(id storage.UserID) error {
-	found := false
-	err := w.read(1, sqlLockCounts+"?)"+w.store.sql.forUpdate, []any{int64(id)}, func(*sql.Rows) error {
-		found = true
-		return nil
-	})
+	found, err := w.lockCountsOf(id)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
 	}
 	return err
+}
+
+// lockCountsOf locks the counts of a user, if there are any.
+func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
+	text := sqlLockCounts + "?)" + w.store.sql.forUpdate
+	err = w.read(1, text, []any{int64(id)}, func(*sql.Rows) error {
+		found = true
+		return nil
+	})
+	return found, err
 }

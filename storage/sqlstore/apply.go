@@ -1,11 +1,12 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kith/storage"
 )
@@ -14,8 +15,8 @@ import (
 // the one lock order that makes counts exact:
 //
 //  1. lock the user_counts rows of all owners, in ascending order of id;
-//  2. read the old rows, which nobody else can change now;
-//  3. judge each edge by the rule and write what changed, in key order;
+//  2. read the rows that decide, which nobody else can change now;
+//  3. judge each edge, and what follows from it, and write what changed, in key order;
 //  4. write the counts' differences between old and new types.
 //
 // Without the first step two writers of one new edge would both find it missing
@@ -59,11 +60,43 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 			return w.applyBulk(side, edges, order, rule)
 		}
 	}
-	rows, err := w.oldRows(side, edges)
+	diffs := make(countDiffs)
+	applied, err := w.applyRows(side, edges, rule, diffs)
 	if err != nil {
 		return nil, err
 	}
-	return w.judge(side, edges, rule, rows)
+	return applied, w.addCounts(diffs)
+}
+
+// applyRows reads, judges and writes rows, and notes what that makes of the counts.
+func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs countDiffs) ([]storage.Applied, error) {
+	j := w.store.newJudge()
+	keys := make([]storage.Pair, len(edges))
+	for i, e := range edges {
+		keys[i] = storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
+	}
+	if err := w.look(j, keys, sidesFor(side, edges)...); err != nil {
+		return nil, err
+	}
+	applied := make([]storage.Applied, len(edges))
+	for i, e := range edges {
+		applied[i] = j.apply(side, e, rule)
+	}
+	j.addTo(diffs)
+	return applied, w.write(j)
+}
+
+// sidesFor lists the tables that decide what becomes of edges.
+func sidesFor(side storage.Side, edges []storage.Edge) []storage.Side {
+	switch {
+	case side == storage.Requests:
+		return storage.Sides[storage.Requests:storage.Inbox]
+	case side == storage.Inbox:
+		return storage.Sides[:]
+	case slices.ContainsFunc(edges, func(e storage.Edge) bool { return hasConsequences(side, e.Type) }):
+		return storage.Sides[:storage.Inbox]
+	}
+	return storage.Sides[:storage.Requests]
 }
 
 // ownersOf returns the owners of edges, ascending, each once.
@@ -76,11 +109,16 @@ func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
 	return slices.Compact(owners)
 }
 
-// Served by the primary key.
-const sqlLockCounts = `
+const (
+	// Served by the primary key.
+	sqlLockCounts = `
 SELECT user_id
 FROM user_counts
 WHERE user_id IN (`
+
+	sqlInsertNoCounts = ` INTO user_counts (user_id)
+VALUES `
+)
 
 // lockCounts locks the counts of owners, in ascending order, making the rows of
 // those who have none.
@@ -103,12 +141,8 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		if len(missing) == 0 {
 			continue
 		}
-		args := make([]any, 0, 4*len(missing))
-		for _, id := range slices.Sorted(maps.Keys(missing)) {
-			args = append(args, int64(id), 0, 0, 0)
-		}
-		text = w.store.sql.insertIgnore + sqlInsertCounts + tuples(len(missing), 4)
-		if _, err := w.exec(len(missing), text, args...); err != nil {
+		text = w.store.sql.insertIgnore + sqlInsertNoCounts + tuples(len(missing), 1)
+		if _, err := w.exec(len(missing), text, arguments(slices.Sorted(maps.Keys(missing)))...); err != nil {
 			return err
 		}
 		// Whoever inserted such a row holds it until the end of its transaction: the
@@ -121,82 +155,110 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 	return nil
 }
 
-// oldRows reads the rows of all pairs as they are, under the lock.
-func (w *writer) oldRows(side storage.Side, edges []storage.Edge) (map[storage.Pair]storage.Edge, error) {
-	pairs := make([]storage.Pair, len(edges))
-	for i, e := range edges {
-		pairs[i] = e.Pair()
+// rowsSelect reads rows of one table, with the number of its side first. Served by the
+// primary key, which MariaDB has to be told: for owners with few rows it takes the list
+// index, and reads them all.
+var (
+	rowsSelect  = rowsSelects("\nSELECT {side}, {columns}\nFROM {table}")
+	rowsOfOwner = rowsSelects("\nWHERE {owner} = ? AND {peer} IN (")
+)
+
+// markSide stands beside the sides for the marks on follows.
+const markSide = storage.Side(len(storage.Sides))
+
+func rowsSelects(text string) (all [len(edgeTables)]string) {
+	for side := range all {
+		all[side] = edgeTables[side].spell(strings.Replace(text, "{side}", strconv.Itoa(side), 1))
 	}
-	slices.SortFunc(pairs, byKey(side))
-	pairs = slices.Compact(pairs)
-	rows := make(map[storage.Pair]storage.Edge, len(pairs))
-	for chunk := range slices.Chunk(pairs, w.store.maxPairs(side, pairs)) {
-		text, args := w.store.edgesStatement(side, chunk)
-		err := w.read(len(chunk), text, args, func(r *sql.Rows) error {
-			e, err := scanEdge(side, r)
-			rows[e.Pair()] = e
+	return all
+}
+
+// look reads rows as they are, under the lock, in one statement: those of each owner
+// (From) towards each peer (To), in some of the tables.
+func (w *writer) look(j *judge, keys []storage.Pair, sides ...storage.Side) error {
+	slices.SortFunc(keys, byKey(storage.Forward))
+	keys = slices.Compact(keys)
+	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
+		text, args := w.store.lookStatement(sides, chunk)
+		if err := w.read(len(chunk), text, args, j.scan); err != nil {
 			return err
-		})
-		if err != nil {
-			return nil, err
 		}
 	}
-	return rows, nil
+	return nil
 }
 
-// judge applies the rule to each edge in turn, then writes the rows and counts
-// that have changed.
-func (w *writer) judge(side storage.Side, edges []storage.Edge, rule storage.Rule, rows map[storage.Pair]storage.Edge) ([]storage.Applied, error) {
-	applied := make([]storage.Applied, len(edges))
-	changed := make(map[storage.Pair]bool)
-	diffs := make(map[storage.UserID]int64)
-	for i, e := range edges {
-		old, exists := rows[e.Pair()]
-		if exists && (rule == storage.IfAbsent || e.UpdateTime <= old.UpdateTime) {
-			applied[i] = storage.Applied{Row: old}
-			continue
+func (j *judge) scan(rows *sql.Rows) error {
+	var side storage.Side
+	var owner, peer storage.UserID
+	var e storage.Edge
+	if err := rows.Scan(&side, &owner, &peer, &e.Type, &e.UpdateTime); err != nil {
+		return err
+	}
+	pair := side.Pair(owner, peer)
+	if side == markSide {
+		j.marked[pair] = true
+		return nil
+	}
+	e.From, e.To = pair.From, pair.To
+	j.rows[place{side, pair}] = e
+	return nil
+}
+
+// lookStatement spells the look-up of rows, more simply where they have one owner.
+func (s *Store) lookStatement(sides []storage.Side, keys []storage.Pair) (text string, args []any) {
+	if !haveOneOwner(storage.Forward, keys) {
+		text, repeats := s.sql.rowsOf(sides, len(keys))
+		args = make([]any, 0, 2*len(keys)*repeats)
+		for range repeats {
+			for _, k := range keys {
+				args = append(args, int64(k.From), int64(k.To))
+			}
 		}
-		applied[i] = storage.Applied{Row: e, Changed: true}
-		rows[e.Pair()] = e
-		changed[e.Pair()] = true
-		diffs[side.Owner(e.Pair())] += counted(e.Type) - counted(old.Type)
+		return text, args
 	}
-	write := make([]storage.Edge, 0, len(changed))
-	for p := range changed {
-		write = append(write, rows[p])
-	}
-	slices.SortFunc(write, func(a, b storage.Edge) int { return byKey(side)(a.Pair(), b.Pair()) })
-	if err := w.upsertEdges(side, write); err != nil {
-		return nil, err
-	}
-	return applied, w.addCounts(side, diffs)
-}
-
-// counted is what an edge of a type adds to its counts.
-func counted(t storage.EdgeType) int64 {
-	if t == storage.Following {
-		return 1
-	}
-	return 0
-}
-
-// byKey orders pairs as the side's primary key does.
-func byKey(side storage.Side) func(a, b storage.Pair) int {
-	return func(a, b storage.Pair) int {
-		if c := cmp.Compare(side.Owner(a), side.Owner(b)); c != 0 {
-			return c
+	args = make([]any, 0, (len(keys)+1)*len(sides))
+	peers := marks(len(keys)) + ")"
+	for i, side := range sides {
+		if i > 0 {
+			text += "\nUNION ALL"
 		}
-		return cmp.Compare(side.Peer(a), side.Peer(b))
+		text += rowsSelect[side] + s.sql.byKey + rowsOfOwner[side] + peers
+		args = append(args, int64(keys[0].From))
+		for _, k := range keys {
+			args = append(args, int64(k.To))
+		}
 	}
+	return text, args
 }
 
-func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge) error {
+// write writes the rows that have been changed, in key order, and removes the marks of
+// follows that have ended.
+func (w *writer) write(j *judge) error {
+	for _, side := range storage.Sides {
+		if err := w.upsertEdges(side, j.changed(side), j.messages); err != nil {
+			return err
+		}
+	}
+	return w.removeMarks(j.endedFollows())
+}
+
+func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages map[storage.Pair]string) error {
+	if len(edges) == 0 {
+		return nil
+	}
 	t := tableOf(side)
-	key := t.owner + ", " + t.peer
+	into, sets, width := t.columns, "type = NEW.type, update_time = NEW.update_time", 4
+	if side == storage.Requests {
+		into, sets, width = into+", message", sets+", message = NEW.message", 5
+	}
 	for chunk := range slices.Chunk(edges, w.store.sql.maxRows) {
-		text := "INSERT INTO " + t.name + " (" + t.columns + ") VALUES " + tuples(len(chunk), 4) +
-			w.store.sql.upsert(key, "type = NEW.type, update_time = NEW.update_time")
-		if _, err := w.exec(len(chunk), text, edgeArguments(side, chunk)...); err != nil {
+		text := "INSERT INTO " + t.name + " (" + into + ") VALUES " + tuples(len(chunk), width) +
+			w.store.sql.upsert(t.owner+", "+t.peer, sets)
+		args := edgeArguments(side, chunk)
+		if side == storage.Requests {
+			args = withMessages(chunk, messages)
+		}
+		if _, err := w.exec(len(chunk), text, args...); err != nil {
 			return err
 		}
 	}
@@ -212,17 +274,73 @@ func edgeArguments(side storage.Side, edges []storage.Edge) []any {
 	return args
 }
 
+// withMessages is edgeArguments for requests: a request has a message while it is
+// pending.
+func withMessages(edges []storage.Edge, messages map[storage.Pair]string) []any {
+	args := make([]any, 0, 5*len(edges))
+	for _, e := range edges {
+		args = append(args, int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
+		if e.Type == storage.Pending {
+			args = append(args, messages[e.Pair()])
+		} else {
+			args = append(args, "")
+		}
+	}
+	return args
+}
+
+const sqlRemoveMarks = `
+DELETE FROM edge_marks
+WHERE from_user_id = ? AND to_user_id IN (`
+
+// removeMarks removes what users have noted on whom they follow no longer.
+func (w *writer) removeMarks(ended []storage.Pair) error {
+	for len(ended) > 0 {
+		n := 1
+		for n < min(len(ended), w.store.sql.maxKeys) && ended[n].From == ended[0].From {
+			n++
+		}
+		args := []any{int64(ended[0].From)}
+		for _, p := range ended[:n] {
+			args = append(args, int64(p.To))
+		}
+		if _, err := w.exec(n, sqlRemoveMarks+marks(n)+")", args...); err != nil {
+			return err
+		}
+		ended = ended[n:]
+	}
+	return nil
+}
+
 // addCounts adds differences to the counts of owners, whose rows are locked, and
 // raises their versions.
-func (w *writer) addCounts(side storage.Side, diffs map[storage.UserID]int64) error {
-	column := tableOf(side).count
+func (w *writer) addCounts(diffs countDiffs) error {
+	return w.addCountsOf(diffs, 0, 0)
+}
+
+// addCountsOf does so for what a user has done on a day.
+func (w *writer) addCountsOf(diffs countDiffs, actor storage.UserID, on storage.Day) error {
+	into := "user_id, following_count, follower_count, friend_count"
+	sets := "following_count = following_count + NEW.following_count, follower_count = follower_count + NEW.follower_count, " +
+		"friend_count = friend_count + NEW.friend_count, version = version + 1"
+	width := 4
+	if actor != 0 {
+		into, width = into+", active_day", 5
+		sets += ", active_day = " + w.store.sql.greater("active_day", "NEW.active_day")
+	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.maxRows) {
-		args := make([]any, 0, 2*len(chunk))
+		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
-			args = append(args, int64(id), diffs[id])
+			d := diffs[id]
+			args = append(args, int64(id), d.following, d.follower, d.friend)
+			switch {
+			case id == actor && actor != 0:
+				args = append(args, int64(on))
+			case actor != 0:
+				args = append(args, 0)
+			}
 		}
-		text := "INSERT INTO user_counts (user_id, " + column + ") VALUES " + tuples(len(chunk), 2) +
-			w.store.sql.upsert("user_id", column+" = "+column+" + NEW."+column+", version = version + 1")
+		text := "INSERT INTO user_counts (" + into + ") VALUES " + tuples(len(chunk), width) + w.store.sql.upsert("user_id", sets)
 		if _, err := w.exec(len(chunk), text, args...); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"slices"
 
 	"kith/storage"
@@ -29,52 +30,31 @@ func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 // applyBulk is apply for many edges, most of which are expected to be new: it
 // inserts without looking first. Since the owners are locked, an insert that
 // wrote every row proves that all of them were missing. One that did not is
-// taken back, and its rows are read and judged one by one.
+// taken back, and its rows are read and judged one by one. So are those from which
+// others may follow.
 func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int, rule storage.Rule) ([]storage.Applied, error) {
-	t := tableOf(side)
 	applied := make([]storage.Applied, len(edges))
-	diffs := make(map[storage.UserID]int64)
+	diffs := make(countDiffs)
 	hopeful := true
 	for at := range slices.Chunk(order, w.store.sql.maxRows) {
 		chunk := make([]storage.Edge, len(at))
 		for k, i := range at {
 			chunk[k] = edges[i]
 		}
-		if hopeful {
-			if _, err := w.exec(0, "SAVEPOINT hopeful"); err != nil {
-				return nil, err
-			}
-			n, err := w.exec(len(chunk), w.store.sql.insertIgnore+" INTO "+t.name+" ("+t.columns+") VALUES "+tuples(len(chunk), 4),
-				edgeArguments(side, chunk)...)
+		if hopeful && !slices.ContainsFunc(chunk, func(e storage.Edge) bool { return hasConsequences(side, e.Type) }) {
+			n, err := w.insertBulk(side, chunk, diffs)
 			if err != nil {
 				return nil, err
 			}
-			if n < len(chunk) {
-				if _, err := w.exec(0, "ROLLBACK TO SAVEPOINT hopeful"); err != nil {
-					return nil, err
-				}
-			}
-			// On SQLite savepoints of one name pile up, and each one slows every write.
-			if _, err := w.exec(0, "RELEASE SAVEPOINT hopeful"); err != nil {
-				return nil, err
-			}
 			if n == len(chunk) {
-				if err := w.log(side, chunk); err != nil {
-					return nil, err
-				}
 				for k, i := range at {
 					applied[i] = storage.Applied{Row: chunk[k], Changed: true}
-					diffs[side.Owner(chunk[k].Pair())] += counted(chunk[k].Type)
 				}
 				continue
 			}
 			hopeful = n > len(chunk)/2 // mostly old rows: looking first is cheaper
 		}
-		rows, err := w.oldRows(side, chunk)
-		if err != nil {
-			return nil, err
-		}
-		judged, err := w.judge(side, chunk, rule, rows)
+		judged, err := w.applyRows(side, chunk, rule, diffs)
 		if err != nil {
 			return nil, err
 		}
@@ -82,5 +62,103 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 			applied[i] = judged[k]
 		}
 	}
-	return applied, w.addCounts(side, diffs)
+	return applied, w.addCounts(diffs)
+}
+
+// insertBulk inserts edges, all of them or none, and notes what that makes of the
+// counts. It returns how many could be.
+func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs countDiffs) (int, error) {
+	t := tableOf(side)
+	if _, err := w.exec(0, "SAVEPOINT hopeful"); err != nil {
+		return 0, err
+	}
+	n, err := w.exec(len(edges), w.store.sql.insertIgnore+" INTO "+t.name+" ("+t.columns+") VALUES "+tuples(len(edges), 4),
+		edgeArguments(side, edges)...)
+	if err != nil {
+		return 0, err
+	}
+	allowed := false
+	if n == len(edges) {
+		if allowed, err = w.meetOtherSide(side, edges, diffs); err != nil {
+			return 0, err
+		}
+		if !allowed {
+			n--
+		}
+	}
+	if !allowed {
+		if _, err := w.exec(0, "ROLLBACK TO SAVEPOINT hopeful"); err != nil {
+			return 0, err
+		}
+	}
+	// On SQLite savepoints of one name pile up, and each one slows every write.
+	if _, err := w.exec(0, "RELEASE SAVEPOINT hopeful"); err != nil {
+		return 0, err
+	}
+	if !allowed {
+		return n, nil
+	}
+	return n, w.log(side, edges)
+}
+
+// meetOtherSide looks up what the other ends of new edges, which come in key order, are
+// to their owners, in the other table of follows. It notes the differences of counts,
+// or tells that one of the edges must not be written: a follow of somebody who blocks
+// its owner.
+func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs countDiffs) (allowed bool, err error) {
+	var others map[storage.Pair]storage.EdgeType
+	if side.Truth() == storage.Forward {
+		if others, err = w.otherSide(side, edges); err != nil {
+			return false, err
+		}
+		for _, kind := range others {
+			if side == storage.Forward && kind == storage.Blocking {
+				return false, nil
+			}
+		}
+	}
+	for len(edges) > 0 {
+		owner, n := side.Owner(edges[0].Pair()), 0
+		d := diffs[owner] // also without a difference: its version rises
+		for ; n < len(edges) && side.Owner(edges[n].Pair()) == owner; n++ {
+			e := edges[n]
+			switch side {
+			case storage.Forward:
+				d.following += counted(e.Type)
+			case storage.Inverse:
+				d.follower += counted(e.Type)
+			}
+			if len(others) > 0 {
+				d.friend += counted(e.Type) * counted(others[storage.Pair{From: e.To, To: e.From}])
+			}
+		}
+		diffs[owner] = d
+		edges = edges[n:]
+	}
+	return true, nil
+}
+
+// otherSide reads the types of the edges that run against the follows among some, on
+// the shard of their owners, as far as there are any.
+func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage.Pair]storage.EdgeType, error) {
+	other := side ^ storage.Inverse
+	against := make([]storage.Pair, 0, len(edges))
+	for _, e := range edges {
+		if e.Type == storage.Following {
+			against = append(against, storage.Pair{From: e.To, To: e.From})
+		}
+	}
+	types := make(map[storage.Pair]storage.EdgeType)
+	for chunk := range slices.Chunk(against, w.store.maxPairs(other, against)) {
+		text, args := w.store.edgesStatement(other, chunk)
+		err := w.read(len(chunk), text, args, func(rows *sql.Rows) error {
+			e, err := scanEdge(other, rows)
+			types[e.Pair()] = e.Type
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return types, nil
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"kith/storage"
 )
@@ -16,7 +18,7 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 		return results
 	}
 	err := s.transact(ctx, "change", s.place.Of(from), func(w *writer) error {
-		c := &edgeChange{writer: w, from: from, options: o}
+		c := &edgeChange{change: change{writer: w, user: from, maxFollowing: o.MaxFollowing}, options: o}
 		return c.run(changes, results)
 	})
 	if err != nil {
@@ -27,154 +29,288 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	return results
 }
 
-// edgeChange is one try of a ChangeEdges.
-type edgeChange struct {
+// change is one try of what a user does.
+type change struct {
 	*writer
-	from    storage.UserID
-	options storage.ChangeOptions
+	*judge
+	user         storage.UserID
+	maxFollowing int64 // 0: no limit
 
-	following int64            // the user's count, as it changes
-	uncounted []storage.UserID // whose counts are to be locked too, but missing
+	follows   int64                   // the user's count, as it changes
+	uncounted map[storage.UserID]bool // whose counts belong to the locks, but are missing
 }
 
-// run is the transaction: lock, read, judge, write, in the lock order of [Store.Apply].
-func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[storage.Changed]) error {
-	if err := c.lock(changes); err != nil {
-		return err
+// lock locks the counts of the user and, where their rows are to be written as well,
+// of others on the same shard.
+func (c *change) lock(others []storage.UserID) (counted storage.Counts, err error) {
+	owners := slices.Compact(slices.Sorted(slices.Values(append(others, c.user))))
+	c.uncounted = make(map[storage.UserID]bool)
+	for _, id := range owners {
+		c.uncounted[id] = true
 	}
-	wanted := make([]storage.Edge, len(changes))
-	for i, ch := range changes {
-		wanted[i] = storage.Edge{From: c.from, To: ch.To}
-	}
-	rows, err := c.oldRows(storage.Forward, wanted)
-	if err != nil {
-		return err
-	}
-	before := c.following
-	var written []storage.Edge
-	for i, ch := range changes {
-		results[i] = c.judge(ch, rows)
-		if results[i].Value.Changed {
-			written = append(written, results[i].Value.Row)
-		}
-	}
-	if len(written) == 0 {
-		return nil
-	}
-	written = lastOfEach(storage.Forward, written)
-	if err := c.upsertEdges(storage.Forward, written); err != nil {
-		return err
-	}
-	if err := c.addCounts(storage.Forward, map[storage.UserID]int64{c.from: c.following - before}); err != nil {
-		return err
-	}
-	return c.writeInverse(written, changes, results)
-}
-
-// lock locks the counts of the user and, where their rows will be written as well,
-// of those on the same shard.
-func (c *edgeChange) lock(changes []storage.EdgeChange) error {
-	owners := []storage.UserID{c.from}
-	if c.options.Inverse {
-		for _, ch := range changes {
-			if c.isLocal(ch.To) {
-				owners = append(owners, ch.To)
-			}
-		}
-		slices.Sort(owners)
-		owners = slices.Compact(owners)
-	}
-	found := make(map[storage.UserID]bool, len(owners))
 	for chunk := range slices.Chunk(owners, c.store.sql.maxKeys) {
 		text := sqlCounts + marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.forUpdate
 		err := c.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var n storage.Counts
-			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Version)
-			found[id] = true
-			if id == c.from {
-				c.following = n.Following
+			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version)
+			delete(c.uncounted, id)
+			if id == c.user {
+				counted = n
 			}
 			return err
 		})
 		if err != nil {
-			return err
+			return counted, err
 		}
 	}
-	if !found[c.from] {
-		return fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.from)
+	if c.uncounted[c.user] {
+		return counted, fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
 	}
-	c.uncounted = slices.DeleteFunc(owners, func(id storage.UserID) bool { return found[id] })
+	return counted, nil
+}
+
+// Locks the counts of one user or two and reads the rows of each towards the other, in
+// one round trip. The counts come first: the other tables are read from their rows.
+// Served by the primary keys.
+const (
+	sqlLockPair = `
+SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version`
+
+	sqlLockPairFrom = `
+FROM user_counts c`
+
+	sqlLockPairRow = `
+LEFT JOIN {table} {alias} ON {alias}.{owner} = c.user_id AND {alias}.{peer} = `
+)
+
+var lockPairRows = rowsSelects(sqlLockPairRow)
+
+// lockPair is lock and look for the user and one other, whose rows are to be written as
+// well where both is set.
+func (c *change) lockPair(other storage.UserID, both bool, sides []storage.Side) (counts storage.Counts, err error) {
+	owners, peer, args := "?", "?", []any{}
+	if both {
+		owners, peer = "?, ?", "CASE c.user_id WHEN ? THEN ? ELSE ? END"
+	}
+	columns, joins := sqlLockPair, sqlLockPairFrom
+	for _, side := range sides {
+		alias := "t" + strconv.Itoa(int(side))
+		joins += strings.ReplaceAll(lockPairRows[side], "{alias}", alias) + peer
+		if both {
+			args = append(args, int64(c.user))
+		}
+		args = append(args, int64(other))
+		if both {
+			args = append(args, int64(c.user))
+		}
+		if side == markSide {
+			columns += ", " + alias + ".from_user_id, 0"
+		} else {
+			columns += ", " + alias + ".type, " + alias + ".update_time"
+		}
+	}
+	args = append(args, int64(c.user))
+	c.uncounted = map[storage.UserID]bool{c.user: true}
+	if both {
+		args = append(args, int64(other))
+		c.uncounted[other] = true
+	}
+	text := columns + joins + "\nWHERE c.user_id IN (" + owners + ") ORDER BY c.user_id" + c.store.sql.forUpdate
+	err = c.read(len(c.uncounted), text, args, func(rows *sql.Rows) error {
+		var owner storage.UserID
+		var n storage.Counts
+		values := make([]sql.NullInt64, 2*len(sides))
+		into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Version}
+		for i := range values {
+			into = append(into, &values[i])
+		}
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		delete(c.uncounted, owner)
+		towards := c.user
+		if owner == c.user {
+			counts, towards = n, other
+		}
+		for i, side := range sides {
+			kind, at := values[2*i], values[2*i+1]
+			pair := side.Pair(owner, towards)
+			switch {
+			case !kind.Valid:
+			case side == markSide:
+				c.marked[pair] = true
+			default:
+				c.rows[place{side, pair}] = storage.Edge{
+					From: pair.From, To: pair.To, Type: storage.EdgeType(kind.Int64), UpdateTime: storage.Micros(at.Int64),
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil && c.uncounted[c.user] {
+		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
+	}
+	return counts, err
+}
+
+func (c *change) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.shard }
+
+// lockMissing makes and locks the counts of owners that had none and whose rows are to
+// be written; it tells whether there were any. Nobody has locked what is not there:
+// what was read of their rows has to be read again.
+func (c *change) lockMissing() (bool, error) {
+	if len(c.uncounted) == 0 {
+		return false, nil
+	}
+	missing := slices.DeleteFunc(c.owners(), func(id storage.UserID) bool { return !c.uncounted[id] })
+	if len(missing) == 0 {
+		return false, nil
+	}
+	for _, id := range missing {
+		delete(c.uncounted, id)
+	}
+	return true, c.lockCounts(missing)
+}
+
+// mayFollow tells whether the limit allows one more.
+func (c *change) mayFollow() error {
+	if c.maxFollowing > 0 && c.follows >= c.maxFollowing {
+		return fmt.Errorf("%w: user %s follows %d", storage.ErrLimitReached, c.user, c.follows)
+	}
 	return nil
 }
 
-func (c *edgeChange) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.shard }
-
-// judge decides one change and puts what it leaves into rows.
-func (c *edgeChange) judge(ch storage.EdgeChange, rows map[storage.Pair]storage.Edge) storage.Result[storage.Changed] {
-	pair := storage.Pair{From: c.from, To: ch.To}
-	old, exists := rows[pair]
-	if !exists {
-		old = storage.Edge{From: c.from, To: ch.To}
-	}
-	if old.Type == ch.Type {
-		return storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
-	}
-	diff := counted(ch.Type) - counted(old.Type)
-	if limit := c.options.MaxFollowing; limit > 0 && diff > 0 && c.following+diff > limit {
-		return storage.Result[storage.Changed]{Err: fmt.Errorf("%w: user %s follows %d", storage.ErrLimitReached, c.from, c.following)}
-	}
-	c.following += diff
-	row := storage.Edge{From: c.from, To: ch.To, Type: ch.Type, UpdateTime: max(ch.At, old.UpdateTime+1)}
-	rows[pair] = row
-	return storage.Result[storage.Changed]{Value: storage.Changed{Row: row, Changed: true}, Found: true}
-}
-
-// lastOfEach keeps the last edge of each pair, in key order.
-func lastOfEach(side storage.Side, edges []storage.Edge) []storage.Edge {
-	last := make(map[storage.Pair]storage.Edge, len(edges))
-	for _, e := range edges {
-		last[e.Pair()] = e
-	}
-	kept := make([]storage.Edge, 0, len(last))
-	for _, e := range last {
-		kept = append(kept, e)
-	}
-	compare := byKey(side)
-	slices.SortFunc(kept, func(a, b storage.Edge) int { return compare(a.Pair(), b.Pair()) })
-	return kept
-}
-
-// writeInverse writes the other side of the rows whose owners lie on this shard.
-func (c *edgeChange) writeInverse(written []storage.Edge, changes []storage.EdgeChange, results []storage.Result[storage.Changed]) error {
-	if !c.options.Inverse {
+// save writes rows and counts, and the day as one on which the actor, if any, has done
+// something.
+func (c *change) save(actor storage.UserID, at storage.Micros) error {
+	if len(c.was) == 0 {
 		return nil
 	}
-	local := slices.DeleteFunc(slices.Clone(written), func(e storage.Edge) bool { return !c.isLocal(e.To) })
-	if len(local) == 0 {
-		return nil
+	if err := c.write(c.judge); err != nil {
+		return err
 	}
-	if len(c.uncounted) > 0 {
-		// Nobody has locked what is not there: another writer of these rows would
-		// count them again.
-		if err := c.lockCounts(ownersOf(storage.Inverse, local)); err != nil {
+	diffs := make(countDiffs)
+	c.addTo(diffs)
+	return c.addCountsOf(diffs, actor, storage.DayOf(at))
+}
+
+// edgeChange is one try of a ChangeEdges.
+type edgeChange struct {
+	change
+	options storage.ChangeOptions
+	sides   []storage.Side // the tables that decide
+}
+
+// run is the transaction: lock, read, judge, write, in the lock order of [Store.Apply].
+func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[storage.Changed]) error {
+	c.begin(changes)
+	counts, err := c.lockAndLook(changes)
+	if err != nil {
+		return err
+	}
+	var latest storage.Micros
+	for {
+		c.follows = counts.Following
+		for i, ch := range changes {
+			results[i] = c.decide(ch)
+			if results[i].Value.Changed {
+				latest = max(latest, ch.At)
+			}
+		}
+		again, err := c.lockMissing()
+		if err != nil {
+			return err
+		}
+		if !again {
+			return c.save(c.user, latest)
+		}
+		c.begin(changes)
+		if err := c.look(c.judge, c.keys(changes), c.sides...); err != nil {
 			return err
 		}
 	}
-	rows, err := c.oldRows(storage.Inverse, local)
+}
+
+// begin forgets what has been read, and sees which tables decide.
+func (c *edgeChange) begin(changes []storage.EdgeChange) {
+	c.judge = c.store.newJudge()
+	if c.options.Inverse {
+		c.inline = c.isLocal
+	}
+	is := func(kinds ...storage.EdgeType) bool {
+		return slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return slices.Contains(kinds, ch.Type) })
+	}
+	switch {
+	case is(storage.Blocking):
+		c.sides = storage.Sides[:]
+	case is(storage.None):
+		c.sides = []storage.Side{storage.Forward, storage.Inverse, markSide}
+		c.marked = make(map[storage.Pair]bool)
+	default:
+		c.sides = storage.Sides[:storage.Requests]
+	}
+}
+
+// lockAndLook locks the counts and reads all rows that decide.
+func (c *edgeChange) lockAndLook(changes []storage.EdgeChange) (storage.Counts, error) {
+	if to := changes[0].To; len(changes) == 1 && to != c.user {
+		return c.lockPair(to, c.writesOther(to), c.sides)
+	}
+	var others []storage.UserID
+	for _, ch := range changes {
+		if c.writesOther(ch.To) {
+			others = append(others, ch.To)
+		}
+	}
+	counts, err := c.lock(others)
 	if err != nil {
-		return err
+		return counts, err
 	}
-	applied, err := c.writer.judge(storage.Inverse, local, storage.IfNewer, rows)
-	if err != nil {
-		return err
+	return counts, c.look(c.judge, c.keys(changes), c.sides...)
+}
+
+// writesOther tells whether the rows of another user are written as well.
+func (c *edgeChange) writesOther(id storage.UserID) bool { return c.options.Inverse && c.isLocal(id) }
+
+// keys lists which rows decide: those of each owner towards each peer.
+func (c *edgeChange) keys(changes []storage.EdgeChange) []storage.Pair {
+	keys := make([]storage.Pair, 0, 2*len(changes))
+	for _, ch := range changes {
+		keys = append(keys, storage.Pair{From: c.user, To: ch.To})
+		if c.writesOther(ch.To) {
+			keys = append(keys, storage.Pair{From: ch.To, To: c.user})
+		}
 	}
-	done := make(map[storage.UserID]bool, len(local))
-	for i, e := range local {
-		done[e.To] = applied[i].Changed
+	return keys
+}
+
+// decide judges one change, and writes what it brings about.
+func (c *edgeChange) decide(ch storage.EdgeChange) storage.Result[storage.Changed] {
+	pair := storage.Pair{From: c.user, To: ch.To}
+	old, _ := c.row(storage.Forward, pair)
+	unchanged := storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
+	switch ch.Type {
+	case old.Type:
+		return unchanged
+	case storage.None:
+		if old.Type != max(ch.Ends, storage.Following) {
+			return unchanged
+		}
+	case storage.Following:
+		if c.blocked(c.user, ch.To) {
+			return storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s and %s", storage.ErrForbidden, c.user, ch.To)}
+		}
+		if err := c.mayFollow(); err != nil {
+			return storage.Result[storage.Changed]{Err: err}
+		}
 	}
-	for i, ch := range changes {
-		results[i].Value.Inverse = results[i].Value.Changed && done[ch.To]
+	c.follows += counted(ch.Type) - counted(old.Type)
+	own := c.turn(storage.Forward, pair, ch.Type, ch.At)
+	written := append([]storage.Written{own}, c.consequences(storage.Forward, own.Edge)...)
+	written = c.carry(written)
+	return storage.Result[storage.Changed]{
+		Value: storage.Changed{Row: own.Edge, Changed: true, Inverse: written[0].Inverse, Also: written[1:]},
+		Found: true,
 	}
-	return nil
 }

@@ -15,11 +15,12 @@ const (
 VALUES `
 
 	sqlInsertUsers = ` INTO users
-  (user_id, handle, name, bio, avatar_url, created_at, updated_at)
+  (user_id, handle, name, bio, avatar_url, created_at, updated_at,
+   followings_visibility, followers_visibility, undiscoverable)
 VALUES `
 
-	sqlInsertCounts = ` INTO user_counts
-  (user_id, following_count, follower_count, version)
+	sqlInsertNewCounts = ` INTO user_counts
+  (user_id, active_day)
 VALUES `
 
 	// Served by the primary key.
@@ -150,22 +151,36 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 		if err != nil || len(made) == 0 {
 			return err
 		}
-		var userArgs, countArgs []any
+		var userArgs []any
+		var fresh []storage.User
 		for _, i := range at {
 			if u := users[i]; made[u.ID] {
-				userArgs = append(userArgs, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt))
-				countArgs = append(countArgs, int64(u.ID), 0, 0, 0)
+				userArgs = append(userArgs, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt),
+					int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable)
+				fresh = append(fresh, u)
 			}
 		}
-		n, err := w.exec(len(made), s.sql.insertIgnore+sqlInsertUsers+tuples(len(made), 7), userArgs...)
+		n, err := w.exec(len(made), s.sql.insertIgnore+sqlInsertUsers+tuples(len(made), 10), userArgs...)
 		if err != nil {
 			return err
 		}
 		if n != len(made) {
 			return errAgain // somebody else made one of them since the look
 		}
-		_, err = w.exec(len(made), s.sql.insertIgnore+sqlInsertCounts+tuples(len(made), 4), countArgs...)
-		return err
+		return w.insertCountsOf(fresh)
 	})
 	return made, err
+}
+
+// insertCountsOf gives new users their counts. Edges may have come before their user:
+// what they counted stays.
+func (w *writer) insertCountsOf(users []storage.User) error {
+	args := make([]any, 0, 2*len(users))
+	for _, u := range users {
+		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
+	}
+	text := "INSERT" + sqlInsertNewCounts + tuples(len(users), 2) +
+		w.store.sql.upsert("user_id", "active_day = CASE WHEN active_day < NEW.active_day THEN NEW.active_day ELSE active_day END")
+	_, err := w.exec(len(users), text, args...)
+	return err
 }

@@ -27,28 +27,28 @@ type dialect struct {
 	maxPages int // SELECTs in a UNION ALL
 	maxRows  int // rows of a multi-row INSERT
 
-	byKey        string                                       // makes a FROM use the primary key, where it has to be told
-	insertIgnore string                                       // an INSERT that leaves rows alone that exist
-	forUpdate    string                                       // ends a SELECT that locks what it reads
-	limited      string                                       // one ordered and limited SELECT (%s) as a member of a UNION ALL
-	upsert       func(key string, sets string) string         // ends an INSERT; in sets, NEW.x is the row that came
-	edgesOf      func(t *edgeTable, pairs int) string         // reads edges by (owner, peer)
-	identity     func(context.Context, *node) (string, error) // a text that no other database has
+	byKey        string                                              // makes a FROM use the primary key, where it has to be told
+	insertIgnore string                                              // an INSERT that leaves rows alone that exist
+	forUpdate    string                                              // ends a SELECT that locks what it reads
+	limited      string                                              // one ordered and limited SELECT (%s) as a member of a UNION ALL
+	upsert       func(key string, sets string) string                // ends an INSERT; in sets, NEW.x is the row that came
+	edgesOf      func(t *edgeTable, pairs int) string                // reads edges by (owner, peer)
+	rowsOf       func(sides []storage.Side, pairs int) (string, int) // reads rows by (owner, peer) from several tables; how often it takes the pairs
+	greater      func(a, b string) string                            // of two numbers
+	identity     func(context.Context, *node) (string, error)        // a text that no other database has
 
 	// A server ends a statement itself and says so. One that has said nothing for so
 	// long beyond the limit is silent. 0: there is no server.
 	grace time.Duration
 
-	// Parts of the statements that compute digests.
-	crc      func(text string) string       // CRC-32 (IEEE) of a text
-	text     func(column string) string     // an id's decimal text
-	joined   func(columns ...string) string // texts of several columns, apart
-	quotient func(a string, b int) string   // ⌊a/b⌋
-	sum      func(text string) string       // of numbers below 2^32
+	mixed string // the exclusive or of all rows' [storage.Mix]
 
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement
 }
+
+// by makes a FROM use an index, where it has to be told.
+func (d *dialect) by(index string) string { return strings.Replace(d.byKey, "PRIMARY", index, 1) }
 
 // storageError translates a driver's error, in this one place. ctx is the
 // context that the statement ran under.

@@ -10,24 +10,26 @@ import (
 	"strings"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
-// Digests are computed where the rows are. {bucket of from} and {shard of to} are a
-// row's group, the sums those of checksums of its fields in two orders.
+// Digests are computed where the rows are, by the arithmetic of [storage.Cut] and
+// [storage.Mix]. Choices come as one text each, of which a row looks at one byte:
+// lists of as many numbers MariaDB turns into a table.
 const (
 	// Served by the primary key.
 	sqlDigests = `
-SELECT {bucket of from} AS bucket, {shard of to} AS to_shard, COUNT(*), {sum of crc a}, {sum of crc b}
+SELECT {group} AS edges_group, COUNT(*), {mixed}
 FROM {table}
-WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0)
-GROUP BY bucket, to_shard`
+WHERE {owner} > ? AND {owner} <= ? AND (type <> 0 OR update_time <> 0){of classes}
+GROUP BY edges_group`
+
+	sqlOfClasses = ` AND SUBSTR(?, {class} + 1, 1) = x'31'`
 
 	// Served by the primary key.
 	sqlGroupRows = `
-SELECT {columns}, {shard of to}
+SELECT {columns}
 FROM {table}
-WHERE {owner} > ? AND {owner} <= ? AND {bucket of from} IN (`
+WHERE {owner} > ? AND {owner} <= ? AND SUBSTR(?, {group} + 1, 1) = x'31'`
 
 	// Served by the primary key.
 	sqlNextOwner = `
@@ -35,6 +37,23 @@ SELECT user_id
 FROM user_counts
 WHERE user_id > ?
 ORDER BY user_id LIMIT 1 OFFSET ?`
+
+	// How many users own edges, how many of those count them right, and how many users
+	// count any: of one moment, because it is one statement. Served by the list index and
+	// the primary key.
+	sqlCountsAgree = `
+SELECT COUNT(*), COALESCE(SUM(c.{count} = e.n), 0), (
+  SELECT COUNT(*)
+  FROM user_counts
+  WHERE user_id > ? AND user_id <= ? AND {count} <> 0
+)
+FROM (
+  SELECT {owner} AS owner, COUNT(*) AS n
+  FROM {table}
+  WHERE {owner} > ? AND {owner} <= ? AND type = 1
+  GROUP BY {owner}
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner`
 
 	// Owners of edges whose counts are wrong or missing. Served by the list index.
 	sqlWrongCounts = `
@@ -57,18 +76,15 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> 0
 )
 
 // scanned spells a statement of a scan over one side.
-func (s *Store) scanned(side storage.Side, text string) string {
+func (s *Store) scanned(side storage.Side, text string, cut storage.Cut) string {
+	const from, to = "(from_user_id & 9223372036854775807)", "(to_user_id & 9223372036854775807)"
 	t := tableOf(side)
-	bucket := func(column string) string { return s.sql.crc(s.sql.text(column)) + " % " + fmt.Sprint(shard.Buckets) }
-	// The inverse of [shard.Map]'s ranges: the greatest i with ⌊i·1024/S⌋ ≤ bucket.
-	toShard := s.sql.quotient(fmt.Sprintf("(%s + 1) * %d - 1", bucket("to_user_id"), len(s.shards)), shard.Buckets)
-	return strings.NewReplacer(
-		"{bucket of from}", bucket("from_user_id"),
-		"{shard of to}", toShard,
-		"{sum of crc a}", s.sql.sum(s.sql.crc(s.sql.joined("from_user_id", "to_user_id", "type", "update_time"))),
-		"{sum of crc b}", s.sql.sum(s.sql.crc(s.sql.joined("update_time", "type", "to_user_id", "from_user_id"))),
-		"{count}", t.count,
-	).Replace(t.spell(text))
+	class := fmt.Sprintf("%s %% %d", from, storage.Classes)
+	group := class
+	if parts := cut.Parts; parts > 1 {
+		group = fmt.Sprintf("%s * %d + (%s %% %[2]d + %[4]s %% %[2]d) %% %[2]d", class, parts, from, to)
+	}
+	return t.spell(strings.NewReplacer("{group}", group, "{class}", class, "{mixed}", s.sql.mixed, "{count}", t.count).Replace(text))
 }
 
 // NextOwner implements [storage.Comparer].
@@ -81,53 +97,48 @@ func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, 
 }
 
 // Digests implements [storage.Comparer].
-func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (map[storage.Group]storage.Digest, error) {
-	digests := make(map[storage.Group]storage.Digest)
+func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+	digests := make(map[int]storage.Digest)
 	args := []any{int64(owners.After), int64(owners.UpTo)}
-	err := s.scanShard(ctx, "reconcile.digests", shard, s.scanned(side, sqlDigests), args, func(rows *sql.Rows) error {
-		var g storage.Group
+	ofClasses := ""
+	if classes != nil {
+		ofClasses = sqlOfClasses
+		args = append(args, []byte(classes))
+	}
+	text := s.scanned(side, strings.Replace(sqlDigests, "{of classes}", ofClasses, 1), cut)
+	err := s.scanShard(ctx, "reconcile.digests", shard, text, args, func(rows *sql.Rows) error {
+		var group int
 		var d storage.Digest
-		err := rows.Scan(&g.Bucket, &g.ToShard, &d.Rows, &d.SumA, &d.SumB)
-		digests[g] = d
+		err := rows.Scan(&group, &d.Rows, &d.Mixed)
+		digests[group] = d
 		return err
 	})
 	return digests, err
 }
 
 // GroupRows implements [storage.Comparer].
-func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, groups map[storage.Group]bool, row func(storage.Edge)) error {
-	buckets := make(map[int]bool)
-	for g := range groups {
-		buckets[g.Bucket] = true
-	}
-	if len(buckets) == 0 {
-		return nil
-	}
-	args := []any{int64(owners.After), int64(owners.UpTo)}
-	for b := range buckets {
-		args = append(args, b)
-	}
-	text := s.scanned(side, sqlGroupRows) + marks(len(buckets)) + ")"
-	return s.scanShard(ctx, "reconcile.rows", shard, text, args, func(rows *sql.Rows) error {
+func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+	args := []any{int64(owners.After), int64(owners.UpTo), []byte(groups)}
+	return s.scanShard(ctx, "reconcile.rows", shard, s.scanned(side, sqlGroupRows, cut), args, func(rows *sql.Rows) error {
 		var owner, peer storage.UserID
 		var e storage.Edge
-		var to int
-		if err := rows.Scan(&owner, &peer, &e.Type, &e.UpdateTime, &to); err != nil {
+		if err := rows.Scan(&owner, &peer, &e.Type, &e.UpdateTime); err != nil {
 			return err
 		}
 		p := side.Pair(owner, peer)
 		e.From, e.To = p.From, p.To
-		if groups[storage.Group{Bucket: bucketOf(e.From), ToShard: to}] {
-			row(e)
-		}
+		row(e)
 		return nil
 	})
 }
 
-func bucketOf(id storage.UserID) int { return shard.BucketOf(id) }
-
-// WrongCounts implements [storage.Comparer].
+// WrongCounts implements [storage.Comparer]. Mostly none are, and that is sooner told
+// than which.
 func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	agree, err := s.countsAgree(ctx, side, shard, owners)
+	if err != nil || agree {
+		return nil, err
+	}
 	wrong := make(map[storage.UserID]storage.WrongCount)
 	each := func(rows *sql.Rows) error {
 		var w storage.WrongCount
@@ -137,11 +148,21 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	}
 	args := []any{int64(owners.After), int64(owners.UpTo)}
 	for _, text := range []string{sqlWrongCounts, sqlCountsOfNone} {
-		if err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, text), args, each); err != nil {
+		if err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, text, storage.Cut{}), args, each); err != nil {
 			return nil, err
 		}
 	}
 	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int { return cmp.Compare(a.User, b.User) }), nil
+}
+
+func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) (bool, error) {
+	after, upTo := int64(owners.After), int64(owners.UpTo)
+	var own, right, count int64
+	text := s.scanned(side, sqlCountsAgree, storage.Cut{})
+	err := s.scanShard(ctx, "reconcile.counts", shard, text, []any{after, upTo, after, upTo}, func(rows *sql.Rows) error {
+		return rows.Scan(&own, &right, &count)
+	})
+	return own == right && own == count, err
 }
 
 // scanShard runs a statement of a scan, which takes longer than a look-up: under the

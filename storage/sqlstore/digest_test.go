@@ -1,16 +1,14 @@
 package sqlstore
 
 import (
-	"fmt"
-	"hash/crc32"
 	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // Digests are what the same sums in Go are, of the same groups, on every engine.
@@ -32,92 +30,165 @@ func TestDigestsAreTheSumsOfTheRows(t *testing.T) {
 			}
 			defer s.Close()
 			checkDigests(t, s)
+			checkWrongCounts(t, s)
 		})
 	}
 }
 
 func checkDigests(t *testing.T, s *Store) {
 	r := rand.New(rand.NewPCG(3, 4))
-	place := shard.NewMap(3)
-	var edges []storage.Edge
-	want := [2]map[storage.Group]storage.Digest{{}, {}}
-	seen := map[storage.Pair]bool{}
-	const lowest, highest = 100, 1 << 62 // of the range that is digested
-	for range 3000 {
-		e := storage.Edge{
-			From: storage.UserID(1 + r.Int64N(400)), To: storage.UserID(1 + r.Int64N(400)),
-			Type: storage.EdgeType(r.IntN(3)), UpdateTime: storage.Micros(r.Int64N(3) * 1e15),
-		}
-		if r.IntN(9) == 0 {
-			e.From += highest
-		}
-		if seen[e.Pair()] {
-			continue
-		}
-		seen[e.Pair()] = true
-		edges = append(edges, e)
-		group := storage.Group{Bucket: shard.BucketOf(e.From), ToShard: place.Of(e.To)}
-		a := fmt.Sprintf("%d,%d,%d,%d", e.From, e.To, e.Type, e.UpdateTime)
-		b := fmt.Sprintf("%d,%d,%d,%d", e.UpdateTime, e.Type, e.To, e.From)
-		d := storage.Digest{Rows: 1, SumA: uint64(crc32.ChecksumIEEE([]byte(a))), SumB: uint64(crc32.ChecksumIEEE([]byte(b)))}
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-			owner := side.Owner(e.Pair())
-			if owner > lowest && owner <= highest && (e.Type != storage.None || e.UpdateTime != 0) {
-				want[side][group] = want[side][group].Plus(d)
-			}
-		}
-	}
+	edges := someEdges(r)
+	odd := storage.Choose(storage.Classes, oddNumbers(storage.Classes))
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
 			if a.Err != nil {
 				t.Fatal(a.Err)
 			}
 		}
-		got := map[storage.Group]storage.Digest{}
-		rows := map[storage.Pair]storage.Edge{}
-		for i := range s.Shards() {
-			digests, err := s.Digests(t.Context(), side, i, storage.OwnerRange{After: lowest, UpTo: highest})
-			if err != nil {
-				t.Fatal(err)
-			}
-			wanted := map[storage.Group]bool{}
-			for g, d := range digests {
-				home := place.Of(firstOf(edges, g, place, side))
-				if home != i {
-					t.Errorf("%s: group %v is on shard %d, not %d", side, g, i, home)
-				}
-				got[g] = got[g].Plus(d)
-				wanted[g] = true
-			}
-			err = s.GroupRows(t.Context(), side, i, storage.OwnerRange{After: lowest, UpTo: highest}, wanted, func(e storage.Edge) { rows[e.Pair()] = e })
-			if err != nil {
-				t.Fatal(err)
-			}
+		// No API writes such a row.
+		strange := storage.Edge{From: -7, To: -9, Type: 255, UpdateTime: -3}
+		if side == storage.Forward {
+			strange.From = 150
+		} else {
+			strange.To = 150
 		}
-		if !maps.Equal(got, want[side]) {
-			t.Errorf("%s: digests differ: %d groups, want %d", side, len(got), len(want[side]))
+		all := append(edges[:len(edges):len(edges)], strange)
+		p := strange.Pair()
+		text := tableOf(side).spell("INSERT INTO {table} ({columns}) VALUES (?, ?, ?, ?)")
+		if _, err := s.shards[0].write.ExecContext(t.Context(), text, int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
+			t.Fatal(err)
 		}
-		n := int64(0)
-		for _, d := range want[side] {
-			n += d.Rows
-		}
-		for p, e := range rows {
-			if e.Type == storage.None && e.UpdateTime == 0 {
-				delete(rows, p) // counts as no row
+		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+			for _, classes := range []storage.Choice{nil, odd} {
+				compareDigests(t, s, side, all, cut, classes)
 			}
-		}
-		if int64(len(rows)) != n {
-			t.Errorf("%s: %d rows in the groups, want %d", side, len(rows), n)
+			compareRows(t, s, side, all, cut)
 		}
 	}
 }
 
-// firstOf is the owner of any edge of a group.
-func firstOf(edges []storage.Edge, g storage.Group, place *shard.Map, side storage.Side) storage.UserID {
-	for _, e := range edges {
-		if shard.BucketOf(e.From) == g.Bucket && place.Of(e.To) == g.ToShard {
-			return side.Owner(e.Pair())
+// checkWrongCounts makes one count wrong at a time, of users with edges and without:
+// those are looked for by different statements.
+func checkWrongCounts(t *testing.T, s *Store) {
+	t.Helper()
+	const column = "following_count"
+	all := storage.OwnerRange{UpTo: 1<<63 - 1}
+	for shard := range s.Shards() {
+		set := func(id storage.UserID, text string, args ...any) {
+			t.Helper()
+			if _, err := s.shards[shard].write.ExecContext(t.Context(), text, append(args, int64(id))...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wrong := func(want ...storage.WrongCount) {
+			t.Helper()
+			got, err := s.WrongCounts(t.Context(), storage.Forward, shard, all)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("shard %d: wrong are %v, %v; want %v", shard, got, err, want)
+			}
+		}
+		wrong()
+		var owner storage.UserID
+		var n int64
+		if err := s.shards[shard].read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n); err != nil {
+			t.Fatal(err)
+		}
+		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n+1)
+		wrong(storage.WrongCount{User: owner, Have: n + 1, Are: n})
+		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n)
+		wrong()
+		const nobody = 1 << 61
+		set(nobody, "INSERT INTO user_counts ("+column+", user_id) VALUES (?, ?)", 3)
+		wrong(storage.WrongCount{User: nobody, Have: 3, Are: 0})
+		set(nobody, "DELETE FROM user_counts WHERE user_id = ?")
+		set(owner, "DELETE FROM user_counts WHERE user_id = ?")
+		wrong(storage.WrongCount{User: owner, Have: 0, Are: n})
+	}
+}
+
+// someEdges are of few users, but for some with large ids, and many at time 0.
+func someEdges(r *rand.Rand) []storage.Edge {
+	var edges []storage.Edge
+	seen := map[storage.Pair]bool{}
+	for range 3000 {
+		e := storage.Edge{
+			From: storage.UserID(1 + r.Int64N(400)), To: storage.UserID(1 + r.Int64N(400)),
+			Type: storage.EdgeType(r.IntN(3)), UpdateTime: storage.Micros(r.Int64N(3) * 1e15),
+		}
+		switch r.IntN(9) {
+		case 0:
+			e.From += highest
+		case 1:
+			e.To += highest
+		}
+		if !seen[e.Pair()] {
+			seen[e.Pair()] = true
+			edges = append(edges, e)
 		}
 	}
-	return 0
+	return edges
+}
+
+// Owners of the range that is digested.
+const lowest, highest = 100, 1<<63 - 1 - 400 - 200
+
+func inRange(side storage.Side, e storage.Edge) bool {
+	owner := side.Owner(e.Pair())
+	return owner > lowest && owner <= highest+200
+}
+
+func isRow(e storage.Edge) bool { return e.Type != storage.None || e.UpdateTime != 0 }
+
+func oddNumbers(n int) (odd []int) {
+	for i := 1; i < n; i += 2 {
+		odd = append(odd, i)
+	}
+	return odd
+}
+
+func compareDigests(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut storage.Cut, classes storage.Choice) {
+	t.Helper()
+	want, got := map[int]storage.Digest{}, map[int]storage.Digest{}
+	for _, e := range edges {
+		g := cut.Group(e.Pair())
+		if inRange(side, e) && isRow(e) && (classes == nil || classes.Has(g/cut.Parts)) {
+			want[g] = want[g].Plus(storage.DigestOf(e))
+		}
+	}
+	for shard := range s.Shards() {
+		digests, err := s.Digests(t.Context(), side, shard, storage.OwnerRange{After: lowest, UpTo: highest + 200}, cut, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for g, d := range digests {
+			got[g] = got[g].Plus(d)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%s, %d parts: digests differ: %d groups, want %d", side, cut.Parts, len(got), len(want))
+	}
+}
+
+func compareRows(t *testing.T, s *Store, side storage.Side, edges []storage.Edge, cut storage.Cut) {
+	t.Helper()
+	groups := storage.Choose(cut.Groups(), oddNumbers(cut.Groups()))
+	want, got := map[storage.Edge]bool{}, map[storage.Edge]bool{}
+	for _, e := range edges {
+		if inRange(side, e) && isRow(e) && groups.Has(cut.Group(e.Pair())) {
+			want[e] = true
+		}
+	}
+	for shard := range s.Shards() {
+		err := s.GroupRows(t.Context(), side, shard, storage.OwnerRange{After: lowest, UpTo: highest + 200}, cut, groups, func(e storage.Edge) {
+			if isRow(e) {
+				got[e] = true
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%s, %d parts: %d rows in the groups, want %d", side, cut.Parts, len(got), len(want))
+	}
 }

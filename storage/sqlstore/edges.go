@@ -15,14 +15,20 @@ type edgeTable struct {
 	owner   string // the column it is sharded by
 	peer    string // the other end's column
 	columns string // owner, peer, type, update_time
-	count   string // the column of user_counts that follows from it
+	count   string // the column of user_counts that follows from it, if any
 }
 
 func tableOf(side storage.Side) *edgeTable { return &edgeTables[side] }
 
 var edgeTables = [...]edgeTable{
-	storage.Forward: newEdgeTable("following", "from_user_id", "to_user_id", "following_count"),
-	storage.Inverse: newEdgeTable("follower", "to_user_id", "from_user_id", "follower_count"),
+	storage.Forward:  newEdgeTable("following", "from_user_id", "to_user_id", "following_count"),
+	storage.Inverse:  newEdgeTable("follower", "to_user_id", "from_user_id", "follower_count"),
+	storage.Requests: newEdgeTable("friend_request", "from_user_id", "to_user_id", ""),
+	storage.Inbox:    newEdgeTable("friend_request_inbox", "to_user_id", "from_user_id", ""),
+	markSide: {
+		name: "edge_marks", owner: "from_user_id", peer: "to_user_id",
+		columns: "from_user_id, to_user_id, 0, 0",
+	},
 }
 
 func newEdgeTable(name, owner, peer, count string) edgeTable {
@@ -35,7 +41,7 @@ SELECT {columns}
 FROM {table}
 WHERE {owner} = ? AND {peer} IN (`
 
-// Served by idx_following_list, idx_follower_list.
+// Served by the table's list index.
 const sqlNeighbours = `
 SELECT {owner}, {peer}
 FROM {table}
@@ -46,12 +52,15 @@ func (t *edgeTable) spell(text string) string {
 	return strings.NewReplacer("{table}", t.name, "{owner}", t.owner, "{peer}", t.peer, "{columns}", t.columns).Replace(text)
 }
 
-// spelled is a statement in the words of both sides, made once.
-func spelled(text string) [2]string {
-	return [2]string{
-		storage.Forward: tableOf(storage.Forward).spell(text),
-		storage.Inverse: tableOf(storage.Inverse).spell(text),
+// bySide holds something for each of the tables.
+type bySide[T any] [len(storage.Sides)]T
+
+// spelled is a statement in the words of all sides, made once.
+func spelled(text string) (all bySide[string]) {
+	for _, side := range storage.Sides {
+		all[side] = tableOf(side).spell(text)
 	}
+	return all
 }
 
 var (
@@ -62,7 +71,7 @@ var (
 // Edges implements [storage.EdgeReader].
 func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	shardOf := func(p storage.Pair) int { return s.place.Of(side.Owner(p)) }
-	return lookUp(s, pairs, s.maxPairs(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
+	return lookUp(s, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
 		return s.query(ctx, "edges."+side.String(), shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			e, err := scanEdge(side, rows)
@@ -75,12 +84,11 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // edgesStatement spells the look-up of pairs, more simply where they have one
 // owner, which they mostly have.
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
-	if haveOneOwner(side, pairs) {
-		args = append(make([]any, 0, len(pairs)+1), int64(side.Owner(pairs[0])))
-		for _, p := range pairs {
-			args = append(args, int64(side.Peer(p)))
-		}
-		return edgesOfOwner[side] + marks(len(pairs)) + ")", args
+	switch owners := ownersIn(side, pairs); {
+	case len(owners) == 1 && len(pairs) <= s.sql.maxKeys:
+		return edgesOfOwner[side] + marks(len(pairs)) + ")", append([]any{int64(owners[0])}, peersOf(side, pairs)...)
+	case len(pairs) > s.sql.maxPairs:
+		return s.edgesOfOwners(side, owners, pairs)
 	}
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
@@ -89,9 +97,58 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 	return s.sql.edgesOf(tableOf(side), len(pairs)), args
 }
 
+// edgesOfOwners looks up many pairs of few owners: a UNION ALL of one look-up for each
+// owner, or for every maxKeys of its peers. What many users have to do with the same
+// thousand others, as in followersYouKnow, is one statement so.
+func (s *Store) edgesOfOwners(side storage.Side, owners []storage.UserID, pairs []storage.Pair) (text string, args []any) {
+	byOwner := make(map[storage.UserID][]storage.Pair, len(owners))
+	for _, p := range pairs {
+		byOwner[side.Owner(p)] = append(byOwner[side.Owner(p)], p)
+	}
+	args = make([]any, 0, len(pairs)+2*len(owners))
+	var selects []string
+	for _, owner := range owners {
+		for part := range slices.Chunk(byOwner[owner], s.sql.maxKeys) {
+			selects = append(selects, edgesOfOwner[side]+marks(len(part))+")")
+			args = append(append(args, int64(owner)), peersOf(side, part)...)
+		}
+	}
+	return s.unionAll(selects), args
+}
+
+func peersOf(side storage.Side, pairs []storage.Pair) []any {
+	peers := make([]any, len(pairs))
+	for i, p := range pairs {
+		peers[i] = int64(side.Peer(p))
+	}
+	return peers
+}
+
+// ownersIn lists the owners of pairs, each once.
+func ownersIn(side storage.Side, pairs []storage.Pair) []storage.UserID {
+	if haveOneOwner(side, pairs) {
+		return []storage.UserID{side.Owner(pairs[0])}
+	}
+	var owners []storage.UserID
+	seen := make(map[storage.UserID]bool)
+	for _, p := range pairs {
+		if owner := side.Owner(p); !seen[owner] {
+			seen[owner] = true
+			owners = append(owners, owner)
+		}
+	}
+	return owners
+}
+
 func haveOneOwner(side storage.Side, pairs []storage.Pair) bool {
 	return !slices.ContainsFunc(pairs, func(p storage.Pair) bool { return side.Owner(p) != side.Owner(pairs[0]) })
 }
+
+// Bounds on the pairs of few owners in one statement.
+const (
+	maxDense = 20_000 // pairs; an engine takes 32,766 values
+	dense    = 32     // pairs of an owner, on average, that are worth a SELECT of their own
+)
 
 // maxPairs bounds one statement's pairs.
 func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
@@ -99,6 +156,19 @@ func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
 		return s.sql.maxKeys
 	}
 	return s.sql.maxPairs
+}
+
+// maxEdges is maxPairs for edgesStatement, which takes more where owners are few.
+func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
+	few := s.maxPairs(side, pairs)
+	if len(pairs) <= few {
+		return few
+	}
+	owners := len(ownersIn(side, pairs))
+	if owners*dense <= len(pairs) && owners+maxDense/s.sql.maxKeys <= s.sql.maxPages {
+		return maxDense
+	}
+	return few
 }
 
 func scanEdge(side storage.Side, rows *sql.Rows) (storage.Edge, error) {

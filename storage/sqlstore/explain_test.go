@@ -19,24 +19,26 @@ import (
 // servedBy is the index that each look-up is meant to use. A look-up without an
 // entry here fails the test.
 var servedBy = map[string][]string{
-	"users":                {"PRIMARY"},
-	"users.exist":          {"PRIMARY"},
-	"handles":              {"PRIMARY"},
-	"counts":               {"PRIMARY"},
-	"edges.following":      {"PRIMARY"},
-	"edges.follower":       {"PRIMARY"},
-	"pages.following":      {"idx_following_list"},
-	"pages.follower":       {"idx_follower_list"},
-	"walks.following":      {"PRIMARY"},
-	"walks.follower":       {"PRIMARY"},
-	"neighbours.following": {"idx_following_list"},
-	"neighbours.follower":  {"idx_follower_list"},
-	"apply.following":      {"PRIMARY"}, // the locks and the old rows
-	"apply.follower":       {"PRIMARY"},
-	"change":               {"PRIMARY"},
-	"passwords":            {"PRIMARY"},
-	"profile":              {"PRIMARY"},
-	"empty":                {"PRIMARY"},
+	"users":       {"PRIMARY"},
+	"users.exist": {"PRIMARY"},
+	"handles":     {"PRIMARY"},
+	"counts":      {"PRIMARY"},
+	"change":      {"PRIMARY"},
+	"request":     {"PRIMARY", "idx_friend_request_list"}, // the locks and the old rows; how many are pending
+	"repair":      {"PRIMARY"},
+	"passwords":   {"PRIMARY"},
+	"profile":     {"PRIMARY"},
+	"empty":       {"PRIMARY"},
+}
+
+func init() {
+	for _, side := range storage.Sides {
+		servedBy["edges."+side.String()] = []string{"PRIMARY"}
+		servedBy["walks."+side.String()] = []string{"PRIMARY"}
+		servedBy["apply."+side.String()] = []string{"PRIMARY"} // the locks and the old rows
+		servedBy["pages."+side.String()] = []string{"idx_" + side.String() + "_list"}
+		servedBy["neighbours."+side.String()] = []string{"idx_" + side.String() + "_list"}
+	}
 }
 
 // A plan is what an engine says about one table access of a statement.
@@ -68,8 +70,7 @@ func checkPlans(t *testing.T, location string, explain func(*testing.T, *sql.DB,
 	fillForPlans(t, s)
 	seen.reset()
 	runHotLookUps(t.Context(), s)
-	s.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 7, To: 4001, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
-	s.Apply(t.Context(), storage.Inverse, []storage.Edge{{From: 7, To: 4001, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	runHotApplies(t, s)
 	runHotWrites(t, s)
 
 	explained := map[string]bool{}
@@ -127,14 +128,19 @@ func fillForPlans(t *testing.T, s *Store) {
 			edges = append(edges, storage.Edge{From: from, To: to, Type: kind, UpdateTime: storage.Micros(r.Int64N(1e9))})
 		}
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+	for _, side := range storage.Sides {
 		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
 			if a.Err != nil {
 				t.Fatal(a.Err)
 			}
 		}
 	}
-	analyze := []string{"ANALYZE TABLE users, handles, following, follower, user_counts"}
+	if _, err := s.shards[0].write.ExecContext(t.Context(), `
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_user_id > 2500`); err != nil {
+		t.Fatal(err)
+	}
+	analyze := []string{"ANALYZE TABLE users, handles, edge_marks, following, follower, friend_request, friend_request_inbox, user_counts"}
 	if s.sql == sqliteDialect {
 		analyze = []string{"ANALYZE"}
 	}
@@ -153,19 +159,22 @@ func runHotLookUps(ctx context.Context, s *Store) {
 		handles := make([]string, n)
 		ofOne := make([]storage.Pair, n)
 		ofMany := make([]storage.Pair, n)
+		ofSecond := make([]storage.Pair, n)
 		for i := range ids {
 			ids[i] = storage.UserID(1 + i*5)
 			handles[i] = fmt.Sprintf("user_%d", 1+i*5)
 			ofOne[i] = storage.Pair{From: 1, To: ids[i]}
 			ofMany[i] = storage.Pair{From: ids[i], To: 2}
+			ofSecond[i] = storage.Pair{From: 2, To: ids[i]}
 		}
 		s.Users(ctx, ids)
 		s.UserIDs(ctx, handles)
 		s.Counts(ctx, ids)
 		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, side := range storage.Sides {
 			s.Edges(ctx, side, ofOne)
 			s.Edges(ctx, side, ofMany)
+			s.Edges(ctx, side, slices.Concat(ofOne, ofSecond))
 			s.Neighbours(ctx, side, ids)
 			var pages []storage.PageQuery
 			var walks []storage.WalkQuery
@@ -193,6 +202,38 @@ func runHotLookUps(ctx context.Context, s *Store) {
 	s.Empty(ctx)
 }
 
+// runHotApplies applies, to each table, one edge, some of one owner, and many of many,
+// new ones and old ones, of each type.
+func runHotApplies(t *testing.T, s *Store) {
+	t.Helper()
+	for _, side := range storage.Sides {
+		for kind := storage.None; kind <= storage.Removed; kind++ {
+			one := edgesFrom(side, 4000+storage.UserID(kind), 1, kind)
+			some := edgesFrom(side, 4010+storage.UserID(kind), 30, kind)
+			var many []storage.Edge
+			for owner := storage.UserID(4100); owner < 4110; owner++ {
+				many = append(many, edgesFrom(side, owner, 20, kind)...)
+			}
+			for _, edges := range [][]storage.Edge{one, some, many, many} {
+				for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
+					if a.Err != nil {
+						t.Fatal(a.Err)
+					}
+				}
+			}
+		}
+	}
+}
+
+func edgesFrom(side storage.Side, owner storage.UserID, n int, kind storage.EdgeType) []storage.Edge {
+	edges := make([]storage.Edge, n)
+	for i := range edges {
+		p := side.Pair(owner, storage.UserID(6000+i))
+		edges[i] = storage.Edge{From: p.From, To: p.To, Type: kind, UpdateTime: storage.Micros(2e9) + storage.Micros(kind)}
+	}
+	return edges
+}
+
 // runHotWrites runs each kind of transaction that a request may cause.
 func runHotWrites(t *testing.T, s *Store) {
 	t.Helper()
@@ -207,6 +248,34 @@ func runHotWrites(t *testing.T, s *Store) {
 				if r.Err != nil {
 					t.Fatal(r.Err)
 				}
+			}
+		}
+	}
+	for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
+		for i := range changes {
+			changes[i].Type = kind
+		}
+		for _, r := range s.ChangeEdges(ctx, 4001, changes, storage.ChangeOptions{Inverse: true}) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	for _, act := range []storage.RequestAct{storage.Ask, storage.Accept, storage.Remove} {
+		_, err := s.ChangeRequest(ctx, storage.Pair{From: 1, To: 900}, storage.RequestChange{Act: act, At: 3e9},
+			storage.RequestOptions{TTL: time.Hour, MaxPending: 10_000, Inverse: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{1, 2, 300} {
+		var repairs []storage.Repair
+		for id := range storage.UserID(n) {
+			repairs = append(repairs, storage.Repair{Pair: storage.Pair{From: 1, To: 1000 + id}})
+		}
+		for _, r := range s.RepairInverse(ctx, repairs) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
 			}
 		}
 	}

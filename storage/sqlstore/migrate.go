@@ -63,6 +63,9 @@ func (s *Store) migrator(n *node) (*goose.Provider, error) {
 	if s.sql.migrating != nil {
 		options = append(options, goose.WithSessionLocker(s.sql.migrating))
 	}
+	if s.sql == mysqlDialect {
+		options = append(options, goose.WithGoMigrations(friendCountMigration()))
+	}
 	return goose.NewProvider(s.sql.goose, n.migrations, files, options...)
 }
 

@@ -10,8 +10,7 @@ import (
 	"kith/storage"
 )
 
-// A page is one LIMITed range of idx_following_list or idx_follower_list, read
-// from its end (newest first) or, backward, from its beginning. The pages of
+// A page is one LIMITed range of the table's list index, read from its end (newest first) or, backward, from its beginning. The pages of
 // several owners are a UNION ALL of one such range each.
 //
 // The bounds are spelled so that the optimisers take them for a range: a tuple
@@ -20,7 +19,7 @@ const (
 	sqlPage = `
 SELECT ? AS query, {peer}, update_time
 FROM {table}
-WHERE {owner} = ? AND type = 1`
+WHERE {owner} = ? AND type = ?`
 	sqlPageAfter  = ` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`
 	sqlPageBefore = ` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`
 	sqlPageNewest = ` ORDER BY update_time DESC, {peer} DESC LIMIT ?`
@@ -58,7 +57,7 @@ func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.
 				return err
 			}
 			p := side.Pair(queries[i].Owner, peer)
-			pages[i] = append(pages[i], storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at})
+			pages[i] = append(pages[i], storage.Edge{From: p.From, To: p.To, Type: kindOf(queries[i]), UpdateTime: at})
 			return nil
 		})
 		for i, q := range queries {
@@ -69,13 +68,21 @@ func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.
 	})
 }
 
+// kindOf is the type of edges that a page is made of.
+func kindOf(q storage.PageQuery) storage.EdgeType {
+	if q.Type == 0 {
+		return storage.Following // or Pending, which is the same
+	}
+	return q.Type
+}
+
 func (s *Store) pagesStatement(side storage.Side, queries []storage.PageQuery) (string, []any) {
 	selects := make([]string, len(queries))
-	args := make([]any, 0, 3*len(queries))
+	args := make([]any, 0, 4*len(queries))
 	for i, q := range queries {
 		var text strings.Builder
 		text.WriteString(pageSelect[side])
-		args = append(args, i, int64(q.Owner))
+		args = append(args, i, int64(q.Owner), int64(kindOf(q)))
 		if q.After != (storage.Position{}) {
 			text.WriteString(pageAfter[side])
 			args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))

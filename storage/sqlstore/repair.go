@@ -3,15 +3,14 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"maps"
 	"slices"
 
 	"kith/storage"
 )
 
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
-func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(repairs))
+func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	results := make([]storage.Result[storage.Repaired], len(repairs))
 	if len(repairs) == 0 {
 		return results
 	}
@@ -21,9 +20,9 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 		for j, i := range p.at {
 			share[j] = repairs[i]
 		}
-		var done []bool
+		var repaired []storage.Repaired
 		err := s.transact(ctx, "repair", p.shard, func(w *writer) (err error) {
-			done, err = w.repair(share)
+			repaired, err = w.repair(share)
 			return err
 		})
 		for j, i := range p.at {
@@ -31,51 +30,54 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 				results[i].Err = err
 				continue
 			}
-			results[i] = storage.Result[bool]{Value: done[j], Found: true}
+			results[i] = storage.Result[storage.Repaired]{Value: repaired[j], Found: true}
 		}
 	})
 	return results
 }
 
-func (w *writer) repair(repairs []storage.Repair) ([]bool, error) {
-	edges := make([]storage.Edge, len(repairs))
+func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
+	owners := make([]storage.UserID, len(repairs))
+	keys := make([]storage.Pair, len(repairs))
 	for i, r := range repairs {
-		edges[i] = storage.Edge{From: r.Pair.From, To: r.Pair.To}
+		owners[i] = r.Pair.To
+		keys[i] = storage.Pair{From: r.Pair.To, To: r.Pair.From}
 	}
-	if err := w.lockCounts(ownersOf(storage.Inverse, edges)); err != nil {
+	slices.Sort(owners)
+	if err := w.lockCounts(slices.Compact(owners)); err != nil {
 		return nil, err
 	}
-	rows, err := w.oldRows(storage.Inverse, edges)
-	if err != nil {
+	j := w.store.newJudge()
+	if err := w.look(j, keys, storage.Sides[:]...); err != nil {
 		return nil, err
 	}
-	done := make([]bool, len(repairs))
-	diffs := make(map[storage.UserID]int64)
-	var write []storage.Edge
+	repaired := make([]storage.Repaired, len(repairs))
 	for i, r := range repairs {
-		old, exists := rows[r.Pair]
-		if !exists {
-			old = storage.Edge{From: r.Pair.From, To: r.Pair.To}
-		}
-		if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {
-			continue
-		}
-		done[i] = true
-		want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
-		if want == old {
-			continue
-		}
-		rows[r.Pair] = want
-		write = append(write, want)
-		diffs[r.Pair.To] += counted(want.Type) - counted(old.Type)
+		repaired[i] = j.repair(r)
 	}
-	if len(write) == 0 {
-		return done, nil
-	}
-	if err := w.upsertEdges(storage.Inverse, lastOfEach(storage.Inverse, write)); err != nil {
+	if err := w.write(j); err != nil {
 		return nil, err
 	}
-	return done, w.addCounts(storage.Inverse, diffs)
+	diffs := make(countDiffs)
+	j.addTo(diffs)
+	return repaired, w.addCounts(diffs)
+}
+
+// repair writes an inverse row that is as it was observed, with what follows from it.
+func (j *judge) repair(r storage.Repair) storage.Repaired {
+	side := r.Side.Replica()
+	old, _ := j.row(side, r.Pair)
+	if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {
+		return storage.Repaired{}
+	}
+	want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
+	if want == old && !(side == storage.Inverse && want.Type == storage.Blocking) {
+		return storage.Repaired{Done: true}
+	}
+	if want != old {
+		j.put(side, want)
+	}
+	return storage.Repaired{Done: true, Also: j.consequences(side, want)}
 }
 
 // Served by the list index.
@@ -100,12 +102,12 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	if err := w.lockCounts(users); err != nil {
 		return err
 	}
-	diffs := make(map[storage.UserID]int64, len(users))
+	wrong := make(map[storage.UserID]int64, len(users))
 	err := w.read(len(users), sqlCounts+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n storage.Counts
-		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Version)
-		diffs[id] = -n.Of(side)
+		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version)
+		wrong[id] = -n.Of(side)
 		return err
 	})
 	if err != nil {
@@ -116,15 +118,21 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		var id storage.UserID
 		var n int64
 		err := rows.Scan(&id, &n)
-		diffs[id] += n
+		wrong[id] += n
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(diffs, func(_ storage.UserID, diff int64) bool { return diff == 0 })
-	if len(diffs) == 0 {
-		return nil
+	diffs := make(countDiffs)
+	for id, n := range wrong {
+		switch {
+		case n == 0:
+		case side == storage.Inverse:
+			diffs[id] = countDiff{follower: n}
+		default:
+			diffs[id] = countDiff{following: n}
+		}
 	}
-	return w.addCounts(side, diffs)
+	return w.addCounts(diffs)
 }

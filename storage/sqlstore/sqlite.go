@@ -6,16 +6,18 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3/database"
 	"modernc.org/sqlite"
 	sqlitelib "modernc.org/sqlite/lib"
+
+	"kith/storage"
 )
 
 var sqliteDialect = &dialect{
@@ -39,6 +41,18 @@ var sqliteDialect = &dialect{
 			" ON " + t.owner + " = o AND " + t.peer + " = p"
 	},
 
+	rowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
+		text = "WITH wanted(o, p) AS (VALUES " + tuples(pairs, 2) + ")"
+		for i, side := range sides {
+			if i > 0 {
+				text += "\nUNION ALL"
+			}
+			t := tableOf(side)
+			text += strings.Replace(rowsSelect[side], "FROM ", "FROM wanted CROSS JOIN ", 1) + "\nON " + t.owner + " = o AND " + t.peer + " = p"
+		}
+		return text, 1
+	},
+	greater: func(a, b string) string { return "MAX(" + a + ", " + b + ")" },
 	identity: func(_ context.Context, n *node) (string, error) {
 		path, err := filepath.Abs(n.name)
 		if err != nil {
@@ -47,11 +61,7 @@ var sqliteDialect = &dialect{
 		return filepath.EvalSymlinks(path)
 	},
 
-	crc:      func(text string) string { return "crc32(" + text + ")" },
-	text:     func(column string) string { return "CAST(" + column + " AS TEXT)" },
-	joined:   func(columns ...string) string { return strings.Join(columns, " || ',' || ") },
-	quotient: func(a string, b int) string { return fmt.Sprintf("((%s) / %d)", a, b) },
-	sum:      func(text string) string { return "SUM(" + text + ")" },
+	mixed: "mix_of_edges(from_user_id, to_user_id, type, update_time)",
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {
@@ -60,16 +70,48 @@ var sqliteDialect = &dialect{
 	},
 }
 
-// SQLite has no checksum of its own.
+// SQLite has neither an exclusive or nor an aggregate of it.
 func init() {
-	sqlite.MustRegisterDeterministicScalarFunction("crc32", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		text, ok := args[0].(string)
-		if !ok {
-			return nil, fmt.Errorf("crc32 of %T: it takes a text", args[0])
-		}
-		return int64(crc32.ChecksumIEEE([]byte(text))), nil
+	sqlite.MustRegisterFunction("mix_of_edges", &sqlite.FunctionImpl{
+		NArgs:         4,
+		Deterministic: true,
+		MakeAggregate: func(sqlite.FunctionContext) (sqlite.AggregateFunction, error) { return new(mixOfEdges), nil },
 	})
 }
+
+// mixOfEdges is a sum under way.
+type mixOfEdges uint64
+
+func (m *mixOfEdges) Step(_ *sqlite.FunctionContext, args []driver.Value) error {
+	return m.toggle(args)
+}
+
+// WindowInverse takes a row back, which is the same again.
+func (m *mixOfEdges) WindowInverse(_ *sqlite.FunctionContext, args []driver.Value) error {
+	return m.toggle(args)
+}
+
+func (m *mixOfEdges) toggle(args []driver.Value) error {
+	var v [4]int64
+	for i, arg := range args {
+		n, ok := arg.(int64)
+		if !ok {
+			return fmt.Errorf("mix_of_edges of %T: it takes integers", arg)
+		}
+		v[i] = n
+	}
+	*m ^= mixOfEdges(storage.Mix(storage.Edge{
+		From: storage.UserID(v[0]), To: storage.UserID(v[1]), Type: storage.EdgeType(v[2]), UpdateTime: storage.Micros(v[3]),
+	}))
+	return nil
+}
+
+// WindowValue is the sum as text: SQLite has no unsigned integers.
+func (m *mixOfEdges) WindowValue(*sqlite.FunctionContext) (driver.Value, error) {
+	return strconv.FormatUint(uint64(*m), 10), nil
+}
+
+func (m *mixOfEdges) Final(*sqlite.FunctionContext) {}
 
 func isSQLiteError(err error, codes ...int) bool {
 	var e *sqlite.Error

@@ -31,6 +31,10 @@ type Config struct {
 	// to 16. Writes have a quarter of that besides, on SQLite one connection.
 	MaxConns int
 
+	// RequestTTL is how long a request for friendship stays pending: two that are further
+	// apart do not meet. Defaults to [storage.DefaultRequestTTL].
+	RequestTTL time.Duration
+
 	// OnStatement, when set, is told of every statement of a look-up or a write.
 	// It is called by many goroutines at once.
 	OnStatement func(context.Context, Statement)
@@ -54,6 +58,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxConns <= 0 {
 		c.MaxConns = 16
+	}
+	if c.RequestTTL <= 0 {
+		c.RequestTTL = storage.DefaultRequestTTL
 	}
 	if c.OnStatement == nil {
 		c.OnStatement = func(context.Context, Statement) {}

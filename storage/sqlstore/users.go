@@ -10,7 +10,8 @@ import (
 const (
 	// Served by the primary key.
 	sqlUsers = `
-SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at
+SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable
 FROM users
 WHERE user_id IN (`
 
@@ -22,7 +23,7 @@ WHERE handle IN (`
 
 	// Served by the primary key.
 	sqlCounts = `
-SELECT user_id, following_count, follower_count, version
+SELECT user_id, following_count, follower_count, friend_count, version
 FROM user_counts
 WHERE user_id IN (`
 )
@@ -40,7 +41,8 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 }
 
 func scanUser(rows *sql.Rows, u *storage.User) error {
-	return rows.Scan(&u.ID, &u.Handle, &u.Name, &u.Bio, &u.AvatarURL, &u.CreatedAt, &u.UpdatedAt)
+	return rows.Scan(&u.ID, &u.Handle, &u.Name, &u.Bio, &u.AvatarURL, &u.CreatedAt, &u.UpdatedAt,
+		&u.FollowingsVisibility, &u.FollowersVisibility, &u.Undiscoverable)
 }
 
 // UserIDs implements [storage.UserReader].
@@ -66,7 +68,7 @@ func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 		return s.query(ctx, "counts", shard, len(ids), sqlCounts+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var c storage.Counts
-			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Version)
+			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Version)
 			found(id, c)
 			return err
 		})

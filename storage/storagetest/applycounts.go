@@ -17,7 +17,7 @@ func (s applyCounts) CountsFollowTheType(t *testing.T) {
 		}
 		return 0
 	}
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		for _, from := range allTypes {
 			for _, to := range allTypes {
 				owner, peer := s.people(t, 1)[0].ID, s.id()
@@ -32,7 +32,7 @@ func (s applyCounts) CountsFollowTheType(t *testing.T) {
 }
 
 func (s applyCounts) IgnoredEdgesCountNothing(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		for _, kind := range allTypes {
 			owner, peer := s.people(t, 1)[0].ID, s.id()
 			s.apply(t, side, edge(side, owner, peer, kind, at(5)))
@@ -47,7 +47,7 @@ func (s applyCounts) IgnoredEdgesCountNothing(t *testing.T) {
 }
 
 func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner, peers := s.people(t, 1)[0].ID, s.ids(2)
 		s.apply(t, side, follow(side, owner, peers[0], 1))
 		s.apply(t, side, edge(side, owner, peers[1], storage.None, at(5)))
@@ -59,7 +59,7 @@ func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T) {
 }
 
 func (s applyCounts) EdgesOfOnePairAreCountedOnce(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner, p := s.people(t, 1)[0].ID, s.ids(3)
 		s.apply(t, side,
 			follow(side, owner, p[0], 1), follow(side, owner, p[0], 1), follow(side, owner, p[0], 2),
@@ -76,7 +76,7 @@ func (s applyCounts) EdgesOfOnePairAreCountedOnce(t *testing.T) {
 }
 
 func (s applyCounts) OnlyTheOwnersOwnCountMoves(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		p := idsOf(s.people(t, 2))
 		peer := s.countsOf(t, p[1])
 		s.apply(t, side, follow(side, p[0], p[1], 1))
@@ -88,7 +88,7 @@ func (s applyCounts) OnlyTheOwnersOwnCountMoves(t *testing.T) {
 }
 
 func (s applyCounts) OwnersWithoutAUserAreCounted(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner, p := s.id(), s.ids(3)
 		wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{owner}), 1)
 		s.apply(t, side, follow(side, owner, p[0], 1), follow(side, owner, p[1], 2))
@@ -104,7 +104,7 @@ func (s applyCounts) OwnersWithoutAUserAreCounted(t *testing.T) {
 }
 
 func (s applyCounts) ManyOwnersAreCountedInOneBatch(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owners, peers := s.ids(16), s.ids(16)
 		var batch []storage.Edge
 		for j, peer := range peers {

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -63,6 +64,45 @@ func wantEqual[V comparable](t *testing.T, what string, got, want V) {
 	if got != want {
 		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
 	}
+}
+
+// wantApplied checks what was told of one edge that was applied, and ends the test where
+// that is wrong: there may be thousands of them.
+func wantApplied(t *testing.T, what string, got, want storage.Applied) {
+	t.Helper()
+	if got.Row != want.Row || got.Changed != want.Changed || !sameWritten(got.Also, want.Also) {
+		t.Fatalf("%s:\ngot  %+v\nwant %+v", what, got, want)
+	}
+}
+
+// wantAnswer checks what was told of one change.
+func wantAnswer(t *testing.T, what string, got, want storage.Changed) {
+	t.Helper()
+	if !sameChanged(got, want) {
+		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
+	}
+}
+
+func sameChanged(a, b storage.Changed) bool {
+	return a.Row == b.Row && a.Changed == b.Changed && a.Inverse == b.Inverse && sameWritten(a.Also, b.Also)
+}
+
+// wantWritten checks rows that were told to have been written.
+func wantWritten(t *testing.T, what string, got, want []storage.Written) {
+	t.Helper()
+	if !sameWritten(got, want) {
+		t.Errorf("%s:\ngot  %+v\nwant %+v", what, got, want)
+	}
+}
+
+// sameWritten tells whether the same rows were told. Their order is left open, and
+// nil is as good as empty.
+func sameWritten(a, b []storage.Written) bool {
+	order := func(a, b storage.Written) int {
+		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.Edge.From, b.Edge.From), cmp.Compare(a.Edge.To, b.Edge.To),
+			cmp.Compare(a.Edge.UpdateTime, b.Edge.UpdateTime))
+	}
+	return slices.Equal(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order))
 }
 
 // wantList checks a list with its order. Nil and empty lists are the same.

@@ -90,22 +90,53 @@ func person(id storage.UserID) storage.User {
 // at is the n-th microsecond of the suite's time.
 func at(n int) storage.Micros { return 1_700_000_000_000_000 + storage.Micros(n) }
 
-// edge is an edge as its owner on a side sees it.
+// allTypes are the types of follows.
+var allTypes = []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
+
+// typesOf are types of edges on a side, of which the second is the one that lists and
+// neighbours are made of. Nothing follows from these towards people who have nothing
+// else to do with each other.
+func typesOf(side storage.Side) []storage.EdgeType {
+	if side.Truth() == storage.Forward {
+		return allTypes
+	}
+	return []storage.EdgeType{storage.None, storage.Pending, storage.Declined}
+}
+
+// edge is an edge as its owner on a side sees it. What is a block among follows stands
+// for a declined request among requests, see typesOf.
 func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, time storage.Micros) storage.Edge {
 	pair := side.Pair(owner, peer)
+	if kind == storage.Blocking {
+		kind = typesOf(side)[2]
+	}
 	return storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: time}
 }
 
-// follow is an edge of type Following, the n-th in time.
+// follow is an edge of type Following, or Pending, the n-th in time.
 func follow(side storage.Side, owner, peer storage.UserID, n int) storage.Edge {
 	return edge(side, owner, peer, storage.Following, at(n))
 }
 
-// eachSide runs a test for both sides.
+// eachSide runs a test for every table of edges.
 func eachSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+	onSides(t, storage.Sides[:], test)
+}
+
+// eachFollowSide runs a test for both tables of follows, which are counted.
+func eachFollowSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
+	onSides(t, []storage.Side{storage.Forward, storage.Inverse}, test)
+}
+
+func onSides(t *testing.T, sides []storage.Side, test func(t *testing.T, side storage.Side)) {
+	for _, side := range sides {
 		t.Run(side.String(), func(t *testing.T) { test(t, side) })
 	}
+}
+
+// otherThan is all tables but one.
+func otherThan(side storage.Side) []storage.Side {
+	return slices.DeleteFunc(slices.Clone(storage.Sides[:]), func(s storage.Side) bool { return s == side })
 }
 
 // apply writes edges where they are newer.

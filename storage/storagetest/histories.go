@@ -5,11 +5,13 @@ import (
 	"flag"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"kith/storage"
 	"kith/storage/memory"
+	"kith/storage/shard"
 )
 
 // Thirty histories are some seconds on real servers; -rapid.checks asks for more.
@@ -26,7 +28,7 @@ type histories struct{ *harness }
 func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// One store serves all histories: each has people of its own.
-		p := &pair{store: s.store, reference: memory.New(), ids: s.ids(8)}
+		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(8)}
 		for _, id := range p.ids {
 			p.handles = append(p.handles, person(id).Handle)
 		}
@@ -39,6 +41,7 @@ func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 			"apply":      p.apply,
 			"apply more": p.apply, // so that there is something to read
 			"change":     p.change,
+			"request":    p.request,
 			"users":      p.users,
 			"counts":     p.counts,
 			"edges":      p.edges,
@@ -63,6 +66,39 @@ type pair struct {
 	// Where the store's logs ended when the history began, if it has any.
 	log  logger
 	ends []int64
+}
+
+// Three people who have everything to do with each other: what follows from one thing
+// meets what follows from another.
+func (s histories) AnyTiesReadLikeTheReference(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(3)}
+		p.startLog(rt)
+		for _, id := range p.ids {
+			for _, store := range []storage.Store{p.store, p.reference} {
+				if made := store.CreateUsers(rt.Context(), []storage.User{person(id)})[0]; made.Err != nil {
+					rt.Fatal(made.Err)
+				}
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"apply":         p.apply,
+			"apply more":    p.apply,
+			"change":        p.change,
+			"change more":   p.change,
+			"request":       p.request,
+			"request more":  p.request,
+			"request often": p.request,
+			"messages":      p.compareMessages,
+		})
+		p.everything(rt)
+	})
+}
+
+// referenceOf is a reference whose users lie together where the store's do.
+func referenceOf(store storage.Store, t *rapid.T) *memory.Store {
+	shards := shard.NewMap(len(store.Ping(t.Context())))
+	return memory.New(memory.Together(func(a, b storage.UserID) bool { return shards.Of(a) == shards.Of(b) }))
 }
 
 // create makes users with any handles, their own or not. Not asked is what the
@@ -108,8 +144,7 @@ func (p *pair) apply(t *rapid.T) {
 	p.compareCounts(t, p.ids)
 	batch := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) storage.Edge {
 		ends := p.drawPair(t)
-		kind := rapid.SampledFrom(append(allTypes, storage.Following)).Draw(t, "type")
-		return storage.Edge{From: ends.From, To: ends.To, Type: kind, UpdateTime: drawTime(t)}
+		return storage.Edge{From: ends.From, To: ends.To, Type: drawType(t, side), UpdateTime: drawTimeOf(t, side)}
 	}), 1, 12).Draw(t, "edges")
 	batch = append(batch, rapid.SliceOfN(rapid.SampledFrom(batch), 0, 3).Draw(t, "given again")...)
 
@@ -128,10 +163,42 @@ func (p *pair) apply(t *rapid.T) {
 			same = same && got[i].Value.Row == want[i].Value.Row
 		}
 		if got[i].Err != nil || !same {
-			t.Fatalf("apply %v, edge %d:\ngot  %+v\nwant %+v", batch, i, got[i], want[i])
+			t.Fatalf("apply %v to %s, edge %d:\ngot  %+v\nwant %+v", batch, side, i, got[i], want[i])
 		}
 	}
+	p.compareTold(t, side, batch, got, want)
 	p.compareCounts(t, p.ids)
+}
+
+// compareTold compares what was told to follow from a batch: by the end all of it, in
+// the rows that there are. Edges that come late may tell it again.
+func (p *pair) compareTold(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
+	told := map[place]storage.Edge{}
+	for _, result := range got {
+		for _, row := range result.Value.Also {
+			where := place{row.Side, row.Edge.Pair()}
+			if row.Inverse {
+				t.Fatalf("apply %v to %s: the other side of %+v is not its business", batch, side, row)
+			}
+			if row.Edge.UpdateTime >= told[where].UpdateTime {
+				told[where] = row.Edge
+			}
+		}
+	}
+	for where, row := range told {
+		there := p.reference.Edges(t.Context(), where.side, []storage.Pair{where.pair})[0].Value
+		if row != there {
+			t.Fatalf("apply %v to %s:\ntold %+v\nwant %+v", batch, side, row, there)
+		}
+	}
+	for i, result := range want {
+		late := !result.Value.Changed && result.Value.Row != batch[i]
+		for _, row := range result.Value.Also {
+			if _, ok := told[place{row.Side, row.Edge.Pair()}]; !ok && !late {
+				t.Fatalf("apply %v to %s: edge %d has not told %+v", batch, side, i, row)
+			}
+		}
+	}
 }
 
 func (p *pair) change(t *rapid.T) {
@@ -142,31 +209,49 @@ func (p *pair) change(t *rapid.T) {
 	}
 	batch := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) storage.EdgeChange {
 		to := rapid.SampledFrom(p.ids).Filter(func(id storage.UserID) bool { return id != from }).Draw(t, "to")
-		kind := rapid.SampledFrom(append(allTypes, storage.Following)).Draw(t, "type")
-		return storage.EdgeChange{To: to, Type: kind, At: drawTime(t)}
+		ends := rapid.SampledFrom(allTypes).Draw(t, "ends")
+		return storage.EdgeChange{To: to, Type: drawType(t, storage.Forward), Ends: ends, At: drawTime(t)}
 	}), 1, 8).Draw(t, "changes")
 	p.compareCounts(t, p.ids)
 
 	got := p.store.ChangeEdges(t.Context(), from, batch, options)
-	// What is local is another matter for the reference, so it is told what was.
-	options.Inverse = false
 	want := p.reference.ChangeEdges(t.Context(), from, batch, options)
 	if len(got) != len(want) {
 		t.Fatalf("change: %d results for %d changes", len(got), len(want))
 	}
-	inverse := map[storage.UserID]storage.Edge{}
 	for i := range batch {
 		g, w := got[i], want[i]
-		if g.Value.Inverse {
-			inverse[batch[i].To] = w.Value.Row
-		}
-		g.Value.Inverse = false
-		if g.Value != w.Value || g.Found != w.Found || !sameError(g.Err, w.Err) {
-			t.Fatalf("change of %d to %+v, %d:\ngot  %+v\nwant %+v", from, batch, i, g, w)
+		if !sameChanged(g.Value, w.Value) || g.Found != w.Found || !sameError(g.Err, w.Err) {
+			t.Fatalf("change of %d to %+v with %+v, %d:\ngot  %+v\nwant %+v", from, batch, options, i, g, w)
 		}
 	}
-	for _, row := range inverse {
-		p.reference.Apply(t.Context(), storage.Inverse, []storage.Edge{row}, storage.IfNewer)
+	p.compareCounts(t, p.ids)
+}
+
+func (p *pair) request(t *rapid.T) {
+	request := p.drawPair(t)
+	acts := []storage.RequestAct{storage.Ask, storage.Accept, storage.Decline, storage.Cancel, storage.Remove, storage.Ask, storage.Accept}
+	change := storage.RequestChange{
+		Act:     rapid.SampledFrom(acts).Draw(t, "act"),
+		At:      drawTimeOf(t, storage.Requests),
+		Message: rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "message"),
+	}
+	options := storage.RequestOptions{
+		TTL:          rapid.SampledFrom([]time.Duration{storage.DefaultRequestTTL, 4 * time.Microsecond}).Draw(t, "ttl"),
+		Pause:        time.Duration(rapid.IntRange(0, 5).Draw(t, "pause")) * time.Microsecond,
+		MaxFollowing: rapid.Int64Range(0, 3).Draw(t, "limit"),
+		MaxPending:   rapid.IntRange(0, 2).Draw(t, "pending"),
+		Inverse:      rapid.Bool().Draw(t, "inverse"),
+	}
+	p.compareCounts(t, p.ids)
+	got, err := p.store.ChangeRequest(t.Context(), request, change, options)
+	want, wantErr := p.reference.ChangeRequest(t.Context(), request, change, options)
+	same := got.Row == want.Row && got.Changed == want.Changed && sameWritten(got.Written, want.Written)
+	if first := got.Written; len(first) > 0 {
+		same = same && first[0].Side == storage.Requests && first[0].Edge.Pair() == request
+	}
+	if !same || !sameError(err, wantErr) {
+		t.Fatalf("request %+v, %+v with %+v:\ngot  %+v, %v\nwant %+v, %v", request, change, options, got, err, want, wantErr)
 	}
 	p.compareCounts(t, p.ids)
 }
@@ -217,6 +302,7 @@ func (p *pair) password(t *rapid.T) {
 func sameError(got, want error) bool {
 	for _, kind := range []error{
 		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrLimitReached,
+		storage.ErrForbidden, storage.ErrNoRequest,
 	} {
 		if errors.Is(want, kind) {
 			return errors.Is(got, kind)
@@ -244,6 +330,7 @@ func (p *pair) pages(t *rapid.T) {
 		owner := rapid.SampledFrom(p.ids).Draw(t, "owner")
 		return storage.PageQuery{
 			Owner:    owner,
+			Type:     rapid.SampledFrom([]storage.EdgeType{0, 0, 1, 2, 3, 4, 5}).Draw(t, "type"),
 			Limit:    rapid.IntRange(1, 5).Draw(t, "limit"),
 			After:    p.drawPosition(t, side, owner),
 			Before:   p.drawPosition(t, side, owner),
@@ -267,11 +354,33 @@ func (p *pair) neighbours(t *rapid.T) {
 }
 
 func drawSide(t *rapid.T) storage.Side {
-	return rapid.SampledFrom([]storage.Side{storage.Forward, storage.Inverse}).Draw(t, "side")
+	return rapid.SampledFrom([]storage.Side{
+		storage.Forward, storage.Inverse, storage.Inverse, storage.Requests, storage.Inbox, storage.Inbox,
+	}).Draw(t, "side")
+}
+
+// drawType draws from the types on a side, most often the one that is listed.
+func drawType(t *rapid.T, side storage.Side) storage.EdgeType {
+	types := []storage.EdgeType{storage.Following, storage.None, storage.Following, storage.Blocking}
+	if side.Truth() == storage.Requests {
+		types = []storage.EdgeType{
+			storage.Pending, storage.Accepted, storage.Removed, storage.Pending, storage.Declined, storage.Cancelled, storage.None,
+		}
+	}
+	return rapid.SampledFrom(types).Draw(t, "type")
 }
 
 // drawTime draws from few times, so that many are equal.
 func drawTime(t *rapid.T) storage.Micros { return at(rapid.IntRange(0, 9).Draw(t, "time")) }
+
+// drawTimeOf is drawTime, for requests now and then about as much later as they last.
+func drawTimeOf(t *rapid.T, side storage.Side) storage.Micros {
+	time := drawTime(t)
+	if side.Truth() == storage.Requests && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
+		time += storage.Micros(storage.DefaultRequestTTL.Microseconds())
+	}
+	return time
+}
 
 func (p *pair) drawPair(t *rapid.T) storage.Pair {
 	owner := rapid.IntRange(0, len(p.ids)-1).Draw(t, "from")

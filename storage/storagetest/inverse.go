@@ -18,7 +18,11 @@ func (s inverse) WithoutTheOptionItIsNotWritten(t *testing.T) {
 	from, to := s.people(t, 1)[0].ID, idsOf(s.people(t, 8))
 	counts := found(t, s.store.Counts(t.Context(), to), len(to))
 	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking, storage.None} {
-		for _, got := range s.change(t, from, changeAll(to, kind, 1)...) {
+		batch := changeAll(to, kind, 1)
+		for i := range batch {
+			batch[i].Ends = storage.Blocking
+		}
+		for _, got := range s.change(t, from, batch...) {
 			wantEqual(t, "changed", got.Changed, true)
 			wantEqual(t, "inverse", got.Inverse, false)
 		}
@@ -30,10 +34,16 @@ func (s inverse) WithoutTheOptionItIsNotWritten(t *testing.T) {
 func (s inverse) WhatIsLocalIsWritten(t *testing.T) {
 	from, to := s.people(t, 1)[0].ID, idsOf(s.people(t, 40))
 	for step, kind := range []storage.EdgeType{
-		storage.Following, storage.Blocking, storage.Following, storage.None, storage.Blocking, storage.None, storage.Following,
+		storage.Following, storage.Blocking, storage.None, storage.Blocking, storage.None, storage.Following, storage.None, storage.Following,
 	} {
 		before := found(t, s.store.Counts(t.Context(), to), len(to))
-		answers := s.changeWith(t, from, withInverse, changeAll(to, kind, step)...)
+		batch := changeAll(to, kind, step)
+		for i := range batch {
+			if step < 5 {
+				batch[i].Ends = storage.Blocking
+			}
+		}
+		answers := s.changeWith(t, from, withInverse, batch...)
 		rows := s.store.Edges(t.Context(), storage.Inverse, pairsFrom(from, to...))
 		now := found(t, s.store.Counts(t.Context(), to), len(to))
 		for i, got := range answers {

@@ -16,6 +16,7 @@ func (p *pair) everything(t *rapid.T) {
 	p.compareLogs(t)
 	p.compareCounts(t, p.ids)
 	var pairs []storage.Pair
+	p.compareMessages(t)
 	var pages []storage.PageQuery
 	var walks []storage.WalkQuery
 	for _, owner := range p.ids {
@@ -25,7 +26,7 @@ func (p *pair) everything(t *rapid.T) {
 			pairs = append(pairs, storage.Pair{From: owner, To: peer})
 		}
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+	for _, side := range storage.Sides {
 		p.compareEdges(t, side, pairs)
 		p.comparePages(t, side, pages)
 		p.compareWalks(t, side, walks)
@@ -101,13 +102,24 @@ func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage
 		p.store.Neighbours(t.Context(), side, owners), p.reference.Neighbours(t.Context(), side, owners), slices.Equal)
 }
 
+// compareMessages compares what was written with all requests.
+func (p *pair) compareMessages(t *rapid.T) {
+	var requests []storage.Pair
+	for _, from := range p.ids {
+		for _, to := range p.ids {
+			requests = append(requests, storage.Pair{From: from, To: to})
+		}
+	}
+	compare(t, "messages", requests, p.store.Messages(t.Context(), requests), p.reference.Messages(t.Context(), requests), equal)
+}
+
 // compareCounts compares the counts, and whether the versions rose since they
 // were last read.
 func (p *pair) compareCounts(t *rapid.T, ids []storage.UserID) {
 	got := p.store.Counts(t.Context(), ids)
 	want := p.reference.Counts(t.Context(), ids)
 	compare(t, "counts", ids, got, want, func(a, b storage.Counts) bool {
-		return a.Following == b.Following && a.Follower == b.Follower
+		return a.Following == b.Following && a.Follower == b.Follower && a.Friend == b.Friend
 	})
 	now := map[storage.UserID][2]int64{}
 	for i, id := range ids {

@@ -40,6 +40,37 @@ func (s pages) OnlyFollowsAreListed(t *testing.T) {
 	})
 }
 
+// Without a type it is the list of follows, or of pending requests.
+func (s pages) TheTypeSelectsTheList(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner := s.id()
+		types := allTypes[1:]
+		if side.Truth() == storage.Requests {
+			types = []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed}
+		}
+		rows := map[storage.EdgeType][]storage.Edge{}
+		for i, peer := range s.ids(12 * len(types)) {
+			row := stateOf(side, owner, peer, types[i%len(types)], 100-i)
+			rows[row.Type] = append(rows[row.Type], row)
+			s.apply(t, side, row)
+		}
+		rows[storage.None] = rows[1]
+		var queries []storage.PageQuery
+		var want [][]storage.Edge
+		for kind, list := range rows {
+			after := storage.PositionOf(side, list[4])
+			queries = append(queries,
+				storage.PageQuery{Owner: owner, Type: kind, Limit: 20},
+				storage.PageQuery{Owner: owner, Type: kind, Limit: 3, After: after},
+				storage.PageQuery{Owner: owner, Type: kind, Limit: 3, Before: after, Backward: true})
+			want = append(want, list, list[5:8], list[1:4])
+		}
+		for i, got := range found(t, s.store.Pages(t.Context(), side, queries), len(queries)) {
+			wantList(t, fmt.Sprintf("%+v", queries[i]), got, want[i])
+		}
+	})
+}
+
 func (s pages) TheNewestComesFirst(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		owner, peers := s.id(), s.sortedIDs(4)

@@ -17,7 +17,7 @@ import (
 )
 
 // Run runs the suite. Open returns an empty store, which the suite closes; it is
-// called about thirty times.
+// called about forty times.
 func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 	topics := []func(*harness) any{
 		func(h *harness) any { return users{h} },
@@ -32,12 +32,28 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return accounts{h} },
 		func(h *harness) any { return changes{h} },
 		func(h *harness) any { return inverse{h} },
+		func(h *harness) any { return blocking{h} },
+		func(h *harness) any { return requests{h} },
+		func(h *harness) any { return friendships{h} },
+		func(h *harness) any { return friendCounts{h} },
+		func(h *harness) any { return settling{h} },
 		func(h *harness) any { return relationLog{h, open} },
 		func(h *harness) any { return leases{h} },
 		func(h *harness) any { return concurrency{h} },
 		func(h *harness) any { return changesAtOnce{h} },
 		func(h *harness) any { return cancellation{h} },
 		func(h *harness) any { return lifecycle{h, open} },
+		func(h *harness) any { return profile{h} },
+		func(h *harness) any { return blockLists{h} },
+		func(h *harness) any { return tally{h} },
+		func(h *harness) any { return marks{h} },
+		func(h *harness) any { return messages{h} },
+		func(h *harness) any { return dismissals{h} },
+		func(h *harness) any { return popular{h, open} },
+		func(h *harness) any { return search{h} },
+		func(h *harness) any { return states{h} },
+		func(h *harness) any { return rows{h} },
+		func(h *harness) any { return erase{h} },
 		func(h *harness) any { return histories{h} },
 	}
 	for _, topic := range topics {

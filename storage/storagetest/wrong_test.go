@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"kith/storage"
 	"kith/storage/memory"
@@ -101,6 +102,52 @@ var wrongStores = []struct {
 	{"pruned entries are skipped", func(s *memory.Store) storage.Store { return prunedInSilence{s} }, "relationLog/PrunedEntriesAreMissed", promiseOnly},
 	{"an emptied log misses nothing", func(s *memory.Store) storage.Store { return emptiedInSilence{s} }, "relationLog/AnEmptiedLogKnowsWhatIsMissing", promiseOnly},
 	{"the log is read to its end", func(s *memory.Store) storage.Store { return readsToTheEnd{s} }, "relationLog/ReadingStopsAtTheLimit", promiseOnly},
+	{"blockers follow whom they block", func(s *memory.Store) storage.Store { return blockersFollow{s} }, "blocking/FollowsAreRefusedBothWays", historiesToo},
+	{"what follows from a block is not told", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
+	{"what followed is told once", func(s *memory.Store) storage.Store { return toldOnce{s} }, "blocking/ARedeliveredBlockTellsAgain", historiesToo},
+	{"late blocks end follows", func(s *memory.Store) storage.Store { return remoteUndo{s} }, "blocking/ALateBlockDoesNothing", historiesToo},
+	{"own blocks keep requests", func(s *memory.Store) storage.Store { return keepsOwnRequests{keepsRequests{s}} }, "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
+	{"applied blocks keep requests", func(s *memory.Store) storage.Store { return keepsBlockedRequests{keepsRequests{s}} }, "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
+	{"an unfollow ends a block", func(s *memory.Store) storage.Store { return unfollowEndsBlocks{s} }, "blocking/AnUnfollowDoesNotEndABlock", historiesToo},
+	{"an unblock ends a follow", func(s *memory.Store) storage.Store { return unblockEndsFollows{s} }, "blocking/AnUnblockDoesNotEndAFollow", historiesToo},
+	{"imports follow who blocks", func(s *memory.Store) storage.Store { return importsAnything{s} }, "blocking/AForwardFollowOfABlockedOwnerIsNotWritten", historiesToo},
+	{"local blocks do not tell the follow back", func(s *memory.Store) storage.Store { return inlineStopsShort{s} }, "blocking/WhatIsLocalEndsAtOnce", historiesToo},
+	{"the log has follows only", func(s *memory.Store) storage.Store { return logsFollowsOnly{s} }, "relationLog/EveryRowOfARequestIsThereOnce", historiesToo},
+	{"lists have one type", func(s *memory.Store) storage.Store { return oneTypeOnly{s} }, "pages/TheTypeSelectsTheList", historiesToo},
+	{"friends are as many as they could be", func(s *memory.Store) storage.Store { return friendsByMinimum{s} }, "friendCounts/EveryWriteKeepsThem", historiesToo},
+	{"large batches make no friends", func(s *memory.Store) storage.Store { return bulkForgetsFriends{s, map[storage.UserID]int64{}} }, "friendCounts/BatchesCountEachFriendOnce", promiseOnly},
+
+	{"requests last for ever", func(s *memory.Store) storage.Store {
+		return changedOptions{s, func(o *requestOptions) { o.TTL = 1 << 60 }}
+	}, "requests/ARequestExpires", historiesToo},
+	{"there is no pause", func(s *memory.Store) storage.Store { return changedOptions{s, func(o *requestOptions) { o.Pause = 0 }} }, "requests/AfterADeclineThereIsAPause", promiseOnly},
+	{"any number may be pending", func(s *memory.Store) storage.Store {
+		return changedOptions{s, func(o *requestOptions) { o.MaxPending = 0 }}
+	}, "requests/SoManyMayBePending", historiesToo},
+	{"friends are beyond the limit", func(s *memory.Store) storage.Store {
+		return changedOptions{s, func(o *requestOptions) { o.MaxFollowing = 0 }}
+	}, "requests/TheLimitOfFollowingsHolds", promiseOnly},
+	{"requests stay on their side", func(s *memory.Store) storage.Store {
+		return changedOptions{s, func(o *requestOptions) { o.Inverse = false }}
+	}, "friendships/WhatIsLocalIsWrittenAtOnce", historiesToo},
+	{"requests are always local", func(s *memory.Store) storage.Store {
+		return changedOptions{s, func(o *requestOptions) { o.Inverse = true }}
+	}, "friendships/WithoutTheOptionTheInboxIsNotWritten", historiesToo},
+	{"asking again makes a new request", func(s *memory.Store) storage.Store { return asksAgain{s} }, "requests/EveryActFromEveryState", historiesToo},
+	{"accepting twice is a mistake", func(s *memory.Store) storage.Store { return acceptsOnce{s} }, "requests/EveryActFromEveryState", historiesToo},
+	{"removing leaves the own follow", func(s *memory.Store) storage.Store { return removesHalf{s} }, "requests/RemovingEndsTheFollow", historiesToo},
+	{"messages stay", func(s *memory.Store) storage.Store {
+		return longMessages{s, new(sync.Mutex), map[storage.Pair]string{}}
+	}, "requests/TheMessageStaysWhileItIsPending", promiseOnly},
+	{"requests are judged without a lock", func(s *memory.Store) storage.Store { return unlockedRequests{s} }, "requests/OneOfManyActsWins", lostRace},
+	{"accepted requests make nobody follow", func(s *memory.Store) storage.Store { return acceptedInVain{s} }, "friendships/AnAcceptedRequestMakesTheOtherFollow", historiesToo},
+	{"accepted requests make the other follow again", func(s *memory.Store) storage.Store { return eventsInsist{s, storage.Accepted, true} }, "friendships/ItDoesSoOnce", historiesToo},
+	{"late removals end newer follows", func(s *memory.Store) storage.Store { return eventsInsist{s, storage.Removed, false} }, "friendships/LateEventsUndoNothing", historiesToo},
+	{"accepted requests are stronger than blocks", func(s *memory.Store) storage.Store { return eventsInsist{s, storage.Accepted, false} }, "friendships/ABlockIsStronger", historiesToo},
+	{"crossing requests wait", func(*memory.Store) storage.Store { return memory.New(memory.RequestTTL(-time.Hour)) }, "friendships/RequestsThatCrossAcceptEachOther", historiesToo},
+	{"crossing requests do not expire", func(*memory.Store) storage.Store { return memory.New(memory.RequestTTL(1 << 60)) }, "friendships/AnExpiredRequestDoesNotCross", historiesToo},
+	{"accepted requests talk for ever", func(s *memory.Store) storage.Store { return endlessTalk{s} }, "settling/OnceAllHasArrivedItFitsTogether", promiseOnly},
+	{"blocks are not told where people act at once", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
 }
 
 // wrongStore names the mistake to a child process.

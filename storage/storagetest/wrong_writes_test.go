@@ -81,13 +81,13 @@ type miscounts struct {
 	*memory.Store
 	rule  func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
 	mu    sync.Mutex
-	extra [2]map[storage.UserID]int64
+	extra [len(storage.Sides)]map[storage.UserID]int64
 }
 
 type miscountRule = func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
 
 func newMiscounts(s *memory.Store, rule miscountRule) storage.Store {
-	return &miscounts{Store: s, rule: rule, extra: [2]map[storage.UserID]int64{{}, {}}}
+	return &miscounts{Store: s, rule: rule, extra: [...]map[storage.UserID]int64{{}, {}, {}, {}}}
 }
 
 func countBlocks(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64 {
@@ -211,7 +211,7 @@ func (s dropsTombstones) Apply(ctx context.Context, side storage.Side, edges []s
 type writesBoth struct{ *memory.Store }
 
 func (s writesBoth) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	s.Store.Apply(ctx, storage.Inverse-side, edges, rule)
+	s.Store.Apply(ctx, side^1, edges, rule)
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 

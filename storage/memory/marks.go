@@ -1,0 +1,74 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+// endMark forgets what a user has noted on one whom it no longer follows.
+func (s *Store) endMark(pair storage.Pair) { delete(s.marks, pair) }
+
+// Marks implements [storage.TieReader].
+func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.EdgeMark, bool) {
+		mark, ok := s.marks[pair]
+		return mark, ok
+	})
+}
+
+// Specials implements [storage.TieReader].
+func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
+		return s.specials(user), true
+	})
+}
+
+func (s *Store) specials(user storage.UserID) []storage.UserID {
+	var list []storage.UserID
+	for pair, mark := range s.marks {
+		if pair.From == user && mark.Special {
+			list = append(list, pair.To)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Messages implements [storage.TieReader].
+func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+	return lookUp(ctx, s, requests, func(request storage.Pair) (string, bool) {
+		message := s.messages[request]
+		return message, message != ""
+	})
+}
+
+// SetMark implements [storage.MarkWriter].
+func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.EdgeMark{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
+		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d: %w", pair.From, pair.To, storage.ErrNotFollowing)
+	}
+	old := s.marks[pair]
+	mark := old
+	set(&mark.Special, change.Special)
+	set(&mark.Remark, change.Remark)
+	if mark == old {
+		return mark, false, nil
+	}
+	if mark.Special && !old.Special && len(s.specials(pair.From)) >= storage.MaxSpecials {
+		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d as special: %w", pair.From, pair.To, storage.ErrLimitReached)
+	}
+	s.marks[pair] = mark
+	if mark == (storage.EdgeMark{}) {
+		delete(s.marks, pair)
+	}
+	s.raiseVersion(pair.From)
+	return mark, true, nil
+}

@@ -1,0 +1,55 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"kith/storage"
+)
+
+// WrongFriends implements [storage.Comparer].
+func (s *Store) WrongFriends(ctx context.Context, _ int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var wrong []storage.WrongCount
+	for _, id := range slices.Sorted(maps.Keys(s.counts)) {
+		if have, are := s.counts[id].Friend, s.countFriends(id); owners.After < id && id <= owners.UpTo && have != are {
+			wrong = append(wrong, storage.WrongCount{User: id, Have: have, Are: are})
+		}
+	}
+	return wrong, nil
+}
+
+// RecountFriends implements [storage.Repairer].
+func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(users))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, id := range users {
+		results[i] = storage.Result[bool]{Value: true, Found: true}
+		counts, known := s.counts[id]
+		if n := s.countFriends(id); !known || counts.Friend != n {
+			if counts.Friend != n {
+				counts.Version++
+			}
+			counts.Friend = n
+			s.counts[id] = counts
+		}
+	}
+	return results
+}
+
+// countFriends counts whom a user follows that follow it.
+func (s *Store) countFriends(id storage.UserID) (n int64) {
+	for peer := range s.tables[storage.Forward][id] {
+		n += s.friends(id, peer)
+	}
+	return n
+}

@@ -1,0 +1,109 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kith/storage"
+)
+
+// SetState implements [storage.StateStore].
+func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.states[user].State
+	if _, exists := s.users[user]; !exists && old != storage.Deleted {
+		return false, fmt.Errorf("set the state of user %d: %w", user, storage.ErrUserUnknown)
+	}
+	switch {
+	case old == state:
+		return false, nil
+	case old == storage.Deleting, old == storage.Deleted, state == storage.Deleted:
+		return false, fmt.Errorf("user %d goes from state %d to %d: %w", user, old, state, storage.ErrForbidden)
+	}
+	s.changeState(user, state, at)
+	s.raiseVersion(user)
+	return true, nil
+}
+
+// changeState makes the times of a user's changes rise.
+func (s *Store) changeState(user storage.UserID, state storage.UserState, at storage.Micros) {
+	at = max(at, s.states[user].At+1)
+	s.states[user] = storage.StateChange{StatePosition: storage.StatePosition{At: at, User: user}, State: state}
+}
+
+// StatesOf implements [storage.StateStore].
+func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	return lookUp(ctx, s, users, func(user storage.UserID) (storage.UserState, bool) {
+		return s.states[user].State, true
+	})
+}
+
+// StateChanges implements [storage.StateStore].
+func (s *Store) StateChanges(ctx context.Context, _ int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	order := func(a, b storage.StatePosition) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.User, b.User))
+	}
+	var changes []storage.StateChange
+	for _, change := range s.states {
+		if order(change.StatePosition, after) > 0 {
+			changes = append(changes, change)
+		}
+	}
+	slices.SortFunc(changes, func(a, b storage.StateChange) int { return order(a.StatePosition, b.StatePosition) })
+	return changes[:min(len(changes), limit)], nil
+}
+
+// AllRows implements [storage.StateStore].
+func (s *Store) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var rows []storage.Edge
+	for _, edge := range s.byPeer(side, owner) {
+		if edge.Type != storage.None && side.Peer(edge.Pair()) > after && len(rows) < limit {
+			rows = append(rows, edge)
+		}
+	}
+	return rows, nil
+}
+
+// Erase implements [storage.StateStore].
+func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch s.states[user].State {
+	case storage.Deleted:
+		return nil
+	case storage.Active, storage.Deactivated:
+		return fmt.Errorf("erase user %d: %w", user, storage.ErrForbidden)
+	}
+	if handle := s.users[user].Handle; s.handles[handle].owner == user {
+		delete(s.handles, handle)
+	}
+	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
+	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
+	delete(s.dismissed, user)
+	delete(s.users, user)
+	delete(s.passwords, user)
+	delete(s.counts, user)
+	delete(s.active, user)
+	s.changeState(user, storage.Deleted, at)
+	return nil
+}

@@ -1,0 +1,86 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kith/storage"
+)
+
+// Dismissals implements [storage.TieReader].
+func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	return lookUp(ctx, s, queries, func(q storage.DismissalQuery) ([]storage.UserID, bool) {
+		var list []storage.UserID
+		for dismissed, at := range s.dismissed[q.User] {
+			if at >= q.Since {
+				list = append(list, dismissed)
+			}
+		}
+		slices.Sort(list)
+		return list, true
+	})
+}
+
+// Dismiss implements [storage.SuggestionStore].
+func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, counted := s.counts[user]; !counted {
+		return fmt.Errorf("dismiss %d for user %d: %w", dismissed, user, storage.ErrUserUnknown)
+	}
+	list := s.dismissed[user]
+	if list == nil {
+		list = make(map[storage.UserID]storage.Micros)
+		s.dismissed[user] = list
+	}
+	list[dismissed] = max(list[dismissed], at)
+	maps.DeleteFunc(list, func(_ storage.UserID, at storage.Micros) bool { return at < forget })
+
+	if len(list) <= storage.MaxDismissals {
+		return nil
+	}
+	newest := slices.SortedFunc(maps.Keys(list), func(a, b storage.UserID) int {
+		return cmp.Or(cmp.Compare(list[b], list[a]), cmp.Compare(b, a))
+	})
+	for _, surplus := range newest[storage.MaxDismissals:] {
+		delete(list, surplus)
+	}
+	return nil
+}
+
+// activeOn remembers the last day on which a user has been active.
+func (s *Store) activeOn(id storage.UserID, at storage.Micros) {
+	s.active[id] = max(s.active[id], storage.DayOf(at))
+}
+
+// Popular implements [storage.SuggestionStore].
+func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var sample []storage.UserID
+	for id := range s.counts {
+		if day := s.active[id]; day > 0 && day >= since {
+			sample = append(sample, id)
+		}
+	}
+	slices.SortFunc(sample, func(a, b storage.UserID) int {
+		return cmp.Or(cmp.Compare(s.active[b], s.active[a]), cmp.Compare(b, a))
+	})
+	var popular []storage.PopularUser
+	for _, id := range sample[:min(len(sample), storage.PopularSample)] {
+		popular = append(popular, storage.PopularUser{User: id, Followers: s.counts[id].Follower})
+	}
+	slices.SortFunc(popular, func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
+	})
+	return popular[:min(len(popular), limit)], nil
+}

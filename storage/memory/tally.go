@@ -1,0 +1,37 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"kith/storage"
+)
+
+// Blocks implements [storage.TieReader].
+func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
+		var list []storage.UserID
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			for _, edge := range s.byPeer(side, user) {
+				if edge.Type == storage.Blocking {
+					list = append(list, side.Peer(edge.Pair()))
+				}
+			}
+		}
+		slices.Sort(list)
+		return slices.Compact(list), true
+	})
+}
+
+// Tally implements [storage.TieReader].
+func (s *Store) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
+	return lookUp(ctx, s, queries, func(q storage.TallyQuery) (int, bool) {
+		n := 0
+		for _, edge := range s.byPeer(side, q.Owner) {
+			if edge.Type == max(q.Type, storage.Following) && (q.Since == 0 || edge.UpdateTime > q.Since) {
+				n++
+			}
+		}
+		return min(n, q.Limit), true
+	})
+}

@@ -1,0 +1,56 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"kith/storage"
+)
+
+// A block lies on the shards of both: in following where one blocks, in follower where
+// one is blocked. So one statement on a user's own shard knows them all.
+//
+// Served by idx_following_list and idx_follower_list, by order: blocks are few, and most
+// rows of a user are not.
+const (
+	sqlBlocking = `
+SELECT from_user_id, to_user_id
+FROM following{by list}
+WHERE type = 2 AND from_user_id IN (`
+
+	sqlBlockedBy = `
+SELECT to_user_id, from_user_id
+FROM follower{by list}
+WHERE type = 2 AND to_user_id IN (`
+)
+
+// Blocks implements [storage.TieReader].
+func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+		in := marks(len(users)) + ")"
+		text := strings.Replace(sqlBlocking, "{by list}", s.sql.by("idx_following_list"), 1) + in + "\nUNION ALL" +
+			strings.Replace(sqlBlockedBy, "{by list}", s.sql.by("idx_follower_list"), 1) + in
+		ids := arguments(users)
+		return s.readLists(ctx, "blocks", shard, users, text, append(ids, ids...), found)
+	})
+}
+
+// readLists runs a look-up whose rows are (user, member) and gives every user its
+// members, ascending, each once.
+func (s *Store) readLists(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) error {
+	lists := make(map[storage.UserID][]storage.UserID, len(users))
+	err := s.query(ctx, lookup, shard, len(users), text, args, func(rows *sql.Rows) error {
+		var user, member storage.UserID
+		err := rows.Scan(&user, &member)
+		lists[user] = append(lists[user], member)
+		return err
+	})
+	for _, user := range users {
+		list := lists[user]
+		slices.Sort(list)
+		found(user, slices.Compact(list))
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package sqlstore_test
+
+import (
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// bulk is enough edges for the way that large batches take, on two shards.
+const bulk = 600
+
+func eachEngine(t *testing.T, test func(*testing.T, storage.Store)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, open(t, sqlite(t, 2))) })
+	t.Run("MariaDB", func(t *testing.T) { test(t, open(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)))) })
+}
+
+// An import that meets the other half of follows counts the friends, whichever side
+// comes last.
+func TestBulkWritesCountFriends(t *testing.T) {
+	const user = 7
+	for _, first := range []storage.Side{storage.Forward, storage.Inverse} {
+		t.Run(first.String()+" first", func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, s storage.Store) {
+				there := make(map[storage.Side][]storage.Edge)
+				for i := range storage.UserID(bulk) {
+					mine, theirs := edge(user, 1000+i, storage.Following, 5), edge(1000+i, user, storage.Following, 6)
+					there[storage.Forward] = append(there[storage.Forward], mine)
+					if i%3 == 0 {
+						there[storage.Inverse] = append(there[storage.Inverse], theirs)
+					}
+				}
+				write(t, s, first, there[first]...)
+				wantFriends(t, s, user, 0)
+				write(t, s, first^storage.Inverse, there[first^storage.Inverse]...)
+				wantFriends(t, s, user, bulk/3)
+				write(t, s, first, there[first]...)
+				wantFriends(t, s, user, bulk/3)
+			})
+		})
+	}
+}
+
+func wantFriends(t *testing.T, s storage.Store, id storage.UserID, want int64) {
+	t.Helper()
+	if r := s.Counts(t.Context(), []storage.UserID{id})[0]; r.Err != nil || r.Value.Friend != want {
+		t.Errorf("counts of user %d: %+v, want %d friends", id, r, want)
+	}
+}
+
+// An import does not make anybody follow who is blocked; the others of the batch it does.
+func TestBulkWritesLeaveTheBlockedOut(t *testing.T) {
+	const user, blocker = 7, 1003
+	eachEngine(t, func(t *testing.T, s storage.Store) {
+		write(t, s, storage.Inverse, edge(blocker, user, storage.Blocking, 9))
+		var follows []storage.Edge
+		for i := range storage.UserID(bulk) {
+			follows = append(follows, edge(user, 1000+i, storage.Following, 5))
+		}
+		for i, r := range s.Apply(t.Context(), storage.Forward, follows, storage.IfAbsent) {
+			blocked := follows[i].To == blocker
+			if r.Err != nil || r.Value.Changed == blocked || blocked && r.Value.Row.Type != storage.None {
+				t.Fatalf("follow of %d: %+v", follows[i].To, r)
+			}
+		}
+		wantCounts(t, s, user, bulk-1, 0, 0)
+	})
+}

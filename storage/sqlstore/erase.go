@@ -1,0 +1,170 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"kith/storage"
+)
+
+// Served by the primary key. A user's rows may be many, ended and not.
+const sqlAllRows = `
+SELECT {columns}
+FROM {table}{by key}
+WHERE {owner} = ? AND {peer} > ? AND type <> 0
+ORDER BY {peer} LIMIT ?`
+
+var allRows = spelled(sqlAllRows)
+
+// AllRows implements [storage.StateStore].
+func (s *Store) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
+	text := strings.Replace(allRows[side], "{by key}", s.sql.byKey, 1)
+	var edges []storage.Edge
+	err := s.query(ctx, "rows."+side.String(), s.place.Of(owner), limit, text, []any{int64(owner), int64(after), limit}, func(rows *sql.Rows) error {
+		e, err := scanEdge(side, rows)
+		edges = append(edges, e)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return edges, nil
+}
+
+const (
+	// Served by the primary key.
+	sqlHandleOf = `
+SELECT handle
+FROM users
+WHERE user_id = ?`
+
+	sqlReleaseHandle = `
+DELETE FROM handles
+WHERE handle = ? AND user_id = ?`
+
+	sqlRemoveUser = `
+DELETE FROM users
+WHERE user_id = ?`
+
+	sqlRemoveCounts = `
+DELETE FROM user_counts
+WHERE user_id = ?`
+)
+
+// erasedRows are what lies beside a user's edges: how to pick some of the rows, and how
+// to be rid of them. All are found by an index that begins with the user.
+var erasedRows = []struct{ pick, remove string }{
+	{`
+SELECT to_user_id
+FROM edge_marks
+WHERE from_user_id = ? LIMIT ?`, `
+DELETE FROM edge_marks
+WHERE from_user_id = ? AND to_user_id IN (`},
+	{`
+SELECT dismissed_id
+FROM suggestion_dismissals
+WHERE user_id = ? LIMIT ?`, `
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND dismissed_id IN (`},
+	{`
+SELECT to_user_id
+FROM friend_request
+WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
+UPDATE friend_request
+SET message = ''
+WHERE from_user_id = ? AND to_user_id IN (`},
+}
+
+// erasedAtOnce is how many rows one step removes: locks of a few milliseconds.
+const erasedAtOnce = 500
+
+// Erase implements [storage.StateStore]. First the handle goes, which lies on another
+// shard, then what may be many rows, in small steps, and last the user, in one
+// transaction with the new state: a crash before it leaves a user to be erased again.
+//
+// What comes late brings nothing back that could be seen. The tombstones of the user's
+// edges stay, so that older events lose against them. Events of pairs without a row may
+// write one and make counts anew, but no row of users, without which nobody is found;
+// and the state stays for ever, by which every gateway hides the user, even where an
+// import makes one of this id again.
+func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	switch r := s.StatesOf(ctx, []storage.UserID{user})[0]; {
+	case r.Err != nil || r.Value == storage.Deleted:
+		return r.Err
+	case r.Value != storage.Deleting: // from there nothing leads back
+		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, r.Value)
+	}
+	if err := s.releaseHandle(ctx, user); err != nil {
+		return err
+	}
+	for i := range erasedRows {
+		for more := true; more; {
+			err := s.transact(ctx, "erase", s.place.Of(user), func(w *writer) (err error) {
+				more, err = w.eraseSome(i, user)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return s.transact(ctx, "erase", s.place.Of(user), func(w *writer) error { return w.eraseUser(user, at) })
+}
+
+// releaseHandle frees the handle of a user, unless it is another's by now.
+func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
+	handle := ""
+	err := s.query(ctx, "users.handle", s.place.Of(user), 1, sqlHandleOf, []any{int64(user)}, func(rows *sql.Rows) error {
+		return rows.Scan(&handle)
+	})
+	if err != nil || handle == "" {
+		return err
+	}
+	return s.transact(ctx, "handles", s.place.OfHandle(handle), func(w *writer) error {
+		_, err := w.exec(1, sqlReleaseHandle, handle, int64(user))
+		return err
+	})
+}
+
+// eraseSome takes a step and tells whether there may be another.
+func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
+	if _, err := w.lockCountsOf(user); err != nil {
+		return false, err
+	}
+	args := []any{int64(user)}
+	err = w.read(erasedAtOnce, erasedRows[i].pick, []any{int64(user), erasedAtOnce}, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		args = append(args, id)
+		return err
+	})
+	n := len(args) - 1
+	if err != nil || n == 0 {
+		return false, err
+	}
+	_, err = w.exec(n, erasedRows[i].remove+marks(n)+")", args...)
+	return n == erasedAtOnce, err
+}
+
+// eraseUser removes the user and what has been added beside it since the steps.
+func (w *writer) eraseUser(user storage.UserID, at storage.Micros) error {
+	old, err := w.lockState(user)
+	if err != nil || old.State == storage.Deleted {
+		return err
+	}
+	for i := range erasedRows {
+		for more := true; more; {
+			if more, err = w.eraseSome(i, user); err != nil {
+				return err
+			}
+		}
+	}
+	for _, text := range []string{sqlRemoveUser, sqlRemoveCounts} {
+		if _, err := w.exec(1, text, int64(user)); err != nil {
+			return err
+		}
+	}
+	return w.writeState(old, storage.Deleted, at)
+}

@@ -1,0 +1,107 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// An Erase that is cut off behind any of its statements is finished by the next one,
+// also when somebody else has registered the handle in between.
+func TestEraseIsCarriedOnAfterACrash(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { eraseWithCrashes(t, sqlite(t, 2)) })
+	t.Run("MariaDB", func(t *testing.T) { eraseWithCrashes(t, mysql(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2))) })
+}
+
+func eraseWithCrashes(t *testing.T, location string) {
+	var ran, stopBehind int
+	var crash context.CancelFunc
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+		Location: location, StatementTimeout: generous,
+		OnStatement: func(context.Context, sqlstore.Statement) {
+			if ran++; ran == stopBehind {
+				crash()
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+
+	for n := 1; ; n++ {
+		user := storage.User{ID: storage.UserID(10 * n), Handle: fmt.Sprintf("user_%d", n), Name: "A"}
+		next := storage.User{ID: user.ID + 1, Handle: user.Handle, Name: "B"}
+		surrounded(t, store, user)
+
+		var ctx context.Context
+		ctx, crash = context.WithCancel(t.Context())
+		ran, stopBehind = 0, n
+		err := store.Erase(ctx, user.ID, 30)
+		whole := err == nil && ran < n
+		crash()
+		stopBehind = 0
+		registered := store.Register(t.Context(), next, "hash") == nil
+		if err := store.Erase(t.Context(), user.ID, 40); err != nil {
+			t.Fatalf("again, behind statement %d: %v", n, err)
+		}
+		wantErased(t, store, user)
+		if owner := store.UserIDs(t.Context(), []string{user.Handle})[0]; owner.Found != registered || registered && owner.Value != next.ID {
+			t.Errorf("behind statement %d: the handle is that of %+v; registered: %v", n, owner, registered)
+		}
+		if whole {
+			if n < 10 {
+				t.Fatalf("only %d statements were cut off", n)
+			}
+			return
+		}
+	}
+}
+
+// surrounded makes a user with something of everything, in state Deleting.
+func surrounded(t *testing.T, store *sqlstore.Store, user storage.User) {
+	t.Helper()
+	ctx := t.Context()
+	pair := storage.Pair{From: user.ID, To: 7}
+	remark := "x"
+	err := store.Register(ctx, user, "hash")
+	if err == nil {
+		err = store.Apply(ctx, storage.Forward, []storage.Edge{{From: pair.From, To: pair.To, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)[0].Err
+	}
+	if err == nil {
+		_, _, err = store.SetMark(ctx, pair, storage.MarkChange{Remark: &remark})
+	}
+	if err == nil {
+		err = store.Dismiss(ctx, user.ID, 8, 1, 0)
+	}
+	if err == nil {
+		_, err = store.SetState(ctx, user.ID, storage.Deleting, 20)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
+	t.Helper()
+	ctx, ids := t.Context(), []storage.UserID{user.ID}
+	state := store.StatesOf(ctx, ids)[0]
+	if state.Err != nil || state.Value != storage.Deleted {
+		t.Errorf("user %d has state %+v", user.ID, state)
+	}
+	left := map[string]bool{
+		"user":       store.Users(ctx, ids)[0].Found,
+		"counts":     store.Counts(ctx, ids)[0].Found,
+		"mark":       store.Marks(ctx, []storage.Pair{{From: user.ID, To: 7}})[0].Found,
+		"dismissals": len(store.Dismissals(ctx, []storage.DismissalQuery{{User: user.ID}})[0].Value) > 0,
+	}
+	for what, is := range left {
+		if is {
+			t.Errorf("user %d has its %s yet", user.ID, what)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// sideServedBy is what servedBy is, for the tables beside edges.
+var sideServedBy = map[string][]string{
+	"blocks":                     {"idx_following_list", "idx_follower_list"},
+	"tally.following":            {"idx_following_list"},
+	"tally.follower":             {"idx_follower_list"},
+	"tally.friend_request":       {"idx_friend_request_list"},
+	"tally.friend_request_inbox": {"idx_friend_request_inbox_list"},
+	"marks":                      {"PRIMARY"},
+	"specials":                   {"idx_special"},
+	"messages":                   {"PRIMARY"},
+	"mark":                       {"PRIMARY", "idx_special"},      // the number of specials
+	"dismissals":                 {"idx_dismissed_at", "PRIMARY"}, // both begin with the user, whose rows are mostly wanted
+	"dismiss":                    {"PRIMARY", "idx_dismissed_at"}, // the locks; what is forgotten
+	"popular":                    {"idx_active", "PRIMARY"},       // the sample; its counts
+	"search":                     {"PRIMARY"},
+	"states":                     {"PRIMARY"},
+	"states.changes":             {"idx_state_changes"},
+	"state":                      {"PRIMARY"},
+	"rows.following":             {"PRIMARY"},
+	"rows.follower":              {"PRIMARY"},
+	"rows.friend_request":        {"PRIMARY"},
+	"rows.friend_request_inbox":  {"PRIMARY"},
+	"users.handle":               {"PRIMARY"},
+	"handles":                    {"PRIMARY"},
+	"erase":                      {"PRIMARY", "idx_special", "idx_dismissed_at", "idx_friend_request_list"}, // all begin with the user
+}
+
+// mayTurn are the look-ups that may build a temporary table and sort it. It holds a
+// sample of a fixed size.
+var mayTurn = []string{"popular"}
+
+func TestSidePlansMariaDB(t *testing.T) {
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+	checkSidePlans(t, "mysql:"+dsns[0], explainMariaDB)
+}
+
+func TestSidePlansSQLite(t *testing.T) {
+	checkSidePlans(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), explainSQLite)
+}
+
+func checkSidePlans(t *testing.T, location string, explain func(*testing.T, *sql.DB, Statement) []plan) {
+	seen := &recorder{}
+	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	fillForPlans(t, s)
+	fillSideTables(t, s)
+	seen.reset()
+	runSideLookUps(t, s)
+	runSideWrites(t, s)
+
+	explained := map[string]bool{}
+	for _, st := range seen.all() {
+		if st.Err != nil {
+			t.Fatalf("%s: %v", st.Lookup, st.Err)
+		}
+		if strings.HasPrefix(strings.TrimSpace(st.text), "INSERT") {
+			continue
+		}
+		want := sideServedBy[st.Lookup]
+		for _, p := range explain(t, s.shards[0].write, st) {
+			if isDerived(p) {
+				continue
+			}
+			explained[st.Lookup] = true
+			if p.scan || p.sort && !slices.Contains(mayTurn, st.Lookup) || p.index != "" && !slices.Contains(want, p.index) || p.index == "" && !p.sort {
+				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s", st.Lookup, st.Keys, want, p.text, st.text)
+			}
+		}
+	}
+	for lookup := range sideServedBy {
+		if !explained[lookup] {
+			t.Errorf("no statement of %s was explained", lookup)
+		}
+	}
+}
+
+// isDerived tells of a plan's line that reads the rows of a limited SELECT inside the
+// statement. That SELECT has a line of its own.
+func isDerived(p plan) bool {
+	return strings.Contains(p.text, "<derived") || p.text == "SCAN counted" || p.text == "SCAN recent"
+}
+
+// fillSideTables adds what lies beside edges: for user 1 thousands of rows, for others
+// a few.
+func fillSideTables(t *testing.T, s *Store) {
+	t.Helper()
+	run := func(text string) {
+		if _, err := s.shards[0].write.ExecContext(t.Context(), text); err != nil {
+			t.Fatalf("%.100s: %v", text, err)
+		}
+	}
+	insert := func(table string, row func(user, i int) string) {
+		var rows []string
+		for user := 1; user <= 2000; user++ {
+			n := 5
+			if user == 1 {
+				n = 3000
+			}
+			for i := range n {
+				rows = append(rows, row(user, i))
+			}
+		}
+		for chunk := range slices.Chunk(rows, 500) {
+			run("INSERT INTO " + table + " VALUES " + strings.Join(chunk, ","))
+		}
+	}
+	for _, user := range []storage.UserID{1, 900} {
+		s.Apply(t.Context(), storage.Forward, []storage.Edge{{From: user, To: followedForPlans, Type: storage.Following, UpdateTime: 2e9}}, storage.IfNewer)
+	}
+	insert("edge_marks", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d, 'x')", user, 10_000+i, i%2) })
+	insert("suggestion_dismissals", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user, 10_000+i, i) })
+	insert("user_states (user_id, state, changed_at)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user*10_000+i, i%4, user+i) })
+	insert("friend_request (from_user_id, to_user_id, type, update_time, message)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, '%s')", user, 10_000+i, 1+i%5, i, strings.Repeat("m", i%2))
+	})
+	insert("friend_request_inbox (to_user_id, from_user_id, type, update_time)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d)", user, 10_000+i, 1+i%5, i)
+	})
+	run("UPDATE user_counts SET active_day = 20000 - user_id % 100")
+	if s.sql == sqliteDialect {
+		run("ANALYZE")
+		return
+	}
+	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts")
+}
+
+// runSideLookUps runs each look-up with one key, with some and with many.
+func runSideLookUps(t *testing.T, s *Store) {
+	ctx := t.Context()
+	for _, n := range []int{1, 20, 500} {
+		ids := make([]storage.UserID, n)
+		ofOne := make([]storage.Pair, n)
+		ofMany := make([]storage.Pair, n)
+		var tallies []storage.TallyQuery
+		var dismissed []storage.DismissalQuery
+		for i := range ids {
+			ids[i] = storage.UserID(1 + i*2)
+			ofOne[i] = storage.Pair{From: 1, To: storage.UserID(10_000 + i)}
+			ofMany[i] = storage.Pair{From: ids[i], To: 10_002}
+			since := storage.Micros(i % 2 * 5e8)
+			tallies = append(tallies, storage.TallyQuery{Owner: ids[i], Since: since, Limit: 1000})
+			dismissed = append(dismissed, storage.DismissalQuery{User: ids[i], Since: since / 1e6})
+		}
+		s.Blocks(ctx, ids)
+		for _, side := range storage.Sides {
+			s.Tally(ctx, side, tallies)
+		}
+		s.Marks(ctx, ofOne)
+		s.Marks(ctx, ofMany)
+		s.Messages(ctx, ofOne)
+		s.Messages(ctx, ofMany)
+		s.Specials(ctx, ids)
+		s.Dismissals(ctx, dismissed)
+		s.StatesOf(ctx, ids)
+	}
+	for _, limit := range []int{1, 100, 1000} {
+		runLimited(t, s, limit)
+	}
+}
+
+// runLimited runs the look-ups that list from a place on.
+func runLimited(t *testing.T, s *Store, limit int) {
+	t.Helper()
+	check := func(_ any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := context.WithoutCancel(t.Context())
+	for _, side := range storage.Sides {
+		for _, after := range []storage.UserID{0, 1000} {
+			check(s.AllRows(ctx, side, 1, after, limit))
+			check(s.AllRows(ctx, side, 900, after, limit))
+		}
+	}
+	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {
+		check(s.SearchHandles(ctx, prefix, "", limit))
+		check(s.SearchHandles(ctx, prefix, "user_11", limit))
+	}
+	for _, since := range []storage.Day{1, 19_950, 20_000} {
+		check(s.Popular(ctx, since, limit))
+	}
+	check(s.StateChanges(ctx, 0, storage.StatePosition{}, limit))
+	check(s.StateChanges(ctx, 0, storage.StatePosition{At: 1000, User: 5_000_000}, limit))
+}
+
+// followedForPlans is one whom the users of runSideWrites follow.
+const followedForPlans = 30_000
+
+// runSideWrites runs each write for somebody with many rows and for somebody with few.
+func runSideWrites(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	for _, user := range []storage.UserID{1, 900} {
+		for _, special := range []bool{true, false} {
+			if _, _, err := s.SetMark(ctx, storage.Pair{From: user, To: followedForPlans}, storage.MarkChange{Special: &special}); err != nil && user != 1 {
+				t.Fatal(err) // user 1 has too many already
+			}
+		}
+		for _, whom := range []storage.UserID{3, 4} {
+			if err := s.Dismiss(ctx, user, whom, 1e9, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.SetState(ctx, user, storage.Deleting, 2e9); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Erase(ctx, user, 3e9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.releaseHandle(ctx, 950); err != nil { // of one who is there when it is explained
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,77 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// Follows against a block, which somebody else has put there, are found, those and no
+// others, and end when the block is repaired as it is.
+func TestForbiddenFollowsAreFoundAndEnded(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) {
+		location := sqlite(t, 1)
+		db, err := sql.Open("sqlite", location[len("sqlite:"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		checkForbidden(t, open(t, location), db)
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+		db, err := sql.Open("mysql", dsns[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		checkForbidden(t, open(t, mysql(dsns)), db)
+	})
+}
+
+func checkForbidden(t *testing.T, s repairable, db *sql.DB) {
+	blocks := []storage.Edge{edge(12, 2, storage.Blocking, 20), edge(11, 2, storage.Blocking, 20), edge(11, 4, storage.Blocking, 20), edge(13, 4, storage.Blocking, 20)}
+	write(t, s, storage.Inverse, blocks...)
+	write(t, s, storage.Forward,
+		edge(2, 13, storage.Following, 5), edge(2, 11, storage.None, 5), edge(2, 12, storage.None, 5), // ended
+		edge(3, 11, storage.Following, 5), edge(4, 11, storage.None, 5), edge(4, 13, storage.Blocking, 5), edge(4, 12, storage.Following, 5))
+	check := func(when string, owners storage.OwnerRange, want ...storage.Pair) {
+		t.Helper()
+		got, err := s.ForbiddenFollows(context.Background(), 0, owners)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", when, got, err, want)
+		}
+	}
+	everybody := storage.OwnerRange{UpTo: math.MaxInt64}
+	check("as written", everybody)
+	for _, text := range []string{
+		"UPDATE following SET type = 1, update_time = 30 WHERE from_user_id IN (2, 4) AND to_user_id IN (11, 12)",
+		"UPDATE user_counts SET following_count = 3 WHERE user_id = 2",
+		"UPDATE user_counts SET following_count = 2 WHERE user_id = 4",
+	} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("all", everybody, storage.Pair{From: 2, To: 11}, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
+	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.Pair{From: 4, To: 11})
+
+	block := blocks[1]
+	old := edge(11, 2, storage.Blocking, 19)
+	if done := repair(t, s, storage.Repair{Pair: old.Pair(), Observed: old, Want: old}); done.Done || len(done.Also) > 0 {
+		t.Errorf("a block that is not as it was observed: %+v", done)
+	}
+	want := storage.Written{Row: storage.Row{Side: storage.Forward, Edge: edge(2, 11, storage.None, 31)}}
+	if done := repair(t, s, storage.Repair{Pair: block.Pair(), Observed: block, Want: block}); !done.Done || !slices.Equal(done.Also, []storage.Written{want}) {
+		t.Errorf("repaired: %+v", done)
+	}
+	wantRow(t, s, storage.Inverse, block)
+	wantRow(t, s, storage.Forward, want.Edge)
+	wantCounts(t, s, 2, 2, 0, 0)
+	check("after the repair", everybody, storage.Pair{From: 2, To: 12}, storage.Pair{From: 4, To: 11})
+}

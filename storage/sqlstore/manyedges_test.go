@@ -1,0 +1,68 @@
+package sqlstore
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// Many pairs of few owners are one statement, and are answered like few ones.
+func TestManyEdgesOfFewOwnersAreOneStatement(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { checkManyEdges(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
+	t.Run("MariaDB", func(t *testing.T) {
+		checkManyEdges(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	})
+}
+
+func checkManyEdges(t *testing.T, location string) {
+	seen := &recorder{}
+	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := rand.New(rand.NewPCG(1, 2))
+	var edges []storage.Edge
+	for from := storage.UserID(1); from <= 30; from++ {
+		for to := storage.UserID(1); to <= 900; to++ {
+			if r.IntN(3) == 0 {
+				edges = append(edges, storage.Edge{From: from, To: to + 100, Type: storage.EdgeType(r.IntN(2)), UpdateTime: storage.Micros(r.IntN(1e6))})
+			}
+		}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, a := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
+		}
+	}
+	want := map[storage.Pair]storage.Edge{}
+	for _, e := range edges {
+		want[e.Pair()] = e
+	}
+	for _, c := range []struct {
+		owners, peers storage.UserID
+		statements    int
+	}{{1, 900, 1}, {1, 4000, 1}, {2, 500, 1}, {30, 600, 1}, {30, 1000, 2}} {
+		var pairs []storage.Pair
+		for to := range c.peers {
+			for from := range c.owners { // not in the order of owners
+				pairs = append(pairs, storage.Pair{From: from + 1, To: to + 101})
+			}
+		}
+		seen.reset()
+		for i, got := range s.Edges(t.Context(), storage.Forward, pairs) {
+			if e, found := want[pairs[i]]; got.Err != nil || got.Found != found || got.Value != e {
+				t.Fatalf("%d × %d: %+v is %+v, want %+v", c.owners, c.peers, pairs[i], got, e)
+			}
+		}
+		if n := len(seen.all()); n != c.statements {
+			t.Errorf("%d × %d pairs: %d statements, want %d", c.owners, c.peers, n, c.statements)
+		}
+	}
+}

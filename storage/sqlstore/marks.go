@@ -1,0 +1,201 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"kith/storage"
+)
+
+// Marks and the messages of requests lie beside edges, by the same key.
+var (
+	// Served by the primary keys.
+	markTable = &edgeTable{
+		name: "edge_marks", owner: "from_user_id", peer: "to_user_id",
+		columns: "from_user_id, to_user_id, special, remark",
+	}
+	messageTable = &edgeTable{
+		name: "friend_request", owner: "from_user_id", peer: "to_user_id",
+		columns: "from_user_id, to_user_id, type, message",
+	}
+)
+
+const (
+	sqlRowsOfOwner = `
+SELECT {columns}
+FROM {table}
+WHERE {owner} = ? AND {peer} IN (`
+
+	// Served by idx_special.
+	sqlSpecials = `
+SELECT from_user_id, to_user_id
+FROM edge_marks{by special}
+WHERE special = 1 AND from_user_id IN (`
+
+	// Served by idx_special.
+	sqlCountSpecials = `
+SELECT COUNT(*)
+FROM edge_marks{by special}
+WHERE from_user_id = ? AND special = 1`
+
+	// No row where there is no follow. Served by the primary keys.
+	sqlMarkOfFollow = `
+SELECT COALESCE(m.special, 0), COALESCE(m.remark, '')
+FROM following AS f
+LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
+
+	sqlWriteMark = `INSERT INTO edge_marks
+  (from_user_id, to_user_id, special, remark)
+VALUES (?, ?, ?, ?)`
+
+	sqlRemoveMark = `
+DELETE FROM edge_marks
+WHERE from_user_id = ? AND to_user_id = ?`
+)
+
+// Marks implements [storage.TieReader].
+func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	return lookUp(s, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
+		text, args := s.rowsStatement(markTable, pairs)
+		return s.query(ctx, "marks", shard, len(pairs), text, args, func(rows *sql.Rows) error {
+			var p storage.Pair
+			var m storage.EdgeMark
+			err := rows.Scan(&p.From, &p.To, &m.Special, &m.Remark)
+			found(p, m)
+			return err
+		})
+	})
+}
+
+// Messages implements [storage.TieReader].
+func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+	return lookUp(s, requests, s.maxPairs(storage.Forward, requests), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, string)) error {
+		text, args := s.rowsStatement(messageTable, pairs)
+		return s.query(ctx, "messages", shard, len(pairs), text, args, func(rows *sql.Rows) error {
+			var p storage.Pair
+			var kind storage.EdgeType
+			var message string
+			err := rows.Scan(&p.From, &p.To, &kind, &message)
+			if kind == storage.Pending && message != "" {
+				found(p, message)
+			}
+			return err
+		})
+	})
+}
+
+func (s *Store) shardOfFrom(p storage.Pair) int { return s.place.Of(p.From) }
+
+// rowsStatement spells the look-up of a table's rows by pairs, more simply where they
+// leave one user.
+func (s *Store) rowsStatement(table *edgeTable, pairs []storage.Pair) (text string, args []any) {
+	t := *table
+	t.name += s.sql.byKey // the other index of edge_marks begins with the user, too
+	if haveOneOwner(storage.Forward, pairs) {
+		args = append(make([]any, 0, len(pairs)+1), int64(pairs[0].From))
+		for _, p := range pairs {
+			args = append(args, int64(p.To))
+		}
+		return t.spell(sqlRowsOfOwner) + marks(len(pairs)) + ")", args
+	}
+	args = make([]any, 0, 2*len(pairs))
+	for _, p := range pairs {
+		args = append(args, int64(p.From), int64(p.To))
+	}
+	return s.sql.edgesOf(&t, len(pairs)), args
+}
+
+// Specials implements [storage.TieReader].
+func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+		return s.readLists(ctx, "specials", shard, users, s.bySpecial(sqlSpecials)+marks(len(users))+")", arguments(users), found)
+	})
+}
+
+func (s *Store) bySpecial(text string) string {
+	return strings.Replace(text, "{by special}", s.sql.by("idx_special"), 1)
+}
+
+// SetMark implements [storage.MarkWriter]. A follow that ends takes its mark along under
+// the same lock, so that none is left without one.
+func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	var mark storage.EdgeMark
+	var changed bool
+	err := s.transact(ctx, "mark", s.shardOfFrom(pair), func(w *writer) error {
+		old, err := w.lockMark(pair)
+		if err != nil {
+			return err
+		}
+		mark, changed = marked(old, change), false
+		if mark == old {
+			return nil
+		}
+		if mark.Special && !old.Special {
+			if err := w.refuseSpecials(pair.From); err != nil {
+				return err
+			}
+		}
+		changed = true
+		if err := w.writeMark(pair, mark); err != nil {
+			return err
+		}
+		_, err = w.exec(1, sqlRaiseVersion, int64(pair.From))
+		return err
+	})
+	if err != nil {
+		return storage.EdgeMark{}, false, err
+	}
+	return mark, changed, nil
+}
+
+// lockMark locks the counts of From and reads the mark as it is.
+func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
+	var old storage.EdgeMark
+	// Whoever has no counts follows nobody, and there is nothing to lock.
+	if _, err := w.lockCountsOf(pair.From); err != nil {
+		return old, err
+	}
+	follows := false
+	err := w.read(1, sqlMarkOfFollow, []any{int64(pair.From), int64(pair.To)}, func(rows *sql.Rows) error {
+		follows = true
+		return rows.Scan(&old.Special, &old.Remark)
+	})
+	if err == nil && !follows {
+		err = fmt.Errorf("%w: %s → %s", storage.ErrNotFollowing, pair.From, pair.To)
+	}
+	return old, err
+}
+
+// marked is a mark after a change.
+func marked(mark storage.EdgeMark, change storage.MarkChange) storage.EdgeMark {
+	if change.Special != nil {
+		mark.Special = *change.Special
+	}
+	if change.Remark != nil {
+		mark.Remark = *change.Remark
+	}
+	return mark
+}
+
+// refuseSpecials is the error of one special follow too many.
+func (w *writer) refuseSpecials(user storage.UserID) error {
+	var n int
+	err := w.read(1, w.store.bySpecial(sqlCountSpecials), []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	if err == nil && n >= storage.MaxSpecials {
+		err = fmt.Errorf("%w: user %s has %d special follows", storage.ErrLimitReached, user, n)
+	}
+	return err
+}
+
+func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {
+	if mark == (storage.EdgeMark{}) {
+		_, err := w.exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
+		return err
+	}
+	text := sqlWriteMark + w.store.sql.upsert("from_user_id, to_user_id", "special = NEW.special, remark = NEW.remark")
+	_, err := w.exec(1, text, int64(pair.From), int64(pair.To), mark.Special, mark.Remark)
+	return err
+}

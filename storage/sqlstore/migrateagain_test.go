@@ -1,0 +1,46 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// On a server each statement of a migration commits by itself: a crash may come between
+// it and the record that it has run. So each is run again, over tables that have rows.
+// (SQLite takes a migration and its record back together.)
+func TestMigrationsMayRunAgain(t *testing.T) {
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+	user := storage.User{
+		ID: 1, Handle: "ada", Name: "Ada", CreatedAt: 1e15, UpdatedAt: 1e15,
+		FollowersVisibility: storage.ToNobody, Undiscoverable: true,
+	}
+	first := open(t, mysql(dsns))
+	if r := first.CreateUsers(t.Context(), []storage.User{user})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	last, err := first.Migrations(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("mysql", dsns[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	// From each version on, as if the crash had come behind its statements.
+	for version := last[0].Version; version > 0; version-- {
+		if _, err := db.ExecContext(t.Context(), "DELETE FROM kith_migrations WHERE version_id >= ?", version); err != nil {
+			t.Fatal(err)
+		}
+		store := open(t, mysql(dsns))
+		if r := store.Users(t.Context(), []storage.UserID{1})[0]; r.Err != nil || r.Value != user {
+			t.Errorf("again from version %d on: %+v", version, r)
+		}
+		if now, err := store.Migrations(t.Context()); err != nil || now[0].Version != last[0].Version {
+			t.Errorf("again from version %d on: %+v, %v", version, now, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package sqlstore_test
+
+import (
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// A repairable store is what reconcile works on.
+type repairable interface {
+	storage.Store
+	storage.Comparer
+	storage.Repairer
+}
+
+// eachRepairable runs a test on every engine.
+func eachRepairable(t *testing.T, test func(*testing.T, repairable)) {
+	t.Run("memory", func(t *testing.T) { test(t, memory.New()) })
+	t.Run("SQLite", func(t *testing.T) { test(t, open(t, sqlite(t, 2))) })
+	t.Run("MariaDB", func(t *testing.T) { test(t, open(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)))) })
+}
+
+func write(t *testing.T, s storage.Store, side storage.Side, edges ...storage.Edge) {
+	t.Helper()
+	for _, r := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+func edge(from, to storage.UserID, kind storage.EdgeType, at storage.Micros) storage.Edge {
+	return storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}
+}
+
+func repair(t *testing.T, s repairable, r storage.Repair) storage.Repaired {
+	t.Helper()
+	result := s.RepairInverse(t.Context(), []storage.Repair{r})[0]
+	if result.Err != nil || !result.Found {
+		t.Fatalf("repair %+v: %+v", r, result)
+	}
+	return result.Value
+}
+
+func wantRow(t *testing.T, s storage.Store, side storage.Side, want storage.Edge) {
+	t.Helper()
+	if r := s.Edges(t.Context(), side, []storage.Pair{want.Pair()})[0]; r.Err != nil || r.Value != want {
+		t.Errorf("%s: got %+v, want %+v", side, r, want)
+	}
+}
+
+func wantCounts(t *testing.T, s storage.Store, id storage.UserID, following, follower, friend int64) {
+	t.Helper()
+	r := s.Counts(t.Context(), []storage.UserID{id})[0]
+	if c := r.Value; r.Err != nil || c.Following != following || c.Follower != follower || c.Friend != friend {
+		t.Errorf("counts of user %d: %+v, want %d, %d, %d", id, r, following, follower, friend)
+	}
+}
+
+// A block whose inverse row was lost comes into force when that is repaired: it ends
+// the follow and the request the other way, in the same transaction.
+func TestRepairedBlockEndsTheReverseFollow(t *testing.T) {
+	eachRepairable(t, func(t *testing.T, s repairable) {
+		write(t, s, storage.Forward, edge(2, 1, storage.Following, 50))
+		write(t, s, storage.Requests, edge(2, 1, storage.Pending, 60))
+		write(t, s, storage.Inverse, edge(1, 2, storage.Following, 10))
+		wantCounts(t, s, 2, 1, 1, 1)
+		done := repair(t, s, storage.Repair{
+			Pair:     storage.Pair{From: 1, To: 2},
+			Observed: edge(1, 2, storage.Following, 10), Want: edge(1, 2, storage.Blocking, 20),
+		})
+		if !done.Done || len(done.Also) != 2 {
+			t.Errorf("repaired: %+v", done)
+		}
+		wantRow(t, s, storage.Inverse, edge(1, 2, storage.Blocking, 20))
+		wantRow(t, s, storage.Forward, edge(2, 1, storage.None, 51))
+		wantRow(t, s, storage.Requests, edge(2, 1, storage.Cancelled, 61))
+		wantCounts(t, s, 2, 0, 0, 0)
+	})
+}
+
+// Rows of requests are repaired like those of follows, with what follows from them.
+func TestRepairedAcceptanceMakesTheFollow(t *testing.T) {
+	eachRepairable(t, func(t *testing.T, s repairable) {
+		write(t, s, storage.Inverse, edge(1, 2, storage.Following, 10))
+		r := storage.Repair{
+			Side: storage.Inbox, Pair: storage.Pair{From: 1, To: 2}, Want: edge(1, 2, storage.Accepted, 30),
+		}
+		done := repair(t, s, r)
+		want := storage.Written{Row: storage.Row{Side: storage.Forward, Edge: edge(2, 1, storage.Following, 30)}}
+		if !done.Done || len(done.Also) != 1 || done.Also[0] != want {
+			t.Errorf("repaired: %+v", done)
+		}
+		wantRow(t, s, storage.Inbox, edge(1, 2, storage.Accepted, 30))
+		wantCounts(t, s, 2, 1, 1, 1)
+		if again := repair(t, s, r); again.Done {
+			t.Errorf("a row that is not as it was observed: %+v", again)
+		}
+		wantCounts(t, s, 2, 1, 1, 1)
+	})
+}
+
+// An inverse row that is lost or found again takes its part of the friends along.
+func TestRepairKeepsTheFriends(t *testing.T) {
+	eachRepairable(t, func(t *testing.T, s repairable) {
+		write(t, s, storage.Forward, edge(2, 1, storage.Following, 5))
+		write(t, s, storage.Inverse, edge(1, 2, storage.Following, 10))
+		wantCounts(t, s, 2, 1, 1, 1)
+		nothing := edge(1, 2, storage.None, 0)
+		repair(t, s, storage.Repair{Pair: nothing.Pair(), Observed: edge(1, 2, storage.Following, 10), Want: nothing})
+		wantCounts(t, s, 2, 1, 0, 0)
+		repair(t, s, storage.Repair{Pair: nothing.Pair(), Observed: nothing, Want: edge(1, 2, storage.Following, 10)})
+		wantCounts(t, s, 2, 1, 1, 1)
+	})
+}

@@ -1,0 +1,79 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"kith/storage"
+)
+
+// Users with their count of friends and the number that there are. Served by the
+// primary key, idx_following_list and the primary key of follower.
+const (
+	sqlFriends = `
+SELECT c.user_id, c.friend_count, (
+  SELECT COUNT(*)
+  FROM following f
+  JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
+  WHERE f.from_user_id = c.user_id AND f.type = 1
+) AS friends
+FROM user_counts c
+WHERE `
+
+	sqlWrongFriends = `
+SELECT *
+FROM (` + sqlFriends + `c.user_id > ? AND c.user_id <= ?
+) counted
+WHERE friend_count <> friends
+ORDER BY user_id`
+
+	sqlFriendsOf = sqlFriends + `c.user_id IN (`
+)
+
+// WrongFriends implements [storage.Comparer].
+func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	var wrong []storage.WrongCount
+	args := []any{int64(owners.After), int64(owners.UpTo)}
+	err := s.scanShard(ctx, "reconcile.friends", shard, sqlWrongFriends, args, func(rows *sql.Rows) error {
+		var w storage.WrongCount
+		err := rows.Scan(&w.User, &w.Have, &w.Are)
+		wrong = append(wrong, w)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return wrong, nil
+}
+
+// RecountFriends implements [storage.Repairer].
+func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
+	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+		err := s.transact(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })
+		for _, id := range users {
+			found(id, err == nil)
+		}
+		return err
+	})
+}
+
+func (w *writer) recountFriends(users []storage.UserID) error {
+	users = slices.Sorted(slices.Values(users))
+	if err := w.lockCounts(users); err != nil {
+		return err
+	}
+	diffs := make(countDiffs)
+	err := w.read(len(users), sqlFriendsOf+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
+		var wrong storage.WrongCount
+		err := rows.Scan(&wrong.User, &wrong.Have, &wrong.Are)
+		if wrong.Have != wrong.Are {
+			diffs[wrong.User] = countDiff{friend: wrong.Are - wrong.Have}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.addCounts(diffs)
+}

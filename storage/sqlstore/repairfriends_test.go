@@ -1,0 +1,69 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// Counts of friends that somebody else has changed are found, those and no others, and
+// set right.
+func TestWrongFriendsAreFoundAndRecounted(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) {
+		location := sqlite(t, 1)
+		db, err := sql.Open("sqlite", location[len("sqlite:"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		checkWrongFriends(t, open(t, location), db)
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+		db, err := sql.Open("mysql", dsns[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		checkWrongFriends(t, open(t, mysql(dsns)), db)
+	})
+}
+
+func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
+	for id := storage.UserID(1); id <= 5; id++ {
+		for peer := storage.UserID(11); peer < 11+id; peer++ {
+			write(t, s, storage.Forward, edge(id, peer, storage.Following, 1), edge(peer, id, storage.Following, 2))
+			write(t, s, storage.Inverse, edge(id, peer, storage.Following, 1), edge(peer, id, storage.Following, 2))
+		}
+		write(t, s, storage.Forward, edge(id, 99, storage.Following, 3))
+		write(t, s, storage.Inverse, edge(98, id, storage.Following, 3), edge(97, id, storage.Blocking, 3))
+	}
+	write(t, s, storage.Inverse, edge(1, 99, storage.Following, 3))
+	everybody := storage.OwnerRange{UpTo: math.MaxInt64}
+	check := func(when string, owners storage.OwnerRange, want ...storage.WrongCount) {
+		t.Helper()
+		got, err := s.WrongFriends(context.Background(), 0, owners)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
+		}
+	}
+	check("as written", everybody)
+	if _, err := db.ExecContext(t.Context(), "UPDATE user_counts SET friend_count = friend_count + 1 WHERE user_id IN (2, 4, 11, 99)"); err != nil {
+		t.Fatal(err)
+	}
+	check("all", everybody, storage.WrongCount{User: 2, Have: 3, Are: 2}, storage.WrongCount{User: 4, Have: 5, Are: 4},
+		storage.WrongCount{User: 11, Have: 6, Are: 5}, storage.WrongCount{User: 99, Have: 1, Are: 0})
+	check("a range", storage.OwnerRange{After: 2, UpTo: 4}, storage.WrongCount{User: 4, Have: 5, Are: 4})
+	for _, r := range s.RecountFriends(t.Context(), []storage.UserID{99, 1, 2, 4}) {
+		if r.Err != nil || !r.Value {
+			t.Fatal(r)
+		}
+	}
+	check("recounted", everybody, storage.WrongCount{User: 11, Have: 6, Are: 5})
+	wantCounts(t, s, 4, 5, 5, 4)
+}

@@ -1,0 +1,43 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"kith/storage"
+)
+
+// A handle lies on the shard of its own bucket, so that those with a common beginning
+// are everywhere: every shard is asked for as many as are wanted. Served by the primary key.
+const sqlSearchHandles = `
+SELECT handle, user_id
+FROM handles
+WHERE handle >= ? AND handle > ? AND handle < ?
+ORDER BY handle LIMIT ?`
+
+// behindHandles comes behind every character of a handle, as bytes are compared.
+const behindHandles = "{"
+
+// SearchHandles implements [storage.HandleSearcher].
+func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	// What cannot be a handle begins none and has none behind it. It must not reach the
+	// server either: compared with characters outside of ASCII, the column has no index.
+	if prefix != "" && !storage.ValidHandle(prefix) || after != "" && !storage.ValidHandle(after) {
+		return nil, ctx.Err()
+	}
+	args := []any{prefix, after, prefix + behindHandles, limit}
+	lists := make([][]storage.HandleOwner, len(s.shards))
+	err := s.everyShard(func(i int) error {
+		return s.query(ctx, "search", i, limit, sqlSearchHandles, args, func(rows *sql.Rows) error {
+			var h storage.HandleOwner
+			err := rows.Scan(&h.Handle, &h.User)
+			lists[i] = append(lists[i], h)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topOf(lists, limit, func(a, b storage.HandleOwner) int { return strings.Compare(a.Handle, b.Handle) }), nil
+}

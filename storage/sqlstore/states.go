@@ -1,0 +1,120 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"kith/storage"
+)
+
+const (
+	// Served by the primary key.
+	sqlStates = `
+SELECT user_id, state
+FROM user_states
+WHERE user_id IN (`
+
+	// Served by the primary key.
+	sqlStateOf = `
+SELECT state, changed_at
+FROM user_states
+WHERE user_id = ?`
+
+	// Spelled so that the optimisers take it for a range, see pages.go. Served by
+	// idx_state_changes.
+	sqlStateChanges = `
+SELECT user_id, state, changed_at
+FROM user_states
+WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
+ORDER BY changed_at, user_id LIMIT ?`
+
+	sqlWriteState = `INSERT INTO user_states
+  (user_id, state, changed_at)
+VALUES (?, ?, ?)`
+)
+
+// StatesOf implements [storage.StateStore].
+func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserState)) error {
+		for _, id := range users {
+			found(id, storage.Active)
+		}
+		return s.query(ctx, "states", shard, len(users), sqlStates+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
+			var id storage.UserID
+			var state storage.UserState
+			err := rows.Scan(&id, &state)
+			found(id, state)
+			return err
+		})
+	})
+}
+
+// StateChanges implements [storage.StateStore].
+func (s *Store) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	args := []any{int64(after.At), int64(after.At), int64(after.User), limit}
+	var changes []storage.StateChange
+	err := s.query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
+		var c storage.StateChange
+		err := rows.Scan(&c.User, &c.State, &c.At)
+		changes = append(changes, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// SetState implements [storage.StateStore].
+func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error) {
+	err = s.transact(ctx, "state", s.place.Of(user), func(w *writer) error {
+		changed = false
+		old, err := w.lockState(user)
+		if err != nil || old.State == state {
+			return err
+		}
+		if old.State >= storage.Deleting || state > storage.Deleting {
+			return fmt.Errorf("%w: user %s goes from state %d to %d", storage.ErrForbidden, user, old.State, state)
+		}
+		changed = true
+		if err := w.writeState(old, state, at); err != nil {
+			return err
+		}
+		_, err = w.exec(1, sqlRaiseVersion, int64(user))
+		return err
+	})
+	return changed && err == nil, err
+}
+
+// lockState locks the counts of a user and reads its state. [storage.ErrUserUnknown]
+// unless there is such a user or was one that has been deleted.
+func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
+	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
+	if _, err := w.lockCountsOf(user); err != nil {
+		return old, err
+	}
+	err := w.read(1, sqlStateOf, []any{int64(user)}, func(rows *sql.Rows) error {
+		return rows.Scan(&old.State, &old.At)
+	})
+	if err != nil || old.State == storage.Deleted {
+		return old, err
+	}
+	exists := false
+	err = w.read(1, sqlExistingUsers+"?)", []any{int64(user)}, func(*sql.Rows) error {
+		exists = true
+		return nil
+	})
+	if err == nil && !exists {
+		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, user)
+	}
+	return old, err
+}
+
+// writeState makes a user's times rise, whatever the gateways' clocks say: whoever has
+// read one change finds the next behind it.
+func (w *writer) writeState(old storage.StateChange, state storage.UserState, at storage.Micros) error {
+	text := sqlWriteState + w.store.sql.upsert("user_id", "state = NEW.state, changed_at = NEW.changed_at")
+	_, err := w.exec(1, text, int64(old.User), int64(state), int64(max(at, old.At+1)))
+	return err
+}

@@ -1,0 +1,139 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"kith/storage"
+)
+
+const (
+	// Served by idx_dismissed_at.
+	sqlDismissals = `
+SELECT ? AS query, dismissed_id
+FROM suggestion_dismissals
+WHERE user_id = ? AND at >= ?`
+
+	sqlDismiss = `INSERT INTO suggestion_dismissals
+  (user_id, dismissed_id, at)
+VALUES (?, ?, ?)`
+
+	// Served by idx_dismissed_at.
+	sqlForgetOld = `
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND at < ?`
+
+	// The newest that is one too many. Served by idx_dismissed_at.
+	sqlFirstBeyond = `
+SELECT at, dismissed_id
+FROM suggestion_dismissals
+WHERE user_id = ?
+ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?`
+
+	// Served by idx_dismissed_at.
+	sqlForgetFrom = `
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)`
+
+	// idx_active has the users in order of days; the counts come by the primary key.
+	// What is sorted is the sample, never more: an index by fans would be written with
+	// every follow. LEFT JOIN keeps the order of the look-ups: each user has counts.
+	sqlPopular = `
+SELECT counts.user_id, counts.follower_count
+FROM (
+  SELECT user_id
+  FROM user_counts
+  WHERE active_day >= ?
+  ORDER BY active_day DESC, user_id DESC LIMIT ?
+) AS recent
+LEFT JOIN user_counts AS counts ON counts.user_id = recent.user_id
+ORDER BY counts.follower_count DESC, counts.user_id LIMIT ?`
+)
+
+// Dismissals implements [storage.TieReader].
+func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	shardOf := func(q storage.DismissalQuery) int { return s.place.Of(q.User) }
+	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.DismissalQuery, found func(storage.DismissalQuery, []storage.UserID)) error {
+		args := make([]any, 0, 3*len(queries))
+		for i, q := range queries {
+			args = append(args, i, int64(q.User), int64(q.Since))
+		}
+		text := strings.Join(slices.Repeat([]string{sqlDismissals}, len(queries)), "\nUNION ALL")
+		lists := make([][]storage.UserID, len(queries))
+		err := s.query(ctx, "dismissals", shard, len(queries), text, args, func(rows *sql.Rows) error {
+			var i int
+			var dismissed storage.UserID
+			err := rows.Scan(&i, &dismissed)
+			lists[i] = append(lists[i], dismissed)
+			return err
+		})
+		for i, q := range queries {
+			slices.Sort(lists[i])
+			found(q, lists[i])
+		}
+		return err
+	})
+}
+
+// Dismiss implements [storage.SuggestionStore]. The lock keeps two calls from leaving
+// one dismissal too many.
+func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	return s.transact(ctx, "dismiss", s.place.Of(user), func(w *writer) error {
+		if err := w.lockUser(user); err != nil {
+			return err
+		}
+		text := sqlDismiss + s.sql.upsert("user_id, dismissed_id", "at = CASE WHEN at < NEW.at THEN NEW.at ELSE at END")
+		if _, err := w.exec(1, text, int64(user), int64(dismissed), int64(at)); err != nil {
+			return err
+		}
+		if _, err := w.exec(1, sqlForgetOld, int64(user), int64(forget)); err != nil {
+			return err
+		}
+		return w.forgetBeyond(user)
+	})
+}
+
+// forgetBeyond removes the oldest dismissals of a user who has too many.
+func (w *writer) forgetBeyond(user storage.UserID) error {
+	var at, dismissed int64
+	tooMany := false
+	err := w.read(1, sqlFirstBeyond, []any{int64(user), storage.MaxDismissals}, func(rows *sql.Rows) error {
+		tooMany = true
+		return rows.Scan(&at, &dismissed)
+	})
+	if err == nil && tooMany {
+		_, err = w.exec(1, sqlForgetFrom, int64(user), at, at, dismissed)
+	}
+	return err
+}
+
+// Popular implements [storage.SuggestionStore].
+func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+	lists := make([][]storage.PopularUser, len(s.shards))
+	// Day 0 is that of counts whose user has never been active.
+	args := []any{int64(max(since, 1)), storage.PopularSample, limit}
+	err := s.everyShard(func(i int) error {
+		return s.query(ctx, "popular", i, limit, sqlPopular, args, func(rows *sql.Rows) error {
+			var p storage.PopularUser
+			err := rows.Scan(&p.User, &p.Followers)
+			lists[i] = append(lists[i], p)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topOf(lists, limit, func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
+	}), nil
+}
+
+// topOf merges what the shards have answered, at most so many in all.
+func topOf[T any](lists [][]T, limit int, compare func(a, b T) int) []T {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, compare)
+	return all[:min(limit, len(all))]
+}

@@ -1,0 +1,56 @@
+package storagetest
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+// What cancellation says of edges and users holds for what lies beside them.
+
+func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
+	ids := idsOf(s.people(t, 2))
+	pairs := []storage.Pair{{From: ids[0], To: ids[1]}, {From: ids[1], To: ids[0]}}
+	ctx := ended(t)
+
+	wantEnded(t, "blocks", s.store.Blocks(ctx, ids), 2)
+	wantEnded(t, "marks", s.store.Marks(ctx, pairs), 2)
+	wantEnded(t, "specials", s.store.Specials(ctx, ids), 2)
+	wantEnded(t, "messages", s.store.Messages(ctx, pairs), 2)
+	wantEnded(t, "dismissals", s.store.Dismissals(ctx, []storage.DismissalQuery{{User: ids[0]}, {User: ids[1]}}), 2)
+	wantEnded(t, "states", s.store.StatesOf(ctx, ids), 2)
+	_, err := s.store.Popular(ctx, 1, 10)
+	wantEndedErr(t, "popular", err)
+	_, err = s.store.SearchHandles(ctx, "u", "", 10)
+	wantEndedErr(t, "search", err)
+	_, err = s.store.StateChanges(ctx, 0, storage.StatePosition{}, 10)
+	wantEndedErr(t, "state changes", err)
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		wantEnded(t, "tally", s.store.Tally(ctx, side, []storage.TallyQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
+		_, err := s.store.AllRows(ctx, side, ids[0], 0, 10)
+		wantEndedErr(t, "rows", err)
+	})
+}
+
+func (s cancellation) NothingBesideEdgesIsChanged(t *testing.T) {
+	user, peer := s.people(t, 1)[0], s.id()
+	pair := storage.Pair{From: user.ID, To: peer}
+	s.apply(t, storage.Forward, follow(storage.Forward, user.ID, peer, 1))
+	counts := s.countsOf(t, user.ID)
+
+	_, _, err := s.store.SetMark(ended(t), pair, special(true))
+	wantEndedErr(t, "mark", err)
+	wantEndedErr(t, "dismiss", s.store.Dismiss(ended(t), user.ID, peer, at(1), 0))
+	_, err = s.store.SetState(ended(t), user.ID, storage.Deactivated, at(1))
+	wantEndedErr(t, "state", err)
+	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	wantList(t, "dismissals", s.dismissalsOf(t, user.ID, 0), nil)
+	s.wantState(t, user.ID, storage.Active)
+	wantEqual(t, "counts", s.countsOf(t, user.ID), counts)
+
+	s.setState(t, user.ID, storage.Deleting, 1, true)
+	wantEndedErr(t, "erase", s.store.Erase(ended(t), user.ID, at(2)))
+	wantEqual(t, "user", s.userOf(t, user.ID), user)
+	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	s.wantState(t, user.ID, storage.Deleting)
+}

@@ -1,0 +1,160 @@
+package storagetest
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// erase: the last step of a deletion.
+type erase struct{ *harness }
+
+func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
+	user, other := person(s.id()), s.people(t, 1)[0]
+	s.register(t, user)
+	s.surround(t, user.ID, other.ID)
+	s.surround(t, other.ID, user.ID)
+	s.setState(t, user.ID, storage.Deleting, 10, true)
+	s.erase(t, user.ID, 20)
+
+	ids := []storage.UserID{user.ID}
+	wantMissing(t, s.store.Users(t.Context(), ids), 1)
+	wantMissing(t, s.store.Counts(t.Context(), ids), 1)
+	wantMissing(t, s.store.PasswordHashes(t.Context(), ids), 1)
+	wantMissing(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)
+	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user.ID, other.ID)), 1)
+	wantMissing(t, s.store.Messages(t.Context(), pairsFrom(user.ID, other.ID)), 1)
+	wantList(t, "specials", s.specialsOf(t, user.ID), nil)
+	wantList(t, "dismissals", s.dismissalsOf(t, user.ID, 0), nil)
+	s.wantState(t, user.ID, storage.Deleted)
+	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
+
+	wantEqual(t, "the other", s.userOf(t, other.ID), other)
+	wantEqual(t, "mark of the other", found(t, s.store.Marks(t.Context(), pairsFrom(other.ID, user.ID)), 1)[0], storage.EdgeMark{Special: true, Remark: "x"})
+	wantEqual(t, "message of the other", found(t, s.store.Messages(t.Context(), pairsFrom(other.ID, user.ID)), 1)[0], "hello")
+	wantList(t, "dismissals of the other", s.dismissalsOf(t, other.ID, 0), []storage.UserID{user.ID})
+	s.wantState(t, other.ID, storage.Active)
+}
+
+// surround gives a user everything there is beside edges.
+func (s erase) surround(t *testing.T, from, to storage.UserID) {
+	t.Helper()
+	pair := storage.Pair{From: from, To: to}
+	messages(s).act(t, pair, storage.RequestChange{Act: storage.Ask, At: at(1), Message: "hello"})
+	s.apply(t, storage.Forward, follow(storage.Forward, from, to, 1))
+	s.mark(t, pair, storage.MarkChange{Special: special(true).Special, Remark: remarked("x").Remark}, storage.EdgeMark{Special: true, Remark: "x"})
+	s.dismiss(t, from, to, at(1), 0)
+}
+
+func (s erase) OnlyOneWhoIsBeingDeletedIsErased(t *testing.T) {
+	people := s.people(t, 2)
+	s.setState(t, people[1].ID, storage.Deactivated, 1, true)
+	for _, user := range people {
+		wantIs(t, s.store.Erase(t.Context(), user.ID, at(2)), storage.ErrForbidden)
+		wantEqual(t, "user", s.userOf(t, user.ID), user)
+		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
+	}
+	nobody := s.id()
+	wantIs(t, s.store.Erase(t.Context(), nobody, at(2)), storage.ErrForbidden)
+	s.wantState(t, nobody, storage.Active)
+}
+
+func (s erase) NothingLeadsBack(t *testing.T) {
+	user := s.erased(t)
+	for _, state := range allStates {
+		changed, err := s.store.SetState(t.Context(), user.ID, state, at(30))
+		if state == storage.Deleted {
+			wantIs(t, err, nil)
+		} else {
+			wantIs(t, err, storage.ErrForbidden)
+		}
+		wantEqual(t, "changed", changed, false)
+	}
+	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
+}
+
+// Nor does it touch whoever has the handle by then.
+func (s erase) AgainItDoesNothing(t *testing.T) {
+	user, next := s.erased(t), person(s.id())
+	next.Handle = user.Handle
+	s.register(t, next)
+	s.erase(t, user.ID, 30)
+	wantEqual(t, "the next user", s.userOf(t, next.ID), next)
+	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], next.ID)
+	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
+}
+
+func (s erase) ManyRowsAreRemoved(t *testing.T) {
+	const n = 1100 // more than one step
+	user := s.people(t, 1)[0].ID
+	peers := s.ids(n)
+	follows := make([]storage.Edge, n)
+	for i, peer := range peers {
+		follows[i] = follow(storage.Forward, user, peer, 1)
+	}
+	s.apply(t, storage.Forward, follows...)
+	for _, peer := range peers {
+		s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"})
+		s.dismiss(t, user, peer, at(1), 0)
+	}
+	s.setState(t, user, storage.Deleting, 1, true)
+	s.erase(t, user, 20)
+	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user, peers...)), n)
+	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), nil)
+}
+
+// The tombstones of its edges stay, older events lose against them, and what else comes
+// late finds nobody.
+func (s erase) LateEventsBringNothingBack(t *testing.T) {
+	user, peer, stranger := s.people(t, 1)[0], s.people(t, 1)[0].ID, s.id()
+	sides := []storage.Side{storage.Forward, storage.Inverse}
+	for _, side := range sides {
+		s.apply(t, side, follow(side, user.ID, peer, 1))
+		s.apply(t, side, edge(side, user.ID, peer, storage.None, at(50)))
+	}
+	s.setState(t, user.ID, storage.Deleting, 1, true)
+	s.erase(t, user.ID, 60)
+	for _, side := range sides {
+		late := s.apply(t, side, follow(side, user.ID, peer, 40), follow(side, user.ID, stranger, 70))
+		wantEqual(t, "an older event was written", late[0].Changed, false)
+		wantEqual(t, "row", s.edgeOf(t, side, side.Pair(user.ID, peer)), edge(side, user.ID, peer, storage.None, at(50)))
+	}
+	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+	wantMissing(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)
+	s.wantState(t, user.ID, storage.Deleted)
+
+	made := answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1) // by an import
+	wantList(t, "made", made, []bool{true})
+	s.wantState(t, user.ID, storage.Deleted)
+	wantEqual(t, "the change is listed", slices.Contains(s.changesOf(t, user.ID), changedTo(user.ID, storage.Deleted, 60)), true)
+}
+
+func (s erase) SeveralMayEraseAtOnce(t *testing.T) {
+	for _, user := range s.people(t, 10) {
+		s.setState(t, user.ID, storage.Deleting, 1, true)
+		together(func(int) {
+			if err := s.store.Erase(t.Context(), user.ID, at(20)); err != nil {
+				t.Error(err)
+			}
+		})
+		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
+		wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
+	}
+}
+
+// erased is a user who has been erased.
+func (s erase) erased(t *testing.T) storage.User {
+	t.Helper()
+	user := s.people(t, 1)[0]
+	s.setState(t, user.ID, storage.Deleting, 10, true)
+	s.erase(t, user.ID, 20)
+	return user
+}
+
+func (s erase) erase(t *testing.T, user storage.UserID, n int) {
+	t.Helper()
+	if err := s.store.Erase(t.Context(), user, at(n)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,305 @@
+package storagetest
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// marks: what a user notes on those it follows.
+type marks struct{ *harness }
+
+func (s marks) WhatIsGivenIsChanged(t *testing.T) {
+	pair := s.followed(t)
+	remark := strings.Repeat("👩", storage.MaxRemarkLength)
+	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	for _, step := range []struct {
+		change storage.MarkChange
+		want   storage.EdgeMark
+	}{
+		{special(true), storage.EdgeMark{Special: true}},
+		{remarked(remark), storage.EdgeMark{Special: true, Remark: remark}},
+		{special(false), storage.EdgeMark{Remark: remark}},
+		{remarked("Ада"), storage.EdgeMark{Remark: "Ада"}},
+		{storage.MarkChange{Special: special(true).Special, Remark: remarked("both").Remark}, storage.EdgeMark{Special: true, Remark: "both"}},
+		{remarked(""), storage.EdgeMark{Special: true}},
+	} {
+		s.mark(t, pair, step.change, step.want)
+		wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0], step.want)
+	}
+}
+
+func (s marks) OneWithNeitherIsRemoved(t *testing.T) {
+	pair := s.followed(t)
+	s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
+	s.mark(t, pair, remarked(""), storage.EdgeMark{})
+	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+}
+
+func (s marks) OnlyAFollowIsMarked(t *testing.T) {
+	person := s.people(t, 1)[0].ID
+	ended, blocked, fan := s.id(), s.id(), s.id()
+	s.apply(t, storage.Forward,
+		edge(storage.Forward, person, ended, storage.None, at(1)),
+		edge(storage.Forward, person, blocked, storage.Blocking, at(1)))
+	s.apply(t, storage.Inverse, follow(storage.Inverse, person, fan, 1))
+	for _, pair := range []storage.Pair{
+		{From: person, To: s.id()}, {From: person, To: ended}, {From: person, To: blocked}, {From: person, To: fan}, {From: s.id(), To: person},
+	} {
+		got, changed, err := s.store.SetMark(t.Context(), pair, remarked("x"))
+		wantIs(t, err, storage.ErrNotFollowing)
+		wantEqual(t, "changed", changed, false)
+		wantEqual(t, "mark told", got, storage.EdgeMark{})
+		wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	}
+}
+
+func (s marks) TheVersionRisesWithAChange(t *testing.T) {
+	pair := s.followed(t)
+	row, before := s.edgeOf(t, storage.Forward, pair), s.countsOf(t, pair.From)
+	for _, again := range []bool{false, true} {
+		version := s.countsOf(t, pair.From).Version
+		_, changed, err := s.store.SetMark(t.Context(), pair, remarked("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, "changed", changed, !again)
+		wantEqual(t, "the version rose", s.countsOf(t, pair.From).Version > version, !again)
+	}
+	after := s.countsOf(t, pair.From)
+	after.Version = before.Version
+	wantEqual(t, "counts", after, before)
+	wantEqual(t, "edge", s.edgeOf(t, storage.Forward, pair), row)
+}
+
+func (s marks) TheyGoWithTheFollow(t *testing.T) {
+	for what, end := range map[string]func(storage.Pair){
+		"unfollow": func(p storage.Pair) {
+			s.change(t, p.From, storage.EdgeChange{To: p.To, Type: storage.None, At: at(50)})
+		},
+		"block": func(p storage.Pair) {
+			s.change(t, p.From, storage.EdgeChange{To: p.To, Type: storage.Blocking, At: at(50)})
+		},
+		"late event": func(p storage.Pair) {
+			s.apply(t, storage.Forward, edge(storage.Forward, p.From, p.To, storage.None, at(50)))
+		},
+		"block by the other": func(p storage.Pair) {
+			s.apply(t, storage.Inverse, edge(storage.Inverse, p.From, p.To, storage.Blocking, at(50)))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			pair, kept := s.followed(t), s.followed(t)
+			s.mark(t, pair, special(true), storage.EdgeMark{Special: true})
+			s.mark(t, kept, special(true), storage.EdgeMark{Special: true})
+			end(pair)
+			wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+			wantList(t, "specials", s.specialsOf(t, pair.From), nil)
+			wantList(t, "specials of another", s.specialsOf(t, kept.From), []storage.UserID{kept.To})
+
+			// And do not come back with it.
+			s.apply(t, storage.Forward, edge(storage.Forward, pair.From, pair.To, storage.Following, at(99)))
+			wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+		})
+	}
+}
+
+func (s marks) ManyGoWithTheirFollows(t *testing.T) {
+	const n = 1200 // a large write
+	person := s.people(t, 1)[0].ID
+	for what, end := range map[string]func([]storage.UserID){
+		"unfollow": func(to []storage.UserID) {
+			batch := make([]storage.EdgeChange, len(to))
+			for i, id := range to {
+				batch[i] = storage.EdgeChange{To: id, Type: storage.None, At: at(50)}
+			}
+			s.change(t, person, batch...)
+		},
+		"late events": func(to []storage.UserID) {
+			rows := make([]storage.Edge, len(to))
+			for i, id := range to {
+				rows[i] = edge(storage.Forward, person, id, storage.None, at(50))
+			}
+			s.apply(t, storage.Forward, rows...)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			to := s.ids(n)
+			rows := make([]storage.Edge, n)
+			for i, id := range to {
+				rows[i] = follow(storage.Forward, person, id, 1)
+			}
+			s.apply(t, storage.Forward, rows...)
+			marked := []storage.Pair{{From: person, To: to[0]}, {From: person, To: to[n/2]}, {From: person, To: to[n-1]}}
+			for _, pair := range marked {
+				s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
+			}
+			kept := storage.Pair{From: person, To: to[1]}
+			s.mark(t, kept, remarked("kept"), storage.EdgeMark{Remark: "kept"})
+			end(append([]storage.UserID{to[0]}, to[2:]...))
+			wantMissing(t, s.store.Marks(t.Context(), marked), len(marked))
+			wantEqual(t, "another mark", found(t, s.store.Marks(t.Context(), []storage.Pair{kept}), 1)[0].Remark, "kept")
+		})
+	}
+}
+
+func (s marks) SpecialsAscend(t *testing.T) {
+	people, to := s.people(t, 3), s.ids(9)
+	for i, id := range to {
+		pair := storage.Pair{From: people[0].ID, To: id}
+		s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
+		s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
+		if i > 0 {
+			s.mark(t, pair, special(true), storage.EdgeMark{Special: true, Remark: "x"})
+		}
+	}
+	other := storage.Pair{From: people[1].ID, To: to[0]}
+	s.apply(t, storage.Forward, follow(storage.Forward, other.From, other.To, 1))
+	s.mark(t, other, special(true), storage.EdgeMark{Special: true})
+
+	lists := found(t, s.store.Specials(t.Context(), []storage.UserID{people[1].ID, people[2].ID, people[0].ID, people[1].ID}), 4)
+	wantList(t, "specials", lists[0], to[:1])
+	wantList(t, "specials of one without", lists[1], nil)
+	wantList(t, "specials of one with many", lists[2], slices.Sorted(slices.Values(to[1:])))
+	wantList(t, "specials again", lists[3], to[:1])
+}
+
+func (s marks) ALargeBatchIsAnswered(t *testing.T) {
+	pair, one := s.followed(t), s.id()
+	s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
+	for _, stranger := range []func() storage.Pair{
+		func() storage.Pair { return storage.Pair{From: s.id(), To: one} },
+		func() storage.Pair { return storage.Pair{From: pair.From, To: s.id()} },
+	} {
+		pairs := make([]storage.Pair, many)
+		for i := range pairs {
+			if pairs[i] = pair; i%100 != 0 {
+				pairs[i] = stranger()
+			}
+		}
+		results := s.store.Marks(t.Context(), pairs)
+		answers(t, results, many)
+		for i, result := range results {
+			if result.Found != (i%100 == 0) || result.Found && result.Value.Remark != "x" {
+				t.Fatalf("key %d: got %+v", i, result)
+			}
+		}
+	}
+}
+
+// Of several at once, as many go through as there is room for.
+func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
+	const room = 3
+	person := s.people(t, 1)[0].ID
+	to := s.ids(storage.MaxSpecials + workers)
+	rows := make([]storage.Edge, len(to))
+	for i, id := range to {
+		rows[i] = follow(storage.Forward, person, id, 1)
+	}
+	s.apply(t, storage.Forward, rows...)
+	for _, id := range to[:storage.MaxSpecials-room] {
+		s.mark(t, storage.Pair{From: person, To: id}, special(true), storage.EdgeMark{Special: true})
+	}
+	var through atomic.Int32
+	together(func(worker int) {
+		pair := storage.Pair{From: person, To: to[storage.MaxSpecials+worker]}
+		switch _, _, err := s.store.SetMark(t.Context(), pair, special(true)); err {
+		case nil:
+			through.Add(1)
+		default:
+			wantIs(t, err, storage.ErrLimitReached)
+		}
+	})
+	wantEqual(t, "specials that went through", through.Load(), room)
+	wantEqual(t, "specials", len(s.specialsOf(t, person)), storage.MaxSpecials)
+
+	first, another := storage.Pair{From: person, To: to[0]}, storage.Pair{From: person, To: to[storage.MaxSpecials-1]}
+	s.mark(t, another, remarked("x"), storage.EdgeMark{Remark: "x"})
+	s.mark(t, first, remarked("x"), storage.EdgeMark{Special: true, Remark: "x"})
+	_, _, err := s.store.SetMark(t.Context(), another, special(true))
+	wantIs(t, err, storage.ErrLimitReached)
+	s.mark(t, first, special(false), storage.EdgeMark{Remark: "x"})
+	s.mark(t, another, special(true), storage.EdgeMark{Special: true, Remark: "x"})
+}
+
+// followed makes a user and a follow of its own.
+func (s marks) followed(t *testing.T) storage.Pair {
+	t.Helper()
+	pair := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
+	return pair
+}
+
+// mark changes a mark that is not so yet.
+func (h *harness) mark(t *testing.T, pair storage.Pair, change storage.MarkChange, want storage.EdgeMark) {
+	t.Helper()
+	got, changed, err := h.store.SetMark(t.Context(), pair, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "mark told", got, want)
+	wantEqual(t, "changed", changed, true)
+}
+
+func (h *harness) specialsOf(t *testing.T, user storage.UserID) []storage.UserID {
+	t.Helper()
+	return found(t, h.store.Specials(t.Context(), []storage.UserID{user}), 1)[0]
+}
+
+func special(is bool) storage.MarkChange      { return storage.MarkChange{Special: &is} }
+func remarked(text string) storage.MarkChange { return storage.MarkChange{Remark: &text} }
+
+// messages: what is written with requests.
+type messages struct{ *harness }
+
+func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
+	text := strings.Repeat("友", storage.MaxMessageLength)
+	for _, end := range []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel} {
+		people := s.people(t, 2)
+		request := storage.Pair{From: people[0].ID, To: people[1].ID}
+		back := storage.Pair{From: request.To, To: request.From}
+		s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1), Message: text})
+		results := s.store.Messages(t.Context(), []storage.Pair{back, request, request})
+		wantFound(t, results, false, true, true)
+		wantEqual(t, "message", results[1].Value, text)
+		s.act(t, request, storage.RequestChange{Act: end, At: at(2)})
+		wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+	}
+}
+
+func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
+	people := s.people(t, 2)
+	request := storage.Pair{From: people[0].ID, To: people[1].ID}
+	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1)})
+	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+
+	// Not that of one before it, either.
+	s.act(t, request, storage.RequestChange{Act: storage.Cancel, At: at(2)})
+	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(3), Message: "hello"})
+	s.act(t, request, storage.RequestChange{Act: storage.Cancel, At: at(4)})
+	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(5)})
+	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+}
+
+// An event may end a request, too.
+func (s messages) TheyGoWithTheRequest(t *testing.T) {
+	people := s.people(t, 2)
+	request := storage.Pair{From: people[0].ID, To: people[1].ID}
+	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1), Message: "hello"})
+	s.apply(t, storage.Requests, storage.Edge{From: request.From, To: request.To, Type: storage.None, UpdateTime: at(2)})
+	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
+}
+
+// act does something about a request, which must change it.
+func (s messages) act(t *testing.T, request storage.Pair, change storage.RequestChange) {
+	t.Helper()
+	o := storage.RequestOptions{TTL: storage.DefaultRequestTTL, Pause: time.Hour}
+	got, err := s.store.ChangeRequest(t.Context(), request, change, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "changed", got.Changed, true)
+}

@@ -1,0 +1,66 @@
+package storagetest
+
+import (
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+// profile: who may see a user's lists, and whether it is suggested.
+type profile struct{ *harness }
+
+func (s profile) VisibilityComesBack(t *testing.T) {
+	for _, followings := range visibilities {
+		for _, followers := range visibilities {
+			for _, undiscoverable := range []bool{false, true} {
+				made, registered := person(s.id()), person(s.id())
+				for _, user := range []*storage.User{&made, &registered} {
+					user.FollowingsVisibility, user.FollowersVisibility, user.Undiscoverable = followings, followers, undiscoverable
+				}
+				answers(t, s.store.CreateUsers(t.Context(), []storage.User{made}), 1)
+				s.register(t, registered)
+				wantEqual(t, "user who was made", s.userOf(t, made.ID), made)
+				wantEqual(t, "user who was registered", s.userOf(t, registered.ID), registered)
+			}
+		}
+	}
+}
+
+var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody}
+
+// To what it was by default, too.
+func (s profile) WhatIsGivenOfTheVisibilityIsChanged(t *testing.T) {
+	followings, followers, undiscoverable := storage.ToEveryone, storage.ToFollowers, false
+	for given := range 8 {
+		user, other := person(s.id()), person(s.id())
+		user.FollowingsVisibility, user.FollowersVisibility, user.Undiscoverable = storage.ToNobody, storage.ToNobody, true
+		s.register(t, user)
+		s.register(t, other)
+
+		var change storage.ProfileChange
+		want := user
+		want.UpdatedAt = at(77)
+		if given&1 != 0 {
+			change.FollowingsVisibility, want.FollowingsVisibility = &followings, followings
+		}
+		if given&2 != 0 {
+			change.FollowersVisibility, want.FollowersVisibility = &followers, followers
+		}
+		if given&4 != 0 {
+			change.Undiscoverable, want.Undiscoverable = &undiscoverable, undiscoverable
+		}
+		before := s.countsOf(t, user.ID).Version
+		got, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := fmt.Sprintf("with values %03b", given)
+		wantEqual(t, "user told "+what, got, want)
+		wantEqual(t, "user "+what, s.userOf(t, user.ID), want)
+		wantEqual(t, "the other "+what, s.userOf(t, other.ID), other)
+		if now := s.countsOf(t, user.ID).Version; now <= before {
+			t.Errorf("the version was %d and is %d", before, now)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package storagetest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"kith/storage"
+)
+
+// settling: people block, follow and befriend each other while the rows of what they do
+// travel to the other side late, more than once and out of order. Once all have arrived,
+// with what follows from them, both sides are equal, no follow and no pending request
+// lives between two of whom one blocks the other, and every count is exact.
+type settling struct{ *harness }
+
+// A post carries forward rows to their other sides.
+type post struct {
+	mu   sync.Mutex
+	rows []storage.Row
+}
+
+// send takes rows up. Those whose other side was written already are sent all the same,
+// now and then.
+func (p *post) send(random *rand.Rand, rows []storage.Written) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, row := range rows {
+		if !row.Inverse || random.IntN(4) == 0 {
+			p.rows = append(p.rows, row.Row)
+		}
+	}
+}
+
+// take picks some rows of one side, in any order, and leaves some of them to be picked
+// again.
+func (p *post) take(random *rand.Rand, most int) (side storage.Side, edges []storage.Edge) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.rows) == 0 {
+		return 0, nil
+	}
+	random.Shuffle(len(p.rows), func(i, j int) { p.rows[i], p.rows[j] = p.rows[j], p.rows[i] })
+	side = p.rows[0].Side
+	var left []storage.Row
+	for _, row := range p.rows {
+		taken := row.Side == side && len(edges) < most
+		if taken {
+			edges = append(edges, row.Edge)
+		}
+		if !taken || random.IntN(4) == 0 {
+			left = append(left, row)
+		}
+	}
+	p.rows = left
+	return side, edges
+}
+
+func (s settling) OnceAllHasArrivedItFitsTogether(t *testing.T) {
+	for seed := range uint64(12) {
+		random := rand.New(rand.NewPCG(31, seed))
+		people := idsOf(s.people(t, 2+int(seed%3)))
+		box := &post{}
+		for n := range 80 {
+			s.step(t, random, box, people, n)
+		}
+		s.settle(t, random, box)
+		s.wantSettled(t, people)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func (s settling) SoItDoesWhereManyActAtOnce(t *testing.T) {
+	for seed := range uint64(3) {
+		people := idsOf(s.people(t, 3))
+		box := &post{}
+		together(func(worker int) {
+			random := rand.New(rand.NewPCG(100+seed, uint64(worker)))
+			for n := range 25 {
+				s.step(t, random, box, people, n)
+			}
+		})
+		s.settle(t, rand.New(rand.NewPCG(32, seed)), box)
+		s.wantSettled(t, people)
+	}
+}
+
+// step does something between two people, or delivers some rows.
+func (s settling) step(t *testing.T, random *rand.Rand, box *post, people []storage.UserID, n int) {
+	at := at(n + random.IntN(20) - 10) // gateways' clocks differ
+	one, inverse := random.Perm(len(people)), random.IntN(3) == 0
+	from, to := people[one[0]], people[one[1]]
+	switch random.IntN(4) {
+	case 0:
+		change := anyChange(random, to, 0)
+		change.At = at
+		results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: inverse})
+		if noErrorsBut(t, storage.ErrForbidden, results, 1) {
+			box.send(random, results[0].Value.Written())
+		}
+	case 1:
+		act := storage.RequestAct(random.IntN(int(storage.Remove) + 1))
+		o := briefly
+		o.Inverse, o.Pause = inverse, 0
+		got, err := s.store.ChangeRequest(t.Context(), storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: at}, o)
+		if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoRequest) {
+			t.Errorf("act %d: %v", act, err)
+		}
+		box.send(random, got.Written)
+	default:
+		s.deliver(t, random, box, 1+random.IntN(3))
+	}
+}
+
+// deliver applies some rows and takes up what follows from them.
+func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) (delivered bool) {
+	side, edges := box.take(random, most)
+	if len(edges) == 0 {
+		return false
+	}
+	results := s.store.Apply(t.Context(), side.Replica(), edges, storage.IfNewer)
+	if !noErrors(t, results, len(edges)) {
+		return false
+	}
+	for _, result := range results {
+		box.send(random, result.Value.Also)
+	}
+	return true
+}
+
+// settle delivers until nothing is left. What is told again must come to an end.
+func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
+	t.Helper()
+	for range 5000 {
+		if !s.deliver(t, random, box, 5) {
+			return
+		}
+	}
+	t.Fatalf("rows are still on their way, such as %+v", box.rows[0])
+}
+
+func (s settling) wantSettled(t *testing.T, people []storage.UserID) {
+	t.Helper()
+	blocks := func(from, to storage.UserID) bool {
+		return s.rowOf(t, storage.Forward, storage.Pair{From: from, To: to}).Type == storage.Blocking
+	}
+	for _, from := range people {
+		for _, to := range people {
+			pair := storage.Pair{From: from, To: to}
+			for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+				wantEqual(t, side.Replica().String(), s.rowOf(t, side.Replica(), pair), s.rowOf(t, side, pair))
+			}
+			if !blocks(from, to) && !blocks(to, from) {
+				continue
+			}
+			if row := s.rowOf(t, storage.Forward, pair); row.Type == storage.Following {
+				t.Errorf("%+v lives in spite of a block", row)
+			}
+			if row := s.rowOf(t, storage.Requests, pair); row.Type == storage.Pending {
+				t.Errorf("the request %+v lives in spite of a block", row)
+			}
+		}
+		want, got := s.countedAmong(t, from, people), s.countsOf(t, from)
+		got.Version = 0
+		wantEqual(t, "counts", got, want)
+	}
+}

@@ -1,0 +1,261 @@
+package storagetest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// states: who is to be seen.
+type states struct{ *harness }
+
+var allStates = []storage.UserState{storage.Active, storage.Deactivated, storage.Deleting, storage.Deleted}
+
+func (s states) EverybodyIsActiveAtFirst(t *testing.T) {
+	user := s.people(t, 1)[0].ID
+	for _, state := range found(t, s.store.StatesOf(t.Context(), []storage.UserID{user, s.id(), user}), 3) {
+		wantEqual(t, "state", state, storage.Active)
+	}
+	s.setState(t, user, storage.Active, 1, false)
+	wantList(t, "changes", s.changesOf(t, user), nil)
+}
+
+func (s states) OneLeadsToAnother(t *testing.T) {
+	user := s.people(t, 1)[0].ID
+	for n, state := range []storage.UserState{storage.Deactivated, storage.Active, storage.Deactivated, storage.Deleting} {
+		s.setState(t, user, state, n+1, true)
+		s.wantState(t, user, state)
+		s.setState(t, user, state, n+100, false)
+		wantList(t, "changes", s.changesOf(t, user), []storage.StateChange{changedTo(user, state, n+1)})
+	}
+	active := s.people(t, 1)[0].ID
+	s.setState(t, active, storage.Deleting, 1, true)
+	s.wantState(t, active, storage.Deleting)
+}
+
+func (s states) NothingElseDoes(t *testing.T) {
+	for _, from := range allStates[:3] {
+		for _, to := range allStates {
+			allowed := from <= storage.Deactivated && to <= storage.Deleting
+			if allowed || from == to {
+				continue
+			}
+			user := s.people(t, 1)[0].ID
+			if from != storage.Active {
+				s.setState(t, user, from, 1, true)
+			}
+			before := s.countsOf(t, user)
+			changed, err := s.store.SetState(t.Context(), user, to, at(2))
+			wantIs(t, err, storage.ErrForbidden)
+			wantEqual(t, "changed", changed, false)
+			s.wantState(t, user, from)
+			wantEqual(t, "counts", s.countsOf(t, user), before)
+		}
+	}
+}
+
+func (s states) NobodyHasNone(t *testing.T) {
+	ids := s.ids(2)
+	s.apply(t, storage.Inverse, follow(storage.Inverse, ids[1], s.id(), 1))
+	for _, id := range ids {
+		for _, state := range allStates {
+			changed, err := s.store.SetState(t.Context(), id, state, at(1))
+			wantIs(t, err, storage.ErrUserUnknown)
+			wantEqual(t, "changed", changed, false)
+		}
+		s.wantState(t, id, storage.Active)
+	}
+}
+
+func (s states) TheVersionRisesWithAChange(t *testing.T) {
+	user := s.people(t, 1)[0].ID
+	for _, step := range []struct {
+		state storage.UserState
+		rises bool
+	}{{storage.Active, false}, {storage.Deactivated, true}, {storage.Deactivated, false}, {storage.Active, true}, {storage.Deleting, true}} {
+		before := s.countsOf(t, user)
+		s.setState(t, user, step.state, 1, step.rises)
+		now := s.countsOf(t, user)
+		wantEqual(t, "the version rose", now.Version > before.Version, step.rises)
+		now.Version = before.Version
+		wantEqual(t, "counts", now, before)
+	}
+}
+
+// Whoever has read a change finds the next one behind it, also when the clock went back.
+func (s states) TheTimeOfChangesRises(t *testing.T) {
+	user := s.people(t, 1)[0].ID
+	s.setState(t, user, storage.Deactivated, 1000, true)
+	s.setState(t, user, storage.Active, 3, true)
+	wantList(t, "changes", s.changesOf(t, user), []storage.StateChange{changedTo(user, storage.Active, 1001)})
+	s.setState(t, user, storage.Deactivated, 2000, true)
+	wantList(t, "changes", s.changesOf(t, user), []storage.StateChange{changedTo(user, storage.Deactivated, 2000)})
+}
+
+func (s states) ChangesAreListedInOrder(t *testing.T) {
+	people := s.people(t, 12)
+	want := make(map[storage.StatePosition]storage.UserState)
+	for i, user := range people {
+		n := 500_000 + i/4 // several of a time
+		s.setState(t, user.ID, storage.Deactivated, n, true)
+		want[storage.StatePosition{At: at(n), User: user.ID}] = storage.Deactivated
+	}
+	begin := storage.StatePosition{At: at(499_999)}
+	for _, limit := range []int{1, 2, 5, 100} {
+		n := 0
+		for shard := range s.store.Shards() {
+			for _, c := range s.changes(t, shard, begin, limit) {
+				if state, ok := want[c.StatePosition]; !ok || state != c.State {
+					t.Errorf("with limit %d: %+v was not changed", limit, c)
+				}
+				n++
+			}
+		}
+		wantEqual(t, fmt.Sprintf("changes with limit %d", limit), n, len(want))
+	}
+}
+
+func (s states) ManyAreAskedForAtOnce(t *testing.T) {
+	ids := s.ids(many)
+	for i, user := range s.people(t, 3) {
+		ids[i*1000] = user.ID
+		s.setState(t, user.ID, allStates[1+i%2], 1, true)
+	}
+	for i, state := range found(t, s.store.StatesOf(t.Context(), ids), many) {
+		if want := map[int]storage.UserState{0: storage.Deactivated, 1000: storage.Deleting, 2000: storage.Deactivated}[i]; state != want {
+			t.Fatalf("key %d: got %d, want %d", i, state, want)
+		}
+	}
+	answers(t, s.store.StatesOf(t.Context(), nil), 0)
+}
+
+func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
+	user := s.people(t, 1)[0].ID
+	var changed [workers]bool
+	together(func(worker int) {
+		var err error
+		if changed[worker], err = s.store.SetState(t.Context(), user, storage.Deactivated, at(1)); err != nil {
+			t.Error(err)
+		}
+	})
+	n := 0
+	for _, c := range changed {
+		if c {
+			n++
+		}
+	}
+	wantEqual(t, "changes", n, 1)
+}
+
+// setState changes a state and checks what is told.
+func (h *harness) setState(t *testing.T, user storage.UserID, state storage.UserState, n int, want bool) {
+	t.Helper()
+	changed, err := h.store.SetState(t.Context(), user, state, at(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "changed", changed, want)
+}
+
+func (h *harness) wantState(t *testing.T, user storage.UserID, want storage.UserState) {
+	t.Helper()
+	wantEqual(t, "state", found(t, h.store.StatesOf(t.Context(), []storage.UserID{user}), 1)[0], want)
+}
+
+func changedTo(user storage.UserID, state storage.UserState, n int) storage.StateChange {
+	return storage.StateChange{StatePosition: storage.StatePosition{At: at(n), User: user}, State: state}
+}
+
+// changesOf are all changes of a user that are listed.
+func (h *harness) changesOf(t *testing.T, user storage.UserID) []storage.StateChange {
+	t.Helper()
+	var list []storage.StateChange
+	for shard := range h.store.Shards() {
+		for _, c := range h.changes(t, shard, storage.StatePosition{}, 100) {
+			if c.User == user {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+// changes reads the changes of a shard page by page, and checks their order.
+func (h *harness) changes(t *testing.T, shard int, after storage.StatePosition, limit int) []storage.StateChange {
+	t.Helper()
+	var list []storage.StateChange
+	for {
+		page, err := h.store.StateChanges(t.Context(), shard, after, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) > limit {
+			t.Fatalf("%d changes, want %d at most", len(page), limit)
+		}
+		for _, c := range page {
+			if cmp.Or(cmp.Compare(after.At, c.At), cmp.Compare(after.User, c.User)) >= 0 {
+				t.Fatalf("%+v comes behind %+v", c, after)
+			}
+			after = c.StatePosition
+		}
+		if len(page) == 0 {
+			return list
+		}
+		list = append(list, page...)
+	}
+}
+
+// rows: everything of an owner, for those who have to end it.
+type rows struct{ *harness }
+
+func (s rows) AllButTombstonesAscend(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner, peers := s.id(), s.sortedIDs(12)
+		var want []storage.Edge
+		for i, peer := range peers {
+			row := edge(side, owner, peer, typesOf(side)[i%3], at(100-i))
+			s.apply(t, side, row, edge(side, s.id(), peer, typesOf(side)[1], at(1)))
+			if row.Type != storage.None {
+				want = append(want, row)
+			}
+		}
+		for _, limit := range []int{1, 3, 8, 100} {
+			var got []storage.Edge
+			for after := storage.UserID(0); ; after = side.Peer(got[len(got)-1].Pair()) {
+				page, err := s.store.AllRows(t.Context(), side, owner, after, limit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(page) > limit {
+					t.Fatalf("%d rows, want %d at most", len(page), limit)
+				}
+				if len(page) == 0 {
+					break
+				}
+				got = append(got, page...)
+			}
+			wantList(t, fmt.Sprintf("rows with limit %d", limit), got, want)
+		}
+	})
+}
+
+func (s rows) EveryTypeIsThere(t *testing.T) {
+	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+		owner, peers := s.id(), s.sortedIDs(5)
+		for i, peer := range slices.Backward(peers) {
+			pair := side.Pair(owner, peer)
+			s.apply(t, side, storage.Edge{From: pair.From, To: pair.To, Type: storage.Pending + storage.EdgeType(i), UpdateTime: at(1)})
+		}
+		got, err := s.store.AllRows(t.Context(), side, owner, 0, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range got {
+			wantEqual(t, "type", row.Type, storage.Pending+storage.EdgeType(i))
+		}
+		wantEqual(t, "rows", len(got), len(peers))
+	}
+}

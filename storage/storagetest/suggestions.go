@@ -1,0 +1,260 @@
+package storagetest
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// dismissals: whom a user does not want to have suggested.
+type dismissals struct{ *harness }
+
+func (s dismissals) TheyAscendFromATimeOn(t *testing.T) {
+	people, whom := s.people(t, 2), s.sortedIDs(5)
+	user := people[0].ID
+	for _, i := range []int{3, 0, 4, 1, 2} {
+		s.dismiss(t, user, whom[i], at(10+i), 0)
+	}
+	s.dismiss(t, people[1].ID, whom[0], at(10), 0)
+	for since, want := range map[storage.Micros][]storage.UserID{
+		0: whom, at(10): whom, at(11): whom[1:], at(14): whom[4:], at(15): nil,
+	} {
+		wantList(t, "dismissals", s.dismissalsOf(t, user, since), want)
+	}
+	wantList(t, "dismissals of another", s.dismissalsOf(t, people[1].ID, 0), whom[:1])
+	wantList(t, "dismissals of nobody", s.dismissalsOf(t, whom[0], 0), nil)
+}
+
+func (s dismissals) TheLastTimeCounts(t *testing.T) {
+	user, whom := s.people(t, 1)[0].ID, s.id()
+	for _, n := range []int{10, 20, 15} {
+		s.dismiss(t, user, whom, at(n), 0)
+	}
+	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), []storage.UserID{whom})
+	wantList(t, "dismissals since the last", s.dismissalsOf(t, user, at(20)), []storage.UserID{whom})
+	wantList(t, "dismissals since then", s.dismissalsOf(t, user, at(21)), nil)
+}
+
+func (s dismissals) OldOnesAreForgotten(t *testing.T) {
+	people, whom := s.people(t, 2), s.sortedIDs(4)
+	user, other := people[0].ID, people[1].ID
+	for i := range 3 {
+		s.dismiss(t, user, whom[i], at(10+i), 0)
+		s.dismiss(t, other, whom[i], at(10+i), 0)
+	}
+	s.dismiss(t, user, whom[3], at(20), at(11))
+	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), whom[1:])
+	wantList(t, "dismissals of another", s.dismissalsOf(t, other, 0), whom[:3])
+}
+
+func (s dismissals) TheNewestAreKept(t *testing.T) {
+	const surplus = 3
+	user := s.people(t, 1)[0].ID
+	whom := s.sortedIDs(storage.MaxDismissals + surplus)
+	for i, id := range whom {
+		s.dismiss(t, user, id, at(i/10), 0) // several of a time: of those the smaller ids go first
+	}
+	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), whom[surplus:])
+	s.dismiss(t, user, whom[surplus], at(99_999), 0) // has a new time, so that another is the oldest
+	s.dismiss(t, user, whom[0], at(99_999), 0)
+	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), slices.Concat(whom[:1], whom[surplus:surplus+1], whom[surplus+2:]))
+}
+
+func (s dismissals) NobodyDismisses(t *testing.T) {
+	nobody := s.id()
+	wantIs(t, s.store.Dismiss(t.Context(), nobody, s.id(), at(1), 0), storage.ErrUserUnknown)
+	wantList(t, "dismissals", s.dismissalsOf(t, nobody, 0), nil)
+}
+
+func (s dismissals) EveryQueryIsAnsweredAtItsIndex(t *testing.T) {
+	user, whom := s.people(t, 1)[0].ID, s.sortedIDs(2)
+	s.dismiss(t, user, whom[0], at(10), 0)
+	s.dismiss(t, user, whom[1], at(20), 0)
+	queries := make([]storage.DismissalQuery, many)
+	for i := range queries {
+		switch i % 500 {
+		case 0:
+			queries[i] = storage.DismissalQuery{User: user}
+		case 1:
+			queries[i] = storage.DismissalQuery{User: user, Since: at(15)}
+		default:
+			queries[i] = storage.DismissalQuery{User: s.id()}
+		}
+	}
+	for i, list := range found(t, s.store.Dismissals(t.Context(), queries), many) {
+		var want []storage.UserID
+		if i%500 < 2 {
+			want = whom[i%500:]
+		}
+		if !slices.Equal(list, want) {
+			t.Fatalf("query %d: got %v, want %v", i, list, want)
+		}
+	}
+	answers(t, s.store.Dismissals(t.Context(), nil), 0)
+}
+
+func (h *harness) dismiss(t *testing.T, user, dismissed storage.UserID, at, forget storage.Micros) {
+	t.Helper()
+	if err := h.store.Dismiss(t.Context(), user, dismissed, at, forget); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *harness) dismissalsOf(t *testing.T, user storage.UserID, since storage.Micros) []storage.UserID {
+	t.Helper()
+	return found(t, h.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: user, Since: since}}), 1)[0]
+}
+
+// popular: the most followed among those who have been active. Its answers depend on
+// everybody, so that most promises have a store of their own.
+type popular struct {
+	*harness
+	open func(t *testing.T) storage.Store
+}
+
+const dayLength storage.Micros = 24 * 3600 * 1_000_000
+
+// day is a moment of the n-th day of the suite's time.
+func day(n int) storage.Micros { return at(0) + storage.Micros(n)*dayLength }
+
+func (s popular) TheMostFollowedComeFirst(t *testing.T) {
+	own := &harness{store: opened(t, s.open)}
+	ids := own.ids(24)
+	fans := make(map[storage.UserID]int64)
+	for i, id := range ids {
+		own.madeOn(t, id, 1)
+		for range i % 4 {
+			own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
+			fans[id]++
+		}
+	}
+	slices.SortFunc(ids, func(a, b storage.UserID) int { return cmp.Or(cmp.Compare(fans[b], fans[a]), cmp.Compare(a, b)) })
+	want := make([]storage.PopularUser, len(ids))
+	for i, id := range ids {
+		want[i] = storage.PopularUser{User: id, Followers: fans[id]}
+	}
+	for _, limit := range []int{1, 5, len(ids) - 1, len(ids), 100} {
+		wantList(t, "popular users", own.popular(t, 1, limit), want[:min(limit, len(want))])
+	}
+}
+
+func (s popular) OnlyTheActiveAreListed(t *testing.T) {
+	own := &harness{store: opened(t, s.open)}
+	acts := map[string]func(id storage.UserID, n int){
+		"follow": func(id storage.UserID, n int) {
+			own.change(t, id, storage.EdgeChange{To: own.id(), Type: storage.Following, At: day(n)})
+		},
+		"block": func(id storage.UserID, n int) {
+			own.change(t, id, storage.EdgeChange{To: own.id(), Type: storage.Blocking, At: day(n)})
+		},
+		"request": func(id storage.UserID, n int) {
+			request := storage.Pair{From: id, To: own.id()}
+			messages{own}.act(t, request, storage.RequestChange{Act: storage.Ask, At: day(n)})
+		},
+		"profile": func(id storage.UserID, n int) {
+			name := "B"
+			if _, err := own.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, day(n)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"registration": func(storage.UserID, int) {},
+	}
+	for what, act := range acts {
+		t.Run(what, func(t *testing.T) {
+			id := own.id()
+			if what == "registration" {
+				user := person(id)
+				user.CreatedAt = day(7)
+				own.register(t, user)
+			} else {
+				own.madeOn(t, id, 1)
+				wantEqual(t, "active after it was made", own.isPopular(t, id, 1), true)
+				wantEqual(t, "active the day after", own.isPopular(t, id, 2), false)
+			}
+			act(id, 7)
+			wantEqual(t, "active that day", own.isPopular(t, id, 7), true)
+			wantEqual(t, "active before that day", own.isPopular(t, id, 3), true)
+			wantEqual(t, "active the day after", own.isPopular(t, id, 8), false)
+
+			act(id, 4) // as told by a clock that is late
+			wantEqual(t, "active that day", own.isPopular(t, id, 7), true)
+		})
+	}
+}
+
+// What others do towards a user does not make it active.
+func (s popular) EdgesAloneAreNoActivity(t *testing.T) {
+	id, user := s.id(), s.id()
+	s.apply(t, storage.Inverse, follow(storage.Inverse, id, s.id(), 1))
+	s.apply(t, storage.Forward, follow(storage.Forward, user, s.id(), 1))
+	wantEqual(t, "active one without a user", slices.ContainsFunc(s.popularSince(t, 0, 1000), isUser(id)), false)
+	s.madeOn(t, user, 3)
+	wantEqual(t, "active one with edges from before", s.isPopular(t, user, 3), true)
+	s.apply(t, storage.Inverse, edge(storage.Inverse, user, s.id(), storage.Following, day(9)))
+	wantEqual(t, "active by a fan", s.isPopular(t, user, 4), false)
+}
+
+func (s popular) TheMostRecentlyActiveAreLookedAt(t *testing.T) {
+	own := &harness{store: opened(t, s.open)}
+	early, late := own.idOn(t, 0), own.idOn(t, 0)
+	own.madeOn(t, early, 1)
+	own.madeOn(t, late, 3)
+	for _, id := range []storage.UserID{early, late} {
+		own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
+	}
+	others := make([]storage.User, storage.PopularSample-1)
+	for i := range others {
+		others[i] = person(own.idOn(t, 0))
+		others[i].CreatedAt = day(2)
+	}
+	made := func(users []storage.User) {
+		noErrors(t, own.store.CreateUsers(t.Context(), users), len(users))
+	}
+	made(others[1:])
+	wantList(t, "popular users of all", idsOfPopular(own.popular(t, 1, 2)), slices.Sorted(slices.Values([]storage.UserID{early, late})))
+	made(others[:1])
+	wantEqual(t, "popular user of the sample", own.popular(t, 1, 2)[0].User, late)
+	wantEqual(t, "listed beyond the sample", slices.ContainsFunc(own.popular(t, 1, 2), isUser(early)), false)
+}
+
+// madeOn makes a user on a day.
+func (h *harness) madeOn(t *testing.T, id storage.UserID, n int) {
+	t.Helper()
+	user := person(id)
+	user.CreatedAt = day(n)
+	answers(t, h.store.CreateUsers(t.Context(), []storage.User{user}), 1)
+}
+
+func (h *harness) popular(t *testing.T, n, limit int) []storage.PopularUser {
+	t.Helper()
+	return h.popularSince(t, storage.DayOf(day(n)), limit)
+}
+
+func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []storage.PopularUser {
+	t.Helper()
+	list, err := h.store.Popular(t.Context(), since, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// isPopular tells whether a user is among those who have been active since a day.
+func (h *harness) isPopular(t *testing.T, id storage.UserID, n int) bool {
+	t.Helper()
+	return slices.ContainsFunc(h.popular(t, n, 1000), isUser(id))
+}
+
+func isUser(id storage.UserID) func(storage.PopularUser) bool {
+	return func(p storage.PopularUser) bool { return p.User == id }
+}
+
+func idsOfPopular(list []storage.PopularUser) []storage.UserID {
+	ids := make([]storage.UserID, len(list))
+	for i, p := range list {
+		ids[i] = p.User
+	}
+	return ids
+}

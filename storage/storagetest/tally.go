@@ -1,0 +1,142 @@
+package storagetest
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// blockLists: whom a user must not meet.
+type blockLists struct{ *harness }
+
+func (s blockLists) BothDirectionsAreListedOnce(t *testing.T) {
+	ids := s.sortedIDs(4)
+	user, blocked, blocking, both := ids[2], ids[0], ids[3], ids[1]
+	s.block(t, user, blocked)
+	s.block(t, blocking, user)
+	s.block(t, user, both)
+	s.block(t, both, user)
+	wantList(t, "blocks of the user", s.blocksOf(t, user), []storage.UserID{blocked, both, blocking})
+	wantList(t, "blocks of one whom it blocks", s.blocksOf(t, blocked), []storage.UserID{user})
+	wantList(t, "blocks of one who blocks it", s.blocksOf(t, blocking), []storage.UserID{user})
+}
+
+func (s blockLists) OnlyBlocksAreListed(t *testing.T) {
+	user, other, ended := s.id(), s.id(), s.id()
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		s.apply(t, side, follow(side, user, other, 1))
+		s.apply(t, side, edge(side, user, s.id(), storage.None, at(1)))
+		s.apply(t, side, edge(side, user, ended, storage.Blocking, at(1)))
+		wantList(t, "blocks", s.blocksOf(t, user), []storage.UserID{ended})
+		s.apply(t, side, edge(side, user, ended, storage.None, at(2)))
+		wantList(t, "blocks", s.blocksOf(t, user), nil)
+	}
+	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+		pair := side.Pair(user, s.id())
+		s.apply(t, side, storage.Edge{From: pair.From, To: pair.To, Type: storage.Accepted, UpdateTime: at(3)}) // 2, as a block is
+	}
+	wantList(t, "blocks", s.blocksOf(t, user), nil)
+}
+
+func (s blockLists) EveryUserIsAnsweredAtItsIndex(t *testing.T) {
+	ids := s.ids(many)
+	for i := 0; i < many; i += 500 {
+		s.block(t, ids[i], ids[i+1])
+	}
+	ids = append(ids, ids[0])
+	for i, list := range found(t, s.store.Blocks(t.Context(), ids), many+1) {
+		var want []storage.UserID
+		switch i % 500 {
+		case 0:
+			want = ids[i%many+1 : i%many+2]
+		case 1:
+			want = ids[i-1 : i]
+		}
+		if !slices.Equal(list, want) {
+			t.Fatalf("user %d: got %v, want %v", i, list, want)
+		}
+	}
+	answers(t, s.store.Blocks(t.Context(), nil), 0)
+}
+
+// block writes both rows of a block.
+func (s blockLists) block(t *testing.T, from, to storage.UserID) {
+	t.Helper()
+	row := storage.Edge{From: from, To: to, Type: storage.Blocking, UpdateTime: at(1)}
+	s.apply(t, storage.Forward, row)
+	s.apply(t, storage.Inverse, row)
+}
+
+func (s blockLists) blocksOf(t *testing.T, user storage.UserID) []storage.UserID {
+	t.Helper()
+	return found(t, s.store.Blocks(t.Context(), []storage.UserID{user}), 1)[0]
+}
+
+// tally: how many edges there are, up to a bound.
+type tally struct{ *harness }
+
+func (s tally) OnlyTheTypeOfTheOwnerIsCounted(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner, other := s.id(), s.id()
+		for i, kind := range typesOf(side) {
+			for range i + 1 {
+				s.apply(t, side, edge(side, owner, s.id(), kind, at(1)), edge(side, other, s.id(), kind, at(1)))
+			}
+		}
+		for i, kind := range typesOf(side) {
+			if kind != storage.None { // 0 stands for 1
+				wantEqual(t, "edges of a type", s.tally(t, side, storage.TallyQuery{Owner: owner, Type: kind, Limit: 100}), i+1)
+			}
+		}
+		wantEqual(t, "edges of type 0", s.tally(t, side, storage.TallyQuery{Owner: owner, Limit: 100}), 2)
+		wantEqual(t, "edges of nobody", s.tally(t, side, storage.TallyQuery{Owner: s.id(), Limit: 100}), 0)
+	})
+}
+
+func (s tally) OnlyNewerEdgesAreCounted(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner := s.id()
+		for n := range 5 {
+			s.apply(t, side, follow(side, owner, s.id(), 10+n))
+		}
+		for since, want := range map[storage.Micros]int{0: 5, at(9): 5, at(10): 4, at(12): 2, at(14): 0, at(15): 0} {
+			wantEqual(t, "newer edges", s.tally(t, side, storage.TallyQuery{Owner: owner, Since: since, Limit: 100}), want)
+		}
+	})
+}
+
+func (s tally) TheLimitBoundsTheNumber(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner := s.id()
+		for n := range 5 {
+			s.apply(t, side, follow(side, owner, s.id(), n))
+		}
+		for limit, want := range map[int]int{1: 1, 4: 4, 5: 5, 6: 5} {
+			wantEqual(t, "edges", s.tally(t, side, storage.TallyQuery{Owner: owner, Limit: limit}), want)
+		}
+	})
+}
+
+func (s tally) EveryQueryIsAnsweredAtItsIndex(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owners := s.ids(many)
+		s.apply(t, side, follow(side, owners[7], s.id(), 1), follow(side, owners[7], s.id(), 2), follow(side, owners[many-1], s.id(), 1))
+		queries := make([]storage.TallyQuery, many+1)
+		for i, owner := range owners {
+			queries[i] = storage.TallyQuery{Owner: owner, Limit: 10}
+		}
+		queries[many] = queries[7]
+		for i, n := range found(t, s.store.Tally(t.Context(), side, queries), many+1) {
+			if want := map[int]int{7: 2, many - 1: 1, many: 2}[i]; n != want {
+				t.Fatalf("query %d: got %d, want %d", i, n, want)
+			}
+		}
+		answers(t, s.store.Tally(t.Context(), side, nil), 0)
+	})
+}
+
+func (s tally) tally(t *testing.T, side storage.Side, q storage.TallyQuery) int {
+	t.Helper()
+	return found(t, s.store.Tally(t.Context(), side, []storage.TallyQuery{q}), 1)[0]
+}

@@ -1,0 +1,153 @@
+package storagetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// What ChangeRequest takes, in short.
+type (
+	act            = storage.RequestChange
+	requestOptions = storage.RequestOptions
+)
+
+// changedOptions changes the options of every act.
+type changedOptions struct {
+	*memory.Store
+	change func(*requestOptions)
+}
+
+func (s changedOptions) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+	s.change(&o)
+	return s.Store.ChangeRequest(ctx, request, change, o)
+}
+
+// asksAgain makes a request that is pending a new one.
+type asksAgain struct{ *memory.Store }
+
+func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+	got, err := s.Store.ChangeRequest(ctx, request, change, o)
+	if change.Act == storage.Ask && err == nil && !got.Changed && got.Row.Type == storage.Pending {
+		got.Row, got.Changed = overwrite(ctx, s.Store, storage.Requests, request, storage.Pending), true
+	}
+	return got, err
+}
+
+// acceptsOnce takes a second click for a mistake.
+type acceptsOnce struct{ *memory.Store }
+
+func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+	got, err := s.Store.ChangeRequest(ctx, request, change, o)
+	if change.Act == storage.Accept && err == nil && !got.Changed {
+		return storage.ChangedRequest{}, storage.ErrNoRequest
+	}
+	return got, err
+}
+
+// removesHalf leaves the follow of who removes.
+type removesHalf struct{ *memory.Store }
+
+func (s removesHalf) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+	got, err := s.Store.ChangeRequest(ctx, request, change, o)
+	if change.Act == storage.Remove && got.Changed {
+		overwrite(ctx, s.Store, storage.Forward, request, storage.Following)
+		got.Written = got.Written[:1]
+	}
+	return got, err
+}
+
+// longMessages keeps what was written with requests.
+type longMessages struct {
+	*memory.Store
+	mu   *sync.Mutex
+	kept map[storage.Pair]string
+}
+
+func (s longMessages) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := s.Store.Messages(ctx, requests)
+	for i, request := range requests {
+		if results[i].Found {
+			s.kept[request] = results[i].Value
+		} else if text, ok := s.kept[request]; ok {
+			results[i] = storage.Result[string]{Value: text, Found: true}
+		}
+	}
+	return results
+}
+
+// unlockedRequests judges by a row it read before the lock.
+type unlockedRequests struct{ *memory.Store }
+
+func (s unlockedRequests) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+	before := rowOf(ctx, s.Store, storage.Requests, request)
+	time.Sleep(300 * time.Microsecond)
+	got, err := s.Store.ChangeRequest(ctx, request, change, o)
+	if before.Type == storage.Pending && errors.Is(err, storage.ErrNoRequest) {
+		return storage.ChangedRequest{Row: before, Changed: true}, nil
+	}
+	return got, err
+}
+
+// acceptedInVain makes nobody follow who is asked and accepts.
+type acceptedInVain struct{ *memory.Store }
+
+func (s acceptedInVain) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	for i := range results {
+		if also := results[i].Value.Also; side == storage.Inbox && results[i].Value.Changed {
+			for _, row := range also {
+				if row.Edge.Type == storage.Following && row.Side == storage.Forward {
+					overwrite(ctx, s.Store, storage.Forward, row.Edge.Pair(), storage.None)
+				}
+			}
+			results[i].Value.Also = nil
+		}
+	}
+	return results
+}
+
+// eventsInsist does what an event says even after its owner has thought better of it.
+type eventsInsist struct {
+	*memory.Store
+	state storage.EdgeType // of the requests
+	again bool             // also when it comes again
+}
+
+func (s eventsInsist) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	for i, e := range edges {
+		if side != storage.Inbox || e.Type != s.state || (!s.again && !results[i].Value.Changed) {
+			continue
+		}
+		back, wanted := backOf(side, e), storage.Following
+		if e.Type == storage.Removed {
+			wanted = storage.None
+		}
+		if now := rowOf(ctx, s.Store, storage.Forward, back); now.UpdateTime != 0 && now.Type != wanted {
+			overwrite(ctx, s.Store, storage.Forward, back, wanted)
+		}
+	}
+	return results
+}
+
+// endlessTalk lets either of two accepted requests tell of the other, for ever.
+type endlessTalk struct{ *memory.Store }
+
+func (s endlessTalk) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	for i, e := range edges {
+		own := rowOf(ctx, s.Store, storage.Requests, backOf(side, e))
+		if side == storage.Inbox && e.Type == storage.Accepted && !results[i].Value.Changed && own.Type == storage.Accepted {
+			results[i].Value.Also = append(slices.Clone(results[i].Value.Also), storage.Written{Row: storage.Row{Side: storage.Requests, Edge: own}})
+		}
+	}
+	return results
+}

@@ -1,0 +1,668 @@
+package storagetest_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes beside edges: marks, dismissals, states and their like.
+var sideMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"visibility is not stored", func(s *memory.Store) storage.Store { return visibleToAll{s} }, "profile/VisibilityComesBack", promiseOnly},
+	{"false is none", func(s *memory.Store) storage.Store { return falseIsNil{s} }, "profile/WhatIsGivenOfTheVisibilityIsChanged", promiseOnly},
+
+	{"whoever blocks is not listed", func(s *memory.Store) storage.Store { return ownBlocks{s} }, "blockLists/BothDirectionsAreListedOnce", promiseOnly},
+	{"every row of type 2 is a block", func(s *memory.Store) storage.Store { return acceptedBlocks{s} }, "blockLists/OnlyBlocksAreListed", promiseOnly},
+	{"the end of a batch has no blocks", func(s *memory.Store) storage.Store { return shortSides{s} }, "blockLists/EveryUserIsAnsweredAtItsIndex", promiseOnly},
+	{"all types are tallied as one", func(s *memory.Store) storage.Store { return talliesOneType{s} }, "tally/OnlyTheTypeOfTheOwnerIsCounted", promiseOnly},
+	{"the bound is tallied, too", func(s *memory.Store) storage.Store { return talliesBound{s} }, "tally/OnlyNewerEdgesAreCounted", promiseOnly},
+	{"tallies have no limit", func(s *memory.Store) storage.Store { return talliesAll{s} }, "tally/TheLimitBoundsTheNumber", promiseOnly},
+	{"the end of a batch is not tallied", func(s *memory.Store) storage.Store { return shortSides{s} }, "tally/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
+
+	{"a mark is replaced", func(s *memory.Store) storage.Store { return replacesMark{s} }, "marks/WhatIsGivenIsChanged", promiseOnly},
+	{"an empty mark stays", func(s *memory.Store) storage.Store { return emptyMarks{s} }, "marks/OneWithNeitherIsRemoved", promiseOnly},
+	{"anybody may be marked", func(s *memory.Store) storage.Store { return marksAnybody{s} }, "marks/OnlyAFollowIsMarked", promiseOnly},
+	{"the same mark is a change", func(s *memory.Store) storage.Store { return marksAgain{s} }, "marks/TheVersionRisesWithAChange", promiseOnly},
+	{"marks outlive follows", func(s *memory.Store) storage.Store { return newMarksStay(s, 1) }, "marks/TheyGoWithTheFollow", promiseOnly},
+	{"marks outlive many follows", func(s *memory.Store) storage.Store { return newMarksStay(s, 1000) }, "marks/ManyGoWithTheirFollows", promiseOnly},
+	{"specials are unordered", func(s *memory.Store) storage.Store { return specialsDescend{s} }, "marks/SpecialsAscend", promiseOnly},
+	{"the end of a batch has no marks", func(s *memory.Store) storage.Store { return shortSides{s} }, "marks/ALargeBatchIsAnswered", promiseOnly},
+	{"specials have no limit", func(s *memory.Store) storage.Store { return specialsUnlimited{s} }, "marks/TheLimitOfSpecialsHolds", promiseOnly},
+	{"messages outlive requests", func(s *memory.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/OnlyPendingRequestsHaveThem", promiseOnly},
+	{"events leave messages", func(s *memory.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/TheyGoWithTheRequest", promiseOnly},
+	{"every request has a message", func(s *memory.Store) storage.Store { return emptyMessages{s} }, "messages/ARequestWithoutOneHasNone", promiseOnly},
+
+	{"dismissals begin behind the time", func(s *memory.Store) storage.Store { return dismissedBehind{s} }, "dismissals/TheyAscendFromATimeOn", promiseOnly},
+	{"the first dismissal counts", func(s *memory.Store) storage.Store { return dismissesOnce{s} }, "dismissals/TheLastTimeCounts", promiseOnly},
+	{"dismissals last for ever", func(s *memory.Store) storage.Store { return forgetsNothing{s} }, "dismissals/OldOnesAreForgotten", promiseOnly},
+	{"the oldest dismissals are kept", func(s *memory.Store) storage.Store { return keepsOldest{s} }, "dismissals/TheNewestAreKept", promiseOnly},
+	{"nobody may dismiss", func(s *memory.Store) storage.Store { return nobodyDismisses{s} }, "dismissals/NobodyDismisses", promiseOnly},
+	{"the end of a batch has no dismissals", func(s *memory.Store) storage.Store { return shortSides{s} }, "dismissals/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
+
+	{"of equals the greater id is more popular", func(s *memory.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
+	{"activity is not looked at", func(s *memory.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"a fan makes active", func(s *memory.Store) storage.Store { return activeByFans{s} }, "popular/EdgesAloneAreNoActivity", promiseOnly},
+	{"the sample is everybody", func(s *memory.Store) storage.Store { return &samplesAll{Store: s} }, "popular/TheMostRecentlyActiveAreLookedAt", promiseOnly},
+
+	{"handles are searched in the middle", func(s *memory.Store) storage.Store { return containing(s) }, "search/HandlesWithThePrefixAscend", promiseOnly},
+	{"an underscore is a pattern", func(s *memory.Store) storage.Store { return underscorePattern(s) }, "search/NoCharacterIsAPattern", promiseOnly},
+	{"a page begins with the last handle", func(s *memory.Store) storage.Store { return fromHandle{s} }, "search/PagesFollowEachOther", promiseOnly},
+	{"no prefix finds nobody", func(s *memory.Store) storage.Store { return noPrefixNobody{s} }, "search/WithoutAPrefixAllAreListed", promiseOnly},
+
+	{"who never changed has no state", func(s *memory.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
+	{"the same state is a change", func(s *memory.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},
+	{"any state leads to any", func(s *memory.Store) storage.Store { return forbidsNothing{s} }, "states/NothingElseDoes", promiseOnly},
+	{"nobody may have a state", func(s *memory.Store) storage.Store { return statesOfNobody{s} }, "states/NobodyHasNone", promiseOnly},
+	{"states leave the version", func(s *memory.Store) storage.Store {
+		return &statesKeepVersion{Store: s, raised: map[storage.UserID]int64{}}
+	}, "states/TheVersionRisesWithAChange", promiseOnly},
+	{"the clock alone dates states", func(s *memory.Store) storage.Store {
+		return &statesByClock{Store: s, given: map[storage.UserID]storage.Micros{}}
+	}, "states/TheTimeOfChangesRises", promiseOnly},
+	{"changes of one time are read again", func(s *memory.Store) storage.Store { return changesByTime{s} }, "states/ChangesAreListedInOrder", promiseOnly},
+	{"the end of a batch is active", func(s *memory.Store) storage.Store { return shortSides{s} }, "states/ManyAreAskedForAtOnce", promiseOnly},
+	{"states are changed without a lock", func(s *memory.Store) storage.Store { return unlockedStates{s} }, "states/OneOfSeveralAtOnceChangesIt", lostRace},
+	{"rows are read to the end", func(s *memory.Store) storage.Store { return rowsToTheEnd{s} }, "rows/AllButTombstonesAscend", promiseOnly},
+	{"only type 1 has rows", func(s *memory.Store) storage.Store { return rowsOfTypeOne{s} }, "rows/EveryTypeIsThere", promiseOnly},
+
+	{"erased users keep their handle", func(s *memory.Store) storage.Store { return keepsHandle{s} }, "erase/EverythingOfTheUserIsRemoved", promiseOnly},
+	{"anybody is erased", func(s *memory.Store) storage.Store { return erasesAnybody{s} }, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
+	{"erased users may come back", func(s *memory.Store) storage.Store { return forbidsNothing{s} }, "erase/NothingLeadsBack", promiseOnly},
+	{"erasing again takes the handle", func(s *memory.Store) storage.Store {
+		return &erasesHandleAgain{Store: s, handles: map[storage.UserID]string{}}
+	}, "erase/AgainItDoesNothing", promiseOnly},
+	{"one step of rows is erased", func(s *memory.Store) storage.Store {
+		return &erasesOneStep{Store: s, left: map[storage.UserID][]storage.UserID{}}
+	}, "erase/ManyRowsAreRemoved", promiseOnly},
+	{"an import brings an erased user back", func(s *memory.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
+	{"who is erased is unknown", func(s *memory.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
+
+	{"ended contexts are served beside edges", func(s *memory.Store) storage.Store { return deafBeside{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
+	{"ended contexts write beside edges", func(s *memory.Store) storage.Store { return deafDismissal{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, sideMistakes...) }
+
+type visibleToAll struct{ *memory.Store }
+
+func (s visibleToAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	users = slices.Clone(users)
+	for i := range users {
+		users[i].FollowersVisibility = storage.ToEveryone
+	}
+	return s.Store.CreateUsers(ctx, users)
+}
+
+type falseIsNil struct{ *memory.Store }
+
+func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+	if change.Undiscoverable != nil && !*change.Undiscoverable {
+		change.Undiscoverable = nil
+	}
+	return s.Store.UpdateProfile(ctx, id, change, at)
+}
+
+type ownBlocks struct{ *memory.Store }
+
+func (s ownBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := s.Store.Blocks(ctx, users)
+	for i, user := range users {
+		results[i].Value = slices.DeleteFunc(results[i].Value, func(id storage.UserID) bool {
+			return s.Edges(ctx, storage.Forward, []storage.Pair{{From: user, To: id}})[0].Value.Type != storage.Blocking
+		})
+	}
+	return results
+}
+
+type acceptedBlocks struct{ *memory.Store }
+
+func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := s.Store.Blocks(ctx, users)
+	for i, user := range users {
+		rows, _ := s.AllRows(ctx, storage.Requests, user, 0, 1000)
+		for _, row := range rows {
+			if row.Type == storage.Accepted {
+				results[i].Value = append(results[i].Value, row.To)
+			}
+		}
+	}
+	return results
+}
+
+// shortSides answers the end of large batches with nothing.
+type shortSides struct{ *memory.Store }
+
+func shortened[V any](results []storage.Result[V]) []storage.Result[V] {
+	for i := 1000; i < len(results); i++ {
+		var nothing V
+		results[i].Value = nothing
+	}
+	return results
+}
+
+func (s shortSides) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return shortened(s.Store.Blocks(ctx, users))
+}
+
+func (s shortSides) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
+	return shortened(s.Store.Tally(ctx, side, queries))
+}
+
+func (s shortSides) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	return shortened(s.Store.Marks(ctx, pairs))
+}
+
+func (s shortSides) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	return shortened(s.Store.Dismissals(ctx, queries))
+}
+
+func (s shortSides) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	return shortened(s.Store.StatesOf(ctx, users))
+}
+
+// eachTally changes queries.
+func eachTally(queries []storage.TallyQuery, change func(*storage.TallyQuery)) []storage.TallyQuery {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		change(&queries[i])
+	}
+	return queries
+}
+
+type talliesOneType struct{ *memory.Store }
+
+func (s talliesOneType) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
+	return s.Store.Tally(ctx, side, eachTally(queries, func(q *storage.TallyQuery) { q.Type = storage.Following }))
+}
+
+type talliesBound struct{ *memory.Store }
+
+func (s talliesBound) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
+	return s.Store.Tally(ctx, side, eachTally(queries, func(q *storage.TallyQuery) { q.Since-- }))
+}
+
+type talliesAll struct{ *memory.Store }
+
+func (s talliesAll) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
+	return s.Store.Tally(ctx, side, eachTally(queries, func(q *storage.TallyQuery) { q.Limit = 1 << 30 }))
+}
+
+type replacesMark struct{ *memory.Store }
+
+func (s replacesMark) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	if change.Remark == nil {
+		change.Remark = new(string)
+	}
+	return s.Store.SetMark(ctx, pair, change)
+}
+
+type emptyMarks struct{ *memory.Store }
+
+func (s emptyMarks) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := s.Store.Marks(ctx, pairs)
+	for i := range results {
+		results[i].Found = results[i].Err == nil
+	}
+	return results
+}
+
+type marksAnybody struct{ *memory.Store }
+
+func (s marksAnybody) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	mark, changed, err := s.Store.SetMark(ctx, pair, change)
+	if errors.Is(err, storage.ErrNotFollowing) {
+		err = nil
+	}
+	return mark, changed, err
+}
+
+type marksAgain struct{ *memory.Store }
+
+func (s marksAgain) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	mark, _, err := s.Store.SetMark(ctx, pair, change)
+	return mark, err == nil, err
+}
+
+// marksStay keeps the marks of follows that writes of some size end.
+type marksStay struct {
+	*memory.Store
+	from int
+	kept map[storage.Pair]storage.EdgeMark
+}
+
+func newMarksStay(s *memory.Store, from int) storage.Store {
+	return &marksStay{s, from, map[storage.Pair]storage.EdgeMark{}}
+}
+
+func (s *marksStay) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if len(edges) >= s.from {
+		for _, e := range edges {
+			if mark := s.Store.Marks(ctx, []storage.Pair{e.Pair()})[0]; mark.Found {
+				s.kept[e.Pair()] = mark.Value
+			}
+		}
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+func (s *marksStay) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := s.Store.Marks(ctx, pairs)
+	for i, pair := range pairs {
+		if mark, ok := s.kept[pair]; ok {
+			results[i] = storage.Result[storage.EdgeMark]{Value: mark, Found: true}
+		}
+	}
+	return results
+}
+
+type specialsDescend struct{ *memory.Store }
+
+func (s specialsDescend) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := s.Store.Specials(ctx, users)
+	for i := range results {
+		slices.Reverse(results[i].Value)
+	}
+	return results
+}
+
+type specialsUnlimited struct{ *memory.Store }
+
+func (s specialsUnlimited) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	mark, changed, err := s.Store.SetMark(ctx, pair, change)
+	if errors.Is(err, storage.ErrLimitReached) {
+		return storage.EdgeMark{Special: true}, true, nil
+	}
+	return mark, changed, err
+}
+
+type messagesStay struct {
+	*memory.Store
+	sent map[storage.Pair]string
+}
+
+func (s *messagesStay) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
+	if change.Message != "" {
+		s.sent[request] = change.Message
+	}
+	return s.Store.ChangeRequest(ctx, request, change, o)
+}
+
+func (s *messagesStay) Messages(_ context.Context, requests []storage.Pair) []storage.Result[string] {
+	results := make([]storage.Result[string], len(requests))
+	for i, request := range requests {
+		results[i].Value, results[i].Found = s.sent[request]
+	}
+	return results
+}
+
+type emptyMessages struct{ *memory.Store }
+
+func (s emptyMessages) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
+	results := s.Store.Messages(ctx, requests)
+	for i := range results {
+		results[i].Found = true
+	}
+	return results
+}
+
+type dismissedBehind struct{ *memory.Store }
+
+func (s dismissedBehind) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		queries[i].Since++
+	}
+	return s.Store.Dismissals(ctx, queries)
+}
+
+// hasDismissed tells whether a user has dismissed another, and how many it has.
+func hasDismissed(ctx context.Context, s *memory.Store, user, dismissed storage.UserID) (has bool, n int) {
+	list := s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
+	return slices.Contains(list, dismissed), len(list)
+}
+
+type dismissesOnce struct{ *memory.Store }
+
+func (s dismissesOnce) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	if has, _ := hasDismissed(ctx, s.Store, user, dismissed); has {
+		return nil
+	}
+	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
+}
+
+type forgetsNothing struct{ *memory.Store }
+
+func (s forgetsNothing) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, _ storage.Micros) error {
+	return s.Store.Dismiss(ctx, user, dismissed, at, 0)
+}
+
+type keepsOldest struct{ *memory.Store }
+
+func (s keepsOldest) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	if _, n := hasDismissed(ctx, s.Store, user, dismissed); n >= storage.MaxDismissals {
+		return nil
+	}
+	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
+}
+
+type nobodyDismisses struct{ *memory.Store }
+
+func (s nobodyDismisses) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	err := s.Store.Dismiss(ctx, user, dismissed, at, forget)
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return nil
+	}
+	return err
+}
+
+type greaterIsPopular struct{ *memory.Store }
+
+func (s greaterIsPopular) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+	list, err := s.Store.Popular(ctx, since, storage.PopularSample)
+	slices.SortFunc(list, func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(b.User, a.User))
+	})
+	return list[:min(limit, len(list))], err
+}
+
+type alwaysActive struct{ *memory.Store }
+
+func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]storage.PopularUser, error) {
+	return s.Store.Popular(ctx, 1, limit)
+}
+
+type activeByFans struct{ *memory.Store }
+
+func (s activeByFans) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	for _, e := range edges {
+		s.UpdateProfile(ctx, e.To, storage.ProfileChange{}, e.UpdateTime)
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+type samplesAll struct {
+	*memory.Store
+	users []storage.User
+}
+
+func (s *samplesAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	s.users = append(s.users, users...)
+	return s.Store.CreateUsers(ctx, users)
+}
+
+func (s *samplesAll) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+	var list []storage.PopularUser
+	for _, user := range s.users {
+		if storage.DayOf(user.CreatedAt) >= since {
+			list = append(list, storage.PopularUser{User: user.ID, Followers: s.Counts(ctx, []storage.UserID{user.ID})[0].Value.Follower})
+		}
+	}
+	slices.SortFunc(list, func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
+	})
+	return list[:min(limit, len(list))], nil
+}
+
+// searchesBy finds handles by another rule.
+type searchesBy struct {
+	*memory.Store
+	matches func(handle, prefix string) bool
+}
+
+func containing(s *memory.Store) storage.Store { return searchesBy{s, strings.Contains} }
+
+func underscorePattern(s *memory.Store) storage.Store {
+	return searchesBy{s, func(handle, prefix string) bool {
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(prefix), "_", ".")
+		return regexp.MustCompile(pattern).MatchString(handle)
+	}}
+}
+
+func (s searchesBy) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	list, err := s.Store.SearchHandles(ctx, "", after, 1<<30)
+	list = slices.DeleteFunc(list, func(h storage.HandleOwner) bool { return !s.matches(h.Handle, prefix) })
+	return list[:min(limit, len(list))], err
+}
+
+type fromHandle struct{ *memory.Store }
+
+func (s fromHandle) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	list, err := s.Store.SearchHandles(ctx, prefix, after, limit)
+	if owner := s.UserIDs(ctx, []string{after})[0]; owner.Found && len(list) > 0 {
+		list = append([]storage.HandleOwner{{Handle: after, User: owner.Value}}, list[1:]...)
+	}
+	return list, err
+}
+
+type noPrefixNobody struct{ *memory.Store }
+
+func (s noPrefixNobody) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	if prefix == "" {
+		return nil, nil
+	}
+	return s.Store.SearchHandles(ctx, prefix, after, limit)
+}
+
+type statesOfUsers struct{ *memory.Store }
+
+func (s statesOfUsers) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	results := s.Store.StatesOf(ctx, users)
+	for i, known := range s.Users(ctx, users) {
+		results[i].Found = results[i].Found && known.Found
+	}
+	return results
+}
+
+type statesAgain struct{ *memory.Store }
+
+func (s statesAgain) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	_, err := s.Store.SetState(ctx, user, state, at)
+	return err == nil && state != storage.Active, err
+}
+
+type forbidsNothing struct{ *memory.Store }
+
+func (s forbidsNothing) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if errors.Is(err, storage.ErrForbidden) {
+		return false, nil
+	}
+	return changed, err
+}
+
+type statesOfNobody struct{ *memory.Store }
+
+func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return false, nil // as an UPDATE that found no row
+	}
+	return changed, err
+}
+
+// statesKeepVersion takes off the versions what states have raised.
+type statesKeepVersion struct {
+	*memory.Store
+	mu     sync.Mutex
+	raised map[storage.UserID]int64
+}
+
+func (s *statesKeepVersion) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if changed {
+		s.raised[user]++
+	}
+	return changed, err
+}
+
+func (s *statesKeepVersion) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := s.Store.Counts(ctx, ids)
+	for i, id := range ids {
+		results[i].Value.Version -= s.raised[id]
+	}
+	return results
+}
+
+// statesByClock tells the times that were given.
+type statesByClock struct {
+	*memory.Store
+	mu    sync.Mutex
+	given map[storage.UserID]storage.Micros
+}
+
+func (s *statesByClock) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if changed {
+		s.given[user] = at
+	}
+	return changed, err
+}
+
+func (s *statesByClock) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes, err := s.Store.StateChanges(ctx, shard, after, limit)
+	for i, c := range changes {
+		changes[i].At = cmp.Or(s.given[c.User], c.At)
+	}
+	return changes, err
+}
+
+type changesByTime struct{ *memory.Store }
+
+func (s changesByTime) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	after.User = 0
+	return s.Store.StateChanges(ctx, shard, after, limit)
+}
+
+type unlockedStates struct{ *memory.Store }
+
+func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	before := s.StatesOf(ctx, []storage.UserID{user})[0].Value
+	time.Sleep(time.Millisecond) // the time between two statements
+	_, err := s.Store.SetState(ctx, user, state, at)
+	return err == nil && before != state, err
+}
+
+type rowsToTheEnd struct{ *memory.Store }
+
+func (s rowsToTheEnd) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, _ int) ([]storage.Edge, error) {
+	return s.Store.AllRows(ctx, side, owner, after, 1<<30)
+}
+
+type rowsOfTypeOne struct{ *memory.Store }
+
+func (s rowsOfTypeOne) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
+	rows, err := s.Store.AllRows(ctx, side, owner, after, limit)
+	return slices.DeleteFunc(rows, func(e storage.Edge) bool { return e.Type != 1 }), err
+}
+
+type keepsHandle struct{ *memory.Store }
+
+func (s keepsHandle) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	handle := s.Users(ctx, []storage.UserID{user})[0].Value.Handle
+	err := s.Store.Erase(ctx, user, at)
+	if err == nil {
+		err = s.Claim(ctx, handle, user, at)
+	}
+	return err
+}
+
+type erasesAnybody struct{ *memory.Store }
+
+func (s erasesAnybody) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	s.SetState(ctx, user, storage.Deleting, at)
+	return s.Store.Erase(ctx, user, at)
+}
+
+// erasesHandleAgain removes the handle also where it is another's by now.
+type erasesHandleAgain struct {
+	*memory.Store
+	mu      sync.Mutex
+	handles map[storage.UserID]string
+}
+
+func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if handle, again := s.handles[user]; again {
+		return s.Claim(ctx, handle, user, at)
+	}
+	s.handles[user] = s.Users(ctx, []storage.UserID{user})[0].Value.Handle
+	return s.Store.Erase(ctx, user, at)
+}
+
+// erasesOneStep leaves what is beyond a thousand dismissals.
+type erasesOneStep struct {
+	*memory.Store
+	left map[storage.UserID][]storage.UserID
+}
+
+func (s *erasesOneStep) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	list := s.Store.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
+	if len(list) > 1000 {
+		s.left[user] = list[1000:]
+	}
+	return s.Store.Erase(ctx, user, at)
+}
+
+func (s *erasesOneStep) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	results := s.Store.Dismissals(ctx, queries)
+	for i, q := range queries {
+		results[i].Value = append(results[i].Value, s.left[q.User]...)
+	}
+	return results
+}
+
+type importRevives struct{ *memory.Store }
+
+func (s importRevives) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	results := s.Store.StatesOf(ctx, users)
+	for i, known := range s.Users(ctx, users) {
+		if known.Found && results[i].Value == storage.Deleted {
+			results[i].Value = storage.Active
+		}
+	}
+	return results
+}
+
+type erasedIsUnknown struct{ *memory.Store }
+
+func (s erasedIsUnknown) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	if s.StatesOf(ctx, []storage.UserID{user})[0].Value == storage.Deleted {
+		return storage.ErrUserUnknown
+	}
+	return s.Store.Erase(ctx, user, at)
+}
+
+type deafBeside struct{ *memory.Store }
+
+func (s deafBeside) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return s.Store.Specials(context.WithoutCancel(ctx), users)
+}
+
+type deafDismissal struct{ *memory.Store }
+
+func (s deafDismissal) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	err := s.Store.Dismiss(context.WithoutCancel(ctx), user, dismissed, at, forget)
+	return cmp.Or(err, ctx.Err())
+}
