@@ -17,8 +17,9 @@ import (
 	"kith/storage"
 )
 
-// A Mark is one write: the edge, and the time that its row has at least.
+// A Mark is one write: the forward row, and the time that its inverse row has at least.
 type Mark struct {
+	Side    storage.Side // [storage.Forward] or [storage.Requests]
 	Pair    storage.Pair
 	Version storage.Micros
 }
@@ -26,8 +27,11 @@ type Mark struct {
 // A Token is marks in any order.
 type Token []Mark
 
-// tablePair is the first number of a mark: which pair of tables it is about.
-const tablePair = 1 // following, follower
+// The first number of a mark says which pair of tables it is about.
+const (
+	pairFollowing = 1 // following, follower
+	pairRequests  = 2 // friend_request, friend_request_inbox
+)
 
 // MaxMarks is how many marks a read may bring: one followMany and some more.
 const MaxMarks = 1000
@@ -42,7 +46,11 @@ func (t Token) String() string {
 	}
 	b := make([]byte, 0, len(t)*16)
 	for _, m := range t {
-		b = append(b, tablePair)
+		if m.Side.Truth() == storage.Requests {
+			b = append(b, pairRequests)
+		} else {
+			b = append(b, pairFollowing)
+		}
 		for _, n := range []int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)} {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
@@ -51,9 +59,13 @@ func (t Token) String() string {
 }
 
 // Parse reads tokens that are separated by commas or blanks, and merges them: of
-// marks on one edge the newest counts.
+// marks on one row the newest counts.
 func Parse(text string) (Token, error) {
-	newest := map[storage.Pair]storage.Micros{}
+	type row struct {
+		side storage.Side
+		pair storage.Pair
+	}
+	newest := map[row]storage.Micros{}
 	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
 		b, err := base64.RawURLEncoding.Strict().DecodeString(one)
 		if err != nil {
@@ -64,24 +76,30 @@ func Parse(text string) (Token, error) {
 			if m, b, err = parseMark(b); err != nil {
 				return nil, err
 			}
-			newest[m.Pair] = max(newest[m.Pair], m.Version)
+			r := row{m.Side, m.Pair}
+			newest[r] = max(newest[r], m.Version)
 			if len(newest) > MaxMarks {
 				return nil, ErrMalformed
 			}
 		}
 	}
 	t := make(Token, 0, len(newest))
-	for p, v := range newest {
-		t = append(t, Mark{p, v})
+	for r, v := range newest {
+		t = append(t, Mark{r.side, r.pair, v})
 	}
 	slices.SortFunc(t, func(a, b Mark) int {
-		return cmp.Compare(a.Pair.To, b.Pair.To)
+		return cmp.Or(cmp.Compare(a.Pair.To, b.Pair.To), cmp.Compare(a.Pair.From, b.Pair.From), cmp.Compare(a.Side, b.Side))
 	})
 	return t, nil
 }
 
 func parseMark(b []byte) (Mark, []byte, error) {
-	if b[0] != tablePair {
+	m := Mark{Side: storage.Forward}
+	switch b[0] {
+	case pairFollowing:
+	case pairRequests:
+		m.Side = storage.Requests
+	default:
 		return Mark{}, nil, ErrMalformed
 	}
 	b = b[1:]
@@ -97,5 +115,7 @@ func parseMark(b []byte) (Mark, []byte, error) {
 	if numbers[0] == 0 || numbers[1] == 0 {
 		return Mark{}, nil, ErrMalformed
 	}
-	return Mark{storage.Pair{From: storage.UserID(numbers[0]), To: storage.UserID(numbers[1])}, storage.Micros(numbers[2])}, b, nil
+	m.Pair = storage.Pair{From: storage.UserID(numbers[0]), To: storage.UserID(numbers[1])}
+	m.Version = storage.Micros(numbers[2])
+	return m, b, nil
 }

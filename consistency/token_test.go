@@ -32,6 +32,26 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 	}
 }
 
+// What clients got before there were requests for friendship is still a token, and is
+// spelled like that as ever.
+func TestTokensOfTheFirstForm(t *testing.T) {
+	const old = "AQECAw" // pair of tables 1, from 1, to 2, version 3
+	got, err := consistency.Parse(old)
+	if err != nil || !slices.Equal(got, consistency.Token{mark(1, 2, 3)}) || got.String() != old {
+		t.Errorf("%v, %v, %s", got, err, got)
+	}
+}
+
+// A request for friendship and an edge between the same users are two rows.
+func TestTokensOfRequests(t *testing.T) {
+	request := consistency.Mark{Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 9}
+	older := consistency.Mark{Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 8}
+	got, err := consistency.Parse(consistency.Token{request, mark(1, 2, 10)}.String() + "," + consistency.Token{older}.String())
+	if want := (consistency.Token{mark(1, 2, 10), request}); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
 func TestOtherTextsAreNoTokens(t *testing.T) {
 	good := consistency.Token{mark(1, 2, 3)}.String()
 	many := make(consistency.Token, consistency.MaxMarks+1)
@@ -39,7 +59,7 @@ func TestOtherTextsAreNoTokens(t *testing.T) {
 		many[i] = mark(1, storage.UserID(i+1), 1)
 	}
 	for name, text := range map[string]string{
-		"not base64": "§", "cut short": good[:len(good)-2], "another table": "AgECAw", "no user": "AQACAw",
+		"not base64": "§", "cut short": good[:len(good)-2], "another table": "AwECAw", "no user": "AQACAw",
 		"too many marks": many.String(), "long": strings.Repeat("A", 5000),
 	} {
 		if got, err := consistency.Parse(text); !errors.Is(err, consistency.ErrMalformed) {
@@ -63,6 +83,23 @@ func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
 		t.Error("one row is too old")
 	}
 	go apply(3, 10)
+	if !consistency.Wait(t.Context(), store, token, time.Minute) {
+		t.Error("both are there")
+	}
+}
+
+// The mark of a request waits for the inbox, whatever follower holds.
+func TestWaitReadsTheTableOfTheMark(t *testing.T) {
+	store := memory.New()
+	apply := func(side storage.Side) {
+		store.Apply(context.Background(), side, []storage.Edge{{From: 1, To: 2, Type: storage.Pending, UpdateTime: 10}}, storage.IfNewer)
+	}
+	token := consistency.Token{mark(1, 2, 10), {Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 10}}
+	apply(storage.Inverse)
+	if consistency.Wait(t.Context(), store, token, 20*time.Millisecond) {
+		t.Error("the request is not in the inbox")
+	}
+	go apply(storage.Inbox)
 	if !consistency.Wait(t.Context(), store, token, time.Minute) {
 		t.Error("both are there")
 	}

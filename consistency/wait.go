@@ -34,16 +34,24 @@ func Wait(ctx context.Context, store storage.EdgeReader, t Token, atMost time.Du
 // behind returns the marks whose inverse rows are not there yet, and whether all
 // shards answered.
 func behind(ctx context.Context, store storage.EdgeReader, t Token) (late Token, answered bool) {
-	pairs := make([]storage.Pair, len(t))
-	for i, m := range t {
-		pairs[i] = m.Pair
-	}
-	for i, r := range store.Edges(ctx, storage.Inverse, pairs) {
-		if r.Err != nil {
-			return t, false
+	for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
+		var marks Token
+		var pairs []storage.Pair
+		for _, m := range t {
+			if m.Side.Truth() == side {
+				marks, pairs = append(marks, m), append(pairs, m.Pair)
+			}
 		}
-		if r.Value.UpdateTime < t[i].Version {
-			late = append(late, t[i])
+		if len(marks) == 0 {
+			continue
+		}
+		for i, r := range store.Edges(ctx, side.Replica(), pairs) {
+			if r.Err != nil {
+				return t, false
+			}
+			if r.Value.UpdateTime < marks[i].Version {
+				late = append(late, marks[i])
+			}
 		}
 	}
 	return late, true

@@ -60,12 +60,12 @@ func NewBus(hub *Hub, cfg BusConfig) *Bus {
 	}
 }
 
-// Publish tells everybody about forward rows whose inverse side has been applied.
+// Publish tells everybody about rows that are on both sides.
 // Like Send, it does not wait.
-func (b *Bus) Publish(ctx context.Context, edges []storage.Edge) {
-	list := make([]Event, len(edges))
-	for i, e := range edges {
-		list[i] = Edge(e)
+func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
+	list := make([]Event, len(rows))
+	for i, r := range rows {
+		list[i] = Row(r)
 	}
 	b.Send(ctx, list...)
 }

@@ -63,14 +63,19 @@ func (g *gateway) take(s *events.Subscription) {
 	}
 }
 
+// following is a row of following.
+func following(from, to storage.UserID) storage.Row {
+	return storage.Row{Side: storage.Forward, Edge: storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 1}}
+}
+
 func (g *gateway) send(from, to storage.UserID) {
-	g.bus.Publish(context.Background(), []storage.Edge{{From: from, To: to, Type: storage.Following, UpdateTime: 1}})
+	g.bus.Publish(context.Background(), []storage.Row{following(from, to)})
 }
 
 func (g *gateway) times(from, to storage.UserID) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.got[storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 1}]
+	return g.got[following(from, to).Edge]
 }
 
 func (g *gateway) gapsSoFar() int {
@@ -173,13 +178,13 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	gaps := b.gapsSoFar()
 
 	bus := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: client})
-	many := make([]storage.Edge, 1<<16)
+	many := make([]storage.Row, 1<<16)
 	for i := range many {
-		many[i] = storage.Edge{From: 7, To: 8, UpdateTime: storage.Micros(i)}
+		many[i].Edge = storage.Edge{From: 7, To: 8, UpdateTime: storage.Micros(i)}
 	}
 	bus.Publish(t.Context(), many)
-	bus.Publish(t.Context(), []storage.Edge{{From: 7, To: 9}}) // one too many
-	bus.Publish(t.Context(), []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}})
+	bus.Publish(t.Context(), []storage.Row{following(7, 9)}) // one too many
+	bus.Publish(t.Context(), []storage.Row{following(1, 2)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	bus.Run(ctx) // sends what there is
@@ -245,6 +250,49 @@ func TestMissingAndStrangeMessagesBecomeGaps(t *testing.T) {
 	}
 }
 
+// TestEveryKindComesOver, and means the same there. The numbers of kinds are spoken
+// between gateways of different versions.
+func TestEveryKindComesOver(t *testing.T) {
+	client := connect(t, testenv.Redis(t))
+	hub := events.NewHub(nil)
+	got := hub.Subscribe(t.Context())
+	listening, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		events.NewBus(hub, events.BusConfig{Redis: client}).Run(listening)
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	next := func() events.Event {
+		select {
+		case e := <-got.Events():
+			return e
+		case <-time.After(30 * time.Second):
+			t.Fatal("nothing comes")
+			return events.Event{}
+		}
+	}
+	if first := next(); first.Kind != events.Gap {
+		t.Fatalf("it begins with %+v", first)
+	}
+
+	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 9}}
+	sent := []events.Event{events.Row(following(1, 2)), events.User(5), events.Counts(6), {Kind: events.Gap}, events.Row(request), events.State(7)}
+	other := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: client})
+	other.Send(t.Context(), sent...)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	other.Run(ctx) // sends what there is
+	for n, want := range sent {
+		if want.Kind != events.Kind(n) {
+			t.Errorf("%+v has another number", want)
+		}
+		if e := next(); e != want {
+			t.Errorf("got %+v, want %+v", e, want)
+		}
+	}
+}
+
 // TestEventsOfAStoppingGatewayAreSent: what happened last is told, too.
 func TestEventsOfAStoppingGatewayAreSent(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
@@ -269,9 +317,9 @@ func BenchmarkPublish(b *testing.B) {
 		hub.Subscribe(b.Context(), 1_000_000+id)
 	}
 	bus := events.NewBus(hub, events.BusConfig{})
-	batch := make([]storage.Edge, 500)
+	batch := make([]storage.Row, 500)
 	for i := range batch {
-		batch[i] = storage.Edge{From: storage.UserID(i + 1), To: storage.UserID(i + 2)}
+		batch[i].Edge = storage.Edge{From: storage.UserID(i + 1), To: storage.UserID(i + 2)}
 	}
 	for b.Loop() {
 		bus.Publish(b.Context(), batch)

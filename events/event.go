@@ -11,9 +11,9 @@ import "kith/storage"
 // Kind says what an event is about.
 type Kind uint8
 
-// The kinds.
+// The kinds. Messages between gateways hold their numbers: new ones come at the end.
 const (
-	// EdgeChanged: Edge is a forward row whose inverse side has been applied.
+	// EdgeChanged: Edge is a row of following whose follower row has been applied.
 	EdgeChanged Kind = iota
 	// UserChanged: the profile of User changed.
 	UserChanged
@@ -22,13 +22,26 @@ const (
 	// Gap: events may be missing. Caches forget what they know, subscriptions read
 	// again. It concerns everybody.
 	Gap
+	// RequestChanged: Edge is a row of friend_request whose inbox row has been applied.
+	RequestChanged
+	// StateChanged: User was deactivated, has come back, or is being deleted.
+	StateChanged
 )
 
 // Event is one change.
 type Event struct {
 	Kind Kind
-	Edge storage.Edge   // of an EdgeChanged
-	User storage.UserID // of a UserChanged or CountsChanged
+	Edge storage.Edge   // of an EdgeChanged or RequestChanged
+	User storage.UserID // of a UserChanged, CountsChanged or StateChanged
+}
+
+// Row is the event of a row that is on both sides: EdgeChanged or RequestChanged, by
+// the pair of tables that it lies in.
+func Row(r storage.Row) Event {
+	if r.Side.Truth() == storage.Requests {
+		return Event{Kind: RequestChanged, Edge: r.Edge}
+	}
+	return Edge(r.Edge)
 }
 
 // Edge is the event of an edge.
@@ -40,12 +53,15 @@ func User(id storage.UserID) Event { return Event{Kind: UserChanged, User: id} }
 // Counts is the event of a user's counts.
 func Counts(id storage.UserID) Event { return Event{Kind: CountsChanged, User: id} }
 
+// State is the event of a user's state.
+func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id} }
+
 // concerns returns the users an event is about, zero where there is none.
 func (e Event) concerns() [2]storage.UserID {
 	switch e.Kind {
-	case EdgeChanged:
+	case EdgeChanged, RequestChanged:
 		return [2]storage.UserID{e.Edge.From, e.Edge.To}
-	case UserChanged, CountsChanged:
+	case UserChanged, CountsChanged, StateChanged:
 		return [2]storage.UserID{e.User}
 	default:
 		return [2]storage.UserID{}

@@ -57,6 +57,20 @@ func TestEventsReachWhomTheyConcern(t *testing.T) {
 	equal(t, taken(all), edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), edge(3, 4), gap)
 }
 
+// Rows of friend_request concern both users, as those of following do; a state concerns
+// its user.
+func TestRequestsAndStatesReachWhomTheyConcern(t *testing.T) {
+	hub := events.NewHub(nil)
+	one, three := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 3)
+	row := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 1, Type: storage.Pending, UpdateTime: 7}}
+	follow := edge(3, 1).Edge
+	hub.Publish(events.Row(row), events.State(1), events.Row(storage.Row{Side: storage.Forward, Edge: follow}))
+
+	request := events.Event{Kind: events.RequestChanged, Edge: row.Edge}
+	equal(t, taken(one), request, events.State(1), edge(3, 1))
+	equal(t, taken(three), request, edge(3, 1))
+}
+
 func TestWhatIsNotWantedTakesNoRoom(t *testing.T) {
 	hub := events.NewHub(nil)
 	s := hub.SubscribeWhere(t.Context(), func(e events.Event) bool { return e.Edge.From == 5 }, 1)

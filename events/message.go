@@ -13,6 +13,9 @@ import (
 //	sender   8 bytes, drawn when the gateway starts
 //	number   uvarint, from 1, greater by 1 with each message
 //	events   to the end: kind byte, then an edge or an id
+//
+// A kind that a reader does not know yet makes the message unreadable to it, which is a
+// gap: while a deployment is being upgraded, older gateways read again more often.
 type message struct {
 	sender uint64
 	number uint64
@@ -30,9 +33,9 @@ func (m message) encode() []byte {
 	for _, e := range m.events {
 		to = append(to, byte(e.Kind))
 		switch e.Kind {
-		case EdgeChanged:
+		case EdgeChanged, RequestChanged:
 			to = wire.AppendEdge(to, e.Edge)
-		case UserChanged, CountsChanged:
+		case UserChanged, CountsChanged, StateChanged:
 			to = binary.AppendUvarint(to, uint64(e.User))
 		case Gap:
 		}
@@ -53,9 +56,9 @@ func decode(text string) (message, bool) {
 	for r.OK() && !r.Done() {
 		e := Event{Kind: Kind(r.Byte())}
 		switch e.Kind {
-		case EdgeChanged:
+		case EdgeChanged, RequestChanged:
 			e.Edge = r.Edge()
-		case UserChanged, CountsChanged:
+		case UserChanged, CountsChanged, StateChanged:
 			e.User = r.UserID()
 		case Gap:
 		default:

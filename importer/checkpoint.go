@@ -38,10 +38,13 @@ type checkpoint struct {
 
 const checkpointLayout = 1
 
-// checkpointKey names the import of these files, in this order, wherever they
-// lie. It is empty when one of them can be read only once.
-func checkpointKey(inputs []*input) string {
+// checkpointKey names the import of these files, in this order, as this relation,
+// wherever they lie. It is empty when one of them can be read only once.
+func checkpointKey(inputs []*input, relation Relation) string {
 	hash := sha256.New()
+	if relation != "" && relation != Follows { // whose names are older than the others
+		hash.Write([]byte(relation))
+	}
 	for _, in := range inputs {
 		if in.identity == nil {
 			return ""

@@ -26,6 +26,7 @@ const window = storage.Micros(1e12)
 type Store interface {
 	storage.Writer
 	storage.UserReader
+	storage.EdgeReader
 }
 
 // Config says what to import and how.
@@ -40,6 +41,9 @@ type Config struct {
 
 	// Chunk is how many lines are written together. Defaults to DefaultChunk.
 	Chunk int
+
+	// Relation is what the lines of edge lists say of two users. Defaults to follows.
+	Relation Relation
 
 	// Strict ends the import at the first malformed line, with ErrMalformed. The
 	// chunks before it stay.
@@ -66,6 +70,7 @@ var ErrInterrupted = errors.New("interrupted")
 type run struct {
 	Config
 	store       Store
+	relation    relation
 	checkpoints Checkpoints
 	key         string // of the checkpoint; empty: none is kept
 	inputs      []*input
@@ -81,13 +86,16 @@ type run struct {
 // Run imports the files. It returns what became of their lines so far also with
 // an error. When the context ends it finishes the chunk that is being written and
 // returns [ErrInterrupted].
-func Run(ctx context.Context, store Store, config Config) (Report, error) {
+func Run(ctx context.Context, store Store, config Config) (report Report, err error) {
 	im := &run{Config: config, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
 	if im.Chunk == 0 {
 		im.Chunk = DefaultChunk
 	}
 	if im.Start.IsZero() {
 		im.Start = im.began
+	}
+	if im.relation, err = tableOf(im.Relation); err != nil {
+		return Report{}, err
 	}
 	if im.Chunk < 1 {
 		return Report{}, fmt.Errorf("a chunk has at least one line, not %d", im.Chunk)
@@ -99,7 +107,7 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 	defer closeStreams(inputs)
 	im.inputs = inputs
 	if checkpoints, ok := store.(Checkpoints); ok {
-		im.checkpoints, im.key = checkpoints, checkpointKey(inputs)
+		im.checkpoints, im.key = checkpoints, checkpointKey(inputs, im.Relation)
 	}
 	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start)}
 	if err := im.load(ctx); err != nil {

@@ -108,12 +108,12 @@ func TestColumnsInAnyOrder(t *testing.T) {
 }
 
 func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
-	key := func(name, text string) string {
+	key := func(name, text string, relation ...Relation) string {
 		in, err := probe(file(t, name, text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return checkpointKey([]*input{in})
+		return checkpointKey([]*input{in}, append(relation, Follows)[0])
 	}
 	here, there := key("a.txt", "1 2\n"), key("a.txt", "1 2\n")
 	if here != there {
@@ -121,5 +121,12 @@ func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 	}
 	if here == key("b.txt", "1 2\n") || here == key("a.txt", "1 3\n") || here == key("a.txt", "1 2\n\n") {
 		t.Error("different files share a key")
+	}
+	blocks, requests := key("a.txt", "1 2\n", Blocks), key("a.txt", "1 2\n", Requests)
+	if here == blocks || here == requests || blocks == requests {
+		t.Error("different relations share a key")
+	}
+	if here != key("a.txt", "1 2\n", "") {
+		t.Error("the default relation has a key of its own")
 	}
 }

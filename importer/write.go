@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kith/replication"
 	"kith/storage"
 )
 
@@ -152,28 +153,54 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 	return nil
 }
 
-// writeEdges writes the forward side where no row is yet, then brings the inverse
-// side to what the forward one holds now. So rows that existed win on both, and a
-// chunk that was written by half becomes whole.
+// writeEdges writes the forward table where no row is yet, then brings the inverse one
+// to what the forward one holds now, and carries on what follows from that: a block
+// ends the follow in return, requests that cross accept each other. So rows that
+// existed win on both sides, and a chunk that was written by half becomes whole.
 func (im *run) writeEdges(ctx context.Context, c *chunk) (tally Report, err error) {
 	edges := make([]storage.Edge, len(c.edges))
 	for i, row := range c.edges {
-		edges[i] = storage.Edge{From: row.from, To: row.to, Type: storage.Following, UpdateTime: row.time}
+		edges[i] = storage.Edge{From: row.from, To: row.to, Type: im.relation.kind, UpdateTime: row.time}
 	}
-	results, err := im.apply(ctx, storage.Forward, edges, storage.IfAbsent)
+	results, err := im.apply(ctx, im.relation.side, edges, storage.IfAbsent)
 	if err != nil {
 		return tally, err
 	}
+	var also []storage.Written
+	edges = edges[:0]
 	for i, result := range results {
-		edges[i] = result.Value.Row
 		im.count(&tally, c.edges[i], result.Value)
+		also = append(also, result.Value.Also...)
+		if result.Value.Row.UpdateTime > 0 { // else it was refused: the one blocks the other
+			edges = append(edges, result.Value.Row)
+		}
 	}
 	slices.SortFunc(edges, func(a, b storage.Edge) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
-	_, err = im.apply(ctx, storage.Inverse, edges, storage.IfNewer)
-	return tally, err
+	if results, err = im.apply(ctx, im.relation.side.Replica(), edges, storage.IfNewer); err != nil {
+		return tally, err
+	}
+	for _, result := range results {
+		also = append(also, result.Value.Also...)
+	}
+	return tally, im.carry(ctx, also)
 }
+
+// carry brings what has followed from rows to its other sides.
+func (im *run) carry(ctx context.Context, also []storage.Written) error {
+	carrier := replication.Carrier{Store: im.store}
+	for rows := range slices.Chunk(also, carriedAtOnce) {
+		if left := carrier.Carry(ctx, rows); len(left) > 0 {
+			e := left[0].Row.Edge
+			return fmt.Errorf("carry %s from %d to %d: %w", left[0].Row.Side, e.From, e.To, left[0].Err)
+		}
+	}
+	return nil
+}
+
+// carriedAtOnce is how many rows are carried by one call: their chains are kept.
+const carriedAtOnce = 5000
 
 func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Result[storage.Applied], error) {
 	results := im.store.Apply(ctx, side, edges, rule)
@@ -190,11 +217,12 @@ func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edg
 // The time of an untimed line is the line's own, so it also tells the row's
 // origin. A timed row is taken for one that an earlier run wrote if it lies in the
 // chunk that run was killed in and says the same as the line; a row that said so
-// before the import cannot be told apart from it.
+// before the import cannot be told apart from it. A request that was written by that
+// run and has met one in return says something else by now, and counts as existed.
 func (im *run) count(tally *Report, row edgeRow, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row
-	mine := was.Type == storage.Following && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
+	mine := was.Type == im.relation.kind && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
 	switch {
 	case applied.Changed || mine:
 		tally.Edges++

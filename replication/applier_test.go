@@ -64,20 +64,39 @@ func (g *gate) set(shard int, down bool) {
 }
 
 type published struct {
-	mu    sync.Mutex
-	edges []storage.Edge
+	mu   sync.Mutex
+	rows []storage.Row
 }
 
-func (p *published) Publish(_ context.Context, edges []storage.Edge) {
+func (p *published) Publish(_ context.Context, rows []storage.Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.edges = append(p.edges, edges...)
+	p.rows = append(p.rows, rows...)
 }
 
-func (p *published) list() []storage.Edge {
+func (p *published) all() []storage.Row {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.edges)
+	return slices.Clone(p.rows)
+}
+
+// list is the edges of following that were published.
+func (p *published) list() (edges []storage.Edge) {
+	for _, r := range p.all() {
+		if r.Side == storage.Forward {
+			edges = append(edges, r.Edge)
+		}
+	}
+	return edges
+}
+
+// rowsOf are the rows of edges in following.
+func rowsOf(edges ...storage.Edge) []storage.Row {
+	rows := make([]storage.Row, len(edges))
+	for i, e := range edges {
+		rows[i] = storage.Row{Side: storage.Forward, Edge: e}
+	}
+	return rows
 }
 
 func start(t *testing.T, g *gate, change func(*replication.Config)) (*replication.Applier, *published) {
@@ -131,7 +150,7 @@ func TestAcknowledgesInOrder(t *testing.T) {
 		for range rand.IntN(5) { // none, too
 			edges = append(edges, follow(storage.UserID(1+rand.IntN(50)), storage.UserID(1+rand.IntN(50)), storage.Micros(i+1)))
 		}
-		err := f.Submit(t.Context(), replication.Batch{Edges: edges, Done: func() {
+		err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(edges...), Done: func() {
 			mu.Lock()
 			defer mu.Unlock()
 			order = append(order, i)
@@ -164,7 +183,7 @@ func TestDeadShard(t *testing.T) {
 	var done []string
 	submit := func(name string, edges ...storage.Edge) {
 		err := f.Submit(t.Context(), replication.Batch{
-			Edges: edges, Committed: storage.MicrosOf(time.Now().Add(-time.Minute)),
+			Rows: rowsOf(edges...), Committed: storage.MicrosOf(time.Now().Add(-time.Minute)),
 			Done: func() { mu.Lock(); defer mu.Unlock(); done = append(done, name) },
 		})
 		if err != nil {
@@ -206,11 +225,11 @@ func TestBatches(t *testing.T) {
 	f := a.Feed("test")
 	defer f.Close()
 	to := of(2, 30)
-	if err := f.Submit(t.Context(), replication.Batch{Edges: []storage.Edge{follow(1, to[0], 1)}}); err != nil {
+	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}); err != nil {
 		t.Fatal(err)
 	}
 	for i := 1; i < 26; i++ {
-		if err := f.Submit(t.Context(), replication.Batch{Edges: []storage.Edge{follow(1, to[i], 1)}}); err != nil {
+		if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[i], 1))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -242,14 +261,14 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := f.Submit(ctx, replication.Batch{Edges: edges}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := f.Submit(ctx, replication.Batch{Rows: rowsOf(edges...)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("submitted to a shard without room: %v", err)
 	}
 	f.Close()
 	f = a.Feed("again")
 	defer f.Close()
 	g.set(3, false)
-	if err := f.Apply(t.Context(), edges); err != nil {
+	if err := f.Apply(t.Context(), rowsOf(edges...)); err != nil {
 		t.Error(err)
 	}
 }
@@ -275,7 +294,7 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 			mine := slices.Clone(events)
 			rand.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
 			for chunk := range slices.Chunk(mine, 7) {
-				if err := f.Submit(context.Background(), replication.Batch{Edges: chunk}); err != nil {
+				if err := f.Submit(context.Background(), replication.Batch{Rows: rowsOf(chunk...)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -312,7 +331,7 @@ func TestPublishes(t *testing.T) {
 	defer f.Close()
 	submit := func(known bool, e storage.Edge) {
 		t.Helper()
-		if err := errors.Join(f.Submit(t.Context(), replication.Batch{Edges: []storage.Edge{e}, Known: known}), f.Flush(t.Context())); err != nil {
+		if err := errors.Join(f.Submit(t.Context(), replication.Batch{Rows: rowsOf(e), Known: known}), f.Flush(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -334,8 +353,8 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 	to := of(0, 2)
 	f := a.Feed("test")
 	err := f.Submit(t.Context(), replication.Batch{
-		Edges: []storage.Edge{follow(1, to[0], 1)},
-		Done:  func() { t.Error("acknowledged") },
+		Rows: rowsOf(follow(1, to[0], 1)),
+		Done: func() { t.Error("acknowledged") },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -348,7 +367,7 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 	g.set(0, false)
 	other := a.Feed("other")
 	defer other.Close()
-	if err := other.Apply(t.Context(), []storage.Edge{follow(1, to[1], 1)}); err != nil {
+	if err := other.Apply(t.Context(), rowsOf(follow(1, to[1], 1))); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.list(); len(got) != 1 || got[0].To != to[1] {
@@ -362,7 +381,7 @@ func TestMetrics(t *testing.T) {
 	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
 	f := a.Feed("test")
 	defer f.Close()
-	if err := f.Apply(t.Context(), []storage.Edge{follow(1, of(2, 1)[0], 1)}); err != nil {
+	if err := f.Apply(t.Context(), rowsOf(follow(1, of(2, 1)[0], 1))); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()

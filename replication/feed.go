@@ -11,11 +11,11 @@ import (
 
 // A Batch is what a source has read in one piece, such as a transaction.
 type Batch struct {
-	// Edges are forward rows, in the order in which they were written.
-	Edges []storage.Edge
+	// Rows are rows of forward tables, in the order in which they were written.
+	Rows []storage.Row
 
 	// Committed is when they were, as far as the source knows: lag is counted from
-	// here. 0 stands for the first edge's UpdateTime.
+	// here. 0 stands for the first row's UpdateTime.
 	Committed storage.Micros
 
 	// Known rows are published only where they are new to the inverse side: for the
@@ -24,8 +24,8 @@ type Batch struct {
 	// may have come between writing and publishing.
 	Known bool
 
-	// Done, when set, is called once the batch and all batches before it have been
-	// applied, one call after the other in the order of Submit. It must be quick and
+	// Done, when set, is called once the batch, what followed from it, and all batches
+	// before it have been applied, one call after the other in the order of Submit. It must be quick and
 	// must not use the Feed.
 	Done func()
 }
@@ -57,13 +57,13 @@ type entry struct {
 // then a part of the batch may be applied, and its Done is not called.
 func (f *Feed) Submit(ctx context.Context, b Batch) error {
 	e := &entry{feed: f, at: committed(b), known: b.Known, done: b.Done}
-	e.left.Store(int64(len(b.Edges)) + 1) // one more until all are handed over
+	e.left.Store(int64(len(b.Rows)) + 1) // one more until all are handed over
 	f.mu.Lock()
 	f.entries = append(f.entries, e)
 	f.mu.Unlock()
-	f.pending.Add(int64(len(b.Edges)))
+	f.pending.Add(int64(len(b.Rows)))
 
-	for i, share := range f.applier.split(b.Edges) {
+	for i, share := range f.applier.split(b.Rows) {
 		if err := f.applier.lanes[i].put(ctx, e, share); err != nil {
 			return err
 		}
@@ -78,13 +78,20 @@ func committed(b Batch) time.Time {
 	switch {
 	case b.Committed > 0:
 		at = b.Committed.Time()
-	case len(b.Edges) > 0:
-		at = b.Edges[0].UpdateTime.Time()
+	case len(b.Rows) > 0:
+		at = b.Rows[0].Edge.UpdateTime.Time()
 	}
 	if at.After(now) { // clocks differ
 		return now
 	}
 	return at
+}
+
+// more counts rows that have to be applied, too: they followed from one of the entry,
+// which must not be finished yet.
+func (e *entry) more(rows int) {
+	e.left.Add(int64(rows))
+	e.feed.pending.Add(int64(rows))
 }
 
 // finish counts rows as applied and acknowledges what is complete, in order.
@@ -105,12 +112,12 @@ func (e *entry) finish(rows int) {
 	}
 }
 
-// Apply submits edges and waits until they have been applied, after everything that
+// Apply submits rows and waits until they have been applied, after everything that
 // was submitted before. A shard that fails is tried again until the context ends,
-// whose error is the only one; then any of the edges may be applied, or be later.
-func (f *Feed) Apply(ctx context.Context, edges []storage.Edge) error {
+// whose error is the only one; then any of the rows may be applied, or be later.
+func (f *Feed) Apply(ctx context.Context, rows []storage.Row) error {
 	applied := make(chan struct{})
-	if err := f.Submit(ctx, Batch{Edges: edges, Done: func() { close(applied) }}); err != nil {
+	if err := f.Submit(ctx, Batch{Rows: rows, Done: func() { close(applied) }}); err != nil {
 		return err
 	}
 	select {

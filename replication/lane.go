@@ -14,50 +14,59 @@ import (
 
 // lane is the queue of one shard and the work on it.
 type lane struct {
-	shard int
-	cfg   Config
-	room  *semaphore.Weighted // rows that may wait
-	wake  chan struct{}       // holds a token while rows may be waiting
+	shard   int
+	cfg     Config
+	applier *Applier
+	room    *semaphore.Weighted // rows that may wait
+	wake    chan struct{}       // holds a token while rows may be waiting
 
 	mu      sync.Mutex
 	queue   []row
 	failing *ShardFailure
 }
 
-// row is one edge on its way, with the batch that it came in.
+// row is one row on its way, with the batch that it came in. One that has followed from
+// another takes no room.
 type row struct {
-	edge  storage.Edge
+	storage.Row
 	entry *entry
+	from  *chain
 }
 
-func newLane(shard int, cfg Config) *lane {
+func newLane(shard int, a *Applier) *lane {
 	return &lane{
-		shard: shard,
-		cfg:   cfg,
-		room:  semaphore.NewWeighted(int64(cfg.MaxPending)),
-		wake:  make(chan struct{}, 1),
+		shard:   shard,
+		cfg:     a.cfg,
+		applier: a,
+		room:    semaphore.NewWeighted(int64(a.cfg.MaxPending)),
+		wake:    make(chan struct{}, 1),
 	}
 }
 
-// put appends edges to the queue, as room allows.
-func (l *lane) put(ctx context.Context, e *entry, edges []storage.Edge) error {
-	for len(edges) > 0 {
-		n := min(len(edges), l.cfg.MaxPending)
+// put appends rows to the queue, as room allows.
+func (l *lane) put(ctx context.Context, e *entry, rows []storage.Row) error {
+	for len(rows) > 0 {
+		n := min(len(rows), l.cfg.MaxPending)
 		if err := l.room.Acquire(ctx, int64(n)); err != nil {
 			return err
 		}
-		l.mu.Lock()
-		for _, edge := range edges[:n] {
-			l.queue = append(l.queue, row{edge, e})
-		}
-		l.mu.Unlock()
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
-		edges = edges[n:]
+		l.push(e, nil, rows[:n]...)
+		rows = rows[n:]
 	}
 	return nil
+}
+
+// push appends rows to the queue.
+func (l *lane) push(e *entry, from *chain, rows ...storage.Row) {
+	l.mu.Lock()
+	for _, r := range rows {
+		l.queue = append(l.queue, row{r, e, from})
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
 }
 
 // take removes the oldest rows of the queue, a batch at most.
@@ -88,18 +97,33 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// applyUntilDone applies a batch, over and over while the shard fails; false when
-// the context ends first.
+// applyUntilDone applies a batch, table by table, and acknowledges it; false when the
+// context ends first.
 func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
+	for _, side := range truths {
+		if !l.insist(ctx, side, batch) {
+			return false
+		}
+	}
+	l.acknowledge(batch)
+	return true
+}
+
+// insist applies those of a batch's rows that are of one table, over and over while the
+// shard fails; false when the context ends first.
+func (l *lane) insist(ctx context.Context, side storage.Side, batch []row) bool {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	for wait := shortest; ; wait = min(2*wait, longest) {
-		err := l.apply(ctx, open(batch))
+		var err error
+		if rows := newest(side, open(batch)); len(rows) > 0 {
+			err = l.apply(ctx, side, rows)
+		}
 		if ctx.Err() != nil {
 			return false
 		}
 		l.note(err)
 		if err == nil {
-			break
+			return true
 		}
 		select {
 		case <-ctx.Done():
@@ -107,8 +131,6 @@ func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
 		case <-time.After(wait/2 + rand.N(wait/2)):
 		}
 	}
-	l.acknowledge(batch)
-	return true
 }
 
 // open leaves out the rows of sources that have been closed.
@@ -120,20 +142,26 @@ func open(batch []row) []row {
 	return slices.DeleteFunc(slices.Clone(batch), closed)
 }
 
-// apply writes a batch in one transaction and publishes it.
-func (l *lane) apply(ctx context.Context, batch []row) error {
-	edges, known := newest(batch)
-	if len(edges) == 0 {
-		return nil
+// apply writes rows of one table in one transaction, hands on what follows from them,
+// and publishes.
+func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
+	edges := make([]storage.Edge, len(rows))
+	for i, r := range rows {
+		edges[i] = r.Edge
 	}
-	results := l.cfg.Store.Apply(ctx, storage.Inverse, edges, storage.IfNewer)
-	tell := make([]storage.Edge, 0, len(edges))
-	for i, r := range results {
-		switch {
-		case r.Err != nil:
+	results := l.cfg.Store.Apply(ctx, side.Replica(), edges, storage.IfNewer)
+	for _, r := range results {
+		if r.Err != nil {
 			return r.Err
-		case r.Value.Changed, !known[i] && r.Value.Row == edges[i]:
-			tell = append(tell, edges[i])
+		}
+	}
+	tell := make([]storage.Row, 0, len(rows))
+	for i, r := range results {
+		if r.Value.Changed || !rows[i].entry.known && r.Value.Row == edges[i] {
+			tell = append(tell, rows[i].Row)
+		}
+		if len(r.Value.Also) > 0 {
+			tell = append(tell, l.followed(rows[i], r.Value.Also)...)
 		}
 	}
 	if l.cfg.Publisher != nil && len(tell) > 0 {
@@ -142,29 +170,54 @@ func (l *lane) apply(ctx context.Context, batch []row) error {
 	return nil
 }
 
-// newest keeps the newest of the edges that name the same pair: applying them one
-// after another ends there, too, and distinct pairs are written faster.
-func newest(batch []row) (edges []storage.Edge, known []bool) {
+// followed puts what followed from a row into the lanes where it goes on, as a part of
+// the batch that the row came in: that is acknowledged after it. It returns what is on
+// both sides already.
+func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
+	from := r.from.behind(r.Row)
+	carry, there := from.next(also, l.cfg.Logger)
+	r.entry.more(len(carry))
+	for _, next := range carry {
+		l.applier.lanes[l.applier.lane(next)].push(r.entry, from, next)
+	}
+	return there
+}
+
+// newest picks the rows of one table and keeps the newest of those that name the same
+// pair: applying them one after another ends there, too, and distinct pairs are written
+// faster. A row with consequences stays where newer ones come behind it, or they would
+// be lost.
+func newest(side storage.Side, batch []row) []row {
+	if !slices.ContainsFunc(batch, func(r row) bool { return r.Side.Truth() == side }) {
+		return nil
+	}
 	at := make(map[storage.Pair]int, len(batch))
-	edges = make([]storage.Edge, 0, len(batch))
-	known = make([]bool, 0, len(batch))
+	rows := make([]row, 0, len(batch))
 	for _, r := range batch {
-		i, seen := at[r.edge.Pair()]
+		if r.Side.Truth() != side {
+			continue
+		}
+		i, seen := at[r.Edge.Pair()]
 		switch {
-		case !seen:
-			at[r.edge.Pair()] = len(edges)
-			edges = append(edges, r.edge)
-			known = append(known, r.entry.known)
-		case r.edge.UpdateTime > edges[i].UpdateTime:
-			edges[i], known[i] = r.edge, r.entry.known
+		case !seen, hasConsequences(rows[i].Row) && r.Edge.UpdateTime >= rows[i].Edge.UpdateTime:
+			at[r.Edge.Pair()] = len(rows)
+			rows = append(rows, r)
+		case r.Edge.UpdateTime > rows[i].Edge.UpdateTime:
+			rows[i] = r
 		}
 	}
-	return edges, known
+	return rows
 }
 
 // acknowledge lets go of a batch that has been applied.
 func (l *lane) acknowledge(batch []row) {
-	l.room.Release(int64(len(batch)))
+	submitted := 0
+	for _, r := range batch {
+		if r.from == nil {
+			submitted++
+		}
+	}
+	l.room.Release(int64(submitted))
 	l.cfg.Metrics.applied(l.shard, batch)
 	for start := 0; start < len(batch); {
 		e, end := batch[start].entry, start+1

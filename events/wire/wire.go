@@ -2,7 +2,8 @@
 // them: in messages between gateways and in entries of the stream.
 //
 // An edge takes about twenty bytes: both ids and the time as variable-length
-// integers, the type as one byte. What holds edges begins with a [Version].
+// integers, the type as one byte. A row is an edge behind a byte that says which table
+// it is of. What holds edges or rows begins with a version.
 package wire
 
 import (
@@ -11,9 +12,12 @@ import (
 	"kith/storage"
 )
 
-// Version is the first byte of everything that is written. A reader refuses any
-// other: it cannot know what it does not understand.
-const Version = 1
+// The versions: the first byte of everything that is written. A reader refuses those
+// it does not know: it cannot know what it does not understand.
+const (
+	Version = 1 // edges, those of `following` where nothing else is said
+	Rows    = 2 // rows
+)
 
 // AppendEdge writes an edge.
 func AppendEdge(to []byte, e storage.Edge) []byte {
@@ -21,6 +25,11 @@ func AppendEdge(to []byte, e storage.Edge) []byte {
 	to = binary.AppendUvarint(to, uint64(e.To))
 	to = append(to, byte(e.Type))
 	return binary.AppendVarint(to, int64(e.UpdateTime))
+}
+
+// AppendRow writes a row.
+func AppendRow(to []byte, r storage.Row) []byte {
+	return AppendEdge(append(to, byte(r.Side)), r.Edge)
 }
 
 // Reader takes values off the front of a text. After the first one that is not
@@ -38,9 +47,6 @@ func (r *Reader) OK() bool { return !r.failed }
 
 // Done tells whether everything could be read and nothing is left.
 func (r *Reader) Done() bool { return !r.failed && len(r.rest) == 0 }
-
-// Len is how many bytes are left: a bound for counts that a text claims.
-func (r *Reader) Len() int { return len(r.rest) }
 
 // Byte reads one byte.
 func (r *Reader) Byte() byte {
@@ -85,6 +91,19 @@ func (r *Reader) Edge() storage.Edge {
 	}
 	e.UpdateTime = storage.Micros(value)
 	return e
+}
+
+// Row reads a row of a table that is known.
+func (r *Reader) Row() storage.Row {
+	side := storage.Side(r.Byte())
+	if int(side) >= len(storage.Sides) {
+		r.fail()
+	}
+	e := r.Edge()
+	if r.failed {
+		return storage.Row{}
+	}
+	return storage.Row{Side: side, Edge: e}
 }
 
 func (r *Reader) advance(n int) bool {

@@ -65,3 +65,23 @@ func TestIDsThatCannotBeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestRowsComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sent := storage.Row{Side: rapid.SampledFrom(storage.Sides[:]).Draw(t, "side"), Edge: edges().Draw(t, "edge")}
+		text := wire.AppendRow(nil, sent)
+		if r := wire.NewReader(text); r.Row() != sent || !r.Done() {
+			t.Fatalf("%+v does not come back", sent)
+		}
+		if r := wire.NewReader(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]); r.Row() != (storage.Row{}) || r.OK() {
+			t.Fatal("a part of it is read as a row")
+		}
+	})
+}
+
+func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
+	text := wire.AppendEdge([]byte{byte(len(storage.Sides))}, storage.Edge{From: 1, To: 2})
+	if r := wire.NewReader(text); r.Row() != (storage.Row{}) || r.OK() {
+		t.Error("a row of an unknown table was read")
+	}
+}

@@ -29,14 +29,14 @@ func newCounter() *counter {
 	return &counter{there: map[storage.Edge]time.Time{}, written: map[storage.Edge]time.Time{}}
 }
 
-func (c *counter) Publish(_ context.Context, edges []storage.Edge) {
+func (c *counter) Publish(_ context.Context, rows []storage.Row) {
 	now := time.Now()
 	c.mu.Lock()
-	for _, e := range edges {
-		c.there[e] = now
+	for _, r := range rows {
+		c.there[r.Edge] = now
 	}
 	c.mu.Unlock()
-	c.edges.Add(int64(len(edges)))
+	c.edges.Add(int64(len(rows)))
 }
 
 // wrote notes that an edge has been written.

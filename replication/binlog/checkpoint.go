@@ -22,12 +22,14 @@ type checkpoint struct {
 	Before    string     `json:"before"` // GTID set without the last transaction
 	Last      string     `json:"last,omitempty"`
 	Print     uint32     `json:"print,omitempty"`
-	Copy      *copyPlace `json:"copy,omitempty"` // nil once `following` has been copied
+	Copy      *copyPlace `json:"copy,omitempty"` // nil once all has been copied
+	Tables    int        `json:"tables"`         // how many tables the program knew that saved it, of those that are copied; 0 for 1
 }
 
-// copyPlace is how far the copy of `following` has come: the last key copied of one
-// database; those before it in the list are done.
+// copyPlace is how far the copy has come: the last key copied of one table of one
+// database; those before it in their lists are done.
 type copyPlace struct {
+	Table    int            `json:"table"`    // index into copied
 	Database int            `json:"database"` // index
 	From     storage.UserID `json:"from"`
 	To       storage.UserID `json:"to"`
@@ -82,6 +84,11 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 	p := &progress{server: s, at: at, copy: c.Copy, saved: time.Now()}
 	if p.copy != nil && !slices.Equal(c.Databases, s.databases) {
 		p.copy = &copyPlace{}
+	}
+	if p.copy == nil && c.Tables < len(copied) {
+		// A program from before friend_request has passed over its rows, where other
+		// gateways were newer already.
+		p.copy = &copyPlace{Table: max(c.Tables, 1)}
 	}
 	return p, nil
 }
@@ -194,6 +201,7 @@ func (p *progress) save(ctx context.Context) error {
 		Before:    p.at.before.String(),
 		Print:     p.at.print,
 		Copy:      p.copy,
+		Tables:    len(copied),
 	}
 	if p.at.last != (gtid{}) {
 		c.Last = p.at.last.String()

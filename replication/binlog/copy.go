@@ -19,15 +19,15 @@ const copyRows = 5000
 // they would be in neither the copy nor what is read of the binlog.
 const sqlCopy = `
 SELECT from_user_id, to_user_id, type, update_time
-FROM %s.following FORCE INDEX (PRIMARY)
+FROM %s.%s FORCE INDEX (PRIMARY)
 WHERE from_user_id >= ?
   AND (from_user_id > ? OR to_user_id > ?)
 ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
 
-// copyAll applies all of `following`, database by database, from a place on, and
-// returns when it is applied.
+// copyAll applies all rows of the forward tables, table by table and database by
+// database, from a place on, and returns when they are applied.
 func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress, place copyPlace) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -43,40 +43,45 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		}
 	}
 	s.set(Copying, nil)
-	s.log().Info("replication: copying following", "databases", s.databases[place.Database:])
+	s.log().Info("replication: copying following and friend_request", "databases", s.databases, "table", copied[place.Table].String())
 	began, rows := time.Now(), 0
-	for ; place.Database < len(s.databases); place = (copyPlace{Database: place.Database + 1}) {
-		n, err := s.copyDatabase(ctx, conn, feed, p, place)
-		if err != nil {
-			return fmt.Errorf("copy %s.following: %w", s.databases[place.Database], err)
+	for ; place.Table < len(copied); place = (copyPlace{Table: place.Table + 1}) {
+		for ; place.Database < len(s.databases); place = (copyPlace{Table: place.Table, Database: place.Database + 1}) {
+			n, err := s.copyDatabase(ctx, conn, feed, p, place)
+			if err != nil {
+				return fmt.Errorf("copy %s.%s: %w", s.databases[place.Database], copied[place.Table], err)
+			}
+			rows += n
 		}
-		rows += n
 	}
 	if err := feed.Flush(ctx); err != nil {
 		return err
 	}
 	p.copied(nil)
-	s.log().Info("replication: following is copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
+	s.log().Info("replication: following and friend_request are copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
 	return p.save(ctx)
 }
 
-// copyDatabase submits one database's rows, in ranges of the key, and returns how
-// many there were.
+// copied are the tables that are copied, in this order: [copyPlace.Table] is an index.
+var copied = [...]storage.Side{storage.Forward, storage.Requests}
+
+// copyDatabase submits one database's rows of a table, in ranges of the key, and returns
+// how many there were.
 func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replication.Feed, p *progress, place copyPlace) (int, error) {
 	for total := 0; ; {
-		edges, err := s.copyRange(ctx, conn, place)
+		rows, err := s.copyRange(ctx, conn, place)
 		if isDriverError(err, 1205, 1213) { // a lock was not to be had
 			continue
 		}
-		if err != nil || len(edges) == 0 {
+		if err != nil || len(rows) == 0 {
 			return total, err
 		}
-		total += len(edges)
-		last := edges[len(edges)-1]
+		total += len(rows)
+		last := rows[len(rows)-1].Edge
 		place.From, place.To = last.From, last.To
 		reached := place
 		err = feed.Submit(ctx, replication.Batch{
-			Edges:     edges,
+			Rows:      rows,
 			Committed: storage.MicrosOf(time.Now()),
 			Known:     true,
 			Done:      func() { p.copied(&reached) },
@@ -88,20 +93,21 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 }
 
 // copyRange reads the rows behind a place.
-func (s *server) copyRange(ctx context.Context, conn *sql.Conn, place copyPlace) ([]storage.Edge, error) {
-	text := fmt.Sprintf(sqlCopy, quoted(s.databases[place.Database]))
-	rows, err := conn.QueryContext(ctx, text, place.From, place.From, place.To, copyRows)
+func (s *server) copyRange(ctx context.Context, conn *sql.Conn, place copyPlace) ([]storage.Row, error) {
+	side := copied[place.Table]
+	text := fmt.Sprintf(sqlCopy, quoted(s.databases[place.Database]), side)
+	found, err := conn.QueryContext(ctx, text, place.From, place.From, place.To, copyRows)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	var edges []storage.Edge
-	for rows.Next() {
+	defer found.Close()
+	var rows []storage.Row
+	for found.Next() {
 		var e storage.Edge
-		if err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime); err != nil {
+		if err := found.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime); err != nil {
 			return nil, err
 		}
-		edges = append(edges, e)
+		rows = append(rows, storage.Row{Side: side, Edge: e})
 	}
-	return edges, rows.Err()
+	return rows, found.Err()
 }

@@ -17,22 +17,35 @@ const (
 	foreign table = iota
 	following
 	follower // its rows are what replication writes
+	requests
+	inbox // its rows, too
 	users
 	userCounts
+	userStates
 	bookkeeping // written all the time by whoever runs: checkpoints, leases
 )
 
 var tables = map[string]table{
-	"following":        following,
-	"follower":         follower,
-	"users":            users,
-	"user_counts":      userCounts,
-	"kith_checkpoints": bookkeeping,
-	"kith_leases":      bookkeeping,
+	"following":            following,
+	"follower":             follower,
+	"friend_request":       requests,
+	"friend_request_inbox": inbox,
+	"users":                users,
+	"user_counts":          userCounts,
+	"user_states":          userStates,
+	"kith_checkpoints":     bookkeeping,
+	"kith_leases":          bookkeeping,
 }
 
+// isEdges tells whether the table holds edges, isInverse whether replication writes it.
+func (t table) isEdges() bool   { return t >= following && t <= inbox }
+func (t table) isInverse() bool { return t == follower || t == inbox }
+
+// side is the table of edges as the store calls it.
+func (t table) side() storage.Side { return storage.Side(t - following) }
+
 // tableNames are those whose rows must not change in other ways than row by row.
-var tableNames = []string{"following", "follower", "users", "user_counts"}
+var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "users", "user_counts", "user_states"}
 
 // tableOf tells which table of the store this is, if its database is one of the
 // store's.
@@ -51,7 +64,7 @@ type decoder struct {
 	parser *replication.BinlogParser
 	known  map[uint64]table // by table id: the last table map of each
 	of     func(schema, name []byte) table
-	both   bool // rows of follower are of interest, too
+	both   bool // rows of inverse tables are of interest, too
 }
 
 func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
@@ -119,13 +132,13 @@ func loadData(raw []byte) (*replication.QueryEvent, error) {
 	return nil, fmt.Errorf("a LOAD DATA has %d bytes", len(body))
 }
 
-// reads tells whether rows of a table are looked at: those of `follower`, which
-// replication writes itself, only where they are deleted, which must not be.
+// reads tells whether rows of a table are looked at: those of inverse tables, which
+// replication writes itself, only where they are deleted, which most must not be.
 func (d *decoder) reads(t table, deleted bool) bool {
 	if d.both {
-		return t == following || t == follower
+		return t.isEdges()
 	}
-	return t == following || t == users || t == userCounts || t == follower && deleted
+	return t != foreign && t != bookkeeping && (!t.isInverse() || deleted)
 }
 
 // rows decodes the rows of a compressed transaction, those of interest.
@@ -191,7 +204,7 @@ func layoutOf(m *replication.TableMapEvent) layout {
 	return l
 }
 
-// edge reads a row of `following` or `follower`.
+// edge reads a row of a table of edges.
 func (l layout) edge(row []any) (storage.Edge, error) {
 	var v [4]int64
 	for k, column := range [4]int{l.from, l.to, l.kind, l.time} {

@@ -185,20 +185,23 @@ func (t *tail) hand(ctx context.Context, done *transaction) error {
 		t.server.cfg.Events.Send(ctx, list...)
 	}
 	return t.feed.Submit(ctx, replication.Batch{
-		Edges:     done.edges,
+		Rows:      done.rows,
 		Committed: done.committed,
 		Done:      func() { t.progress.advance(done) },
 	})
 }
 
-// stale lists the users whose profiles or counts a transaction changed.
+// stale lists the users whose profiles, counts or states a transaction changed.
 func stale(t *transaction) []events.Event {
-	list := make([]events.Event, 0, len(t.users)+len(t.counts))
+	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states))
 	for _, id := range t.users {
 		list = append(list, events.User(id))
 	}
 	for _, id := range t.counts {
 		list = append(list, events.Counts(id))
+	}
+	for _, id := range t.states {
+		list = append(list, events.State(id))
 	}
 	return list
 }

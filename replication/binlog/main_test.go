@@ -90,15 +90,15 @@ func (l *lines) String() string {
 // witness is a publisher that remembers.
 type witness struct {
 	mu     sync.Mutex
-	edges  map[storage.Edge]int
+	rows   map[storage.Row]int
 	events map[events.Event]int
 }
 
-func (w *witness) Publish(_ context.Context, edges []storage.Edge) {
+func (w *witness) Publish(_ context.Context, rows []storage.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range edges {
-		w.edges[e]++
+	for _, r := range rows {
+		w.rows[r]++
 	}
 }
 
@@ -119,7 +119,7 @@ func (w *witness) saw(e events.Event) bool {
 func (w *witness) published(e storage.Edge) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.edges[e] > 0
+	return w.rows[storage.Row{Side: storage.Forward, Edge: e}] > 0
 }
 
 // running is a replicator at work.
@@ -142,7 +142,7 @@ func (w *world) replicate(t testing.TB, change ...func(*binlog.Config)) *running
 func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(*binlog.Config)) *running {
 	t.Helper()
 	r := &running{
-		witness: &witness{edges: map[storage.Edge]int{}, events: map[events.Event]int{}},
+		witness: &witness{rows: map[storage.Row]int{}, events: map[events.Event]int{}},
 		ended:   make(chan struct{}),
 	}
 	logger := slog.New(slog.NewTextHandler(w.log, nil))
@@ -348,22 +348,36 @@ func (w *world) agrees() error {
 		}
 		return fmt.Errorf("of %d rows, %d are missing on the inverse side, %d are there that should not be", len(forward), missing, extra)
 	}
-	type counts struct{ following, follower int64 }
+	if err := w.requestsAgree(); err != nil {
+		return err
+	}
+	type counts struct{ following, follower, friend int64 }
 	want, got := map[storage.UserID]counts{}, map[storage.UserID]counts{}
+	types := map[storage.Pair]storage.EdgeType{}
 	for e := range forward {
+		types[e.Pair()] = e.Type
+	}
+	for e := range forward {
+		back := types[storage.Pair{From: e.To, To: e.From}]
 		if e.Type == storage.Following {
 			c := want[e.From]
 			c.following++
+			if back == storage.Following {
+				c.friend++
+			}
 			want[e.From] = c
 			c = want[e.To]
 			c.follower++
 			want[e.To] = c
 		}
+		if e.Type == storage.Blocking && back == storage.Following && e.From != e.To {
+			return fmt.Errorf("%d blocks %d, which follows it", e.From, e.To)
+		}
 	}
-	err = w.each(`SELECT user_id, following_count, follower_count FROM user_counts`, func(r *sql.Rows) error {
+	err = w.each(`SELECT user_id, following_count, follower_count, friend_count FROM user_counts`, func(r *sql.Rows) error {
 		var id storage.UserID
 		var c counts
-		err := r.Scan(&id, &c.following, &c.follower)
+		err := r.Scan(&id, &c.following, &c.follower, &c.friend)
 		if c != (counts{}) {
 			got[id] = c
 		}
@@ -376,6 +390,19 @@ func (w *world) agrees() error {
 		return fmt.Errorf("counts differ: want %v, got %v", want, got)
 	}
 	return nil
+}
+
+// requestsAgree tells in what the two sides of requests differ.
+func (w *world) requestsAgree() error {
+	forward, err := w.rows(storage.Requests)
+	if err != nil {
+		return err
+	}
+	inbox, err := w.rows(storage.Inbox)
+	if err == nil && !maps.Equal(forward, inbox) {
+		err = fmt.Errorf("requests are %v, the inboxes hold %v", forward, inbox)
+	}
+	return err
 }
 
 // settle waits until the two sides and the counts agree.
@@ -446,6 +473,9 @@ func TestMain(m *testing.M) {
 // childVariable makes this test binary a replicator of the DSNs that it holds.
 const childVariable = "KITH_TEST_REPLICATE"
 
+// childStopsVariable makes it stop where a follow ends on the inverse side, see stuck.
+const childStopsVariable = "KITH_TEST_REPLICATE_STUCK"
+
 func child(dsns []string) int {
 	ctx := context.Background()
 	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";")})
@@ -453,9 +483,13 @@ func child(dsns []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	applier := replication.New(replication.Config{Store: store, Shards: len(dsns)})
+	var to storage.EdgeWriter = store
+	if os.Getenv(childStopsVariable) != "" {
+		to = stuck{store}
+	}
+	applier := replication.New(replication.Config{Store: to, Shards: len(dsns)})
 	go applier.Run(ctx)
-	if err := binlog.Run(ctx, binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: store}); err != nil {
+	if err := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: store}).Run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -472,10 +506,10 @@ type process struct {
 }
 
 // launch starts one. It is killed when t ends, and with this process.
-func (w *world) launch(t testing.TB) *process {
+func (w *world) launch(t testing.TB, environment ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{}), log: &lines{}}
-	p.cmd.Env = append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";"))
+	p.cmd.Env = append(append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";")), environment...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = childAttr()
 	started := make(chan error)

@@ -96,13 +96,13 @@ func TestMySQLTransactions(t *testing.T) {
 		if tx.gtid.number != int64(i+1) || tx.gtid.source != source {
 			t.Errorf("transaction %d is %s", i+1, tx.gtid)
 		}
-		if len(tx.edges) != len(want[i]) {
-			t.Errorf("transaction %d has the edges %v, not %v", i+1, tx.edges, want[i])
+		if len(tx.rows) != len(want[i]) {
+			t.Errorf("transaction %d has the rows %v, not %v", i+1, tx.rows, want[i])
 			continue
 		}
-		for k, e := range tx.edges {
-			if e.Pair() != want[i][k] || e.Type != storage.Following || e.UpdateTime != 8_000_000 {
-				t.Errorf("transaction %d has the edges %v, not %v", i+1, tx.edges, want[i])
+		for k, r := range tx.rows {
+			if e := r.Edge; r.Side != storage.Forward || e.Pair() != want[i][k] || e.Type != storage.Following || e.UpdateTime != 8_000_000 {
+				t.Errorf("transaction %d has the rows %v, not %v", i+1, tx.rows, want[i])
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func TestCrashedTransactionIsForgotten(t *testing.T) {
 	done := l.events(l.gtid(), query("BEGIN"), inserts(row(1, 2)),
 		event(replication.FORMAT_DESCRIPTION_EVENT, &replication.FormatDescriptionEvent{}),
 		l.gtid(), query("BEGIN"), inserts(row(3, 4)), xid())
-	if len(done) != 1 || len(done[0].edges) != 1 || done[0].edges[0].From != 3 {
+	if len(done) != 1 || len(done[0].rows) != 1 || done[0].rows[0].Edge.From != 3 {
 		t.Errorf("%+v", done)
 	}
 	l.events(l.gtid(), query("BEGIN"))

@@ -19,14 +19,14 @@ import (
 // the server was reset or replaced.
 var ErrHistory = errHistory
 
-// A Change is one row of either table of edges as a transaction left it. A row that
+// A Change is one row of a table of edges as a transaction left it. A row that
 // was deleted has type None at time 0.
 type Change struct {
 	Side storage.Side
 	Edge storage.Edge
 }
 
-// A Reader reads the changes of both tables of edges from the binlogs of a store's
+// A Reader reads the changes of all tables of edges from the binlogs of a store's
 // servers. It takes no lock and applies nothing, so any number may read at once.
 type Reader struct{ logs []*Log }
 
@@ -161,6 +161,7 @@ func (r *reading) stream(ctx context.Context, from mysql.GTIDSet, again bool) er
 	// Another one than the replicator's and other readers': of two connections with
 	// one id the server ends the older.
 	cfg.ServerID = 1<<31 | rand.Uint32()
+	calm := inBursts(ctx, &cfg)
 	syncer := binlog.NewBinlogSyncer(cfg)
 	defer syncer.Close()
 	defer cancel(nil) // first, see [tail.stream]
@@ -168,6 +169,7 @@ func (r *reading) stream(ctx context.Context, from mysql.GTIDSet, again bool) er
 	if err != nil {
 		return s.streamError(err)
 	}
+	calm.Store(true)
 	defer func() { cancel(nil); drain(streamer) }()
 	watching := make(chan struct{})
 	defer func() { cancel(nil); <-watching }()
@@ -249,14 +251,9 @@ func (r *reading) give(changes []Change) error {
 	return r.take(changes, func() (string, error) { return r.text(r.tail.at) })
 }
 
-// sides takes the rows of either table of edges as they are after the change.
+// sides takes the rows of any table of edges as they are after the change.
 func (a *assembler) sides(kind binlog.EventType, t table, e *binlog.RowsEvent) error {
-	side := storage.Forward
-	switch t {
-	case following:
-	case follower:
-		side = storage.Inverse
-	default:
+	if !t.isEdges() {
 		return nil
 	}
 	l := layoutOf(e.Table)
@@ -275,7 +272,7 @@ func (a *assembler) sides(kind binlog.EventType, t table, e *binlog.RowsEvent) e
 		if before || isDelete(kind) {
 			edge = storage.Edge{From: edge.From, To: edge.To}
 		}
-		a.open.changes = append(a.open.changes, Change{side, edge})
+		a.open.changes = append(a.open.changes, Change{t.side(), edge})
 	}
 	return nil
 }

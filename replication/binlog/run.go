@@ -36,7 +36,7 @@ type Config struct {
 	// Checkpoints keep the positions.
 	Checkpoints Checkpoints
 
-	// Events are told of users and counts that have changed, and of gaps. Defaults to
+	// Events are told of users, counts and states that have changed, and of gaps. Defaults to
 	// nobody.
 	Events Events
 
@@ -44,7 +44,7 @@ type Config struct {
 	// followed: the way on after a [StopError].
 	Skip []string
 
-	// Resync forgets the checkpoints first, so that all of `following` is copied anew.
+	// Resync forgets the checkpoints first, so that both forward tables are copied anew.
 	Resync bool
 
 	// FailFast ends Run as soon as one server is stopped. Otherwise the others go on.
@@ -60,7 +60,7 @@ type State string
 const (
 	Connecting State = "connecting" // the server is not reached, or for the first time
 	Waiting    State = "waiting"    // another replicator has the lock
-	Copying    State = "copying"    // `following` is being copied
+	Copying    State = "copying"    // the forward tables are being copied
 	Tailing    State = "tailing"    // the binlog is being followed
 	Stopped    State = "stopped"    // for good: see Err
 )
@@ -95,9 +95,6 @@ func New(cfg Config) *Replicator {
 type nobody struct{}
 
 func (nobody) Send(context.Context, ...events.Event) {}
-
-// Run makes a replicator and runs it.
-func Run(ctx context.Context, cfg Config) error { return New(cfg).Run(ctx) }
 
 // Run replicates until the context ends, and returns nil then. It returns an error
 // when servers cannot be followed: at once with [Config.FailFast], otherwise when

@@ -24,6 +24,8 @@ func TestStopsLoudly(t *testing.T) {
 	}{
 		"delete":              {[]string{"DELETE FROM following WHERE from_user_id = 1"}, "a DELETE took 2 row(s) of DB.following"},
 		"delete of a fan":     {[]string{"DELETE FROM follower LIMIT 1"}, "a DELETE took 1 row(s) of DB.follower"},
+		"delete of a request": {[]string{"DELETE FROM friend_request WHERE from_user_id = 1"}, "a DELETE took 1 row(s) of DB.friend_request"},
+		"truncated requests":  {[]string{"TRUNCATE TABLE friend_request"}, `"TRUNCATE TABLE friend_request"`},
 		"truncate":            {[]string{"TRUNCATE TABLE following"}, `"TRUNCATE TABLE following"`},
 		"drop":                {[]string{"DROP TABLE IF EXISTS nothing, following"}, "following"},
 		"rename":              {[]string{"CREATE TABLE other LIKE following", "RENAME TABLE following TO old, other TO following"}, "RENAME TABLE"},
@@ -42,6 +44,7 @@ func TestStopsLoudly(t *testing.T) {
 			r := w.replicate(t)
 			r.await(t, binlog.Tailing)
 			w.write(t, w.follow(1, 2), w.follow(1, 3), w.follow(1, 4))
+			w.request(t, storage.Ask, 1, 5)
 			w.settle(t)
 			shard := w.shardWith(t, 1)
 			w.exec(t, shard, "UPDATE users SET name = name", "DELETE FROM following WHERE from_user_id = -1") // no rows, no harm

@@ -19,16 +19,17 @@ type transaction struct {
 	gtid        gtid
 	print       uint32         // of its first and last event
 	committed   storage.Micros // when
-	edges       []storage.Edge // of following, as they were written
+	rows        []storage.Row  // of following and friend_request, as they were written
 	changes     []Change       // of both sides, in order, where both are asked for
 	users       []storage.UserID
 	counts      []storage.UserID
+	states      []storage.UserID
 	bookkeeping bool // nothing but checkpoints and the like
 }
 
 // ours tells whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
-	return len(t.edges)+len(t.changes)+len(t.users)+len(t.counts) > 0
+	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states) > 0
 }
 
 // An assembler puts the events of a stream together to transactions. Rows count
@@ -50,8 +51,8 @@ type assembler struct {
 
 // savepoint is a place in a transaction that may be rolled back to.
 type savepoint struct {
-	name                          string
-	edges, changes, users, counts int
+	name                                 string
+	rows, changes, users, counts, states int
 }
 
 // mariaPreparedXA is MariaDB's flag of a transaction that XA prepares.
@@ -129,10 +130,10 @@ func (a *assembler) commit(raw []byte) *transaction {
 	a.open = nil
 	t.print = crc32.Update(a.first, castagnoli, raw)
 	t.bookkeeping = !a.foreign && !t.ours()
-	if len(t.edges) > 0 {
+	if len(t.rows) > 0 {
 		// MariaDB tells seconds. The rows' own clock is finer, where it agrees.
 		const agree = storage.Micros(2 * time.Second / time.Microsecond)
-		if own := t.edges[0].UpdateTime; max(own-t.committed, t.committed-own) <= agree {
+		if own := t.rows[0].Edge.UpdateTime; max(own-t.committed, t.committed-own) <= agree {
 			t.committed = own
 		}
 	}
@@ -176,13 +177,13 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	case s.is(0, "COMMIT"):
 		return a.commit(raw), nil
 	case s.is(0, "SAVEPOINT"):
-		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.edges), len(a.open.changes), len(a.open.users), len(a.open.counts)})
+		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.rows), len(a.open.changes), len(a.open.users), len(a.open.counts), len(a.open.states)})
 		return nil, nil
 	case s.is(0, "ROLLBACK", "TO"):
 		a.rollback(s.savepoint())
 		return nil, nil
 	case s.is(0, "ROLLBACK"):
-		a.open.edges, a.open.changes, a.open.users, a.open.counts = nil, nil, nil, nil
+		a.open.rows, a.open.changes, a.open.users, a.open.counts, a.open.states = nil, nil, nil, nil, nil
 		return a.commit(raw), nil
 	case s.is(0, "RELEASE"):
 		return nil, nil
@@ -211,8 +212,8 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 func (a *assembler) rollback(name string) {
 	for i, sp := range slices.Backward(a.savepoints) {
 		if strings.EqualFold(sp.name, name) {
-			a.open.edges, a.open.changes = a.open.edges[:sp.edges], a.open.changes[:sp.changes]
-			a.open.users, a.open.counts = a.open.users[:sp.users], a.open.counts[:sp.counts]
+			a.open.rows, a.open.changes = a.open.rows[:sp.rows], a.open.changes[:sp.changes]
+			a.open.users, a.open.counts, a.open.states = a.open.users[:sp.users], a.open.counts[:sp.counts], a.open.states[:sp.states]
 			a.savepoints = a.savepoints[:i+1]
 			return
 		}
@@ -227,14 +228,11 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	}
 	name := string(e.Table.Schema) + "." + string(e.Table.Table)
 	switch {
-	case isDelete(kind) && !a.both:
-		return a.stop(fmt.Sprintf("a DELETE took %s", rowsOf(e, name)),
-			"rows end by type 0 and are not deleted: bring them back with a newer update_time, or make sure that follower lost them too, then go on with --skip="+a.open.gtid.String())
-	case t == follower && !a.both:
+	case t.isInverse() && !isDelete(kind) && !a.both:
 		return nil
 	case a.xa:
 		return a.stop("an XA transaction wrote "+name+", and the binlog shows its rows before it is known whether they stay",
-			"write this table in ordinary transactions; make sure that follower has what following has, then go on with --skip="+a.open.gtid.String())
+			"write this table in ordinary transactions; "+alike+", then go on with --skip="+a.open.gtid.String())
 	case len(e.Table.ColumnName) == 0:
 		return a.stop("rows of "+name+" are logged without the names of their columns",
 			"run: SET GLOBAL binlog_row_metadata = 'FULL'; then start again with --resync")
@@ -242,13 +240,31 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	if slices.ContainsFunc(e.SkippedColumns, func(s []int) bool { return len(s) > 0 }) {
 		return a.stop("rows of "+name+" are logged in part", "run: SET GLOBAL binlog_row_image = 'FULL'; then start again with --resync")
 	}
-	if a.both {
+	switch {
+	case a.both:
 		return a.sides(kind, t, e)
+	case isDelete(kind) && t.isEdges():
+		return a.deleted(name, e)
 	}
 	return a.images(kind, t, name, e)
 }
 
-// images takes the rows as they are after the change.
+// deleted takes rows of edges that were deleted. Tombstones may be: what is left of
+// them on the other side says the same.
+func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
+	l := layoutOf(e.Table)
+	for _, row := range e.Rows {
+		if edge, err := l.edge(row); err == nil && edge.Type == storage.None {
+			continue
+		}
+		return a.stop(fmt.Sprintf("a DELETE took %s", rowsOf(e, name)),
+			"rows end by type 0 and are not deleted: bring them back with a newer update_time, or make sure that the other table of the pair lost them too, then go on with --skip="+a.open.gtid.String())
+	}
+	return nil
+}
+
+// images takes the rows as they are after the change. Of users that were deleted, it is
+// only told that they have changed.
 func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	step := 1
@@ -256,12 +272,14 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 		step = 2 // before and after
 	}
 	for i := step - 1; i < len(e.Rows); i += step {
-		if t != following {
+		if !t.isEdges() {
 			id, ok := integer(e.Rows[i], l.user)
 			switch {
 			case !ok:
 			case t == users:
 				a.open.users = append(a.open.users, storage.UserID(id))
+			case t == userStates:
+				a.open.states = append(a.open.states, storage.UserID(id))
 			default:
 				a.open.counts = append(a.open.counts, storage.UserID(id))
 			}
@@ -274,17 +292,20 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 		if step == 2 {
 			if before, err := l.edge(e.Rows[i-1]); err == nil && before.Pair() != edge.Pair() {
 				if err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", name, before.From, before.To, edge.From, edge.To),
-					"the key of an edge does not change: make sure that follower lost the old one, then go on with --skip="+a.open.gtid.String()); err != nil {
+					"the key of an edge does not change: make sure that the other table of the pair lost the old one, then go on with --skip="+a.open.gtid.String()); err != nil {
 					return err
 				}
 			}
 		}
-		a.open.edges = append(a.open.edges, edge)
+		a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: edge})
 	}
 	return nil
 }
 
-const mendStatement = "make sure that follower has what following has, then start again with --resync"
+// alike is what has to be so before replication goes on behind what it cannot follow.
+const alike = "make sure that follower has what following has, and friend_request_inbox what friend_request has"
+
+const mendStatement = alike + ", then start again with --resync"
 
 // stop is the error of what cannot be followed; nil when it is to be passed over.
 func (a *assembler) stop(what, mend string) error {

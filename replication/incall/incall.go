@@ -1,6 +1,7 @@
 // Package incall is the redundancy mode `sync`: whoever writes a forward row writes
 // the inverse row as well, in the same request, and in the same transaction where
 // both lie in one database. (Seeds: "好友中心" §7, redundancy by the service itself.)
+// What follows from a row on its other side is carried on in the same request.
 //
 // A second write that fails does not fail the first. It is counted, tried again in
 // the background for a while, and after that left to reconcile.
@@ -14,22 +15,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/replication"
 	"kith/storage"
 )
 
-// Publisher is told of rows that are on both sides.
-type Publisher interface {
-	Publish(ctx context.Context, rows []storage.Edge)
-}
-
 // Redundancy carries rows to the inverse side in the call.
 type Redundancy struct {
-	store     storage.EdgeWriter
-	publisher Publisher
-	logger    *slog.Logger
-	metrics   *Metrics
+	carrier replication.Carrier
+	logger  *slog.Logger
+	metrics *Metrics
 
-	retries chan []storage.Edge
+	retries chan []storage.Written
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -65,10 +61,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // New starts the background tries, which end with Close.
-func New(store storage.EdgeWriter, publisher Publisher, metrics *Metrics, logger *slog.Logger) *Redundancy {
+func New(store replication.Store, publisher replication.Publisher, metrics *Metrics, logger *slog.Logger) *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Redundancy{store: store, publisher: publisher, logger: logger, metrics: metrics, stop: stop,
-		retries: make(chan []storage.Edge, maxRetries)}
+	r := &Redundancy{carrier: replication.Carrier{Store: store, Publisher: publisher, Logger: logger}, logger: logger, metrics: metrics, stop: stop,
+		retries: make(chan []storage.Written, maxRetries)}
 	for range retriers {
 		r.done.Go(func() { r.retry(ctx) })
 	}
@@ -85,22 +81,8 @@ func (r *Redundancy) Close() {
 func (r *Redundancy) Inline() bool { return true }
 
 // Carry implements [social.Redundancy].
-func (r *Redundancy) Carry(ctx context.Context, written []storage.Changed) error {
-	var there, rows []storage.Edge
-	for _, w := range written {
-		if w.Inverse {
-			there = append(there, w.Row)
-		} else {
-			rows = append(rows, w.Row)
-		}
-	}
-	if len(there) > 0 {
-		r.publisher.Publish(ctx, there)
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	failed, err := r.apply(ctx, rows)
+func (r *Redundancy) Carry(ctx context.Context, written []storage.Written) error {
+	failed, err := r.try(ctx, written)
 	if len(failed) == 0 {
 		return nil
 	}
@@ -114,18 +96,16 @@ func (r *Redundancy) Carry(ctx context.Context, written []storage.Changed) error
 	return err
 }
 
-// apply returns the rows that could not be written.
-func (r *Redundancy) apply(ctx context.Context, rows []storage.Edge) (failed []storage.Edge, err error) {
-	written := make([]storage.Edge, 0, len(rows))
-	for i, a := range r.store.Apply(ctx, storage.Inverse, rows, storage.IfNewer) {
-		if a.Err != nil {
-			failed, err = append(failed, rows[i]), a.Err
-			continue
+// try carries rows and returns what could not be written, of them and of what follows
+// from them, each once.
+func (r *Redundancy) try(ctx context.Context, rows []storage.Written) (failed []storage.Written, err error) {
+	seen := map[storage.Row]bool{}
+	for _, left := range r.carrier.Carry(ctx, rows) {
+		if !seen[left.Row] {
+			seen[left.Row] = true
+			failed = append(failed, storage.Written{Row: left.Row})
 		}
-		written = append(written, rows[i])
-	}
-	if len(written) > 0 {
-		r.publisher.Publish(ctx, written)
+		err = left.Err
 	}
 	return failed, err
 }
@@ -137,9 +117,7 @@ func (r *Redundancy) retry(ctx context.Context) {
 			r.leave()
 			return
 		case rows := <-r.retries:
-			left := r.insist(ctx, rows)
-			r.metrics.mended.Add(float64(len(rows) - len(left)))
-			r.metrics.dropped.Add(float64(len(left)))
+			r.insist(ctx, rows)
 		}
 	}
 }
@@ -156,19 +134,34 @@ func (r *Redundancy) leave() {
 	}
 }
 
-// insist tries rows again and again, and returns what it could not write.
-func (r *Redundancy) insist(ctx context.Context, rows []storage.Edge) []storage.Edge {
+// insist tries rows again and again. What follows from those that it could write and
+// cannot be written itself has failed, too.
+func (r *Redundancy) insist(ctx context.Context, rows []storage.Written) {
 	pause := firstRetry
 	for range tries {
 		select {
 		case <-ctx.Done():
-			return rows
+			r.metrics.dropped.Add(float64(len(rows)))
+			return
 		case <-time.After(pause):
 		}
-		if rows, _ = r.apply(ctx, rows); len(rows) == 0 {
-			return nil
+		waiting := make(map[storage.Row]bool, len(rows))
+		for _, w := range rows {
+			waiting[w.Row] = true
+		}
+		left, _ := r.try(ctx, rows)
+		for _, w := range left {
+			if waiting[w.Row] {
+				delete(waiting, w.Row)
+			} else {
+				r.metrics.failed.Inc()
+			}
+		}
+		r.metrics.mended.Add(float64(len(waiting)))
+		if rows = left; len(rows) == 0 {
+			return
 		}
 		pause = min(2*pause, longestRetry)
 	}
-	return rows
+	r.metrics.dropped.Add(float64(len(rows)))
 }

@@ -19,7 +19,7 @@ func BenchmarkAdd(b *testing.B) {
 	b.SetParallelism(8)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if err := p.Add(b.Context(), []storage.Edge{edge(1, 2, 3)}); err != nil {
+			if err := p.Add(b.Context(), rowsOf(edge(1, 2, 3))); err != nil {
 				b.Error(err)
 			}
 		}
@@ -36,7 +36,7 @@ func BenchmarkDrain(b *testing.B) {
 	for range 16 {
 		wg.Go(func() {
 			for range b.N/16 + 1 {
-				if err := p.Add(b.Context(), []storage.Edge{edge(1, 2, 3)}); err != nil {
+				if err := p.Add(b.Context(), rowsOf(edge(1, 2, 3))); err != nil {
 					b.Error(err)
 				}
 			}
@@ -47,8 +47,8 @@ func BenchmarkDrain(b *testing.B) {
 	var n atomic.Int64
 	done := make(chan struct{})
 	b.ResetTimer()
-	consume(b, stream.ConsumerConfig{Redis: client, Batch: 1000, Applier: applierFunc(func(_ context.Context, edges []storage.Edge) error {
-		if n.Add(int64(len(edges))) == total {
+	consume(b, stream.ConsumerConfig{Redis: client, Batch: 1000, Applier: applierFunc(func(_ context.Context, rows []storage.Row) error {
+		if n.Add(int64(len(rows))) == total {
 			close(done)
 		}
 		return nil

@@ -21,7 +21,7 @@ type ConsumerConfig struct {
 	// hangs is noticed late.
 	Redis redis.UniversalClient
 
-	// Applier gets the edges.
+	// Applier gets the rows.
 	Applier Applier
 
 	// Name tells the consumers of a group apart, such as by host and machine id. A
@@ -285,11 +285,11 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// edgesOf puts the edges of entries together.
-func edgesOf(batch []entry) []storage.Edge {
-	var edges []storage.Edge
+// rowsOf puts the rows of entries together.
+func rowsOf(batch []entry) []storage.Row {
+	var rows []storage.Row
 	for _, e := range batch {
-		edges = append(edges, e.edges...)
+		rows = append(rows, e.rows...)
 	}
-	return edges
+	return rows
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
+	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -26,6 +27,7 @@ const (
 	envRedis = "KITH_TEST_STREAM_REDIS"
 	envStore = "KITH_TEST_STREAM_STORE"
 	envName  = "KITH_TEST_STREAM_NAME"
+	envStuck = "KITH_TEST_STREAM_STUCK" // set: it stops where a follow ends on the inverse side
 )
 
 // consumeForEver is the process that is killed.
@@ -36,9 +38,13 @@ func consumeForEver() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	var to replication.Store = store
+	if os.Getenv(envStuck) != "" {
+		to = stuck{store}
+	}
 	stream.NewConsumer(stream.ConsumerConfig{
 		Redis:      redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{os.Getenv(envRedis)}, ContextTimeoutEnabled: true}),
-		Applier:    applied{store},
+		Applier:    applied{to},
 		Name:       os.Getenv(envName),
 		Batch:      50,
 		ClaimAfter: time.Second,
@@ -100,7 +106,7 @@ func (f *truth) next(r *rand.Rand) storage.Edge {
 func (f *truth) produce(t *testing.T, client redis.UniversalClient, seed uint64, n int) {
 	p := stream.NewProducer(stream.ProducerConfig{Redis: client})
 	add := func(edges ...storage.Edge) {
-		for p.Add(t.Context(), edges) != nil {
+		for p.Add(t.Context(), rowsOf(edges...)) != nil {
 			if t.Context().Err() != nil {
 				return
 			}

@@ -15,12 +15,12 @@ import (
 
 // entry is one that could be decoded.
 type entry struct {
-	id    string
-	edges []storage.Edge
+	id   string
+	rows []storage.Row
 }
 
 // maxAttempts is how often parts of a batch that failed as a whole are tried by
-// themselves. One bad edge in 500 entries is found in 18 attempts; where more is
+// themselves. One bad row in 500 entries is found in 18 attempts; where more is
 // wrong, such as a shard, the rest waits.
 const maxAttempts = 24
 
@@ -33,9 +33,9 @@ func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (compl
 	}
 	batch := make([]entry, 0, len(messages))
 	for _, m := range messages {
-		edges, err := decode(m.Values)
+		rows, err := decode(m.Values)
 		if err == nil {
-			batch = append(batch, entry{m.ID, edges})
+			batch = append(batch, entry{m.ID, rows})
 			continue
 		}
 		if err := c.bury(ctx, m, err); err != nil {
@@ -56,11 +56,11 @@ func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (compl
 // apply returns the entries that are applied in full. A batch that fails without
 // telling what of it is halved until the attempts are used up.
 func (c *Consumer) apply(ctx context.Context, batch []entry, attempts *int) []entry {
-	edges := edgesOf(batch)
+	rows := rowsOf(batch)
 	*attempts--
-	err := c.Applier.Apply(ctx, edges)
+	err := c.Applier.Apply(ctx, rows)
 	if err == nil {
-		c.Metrics.batch.Observe(float64(len(edges)))
+		c.Metrics.batch.Observe(float64(len(rows)))
 		return batch
 	}
 	if ctx.Err() != nil {
@@ -82,17 +82,17 @@ func (c *Consumer) apply(ctx context.Context, batch []entry, attempts *int) []en
 	return done
 }
 
-// without returns the entries that hold none of the edges.
-func without(batch []entry, edges []storage.Edge) []entry {
-	missing := make(map[storage.Edge]bool, len(edges))
-	for _, e := range edges {
-		missing[e] = true
+// without returns the entries that hold none of the rows.
+func without(batch []entry, rows []storage.Row) []entry {
+	missing := make(map[storage.Row]bool, len(rows))
+	for _, r := range rows {
+		missing[r] = true
 	}
 	var done []entry
 	for _, candidate := range batch {
 		complete := true
-		for _, e := range candidate.edges {
-			complete = complete && !missing[e]
+		for _, r := range candidate.rows {
+			complete = complete && !missing[r]
 		}
 		if complete {
 			done = append(done, candidate)
@@ -115,7 +115,7 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 	if err := c.Redis.XAck(asking, c.Key, c.Group, ids...).Err(); err != nil {
 		return fmt.Errorf("acknowledge %d entries: %w", len(ids), err)
 	}
-	c.Metrics.applied.Add(float64(len(edgesOf(done))))
+	c.Metrics.applied.Add(float64(len(rowsOf(done))))
 	now := time.Now()
 	var longest time.Duration
 	for _, id := range ids {

@@ -2,9 +2,9 @@
 // that apply them to the inverse side, over a Redis Stream: the redundancy mode
 // `stream`.
 //
-// An entry holds the edges of one request. The consumers of all gateways share the
+// An entry holds the rows of one request. The consumers of all gateways share the
 // work as one consumer group. An entry is acknowledged after what it says has been
-// committed, and removed only after that; it may be applied twice, late, or after
+// committed, together with what follows from it, and removed only after that; it may be applied twice, late, or after
 // a newer one of the same edge, which changes nothing (see
 // [storage.EdgeWriter.Apply]). Nothing that was not applied is ever trimmed: while
 // nobody consumes, the stream grows, and once Redis is full Add fails.
@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,16 +25,17 @@ import (
 
 // Applier writes forward rows to the inverse side.
 type Applier interface {
-	// Apply returns once the edges are committed on every shard concerned. Its error
-	// may tell which are not, see [Partial]; otherwise any of them may be missing.
-	Apply(ctx context.Context, edges []storage.Edge) error
+	// Apply returns once the rows, and what follows from them, are committed on every
+	// shard concerned. Its error may tell which are not, see [Partial]; otherwise any of
+	// them may be missing.
+	Apply(ctx context.Context, rows []storage.Row) error
 }
 
-// Partial is an error of an Applier that knows which edges were not applied; all
-// others were. Other errors may wrap it.
+// Partial is an error of an Applier that knows which rows were not applied, or not with
+// all that follows from them; all others were. Other errors may wrap it.
 type Partial interface {
 	error
-	Unapplied() []storage.Edge
+	Unapplied() []storage.Row
 }
 
 // Names in Redis, where nothing else is configured.
@@ -82,28 +84,38 @@ func NewProducer(cfg ProducerConfig) *Producer {
 	return p
 }
 
-// Add puts edges into the stream as one entry, so that they are applied together.
+// Add puts rows into the stream as one entry, so that they are applied together.
 // After an error they may be there all the same.
-func (p *Producer) Add(ctx context.Context, edges []storage.Edge) error {
-	if len(edges) == 0 {
+func (p *Producer) Add(ctx context.Context, rows []storage.Row) error {
+	if len(rows) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	err := p.client.XAdd(ctx, &redis.XAddArgs{Stream: p.key, Values: []any{field, encode(edges)}}).Err()
+	err := p.client.XAdd(ctx, &redis.XAddArgs{Stream: p.key, Values: []any{field, encode(rows)}}).Err()
 	if err != nil {
-		p.metrics.addFailures.Add(float64(len(edges)))
-		return fmt.Errorf("add %d edges to stream %s: %w", len(edges), p.key, err)
+		p.metrics.addFailures.Add(float64(len(rows)))
+		return fmt.Errorf("add %d rows to stream %s: %w", len(rows), p.key, err)
 	}
-	p.metrics.added.Add(float64(len(edges)))
+	p.metrics.added.Add(float64(len(rows)))
 	return nil
 }
 
-func encode(edges []storage.Edge) []byte {
-	to := make([]byte, 0, 1+24*len(edges))
-	to = append(to, wire.Version)
-	for _, e := range edges {
-		to = wire.AppendEdge(to, e)
+// encode writes an entry. Rows of `following` alone are written as they always were, so
+// that consumers of the version before, which run while a deployment is being upgraded,
+// understand them. Others would move to the dead letters there.
+func encode(rows []storage.Row) []byte {
+	to := make([]byte, 0, 1+25*len(rows))
+	if !slices.ContainsFunc(rows, func(r storage.Row) bool { return r.Side != storage.Forward }) {
+		to = append(to, wire.Version)
+		for _, r := range rows {
+			to = wire.AppendEdge(to, r.Edge)
+		}
+		return to
+	}
+	to = append(to, wire.Rows)
+	for _, r := range rows {
+		to = wire.AppendRow(to, r)
 	}
 	return to
 }
@@ -111,21 +123,30 @@ func encode(edges []storage.Edge) []byte {
 // errPoison: an entry that no consumer of this version can understand.
 var errPoison = errors.New("entry cannot be decoded")
 
-func decode(values map[string]any) ([]storage.Edge, error) {
+func decode(values map[string]any) ([]storage.Row, error) {
 	text, ok := values[field].(string)
 	if !ok {
 		return nil, fmt.Errorf("%w: no field %q", errPoison, field)
 	}
 	r := wire.NewReader([]byte(text))
-	if version := r.Byte(); version != wire.Version {
+	read := r.Row
+	switch version := r.Byte(); version {
+	case wire.Version:
+		read = func() storage.Row { return storage.Row{Side: storage.Forward, Edge: r.Edge()} }
+	case wire.Rows:
+	default:
 		return nil, fmt.Errorf("%w: version %d", errPoison, version)
 	}
-	var edges []storage.Edge
+	var rows []storage.Row
 	for r.OK() && !r.Done() {
-		edges = append(edges, r.Edge())
+		row := read()
+		if row.Side.IsInverse() {
+			return nil, fmt.Errorf("%w: a row of %s", errPoison, row.Side)
+		}
+		rows = append(rows, row)
 	}
-	if !r.OK() || len(edges) == 0 {
+	if !r.OK() || len(rows) == 0 {
 		return nil, fmt.Errorf("%w: %d bytes", errPoison, len(text))
 	}
-	return edges, nil
+	return rows, nil
 }

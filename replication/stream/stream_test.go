@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
+	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/memory"
@@ -26,22 +27,24 @@ func connect(t testing.TB, addr string) redis.UniversalClient {
 	return client
 }
 
-// applied applies to the inverse side of a store.
-type applied struct{ store storage.EdgeWriter }
+// applied applies to the other sides of a store.
+type applied struct{ store replication.Store }
 
-func (a applied) Apply(ctx context.Context, edges []storage.Edge) error {
-	for _, r := range a.store.Apply(ctx, storage.Inverse, edges, storage.IfNewer) {
-		if r.Err != nil {
-			return r.Err
-		}
+func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
+	written := make([]storage.Written, len(rows))
+	for i, r := range rows {
+		written[i] = storage.Written{Row: r}
+	}
+	for _, left := range (replication.Carrier{Store: a.store}).Carry(ctx, written) {
+		return left.Err
 	}
 	return nil
 }
 
 // applierFunc is an applier of one function.
-type applierFunc func(context.Context, []storage.Edge) error
+type applierFunc func(context.Context, []storage.Row) error
 
-func (f applierFunc) Apply(ctx context.Context, edges []storage.Edge) error { return f(ctx, edges) }
+func (f applierFunc) Apply(ctx context.Context, rows []storage.Row) error { return f(ctx, rows) }
 
 // consume runs a consumer until stop is called, which waits for its end.
 func consume(t testing.TB, cfg stream.ConsumerConfig) (c *stream.Consumer, stop func()) {
@@ -85,9 +88,18 @@ func edge(from, to storage.UserID, at storage.Micros) storage.Edge {
 	return storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at}
 }
 
+// rowsOf are the rows of edges in following.
+func rowsOf(edges ...storage.Edge) []storage.Row {
+	rows := make([]storage.Row, len(edges))
+	for i, e := range edges {
+		rows[i] = storage.Row{Side: storage.Forward, Edge: e}
+	}
+	return rows
+}
+
 func add(t testing.TB, client redis.UniversalClient, edges ...storage.Edge) {
 	t.Helper()
-	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), edges); err != nil {
+	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), rowsOf(edges...)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,15 +181,15 @@ func TestConsumersShareTheWork(t *testing.T) {
 	client := connect(t, testenv.Redis(t).Addr())
 	var mu sync.Mutex
 	by := map[string]int{}
-	times := map[storage.Edge]int{}
+	times := map[storage.Row]int{}
 	var consumers []*stream.Consumer
 	for _, name := range []string{"a", "b", "c"} {
-		c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: name, Batch: 10, Applier: applierFunc(func(_ context.Context, edges []storage.Edge) error {
+		c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: name, Batch: 10, Applier: applierFunc(func(_ context.Context, rows []storage.Row) error {
 			mu.Lock()
 			defer mu.Unlock()
-			for _, e := range edges {
+			for _, r := range rows {
 				by[name]++
-				times[e]++
+				times[r]++
 			}
 			return nil
 		})})
@@ -218,7 +230,7 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 			}
 			died := make(chan struct{})
 			once := sync.OnceFunc(func() { close(died) })
-			_, stop := consume(t, stream.ConsumerConfig{Redis: client, Name: "one", ClaimAfter: time.Hour, Applier: applierFunc(func(context.Context, []storage.Edge) error {
+			_, stop := consume(t, stream.ConsumerConfig{Redis: client, Name: "one", ClaimAfter: time.Hour, Applier: applierFunc(func(context.Context, []storage.Row) error {
 				once()
 				return errors.New("killed before it could write")
 			})})
@@ -243,20 +255,20 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 			client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 			var mu sync.Mutex
 			away := true
-			applier := applierFunc(func(ctx context.Context, edges []storage.Edge) error {
+			applier := applierFunc(func(ctx context.Context, rows []storage.Row) error {
 				mu.Lock()
 				defer mu.Unlock()
-				var good, bad []storage.Edge
-				for _, e := range edges {
-					if away && e.To == 13 {
-						bad = append(bad, e)
+				var good, bad []storage.Row
+				for _, r := range rows {
+					if away && r.Edge.To == 13 {
+						bad = append(bad, r)
 					} else {
-						good = append(good, e)
+						good = append(good, r)
 					}
 				}
 				switch {
 				case len(bad) == 0:
-					return applied{store}.Apply(ctx, edges)
+					return applied{store}.Apply(ctx, rows)
 				case !partial:
 					return storage.ErrUnavailable
 				}
@@ -292,17 +304,18 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	}
 }
 
-type unapplied []storage.Edge
+type unapplied []storage.Row
 
-func (u unapplied) Error() string             { return fmt.Sprintf("%d edges are not applied", len(u)) }
-func (u unapplied) Unapplied() []storage.Edge { return u }
+func (u unapplied) Error() string            { return fmt.Sprintf("%d rows are not applied", len(u)) }
+func (u unapplied) Unapplied() []storage.Row { return u }
 
 func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	ctx := t.Context()
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 	registry := prometheus.NewRegistry()
 	for _, values := range []map[string]any{
-		{"e": ""}, {"e": "\x01"}, {"e": "\x01\x05"}, {"e": "\x02\x01\x01\x01\x02"}, {"other": "x"}, {"e": "\x01\x01\x00\x01\x02"},
+		{"e": ""}, {"e": "\x01"}, {"e": "\x01\x05"}, {"e": "\x03\x01\x01\x01\x02"}, {"other": "x"}, {"e": "\x01\x01\x00\x01\x02"},
+		{"e": "\x02\x01\x01\x07\x01\x02"}, {"e": "\x02\x04\x01\x07\x01\x02"}, // of follower; of no table
 	} {
 		add(t, client, edge(1, 7, 1))
 		if err := client.XAdd(ctx, &redis.XAddArgs{Stream: stream.DefaultKey, Values: values}).Err(); err != nil {
@@ -316,14 +329,14 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 		t.Errorf("%d followers, want 2", got)
 	}
 	dead, err := client.XRange(ctx, stream.DefaultKey+":dead", "-", "+").Result()
-	if err != nil || len(dead) != 6 {
+	if err != nil || len(dead) != 8 {
 		t.Fatalf("dead letters: %v %v", dead, err)
 	}
-	if dead[3].Values["field:e"] != "\x02\x01\x01\x01\x02" || !strings.Contains(dead[3].Values["reason"].(string), "version 2") || dead[3].Values["id"] == "" {
+	if dead[3].Values["field:e"] != "\x03\x01\x01\x01\x02" || !strings.Contains(dead[3].Values["reason"].(string), "version 3") || dead[3].Values["id"] == "" {
 		t.Errorf("dead letter %v", dead[3].Values)
 	}
-	if got := counter(t, registry, "kith_stream_dead_letters_total"); got != 6 {
-		t.Errorf("%v dead letters counted, want 6", got)
+	if got := counter(t, registry, "kith_stream_dead_letters_total"); got != 8 {
+		t.Errorf("%v dead letters counted, want 8", got)
 	}
 }
 
@@ -367,10 +380,10 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 	reading, write := make(chan struct{}), make(chan struct{})
-	_, stop := consume(t, stream.ConsumerConfig{Redis: client, Applier: applierFunc(func(ctx context.Context, edges []storage.Edge) error {
+	_, stop := consume(t, stream.ConsumerConfig{Redis: client, Applier: applierFunc(func(ctx context.Context, rows []storage.Row) error {
 		close(reading)
 		<-write
-		return applied{store}.Apply(ctx, edges)
+		return applied{store}.Apply(ctx, rows)
 	})})
 	add(t, client, edge(1, 7, 1))
 	<-reading
@@ -392,16 +405,16 @@ func TestStoppingAppliesWhatWasRead(t *testing.T) {
 func TestAddGivesUp(t *testing.T) {
 	server := testenv.Redis(t)
 	p := stream.NewProducer(stream.ProducerConfig{Redis: connect(t, server.Addr()), Timeout: 100 * time.Millisecond})
-	if err := p.Add(t.Context(), []storage.Edge{edge(1, 2, 3)}); err != nil {
+	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 3))); err != nil {
 		t.Fatal(err)
 	}
 	server.Freeze(t)
 	start := time.Now()
-	if err := p.Add(t.Context(), []storage.Edge{edge(1, 2, 4)}); err == nil || time.Since(start) > 2*time.Second {
+	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 4))); err == nil || time.Since(start) > 2*time.Second {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 	server.Kill(t)
-	if err := p.Add(t.Context(), []storage.Edge{edge(1, 2, 5)}); err == nil {
+	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 5))); err == nil {
 		t.Error("added to a Redis that is down")
 	}
 }

@@ -40,7 +40,8 @@ const (
 )
 
 // Run follows the logs of all shards, from where they end now, until the context
-// is done. Rows of the inverse side become events: by then both sides have them.
+// is done. Rows of inverse tables become events: by then both sides have them. States of
+// users are not in the log; gateways read those again every second.
 func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger) {
 	var wg sync.WaitGroup
 	for shard := range log.Shards() {
@@ -108,8 +109,8 @@ func (f *follower) step(ctx context.Context) (int, error) {
 	}
 	var list []events.Event
 	for _, e := range entries {
-		if e.Side == storage.Inverse {
-			list = append(list, events.Edge(e.Edge))
+		if e.Side.IsInverse() {
+			list = append(list, events.Row(storage.Row{Side: e.Side.Truth(), Edge: e.Edge}))
 		}
 	}
 	if len(list) > 0 {

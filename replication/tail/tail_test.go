@@ -66,6 +66,11 @@ func TestWritesBesideTheGatewayAreTold(t *testing.T) {
 		write(storage.Forward, edge(to, 5))
 		write(storage.Inverse, edge(to, 5))
 		want = append(want, events.Edge(edge(to, 5)))
+		if to%10 == 0 {
+			write(storage.Requests, edge(to, 6))
+			write(storage.Inbox, edge(to, 6))
+			want = append(want, events.Event{Kind: events.RequestChanged, Edge: edge(to, 6)})
+		}
 	}
 	var got []events.Event
 	for len(got) < len(want) {

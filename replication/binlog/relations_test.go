@@ -1,0 +1,380 @@
+package binlog_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/internal/testenv"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// request does something to a request for friendship.
+func (w *world) request(t testing.TB, act storage.RequestAct, from, to storage.UserID) storage.ChangedRequest {
+	t.Helper()
+	w.users(t, from, to)
+	changed, err := w.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
+		storage.RequestChange{Act: act, At: w.tick()}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+	if err != nil || !changed.Changed {
+		t.Fatalf("request %d→%d, act %d: %+v, %v", from, to, act, changed, err)
+	}
+	return changed
+}
+
+// change does to an edge what a user may do.
+func (w *world) change(t testing.TB, from, to storage.UserID, kind storage.EdgeType) storage.Edge {
+	t.Helper()
+	w.users(t, from, to)
+	change := storage.EdgeChange{To: to, Type: kind, At: w.tick()}
+	r := w.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
+	if r.Err != nil || !r.Value.Changed {
+		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
+	}
+	return r.Value.Row
+}
+
+// users makes users, unless they are there.
+func (w *world) users(t testing.TB, ids ...storage.UserID) {
+	t.Helper()
+	users := make([]storage.User, len(ids))
+	for i, id := range ids {
+		users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: 1, UpdatedAt: 1}
+	}
+	for _, r := range w.store.CreateUsers(context.Background(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+// shardOf is the shard of a user.
+func (w *world) shardOf(id storage.UserID) int { return shard.NewMap(len(w.dsns)).Of(id) }
+
+// onBoth returns a user of each server: each has half of the shards.
+func onBoth() (a, b storage.UserID) {
+	place := shard.NewMap(2)
+	for a, b = 1, 1; place.Of(a) != 0; a++ {
+	}
+	for place.Of(b) != 1 {
+		b++
+	}
+	return a, b
+}
+
+// A block ends the follow in return, whose truth lies on the other server, and that
+// comes back to the server of the block; an accepted request makes two follows. All of
+// it is published.
+func TestWhatFollowsComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	a, b := onBoth()
+	for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {
+		blocker, blocked := one[0], one[1]
+		follow := w.change(t, blocked, blocker, storage.Following)
+		w.settle(t)
+		block := w.change(t, blocker, blocked, storage.Blocking)
+		within(t, func() error {
+			if e := w.edge(t, storage.Inverse, blocked, blocker); e.Type != storage.None || e.UpdateTime <= follow.UpdateTime {
+				return fmt.Errorf("%d→%d is %+v on the side of who blocks", blocked, blocker, e)
+			}
+			return nil
+		})
+		w.settle(t)
+		ended := w.edge(t, storage.Forward, blocked, blocker)
+		within(t, func() error {
+			if !r.published(block) || !r.published(ended) {
+				return errNotYet
+			}
+			return nil
+		})
+		w.write(t, storage.Edge{From: blocker, To: blocked, Type: storage.None, UpdateTime: w.tick()})
+		w.settle(t)
+	}
+
+	w.request(t, storage.Ask, a, b)
+	w.settle(t)
+	accepted := w.request(t, storage.Accept, a, b).Row
+	within(t, func() error {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			if there, back := w.edge(t, side, a, b), w.edge(t, side, b, a); there.Type != storage.Following || back.Type != storage.Following {
+				return fmt.Errorf("in %s they are %+v and %+v", side, there, back)
+			}
+		}
+		if !r.publishedRow(storage.Row{Side: storage.Requests, Edge: accepted}) {
+			return errNotYet
+		}
+		return nil
+	})
+	w.settle(t)
+	for _, c := range w.store.Counts(t.Context(), []storage.UserID{a, b}) {
+		if c.Err != nil || c.Value.Friend != 1 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// publishedRow tells whether a row was published.
+func (w *witness) publishedRow(r storage.Row) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rows[r] > 0
+}
+
+// A replicator that starts late finds a block and a follow in return beside each other
+// in the tables; one that copies all of it again changes nothing.
+func TestCopyEndsWhatIsBlocked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := onBoth()
+	w.change(t, b, a, storage.Following)
+	w.change(t, a, b, storage.Blocking)
+	w.request(t, storage.Ask, a, b+2000)
+	w.request(t, storage.Ask, b+2000, a) // they meet on their way
+	r := w.replicate(t)
+	w.settle(t)
+	if e := w.edge(t, storage.Forward, b, a); e.Type != storage.None {
+		t.Errorf("%d→%d is %+v", b, a, e)
+	}
+	if e := w.edge(t, storage.Forward, b+2000, a); e.Type != storage.Following {
+		t.Errorf("%d→%d is %+v", b+2000, a, e)
+	}
+	r.await(t, binlog.Tailing)
+	r.stop(t)
+	before, err := w.rows(storage.Forward)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = w.replicate(t, func(c *binlog.Config) { c.Resync = true })
+	r.await(t, binlog.Tailing)
+	w.settle(t)
+	after, err := w.rows(storage.Forward)
+	if err != nil || fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("%v: following was %v, is %v", err, before, after)
+	}
+}
+
+// stuck is a store of a replicator that is killed before it ends a follow on the
+// inverse side: what follows from a block.
+type stuck struct{ storage.EdgeWriter }
+
+const stuckMessage = "a follow ends here"
+
+func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	for _, e := range edges {
+		if side == storage.Inverse && e.Type == storage.None {
+			fmt.Println(stuckMessage)
+			select {} // until it is killed
+		}
+	}
+	return s.EdgeWriter.Apply(ctx, side, edges, rule)
+}
+
+// A replicator that is killed between applying a block and carrying on that it has
+// ended a follow loses nothing, also if the block is taken back before another starts.
+func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
+	t.Parallel()
+	for name, unblock := range map[string]bool{"the block stays": false, "it is taken back": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			a, b := onBoth()
+			r := w.replicate(t)
+			r.await(t, binlog.Tailing)
+			w.change(t, b, a, storage.Following)
+			w.settle(t)
+			r.stop(t)
+			p := w.launch(t, childStopsVariable+"=1")
+			w.change(t, a, b, storage.Blocking)
+			within(t, func() error {
+				if !strings.Contains(p.log.String(), stuckMessage) {
+					return errNotYet
+				}
+				return nil
+			})
+			p.kill()
+			if truth, replica := w.edge(t, storage.Forward, b, a), w.edge(t, storage.Inverse, b, a); truth.Type != storage.None || replica.Type != storage.Following {
+				t.Fatalf("it was not killed in between: %+v, %+v", truth, replica)
+			}
+			if unblock {
+				w.write(t, storage.Edge{From: a, To: b, Type: storage.None, UpdateTime: w.tick()})
+			}
+			w.launch(t)
+			w.settle(t)
+			if e := w.edge(t, storage.Inverse, b, a); e.Type != storage.None {
+				t.Errorf("%d→%d is %+v", b, a, e)
+			}
+		})
+	}
+}
+
+// Users do whatever they may do to each other while replicators are killed.
+func TestRelationsSurviveKills(t *testing.T) {
+	t.Parallel()
+	relationsSurviveKills(t, 4*time.Second)
+}
+
+func TestRelationsSurviveKillsForLong(t *testing.T) {
+	testenv.Long(t)
+	relationsSurviveKills(t, 60*time.Second)
+}
+
+func relationsSurviveKills(t *testing.T, length time.Duration) {
+	const people = 40
+	w := newWorld(t)
+	var ids []storage.UserID
+	for id := storage.UserID(1); id <= people; id++ {
+		ids = append(ids, id)
+	}
+	w.users(t, ids...)
+	end := time.Now().Add(length)
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for time.Now().Before(end) {
+				from, to := ids[rand.IntN(people)], ids[rand.IntN(people)]
+				if from == to {
+					continue
+				}
+				if rand.IntN(3) == 0 { // refused more often than not
+					_, _ = w.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
+						storage.RequestChange{Act: storage.RequestAct(rand.IntN(5)), At: w.tick()}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+					continue
+				}
+				kind := storage.EdgeType(rand.IntN(3))
+				ends := storage.EdgeType(1 + rand.IntN(2))
+				w.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: w.tick()}}, storage.ChangeOptions{})
+			}
+		})
+	}
+	kills := 0
+	for ; time.Now().Before(end); kills++ {
+		p := w.launch(t)
+		time.Sleep(rand.N(1200 * time.Millisecond))
+		p.kill()
+	}
+	writers.Wait()
+	w.launch(t)
+	w.settle(t)
+	for _, side := range storage.Sides {
+		rows, err := w.rows(side)
+		if err != nil || len(rows) < people {
+			t.Errorf("%d rows of %s: %v", len(rows), side, err)
+		}
+	}
+	t.Logf("%d kills", kills)
+}
+
+// What is taken away on purpose does not stop replication: users who have been deleted,
+// and tombstones. States of users are told.
+func TestDeletionsThatAreMeant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	a, b := onBoth()
+	w.change(t, a, b, storage.Following)
+	w.request(t, storage.Ask, a, b)
+	w.settle(t)
+	if _, err := w.store.SetState(t.Context(), a, storage.Deactivated, w.tick()); err != nil {
+		t.Fatal(err)
+	}
+	within(t, func() error {
+		if !r.saw(events.State(a)) {
+			return errNotYet
+		}
+		return nil
+	})
+	if _, err := w.store.SetState(t.Context(), a, storage.Deleting, w.tick()); err != nil {
+		t.Fatal(err)
+	}
+	w.change(t, a, b, storage.None)
+	w.writeTo(t, storage.Requests, storage.Edge{From: a, To: b, Type: storage.None, UpdateTime: w.tick()})
+	w.settle(t)
+	if err := w.store.Erase(t.Context(), a, w.tick()); err != nil {
+		t.Fatal(err)
+	}
+	for side, user := range map[storage.Side]storage.UserID{storage.Forward: a, storage.Requests: a, storage.Inverse: b, storage.Inbox: b} {
+		w.exec(t, w.shardOf(user), fmt.Sprintf("DELETE FROM %s WHERE from_user_id = %d AND to_user_id = %d", side, a, b))
+	}
+	for _, side := range storage.Sides {
+		if rows, err := w.rows(side); err != nil || len(rows) > 0 {
+			t.Fatalf("%s holds %v: %v", side, rows, err)
+		}
+	}
+	w.change(t, b, b+1, storage.Following)
+	w.change(t, a+1, b, storage.Following)
+	w.settle(t)
+	within(t, func() error {
+		if !r.saw(events.User(a)) || !r.saw(events.Counts(a)) {
+			return errNotYet
+		}
+		return nil
+	})
+	r.await(t, binlog.Tailing)
+}
+
+// writeTo writes a row of a forward table.
+func (w *world) writeTo(t testing.TB, side storage.Side, e storage.Edge) {
+	t.Helper()
+	if r := w.store.Apply(context.Background(), side, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+}
+
+// A checkpoint of a program that knew no requests has passed over them: they are copied,
+// and nothing else is.
+func TestCheckpointFromBeforeRequests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replicate(t)
+	r.await(t, binlog.Tailing)
+	a, b := onBoth()
+	w.change(t, a, b, storage.Following)
+	w.settle(t)
+	r.stop(t)
+	for _, p := range []storage.Pair{{From: a, To: b}, {From: b, To: a + 1}} { // as if they had been passed over
+		w.exec(t, w.shardOf(p.From), "SET SESSION sql_log_bin = 0",
+			fmt.Sprintf("INSERT INTO friend_request (from_user_id, to_user_id, type, update_time) VALUES (%d, %d, 1, 5)", p.From, p.To))
+	}
+	forget := map[string]string{}
+	err := w.each(`SELECT name, value FROM kith_checkpoints WHERE name LIKE 'binlog/%'`, func(r *sql.Rows) error {
+		var name, value string
+		err := r.Scan(&name, &value)
+		forget[name] = value
+		return err
+	})
+	if err != nil || len(forget) != 2 {
+		t.Fatalf("%v: %v", err, forget)
+	}
+	for name, value := range forget {
+		var saved map[string]any
+		if err := json.Unmarshal([]byte(value), &saved); err != nil {
+			t.Fatal(err)
+		}
+		if saved["tables"] != 2.0 {
+			t.Errorf("saved %s", value)
+		}
+		delete(saved, "tables")
+		old, _ := json.Marshal(saved)
+		if err := w.store.SaveCheckpoint(t.Context(), name, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r = w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.settle(t)
+	if text := w.log.String(); strings.Count(text, "table=friend_request") != 2 || strings.Count(text, "table=following") != 2 {
+		t.Errorf("it logs %s", text)
+	}
+}

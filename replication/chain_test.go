@@ -1,0 +1,334 @@
+package replication_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/replication"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// telling is a store that says what follows from a row, whenever it is the one that is
+// there afterwards.
+type telling struct {
+	*gate
+	also func(row storage.Row) []storage.Row
+}
+
+func (s telling) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := s.gate.Apply(ctx, side, edges, rule)
+	for i, r := range results {
+		if r.Err != nil || r.Value.Row != edges[i] {
+			continue
+		}
+		results[i].Value.Also = nil
+		for _, next := range s.also(storage.Row{Side: side.Truth(), Edge: edges[i]}) {
+			results[i].Value.Also = append(results[i].Value.Also, storage.Written{Row: next})
+		}
+	}
+	return results
+}
+
+func row(side storage.Side, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) storage.Row {
+	return storage.Row{Side: side, Edge: storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}}
+}
+
+// startTelling runs an applier over a store that tells.
+func startTelling(t *testing.T, also func(storage.Row) []storage.Row, change func(*replication.Config)) (*replication.Applier, *gate, *published) {
+	t.Helper()
+	g := newGate()
+	a, p := start(t, g, func(c *replication.Config) {
+		c.Store = telling{g, also}
+		if change != nil {
+			change(c)
+		}
+	})
+	return a, g, p
+}
+
+// onInverse reads the other side of a forward row.
+func onInverse(t *testing.T, store storage.EdgeReader, r storage.Row) storage.Row {
+	t.Helper()
+	found := store.Edges(t.Context(), r.Side.Replica(), []storage.Pair{r.Edge.Pair()})[0]
+	if found.Err != nil {
+		t.Fatal(found.Err)
+	}
+	return storage.Row{Side: r.Side, Edge: found.Value}
+}
+
+// What follows from a row is applied where it belongs, and the batch that the row came
+// in is acknowledged only then: whoever dies in between is given it again.
+func TestBatchesWaitForWhatFollows(t *testing.T) {
+	a0, b1 := of(0, 1)[0], of(1, 1)[0]
+	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
+	ended := row(storage.Forward, b1, a0, storage.None, 11)
+	a, g, p := startTelling(t, func(r storage.Row) []storage.Row {
+		if r == block {
+			return []storage.Row{ended}
+		}
+		return nil
+	}, nil)
+	g.set(0, true) // the end of the follow cannot be applied
+	f := a.Feed("test")
+	defer f.Close()
+	var mu sync.Mutex
+	var done []string
+	submit := func(name string, rows ...storage.Row) {
+		t.Helper()
+		if err := f.Submit(t.Context(), replication.Batch{Rows: rows, Done: func() { mu.Lock(); defer mu.Unlock(); done = append(done, name) }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("block", block)
+	submit("other", row(storage.Forward, 77, b1, storage.Following, 12))
+	eventually(t, "the other row is there", func() bool { return slices.Contains(p.all(), row(storage.Forward, 77, b1, storage.Following, 12)) })
+	eventually(t, "the shard's failure is seen", func() bool { return a.Status().Err() != nil })
+	mu.Lock()
+	if len(done) != 0 || f.Pending() != 1 {
+		t.Errorf("acknowledged %v, %d rows pending", done, f.Pending())
+	}
+	mu.Unlock()
+	g.set(0, false)
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(done, []string{"block", "other"}) || f.Pending() != 0 {
+		t.Errorf("acknowledged %v, %d rows pending", done, f.Pending())
+	}
+	for _, r := range []storage.Row{block, ended} {
+		if got := onInverse(t, g.EdgeWriter.(*memory.Store), r); got != r {
+			t.Errorf("the other side of %+v is %+v", r, got)
+		}
+		if !slices.Contains(p.all(), r) {
+			t.Errorf("%+v was not published", r)
+		}
+	}
+}
+
+// Lanes that are full hand consequences to one another all the same.
+func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
+	back := func(r storage.Row) []storage.Row {
+		if r.Edge.Type != storage.Blocking {
+			return nil
+		}
+		return []storage.Row{row(storage.Forward, r.Edge.To, r.Edge.From, storage.None, r.Edge.UpdateTime)}
+	}
+	a, g, _ := startTelling(t, back, func(c *replication.Config) { c.MaxPending, c.BatchRows = 1, 1 })
+	f := a.Feed("test")
+	defer f.Close()
+	here, there := of(0, 40), of(1, 40)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var rows []storage.Row
+	for i := range here {
+		rows = append(rows, row(storage.Forward, here[i], there[i], storage.Blocking, 5), row(storage.Forward, there[i], here[39-i], storage.Blocking, 6))
+	}
+	for chunk := range slices.Chunk(rows, 7) {
+		if err := f.Submit(ctx, replication.Batch{Rows: chunk}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if got := onInverse(t, g.EdgeWriter.(*memory.Store), back(r)[0]); got.Edge.UpdateTime == 0 {
+			t.Fatalf("nothing followed from %+v", r)
+		}
+	}
+	// Room is given back once for each row that took some.
+	if err := f.Apply(ctx, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9))); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of rows that arrive together and name one pair, those with consequences are applied
+// one by one, the others only as the newest.
+func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
+	g := newGate()
+	hold := make(chan struct{})
+	g.hold = hold
+	var mu sync.Mutex
+	var applied []storage.Row
+	a, _ := start(t, g, func(c *replication.Config) {
+		c.Store = telling{g, func(r storage.Row) []storage.Row {
+			mu.Lock()
+			defer mu.Unlock()
+			applied = append(applied, r)
+			return nil
+		}}
+	})
+	f := a.Feed("test")
+	defer f.Close()
+	submit := func(rows ...storage.Row) {
+		t.Helper()
+		if err := f.Submit(t.Context(), replication.Batch{Rows: rows}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(row(storage.Forward, 5, of(1, 1)[0], storage.Following, 1)) // keeps the lane busy
+	to := of(1, 1)[0]
+	requests := []storage.Row{
+		row(storage.Requests, 1, to, storage.Pending, 1), row(storage.Requests, 1, to, storage.Cancelled, 2),
+		row(storage.Requests, 1, to, storage.Pending, 3), row(storage.Requests, 1, to, storage.Accepted, 4),
+	}
+	submit(row(storage.Forward, 1, to, storage.Following, 1), row(storage.Forward, 1, to, storage.None, 2), // passed over
+		row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.None, 4), // the latter passed over
+		requests[0], requests[1],
+		row(storage.Forward, 1, to, storage.Blocking, 5), row(storage.Forward, 1, to, storage.Blocking, 2), // an old one passed over
+		requests[2], requests[3],
+		row(storage.Forward, 1, to, storage.Following, 6))
+	close(hold)
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := append([]storage.Row{row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.Blocking, 5),
+		row(storage.Forward, 1, to, storage.Following, 6)}, requests...)
+	if got := slices.DeleteFunc(applied, func(r storage.Row) bool { return r.Edge.From == 5 }); !slices.Equal(got, want) {
+		t.Errorf("applied %v, not %v", got, want)
+	}
+}
+
+// A store tells again what followed from a row that was there already, so two rows may
+// follow from each other; and a store that is wrong may go on for ever.
+func TestChainsEnd(t *testing.T) {
+	for name, wrong := range map[string]struct {
+		later storage.Micros // by how much the next row is
+		most  int
+	}{"in a circle": {0, 2}, "without end": {1, 20}} {
+		also := func(r storage.Row) []storage.Row {
+			return []storage.Row{row(r.Side, r.Edge.To, r.Edge.From, r.Edge.Type, r.Edge.UpdateTime+wrong.later)}
+		}
+		t.Run(name, func(t *testing.T) {
+			request := row(storage.Requests, of(0, 1)[0], of(1, 1)[0], storage.Accepted, 1)
+			a, g, _ := startTelling(t, also, nil)
+			f := a.Feed("test")
+			defer f.Close()
+			if err := f.Apply(t.Context(), []storage.Row{request}); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(g.batches); n < 2 || n > wrong.most {
+				t.Errorf("applied %d times by lanes", n)
+			}
+			g.batches = nil
+			store := carried{telling{newGate(), also}}
+			if left := (replication.Carrier{Store: store}).Carry(t.Context(), []storage.Written{{Row: request}}); len(left) > 0 {
+				t.Errorf("left %v", left)
+			}
+			if n := len(store.batches); n < 2 || n > wrong.most {
+				t.Errorf("applied %d times in a call", n)
+			}
+		})
+	}
+}
+
+// carried is a store that can be read, too.
+type carried struct{ telling }
+
+func (c carried) memory() *memory.Store { return c.EdgeWriter.(*memory.Store) }
+
+func (c carried) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return c.memory().Edges(ctx, side, pairs)
+}
+
+func (c carried) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return c.memory().Pages(ctx, side, queries)
+}
+
+func (c carried) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	return c.memory().Walks(ctx, side, queries)
+}
+
+func (c carried) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return c.memory().Neighbours(ctx, side, owners)
+}
+
+// A row is carried when all that follows from it is; until then it is told which of the
+// rows given was not, and what is to be carried still.
+func TestCarryTellsWhatIsLeft(t *testing.T) {
+	a0, b1 := of(0, 1)[0], of(1, 1)[0]
+	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
+	ended := row(storage.Forward, b1, a0, storage.None, 11)
+	other := row(storage.Forward, 77, b1, storage.Following, 12)
+	there := row(storage.Requests, a0, b1, storage.Cancelled, 13)
+	store := carried{telling{newGate(), func(r storage.Row) []storage.Row {
+		if r == block {
+			return []storage.Row{ended}
+		}
+		return nil
+	}}}
+	store.set(0, true)
+	p := &published{}
+	c := replication.Carrier{Store: store, Publisher: p}
+	given := []storage.Written{{Row: other}, {Row: there, Inverse: true}, {Row: block}}
+	left := c.Carry(t.Context(), given)
+	if len(left) != 1 || left[0].Root != 2 || left[0].Row != ended || !errors.Is(left[0].Err, errDown) {
+		t.Fatalf("left %+v", left)
+	}
+	if got, want := p.all(), []storage.Row{there, other, block}; !slices.Equal(got, want) {
+		t.Errorf("published %v, not %v", got, want)
+	}
+	store.set(0, false)
+	if left := c.Carry(t.Context(), []storage.Written{{Row: left[0].Row}}); len(left) != 0 {
+		t.Fatalf("left %+v", left)
+	}
+	if got := onInverse(t, store, ended); got != ended {
+		t.Errorf("the other side is %+v", got)
+	}
+}
+
+// Whoever ended a follow by a block may have died before it carried that on. When the
+// block comes again, it may be past already; the end of the follow is carried all the
+// same.
+func TestCarryMakesUpForWhoDied(t *testing.T) {
+	for _, engine := range []string{"memory", "sqlite"} {
+		t.Run(engine, func(t *testing.T) { makesUp(t, engine) })
+	}
+}
+
+func makesUp(t *testing.T, engine string) {
+	const a, b = 1, 2
+	block := row(storage.Forward, a, b, storage.Blocking, 10)
+	for name, later := range map[string][]storage.Row{
+		"the block is the newest":        nil,
+		"an unblock was faster":          {row(storage.Forward, a, b, storage.None, 20)},
+		"an unblock and a follow were":   {row(storage.Forward, a, b, storage.Following, 21)},
+		"a late request was faster, too": {row(storage.Forward, a, b, storage.None, 20), row(storage.Requests, a, b, storage.Pending, 22)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := engines[engine](t)
+			must := func(side storage.Side, e storage.Edge) storage.Applied {
+				r := store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)[0]
+				if r.Err != nil {
+					t.Fatal(r.Err)
+				}
+				return r.Value
+			}
+			follows := follow(b, a, 5)
+			must(storage.Forward, follows)
+			must(storage.Inverse, follows)
+			died := must(storage.Inverse, block.Edge) // and what it says that follows is lost
+			if len(died.Also) != 1 {
+				t.Fatalf("a block tells %+v", died.Also)
+			}
+			ended := died.Also[0].Row
+			c := replication.Carrier{Store: store}
+			for _, r := range append(later, block) {
+				if left := c.Carry(t.Context(), []storage.Written{{Row: r}}); len(left) > 0 {
+					t.Fatalf("left %+v", left)
+				}
+			}
+			if got := onInverse(t, store, ended); got != ended {
+				t.Errorf("the other side of %+v is %+v", ended, got)
+			}
+			if n := store.Counts(t.Context(), []storage.UserID{a})[0].Value; n.Follower != 0 || n.Friend != 0 {
+				t.Errorf("counts %+v", n)
+			}
+		})
+	}
+}

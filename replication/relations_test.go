@@ -1,0 +1,388 @@
+package replication_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/replication"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/sqlstore"
+)
+
+// engines are the stores on which all that users do to each other is carried over:
+// two shards each, where there are shards.
+var engines = map[string]func(*testing.T) storage.Store{
+	"memory": func(*testing.T) storage.Store { return memory.New() },
+	"sqlite": func(t *testing.T) storage.Store {
+		folder := t.TempDir()
+		return opened(t, "sqlite:"+filepath.Join(folder, "a.db")+";"+filepath.Join(folder, "b.db"))
+	},
+	"mariadb": func(t *testing.T) storage.Store {
+		return opened(t, "mysql:"+strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";"))
+	},
+}
+
+func opened(t *testing.T, location string) storage.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// ways are the two in which rows come to their other sides: through the lanes, and in
+// a call.
+var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
+	"lanes": func(t *testing.T, store storage.Store) func([]storage.Row) {
+		a := replication.New(replication.Config{Store: store, Shards: 2, MaxPending: 50, BatchRows: 20, Logger: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { defer close(ended); a.Run(ctx) }()
+		t.Cleanup(func() { cancel(); <-ended })
+		return func(rows []storage.Row) {
+			f := a.Feed("test")
+			defer f.Close()
+			if err := f.Apply(context.Background(), rows); err != nil {
+				t.Error(err)
+			}
+		}
+	},
+	"calls": func(t *testing.T, store storage.Store) func([]storage.Row) {
+		c := replication.Carrier{Store: store, Logger: slog.New(slog.DiscardHandler)}
+		return func(rows []storage.Row) {
+			written := make([]storage.Written, len(rows))
+			for i, r := range rows {
+				written[i] = storage.Written{Row: r}
+			}
+			for _, left := range c.Carry(context.Background(), written) {
+				t.Errorf("%+v is left", left)
+			}
+		}
+	},
+}
+
+// everywhere runs a test on all engines with all ways of rows.
+func everywhere(t *testing.T, test func(*testing.T, *relations)) {
+	for engine, open := range engines {
+		for way, carry := range ways {
+			t.Run(engine+" "+way, func(t *testing.T) {
+				r := &relations{store: open(t)}
+				users := make([]storage.User, people)
+				for i := range users {
+					id := storage.UserID(i + 1)
+					users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: 1, UpdatedAt: 1}
+				}
+				for _, made := range r.store.CreateUsers(t.Context(), users) {
+					if made.Err != nil {
+						t.Fatal(made.Err)
+					}
+				}
+				r.carry = carry(t, r.store)
+				test(t, r)
+			})
+		}
+	}
+}
+
+// people is how many users there are: few, so that they meet. They lie on both shards.
+const people = 7
+
+// relations is what users do to each other, and the rows that have to be carried.
+type relations struct {
+	store storage.Store
+	carry func([]storage.Row)
+
+	mu   sync.Mutex
+	rows []storage.Row // written by users, not delivered yet
+}
+
+// edge does something to an edge. Rules that forbid it are no error.
+func (r *relations) edge(t testing.TB, change storage.EdgeChange, from storage.UserID) storage.Changed {
+	t.Helper()
+	result := r.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
+	if result.Err != nil && !errors.Is(result.Err, storage.ErrForbidden) {
+		t.Errorf("%d: %+v: %v", from, change, result.Err)
+	}
+	r.wrote(result.Value.Written())
+	return result.Value
+}
+
+// request does something to a request.
+func (r *relations) request(t testing.TB, from, to storage.UserID, act storage.RequestAct, at storage.Micros) storage.ChangedRequest {
+	t.Helper()
+	result, err := r.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
+		storage.RequestChange{Act: act, At: at}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+	if err != nil && !errors.Is(err, storage.ErrForbidden) && !errors.Is(err, storage.ErrNoRequest) {
+		t.Errorf("request %d→%d, act %d: %v", from, to, act, err)
+	}
+	r.wrote(result.Written)
+	return result
+}
+
+func (r *relations) wrote(rows []storage.Written) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range rows {
+		r.rows = append(r.rows, w.Row)
+	}
+}
+
+// take returns what is to be delivered.
+func (r *relations) take() []storage.Row {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rows := r.rows
+	r.rows = nil
+	return rows
+}
+
+// deliver carries what has been written, in its order.
+func (r *relations) deliver() { r.carry(r.take()) }
+
+// row reads one row.
+func (r *relations) row(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
+	t.Helper()
+	found := r.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0]
+	if found.Err != nil {
+		t.Fatal(found.Err)
+	}
+	return found.Value
+}
+
+// agree: both sides of both pairs of tables are the same, nobody follows somebody with
+// whom there is a block, and all counts are exact.
+func (r *relations) agree(t *testing.T) {
+	t.Helper()
+	var ids []storage.UserID
+	counts := map[storage.UserID]storage.Counts{}
+	for from := storage.UserID(1); from <= people; from++ {
+		ids = append(ids, from)
+		for to := storage.UserID(1); to <= people; to++ {
+			if from == to {
+				continue
+			}
+			for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+				if truth, replica := r.row(t, side, from, to), r.row(t, side.Replica(), from, to); truth != replica {
+					t.Errorf("%d→%d is %+v in %s and %+v in %s", from, to, truth, side, replica, side.Replica())
+				}
+			}
+			there, back := r.row(t, storage.Forward, from, to), r.row(t, storage.Forward, to, from)
+			if there.Type == storage.Blocking && (back.Type == storage.Following || r.row(t, storage.Requests, to, from).Type == storage.Pending) {
+				t.Errorf("%d blocks %d and is followed, or asked, by it", from, to)
+			}
+			if there.Type == storage.Following {
+				c, d := counts[from], counts[to]
+				c.Following++
+				if back.Type == storage.Following {
+					c.Friend++
+				}
+				counts[from] = c
+				d = counts[to]
+				d.Follower++
+				counts[to] = d
+			}
+		}
+	}
+	for i, found := range r.store.Counts(context.Background(), ids) {
+		found.Value.Version = 0
+		if found.Err != nil || found.Value != counts[ids[i]] {
+			t.Errorf("user %d has counts %+v (%v), its rows are %+v", ids[i], found.Value, found.Err, counts[ids[i]])
+		}
+	}
+}
+
+// A block that comes late, twice, and after what was written later ends the follow in
+// return on both of its sides, and what was asked in return.
+func TestBlocksEndWhatComesBack(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *relations) {
+		for blocker := storage.UserID(1); blocker <= people; blocker++ {
+			blocked := blocker%people + 1
+			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 100}, blocked)
+			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.Following, At: 100}, blocker)
+			r.request(t, blocked, blocker, storage.Ask, 100)
+			r.deliver()
+			if r.row(t, storage.Inverse, blocked, blocker).Type != storage.Following {
+				t.Fatal("the test is wrong")
+			}
+			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.Blocking, At: 200}, blocker)
+			block := r.take()
+			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 300}, blocked) // and again, before it hears of the block
+			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 400}, blocked)
+			r.deliver()
+			r.carry(block)
+			r.carry(block)
+			for _, side := range storage.Sides[:2] {
+				if e := r.row(t, side, blocked, blocker); e.Type != storage.None || e.UpdateTime <= 400 {
+					t.Errorf("%d→%d is %+v in %s", blocked, blocker, e, side)
+				}
+			}
+			for _, side := range storage.Sides[2:] {
+				if e := r.row(t, side, blocked, blocker); e.Type != storage.Cancelled {
+					t.Errorf("%d→%d is %+v in %s", blocked, blocker, e, side)
+				}
+			}
+			// An unblock that is delivered before its block leaves later follows alone.
+			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.None, Ends: storage.Blocking, At: 1000}, blocker)
+			r.deliver()
+			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 1100}, blocked)
+			r.carry(block)
+			r.deliver()
+			if e := r.row(t, storage.Inverse, blocked, blocker); e.Type != storage.Following || e.UpdateTime != 1100 {
+				t.Errorf("%d→%d is %+v although nobody blocks anybody", blocked, blocker, e)
+			}
+			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 1200}, blocked)
+			r.deliver()
+		}
+		r.agree(t)
+	})
+}
+
+// An accepted request, whether accepted or met by another, makes both follow each
+// other; the end of the friendship ends both.
+func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *relations) {
+		friends := func(a, b storage.UserID, want storage.EdgeType) {
+			t.Helper()
+			for _, side := range storage.Sides[:2] {
+				if there, back := r.row(t, side, a, b), r.row(t, side, b, a); there.Type != want || back.Type != want {
+					t.Errorf("%d and %d are %+v and %+v in %s", a, b, there, back, side)
+				}
+			}
+		}
+		for a := storage.UserID(1); a <= people; a++ {
+			b := a%people + 1
+			r.request(t, a, b, storage.Ask, 100)
+			r.deliver()
+			r.request(t, a, b, storage.Accept, 200)
+			accepted := r.take()
+			r.carry(accepted)
+			friends(a, b, storage.Following)
+			r.carry(accepted)
+			r.agree(t)
+
+			r.request(t, a, b, storage.Remove, 300)
+			r.deliver()
+			friends(a, b, storage.None)
+			r.carry(accepted) // once more, now late
+			friends(a, b, storage.None)
+
+			// Both ask before either hears of the other.
+			c := b%people + 1
+			r.request(t, a, c, storage.Ask, 400)
+			one := r.take()
+			r.request(t, c, a, storage.Ask, 401)
+			other := r.take()
+			r.carry(other)
+			r.carry(one)
+			r.carry(other)
+			friends(a, c, storage.Following)
+			r.request(t, a, c, storage.Remove, 500)
+			r.request(t, c, a, storage.Remove, 500)
+			r.deliver()
+			friends(a, c, storage.None)
+		}
+		r.agree(t)
+	})
+}
+
+// Two gateways do whatever users may do at once, and what they have written is
+// delivered late, twice, and in any order, by several. Once all has arrived, both sides
+// of everything agree, no follow lives between users of whom one blocks the other, and
+// the counts are exact.
+func TestDelayedDoubledAndReordered(t *testing.T) {
+	operations := 300
+	if os.Getenv("KITH_TEST_LONG") == "1" {
+		operations = 6000
+	}
+	everywhere(t, func(t *testing.T, r *relations) {
+		seed := rand.Uint64() % 1_000_000
+		if text := os.Getenv("KITH_TEST_SEED"); text != "" {
+			var err error
+			if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer func() {
+			if t.Failed() {
+				t.Logf("KITH_TEST_SEED=%d", seed)
+			}
+		}()
+		var gateways, carriers sync.WaitGroup
+		written := make(chan struct{})
+		for i := range uint64(2) {
+			random := rand.New(rand.NewPCG(seed, i))
+			skew := storage.Micros(random.Int64N(2000)) // clocks differ
+			gateways.Go(func() {
+				for range operations {
+					r.doSomething(t, random, storage.MicrosOf(time.Now())+skew)
+				}
+			})
+		}
+		for i := range uint64(3) {
+			random := rand.New(rand.NewPCG(seed, 10+i))
+			carriers.Go(func() {
+				var late []storage.Row
+				for more := true; more || len(late) > 0; {
+					select {
+					case <-written:
+						more = false
+					default:
+					}
+					late = append(late, r.take()...)
+					random.Shuffle(len(late), func(i, k int) { late[i], late[k] = late[k], late[i] })
+					n := len(late)
+					if more {
+						n = random.IntN(n + 1)
+					}
+					r.carry(late[:n:n])
+					again := late[:random.IntN(n/4+1)] // once more, later
+					late = late[n:]
+					if more {
+						late = append(late, again...)
+					}
+				}
+			})
+		}
+		gateways.Wait()
+		close(written)
+		carriers.Wait()
+		r.deliver()
+		r.agree(t)
+	})
+}
+
+// doSomething is what a user might do.
+func (r *relations) doSomething(t testing.TB, random *rand.Rand, now storage.Micros) {
+	from := storage.UserID(1 + random.IntN(people))
+	to := storage.UserID(1 + random.IntN(people))
+	if from == to {
+		return
+	}
+	switch n := random.IntN(20); {
+	case n < 7:
+		r.edge(t, storage.EdgeChange{To: to, Type: storage.Following, At: now}, from)
+	case n < 9:
+		r.edge(t, storage.EdgeChange{To: to, Type: storage.None, At: now}, from)
+	case n < 11:
+		r.edge(t, storage.EdgeChange{To: to, Type: storage.Blocking, At: now}, from)
+	case n < 14:
+		r.edge(t, storage.EdgeChange{To: to, Type: storage.None, Ends: storage.Blocking, At: now}, from)
+	case n < 16:
+		r.request(t, from, to, storage.Ask, now)
+	default:
+		r.request(t, from, to, storage.RequestAct(1+random.IntN(4)), now)
+	}
+}

@@ -1,0 +1,152 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/replication"
+	"kith/replication/stream"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// stuck is a store of a consumer that is killed before it ends a follow on the inverse
+// side: what follows from a block.
+type stuck struct{ replication.Store }
+
+func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	for _, e := range edges {
+		if side == storage.Inverse && e.Type == storage.None {
+			select {} // until it is killed
+		}
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+// A consumer that is killed between applying a block and carrying on that it has ended
+// a follow leaves the block to another, which finds out what has followed, also if the
+// block was taken back and that applied in the meantime.
+func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
+	t.Parallel()
+	for name, unblock := range map[string]bool{"the block stays": false, "it is taken back": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			location := "sqlite:" + filepath.Join(folder, "a.db") + ";" + filepath.Join(folder, "b.db")
+			store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: 30 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			server := testenv.Redis(t, testenv.AppendOnly...)
+			client := connect(t, server.Addr())
+			a, b := ofEach(t, store)
+			change := func(from, to storage.UserID, kind, ends storage.EdgeType) []storage.Row {
+				t.Helper()
+				r := store.ChangeEdges(t.Context(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
+				if r.Err != nil || !r.Value.Changed {
+					t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
+				}
+				var rows []storage.Row
+				for _, w := range r.Value.Written() {
+					rows = append(rows, w.Row)
+				}
+				return rows
+			}
+			send := func(rows []storage.Row) {
+				t.Helper()
+				if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), rows); err != nil {
+					t.Fatal(err)
+				}
+			}
+			row := func(side storage.Side, from, to storage.UserID) storage.Edge {
+				return store.Edges(t.Context(), side, []storage.Pair{{From: from, To: to}})[0].Value
+			}
+
+			p := &process{t: t, env: []string{envRedis + "=" + server.Addr(), envStore + "=" + location, envStuck + "=1"}, name: "killed"}
+			p.start()
+			t.Cleanup(p.kill)
+			send(change(b, a, storage.Following, 0))
+			eventually(t, "a has a fan", func() bool { return row(storage.Inverse, b, a).Type == storage.Following })
+			send(change(a, b, storage.Blocking, 0))
+			eventually(t, "the block has ended the follow", func() bool { return row(storage.Forward, b, a).Type == storage.None })
+			p.kill()
+			if row(storage.Inverse, b, a).Type != storage.Following {
+				t.Fatal("it was not killed in between")
+			}
+			if unblock {
+				for _, r := range change(a, b, storage.None, storage.Blocking) { // by a consumer that was faster than the one that takes over
+					store.Apply(t.Context(), r.Side.Replica(), []storage.Edge{r.Edge}, storage.IfNewer)
+				}
+			}
+			c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "another", ClaimAfter: 100 * time.Millisecond, Applier: applied{store}})
+			eventually(t, "all is acknowledged", idle(c, time.Now()))
+			if truth, replica := row(storage.Forward, b, a), row(storage.Inverse, b, a); truth != replica || replica.Type != storage.None {
+				t.Errorf("following holds %+v, follower %+v", truth, replica)
+			}
+			if n := store.Counts(t.Context(), []storage.UserID{a})[0].Value; n.Follower != 0 {
+				t.Errorf("counts %+v", n)
+			}
+		})
+	}
+}
+
+// ofEach makes two users, of the two shards.
+func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
+	t.Helper()
+	place := shard.NewMap(2)
+	for a, b = 1, 1; place.Of(a) != 0; a++ {
+	}
+	for place.Of(b) != 1 {
+		b++
+	}
+	for _, id := range []storage.UserID{a, b} {
+		if r := store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: fmt.Sprint("u", id), Name: "U"}})[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	return a, b
+}
+
+// Rows of both pairs of tables come through, in entries with both, and so do entries of
+// the version before, which held nothing but edges of following.
+func TestEntriesOfBothVersions(t *testing.T) {
+	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	if err := client.XAdd(t.Context(), &redis.XAddArgs{Stream: stream.DefaultKey, Values: []any{"e", "\x01\x01\x07\x01\x14"}}).Err(); err != nil { // 1→7, following, at 10
+		t.Fatal(err)
+	}
+	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 7, Type: storage.Pending, UpdateTime: 11}}
+	add(t, client, edge(2, 7, 10))
+	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), append(rowsOf(edge(3, 7, 10)), request)); err != nil {
+		t.Fatal(err)
+	}
+	// A consumer of the version before understands what holds edges of following only.
+	entries, err := client.XRange(t.Context(), stream.DefaultKey, "-", "+").Result()
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%v: %v", err, entries)
+	}
+	for i, version := range []byte{1, 1, 2} {
+		if text := entries[i].Values["e"].(string); text[0] != version {
+			t.Errorf("entry %d has the version %d", i, text[0])
+		}
+	}
+
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}})
+	eventually(t, "idle", idle(c, time.Now()))
+	for from := storage.UserID(1); from <= 3; from++ {
+		if got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: 7}})[0].Value; got != edge(from, 7, 10) {
+			t.Errorf("follower holds %+v", got)
+		}
+	}
+	if got := store.Edges(t.Context(), storage.Inbox, []storage.Pair{{From: 3, To: 7}})[0].Value; got != request.Edge {
+		t.Errorf("the inbox holds %+v", got)
+	}
+}
