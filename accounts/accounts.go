@@ -21,6 +21,9 @@ type Store interface {
 	storage.UserReader
 	storage.UserWriter
 	storage.AccountStore
+
+	// StatesOf is that of [storage.StateStore].
+	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
 }
 
 // IDs gives new users their ids.
@@ -78,7 +81,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	if err != nil {
 		return Session{}, err
 	}
-	if name, err = checkText("name", name, 1, storage.MaxNameLength); err != nil {
+	if name, err = CheckText("name", name, 1, storage.MaxNameLength); err != nil {
 		return Session{}, err
 	}
 	if err := a.Limits.SignUp(identity.AddressOf(ctx)); err != nil {
@@ -122,7 +125,10 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 		return Session{}, err
 	}
 	if !matches {
-		return Session{}, apierr.Unauthenticated("handle or password is wrong")
+		return Session{}, errCredentials
+	}
+	if err := a.mayReturn(ctx, id); err != nil {
+		return Session{}, err
 	}
 	a.Limits.SignedIn(handle)
 	if outdated {
@@ -130,6 +136,21 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	}
 	return a.session(id)
 }
+
+// mayReturn refuses users who are being deleted as if there were none. Those who have
+// deactivated their accounts sign in to come back.
+func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
+	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]
+	switch {
+	case state.Err != nil:
+		return fmt.Errorf("read the state of user %s: %w", id, state.Err)
+	case state.Value == storage.Deleting, state.Value == storage.Deleted:
+		return errCredentials
+	}
+	return nil
+}
+
+var errCredentials = apierr.Unauthenticated("handle or password is wrong")
 
 // credentials returns an empty hash when there is no such user. It asks the same
 // two questions in any case.
@@ -211,7 +232,7 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 		if *c.text == nil {
 			continue
 		}
-		text, err := checkText(c.what, **c.text, c.min, c.max)
+		text, err := CheckText(c.what, **c.text, c.min, c.max)
 		if err != nil {
 			return err
 		}
@@ -237,7 +258,7 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 			return err
 		}
 	}
-	name, err := checkText("name", name, 1, storage.MaxNameLength)
+	name, err := CheckText("name", name, 1, storage.MaxNameLength)
 	if err != nil {
 		return err
 	}
@@ -265,8 +286,8 @@ func (a *Accounts) newHandle(handle string) (string, error) {
 	return handle, nil
 }
 
-// checkText trims a text and sees that it is fit to be shown.
-func checkText(what, text string, least, most int) (string, error) {
+// CheckText trims a text and sees that it is fit to be shown.
+func CheckText(what, text string, least, most int) (string, error) {
 	text = strings.TrimSpace(text)
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
 		return "", apierr.BadInput("%s holds characters that cannot be shown", what)

@@ -28,7 +28,8 @@ type Common struct {
 	Next Mark
 }
 
-// Intersect returns the first ids that both lists have in common behind a mark.
+// Intersect returns the first ids that both lists have in common behind a mark, without
+// hidden users.
 //
 // A first look at both lists settles it when they are short. Otherwise a list
 // that has ended, or is far shorter by its count, is probed into the index of the
@@ -165,6 +166,9 @@ func (in *intersection) merge() {
 }
 
 func (in *intersection) hit(id storage.UserID) {
+	if in.graph.audience.Hides(id) {
+		return
+	}
 	in.found++
 	if len(in.ids) < in.first {
 		in.ids = append(in.ids, id)
@@ -172,8 +176,7 @@ func (in *intersection) hit(id storage.UserID) {
 }
 
 // farShorter returns the list whose members are better looked up in the other one,
-// or nil where walking both is cheaper: a probe costs about eight times a row read
-// in order.
+// or nil where walking both is cheaper.
 func (in *intersection) farShorter(ctx context.Context) (*cursor, error) {
 	var n [2]int64
 	for k, r := range in.graph.store.Counts(ctx, []storage.UserID{in.lists[0].Owner, in.lists[1].Owner}) {
@@ -183,9 +186,9 @@ func (in *intersection) farShorter(ctx context.Context) (*cursor, error) {
 		n[k] = r.Value.Of(in.lists[k].Side)
 	}
 	switch {
-	case n[0]*8 < n[1]:
+	case n[0]*probeCost < n[1]:
 		return in.lists[0], nil
-	case n[1]*8 < n[0]:
+	case n[1]*probeCost < n[0]:
 		return in.lists[1], nil
 	}
 	return nil, nil
@@ -199,7 +202,7 @@ func (in *intersection) probe(ctx context.Context, short *cursor) error {
 	}
 	for {
 		for len(short.ahead) > 0 && in.examinable > 0 {
-			n := min(len(short.ahead), in.graph.stride, in.examinable)
+			n := min(len(short.ahead), in.graph.probes, in.examinable)
 			if err := in.look(ctx, long.List, short.ahead[:n]); err != nil {
 				return err
 			}

@@ -19,24 +19,38 @@ const DefaultBudget Budget = 500_000
 
 // Reader is what the rules ask of a store.
 type Reader interface {
+	People
 	storage.CountReader
 	storage.EdgeReader
 }
 
 // Graph answers questions about the edges of a store.
 type Graph struct {
-	store  Reader
-	budget Budget
+	store    Reader
+	budget   Budget
+	audience *Audience // hidden users are left out; nil: nobody is hidden
 
-	firstLook, stride, maxPool int // the constants below, but in tests
+	firstLook, stride, probes, maxPool int // the constants below, but in tests
 }
 
-// New makes a graph over a store. A budget of 0 means [DefaultBudget].
-func New(store Reader, budget Budget) *Graph {
+// New makes a graph over a store, as an audience may see it. A budget of 0 means
+// [DefaultBudget].
+func New(store Reader, budget Budget, audience *Audience) *Graph {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Graph{store, budget, firstLook, stride, maxPool}
+	return &Graph{store, budget, audience, firstLook, stride, stride, maxPool}
+}
+
+// Budget is how many rows one answer may examine.
+func (g *Graph) Budget() Budget { return g.budget }
+
+// Shared is the graph for answers that are computed side by side with others, each step
+// of all of them as one statement: fewer ids are looked up at a time.
+func (g *Graph) Shared() *Graph {
+	shared := *g
+	shared.probes = min(g.probes, sharedProbes)
+	return &shared
 }
 
 // A List is one user's followings (Forward) or fans (Inverse).
@@ -44,6 +58,9 @@ type List struct {
 	Side  storage.Side
 	Owner storage.UserID
 }
+
+// String names the list: "following of 7".
+func (l List) String() string { return l.Side.String() + " of " + l.Owner.String() }
 
 // How much is read at a time.
 const (
@@ -54,6 +71,13 @@ const (
 	// stride is how many rows of a longer list are read at a time, and how many ids
 	// are probed at a time.
 	stride = 4000
+
+	// sharedProbes is how many ids each of several answers looks up at a time: those of 33
+	// are one statement.
+	sharedProbes = 600
+
+	// probeCost is how many rows are read in order in the time of one look-up by key.
+	probeCost = 8
 
 	// maxPool is how many followings one pool of suggestions has at most.
 	maxPool = 5000

@@ -1,0 +1,321 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/events"
+	"kith/storage"
+)
+
+// Absentees are the users who are hidden from everybody else, because they have
+// deactivated their accounts or are being deleted. Every gateway keeps all of them in
+// memory, eight bytes each, so that leaving them out of an answer costs no look-up.
+//
+// A gateway knows of what it has done itself at once, of what others have done as soon
+// as an event comes, and of what it was not told within [refreshEvery], by reading
+// what has changed in the stores. It implements [kith/social.Absentees].
+type Absentees struct {
+	store   storage.StateStore
+	metrics *Metrics
+	now     func() time.Time
+
+	// Ascending, and never changed once they are there.
+	hidden  atomic.Pointer[[]storage.UserID]
+	deleted atomic.Pointer[[]storage.UserID]
+
+	mu      sync.Mutex
+	shards  []watched
+	noted   map[storage.UserID]bool           // since the refresh under way began
+	leaving map[storage.UserID]storage.Micros // being deleted, and since when
+	gone    map[storage.UserID]departure      // deleted not long ago
+	reading sync.Mutex                        // one refresh at a time
+	waking  chan struct{}                     // holds one when a refresh is asked for
+}
+
+// departure is a deletion that has ended.
+type departure struct {
+	at    storage.Micros
+	swept bool
+}
+
+// watched is how far the changes of one shard have been read.
+type watched struct {
+	last storage.StatePosition
+	at   time.Time // when it last went well
+	err  error     // of the last time
+}
+
+const (
+	refreshEvery = time.Second
+	// overlap is how far behind the last change reading begins again: how much clocks
+	// of gateways may differ, and how late one may write with a time read before.
+	overlap storage.Micros = 60_000_000
+	// staleAfter is how long reading may fail before the gateway says so.
+	staleAfter = 10 * refreshEvery
+	// recently is how long a deletion counts as not long ago.
+	recently storage.Micros = 600_000_000
+
+	changesAtOnce = 1000
+)
+
+// Metrics tell how many are hidden and how well that is known.
+type Metrics struct {
+	hidden   prometheus.Gauge
+	failures prometheus.Counter
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		hidden: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kith_absent_users", Help: "Users who are hidden, since they have deactivated their accounts or are being deleted."}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kith_absent_users_refresh_failures_total", Help: "Times that a shard could not be asked who is hidden."}),
+	}
+	registerer.MustRegister(m.hidden, m.failures)
+	return m
+}
+
+// NewAbsentees makes a set that is empty until [Absentees.Refresh].
+func NewAbsentees(store storage.StateStore, metrics *Metrics, now func() time.Time) *Absentees {
+	a := &Absentees{
+		store: store, metrics: metrics, now: now,
+		shards:  make([]watched, store.Shards()),
+		noted:   map[storage.UserID]bool{},
+		leaving: map[storage.UserID]storage.Micros{},
+		gone:    map[storage.UserID]departure{},
+		waking:  make(chan struct{}, 1),
+	}
+	a.hidden.Store(&[]storage.UserID{})
+	a.deleted.Store(&[]storage.UserID{})
+	return a
+}
+
+// Has tells whether a user is hidden, or has been deleted: of the latter nothing may be
+// left that comes late.
+func (a *Absentees) Has(id storage.UserID) bool {
+	return holds(*a.hidden.Load(), id) || holds(*a.deleted.Load(), id)
+}
+
+func holds(ids []storage.UserID, id storage.UserID) bool {
+	_, found := slices.BinarySearch(ids, id)
+	return found
+}
+
+// IDs lists the users who are hidden, ascending, without those of whom nothing is left.
+// The slice is shared: it must not be changed.
+func (a *Absentees) IDs() []storage.UserID { return *a.hidden.Load() }
+
+// Note takes in the state of a user that was just written or read.
+func (a *Absentees) Note(id storage.UserID, state storage.UserState) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noted[id] = true
+	change := storage.StateChange{StatePosition: storage.StatePosition{At: storage.MicrosOf(a.now()), User: id}, State: state}
+	a.apply([]storage.StateChange{change})
+}
+
+// Refresh reads what has changed since the last time, from all shards at once. It
+// returns the first error; the other shards' changes have been taken in.
+func (a *Absentees) Refresh(ctx context.Context) error {
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	a.mu.Lock()
+	clear(a.noted)
+	a.mu.Unlock()
+	errs := make([]error, len(a.shards))
+	var wg sync.WaitGroup
+	for i := range a.shards {
+		wg.Go(func() { errs[i] = a.refresh(ctx, i) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Absentees) refresh(ctx context.Context, shard int) error {
+	a.mu.Lock()
+	last := a.shards[shard].last
+	a.mu.Unlock()
+	after := storage.StatePosition{At: max(0, last.At-overlap)}
+	for {
+		changes, err := a.store.StateChanges(ctx, shard, after, changesAtOnce)
+		if err != nil {
+			a.note(shard, last, fmt.Errorf("read who is hidden on shard %d: %w", shard, err))
+			return err
+		}
+		if n := len(changes); n > 0 {
+			after = changes[n-1].StatePosition
+			if after.At > last.At {
+				last = after
+			}
+			a.mu.Lock()
+			a.apply(slices.DeleteFunc(changes, func(c storage.StateChange) bool { return a.noted[c.User] }))
+			a.mu.Unlock()
+		}
+		if len(changes) < changesAtOnce {
+			a.note(shard, last, nil)
+			return nil
+		}
+	}
+}
+
+// note keeps how far a shard has been read.
+func (a *Absentees) note(shard int, last storage.StatePosition, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := &a.shards[shard]
+	w.last, w.err = last, err
+	if err == nil {
+		w.at = a.now()
+	} else {
+		a.metrics.failures.Inc()
+	}
+}
+
+// apply takes changes in. The lock is held.
+func (a *Absentees) apply(changes []storage.StateChange) {
+	now := storage.MicrosOf(a.now())
+	hide, bury := map[storage.UserID]bool{}, map[storage.UserID]bool{}
+	for _, c := range changes {
+		hide[c.User] = c.State == storage.Deactivated || c.State == storage.Deleting
+		bury[c.User] = c.State == storage.Deleted
+		delete(a.leaving, c.User)
+		if c.State == storage.Deleting {
+			a.leaving[c.User] = c.At
+		}
+		if _, known := a.gone[c.User]; !known && c.State == storage.Deleted && now-c.At < recently {
+			a.gone[c.User] = departure{at: c.At}
+		}
+	}
+	change(&a.deleted, bury) // first: nobody shows up in between
+	change(&a.hidden, hide)
+	a.metrics.hidden.Set(float64(len(*a.hidden.Load())))
+}
+
+// change puts users into a list and takes others out.
+func change(list *atomic.Pointer[[]storage.UserID], member map[storage.UserID]bool) {
+	old, differs := *list.Load(), false
+	for id, is := range member {
+		differs = differs || holds(old, id) != is
+	}
+	if !differs {
+		return
+	}
+	next := make([]storage.UserID, 0, len(old)+len(member))
+	for _, id := range old {
+		if _, changed := member[id]; !changed {
+			next = append(next, id)
+		}
+	}
+	for id, is := range member {
+		if is {
+			next = append(next, id)
+		}
+	}
+	slices.Sort(next)
+	list.Store(&next)
+}
+
+// Run refreshes until the context is done, and at once when the hub tells of a change.
+func (a *Absentees) Run(ctx context.Context, hub *events.Hub) {
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	listening.Go(func() { a.listen(ctx, hub) })
+	ticks := time.NewTicker(refreshEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		case <-a.waking:
+		}
+		_ = a.Refresh(ctx) // what failed is in the shard's state, and in a metric
+	}
+}
+
+// listen asks for a refresh when somebody's state has changed, or when events may be
+// missing. A subscription that was too slow is taken up again.
+func (a *Absentees) listen(ctx context.Context, hub *events.Hub) {
+	ofStates := func(e events.Event) bool { return e.Kind == events.StateChanged }
+	for {
+		changes := hub.SubscribeWhere(ctx, ofStates)
+		for range changes.Events() {
+			select {
+			case a.waking <- struct{}{}:
+			default:
+			}
+		}
+		if !errors.Is(changes.Err(), events.ErrSlow) {
+			return
+		}
+	}
+}
+
+// Ready tells whether the set is known well enough: an error when a shard has not
+// answered for long, so that somebody may be shown who wants to be hidden.
+func (a *Absentees) Ready(context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i, w := range a.shards {
+		if a.now().Sub(w.at) > staleAfter {
+			return fmt.Errorf("who is hidden on shard %d is not known since %s: %w", i, w.at.UTC().Format(time.RFC3339), w.err)
+		}
+	}
+	return nil
+}
+
+// unfinished lists the users whose deletion began before a time and has not ended.
+func (a *Absentees) unfinished(before storage.Micros) []storage.UserID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var ids []storage.UserID
+	for id, since := range a.leaving {
+		if since < before {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// finished lists the users whose deletion ended not long ago, but before a time, and
+// that have not been [Absentees.swept] since.
+func (a *Absentees) finished(before storage.Micros) []storage.UserID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := storage.MicrosOf(a.now())
+	var ids []storage.UserID
+	for id, d := range a.gone {
+		switch {
+		case now-d.at > 2*recently: // no refresh tells of it again
+			delete(a.gone, id)
+		case !d.swept && d.at < before:
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// swept leaves a deletion alone from now on.
+func (a *Absentees) swept(id storage.UserID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d, ok := a.gone[id]; ok {
+		a.gone[id] = departure{d.at, true}
+	}
+}

@@ -1,0 +1,121 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// An account is active, deactivated or being deleted. The store keeps which, on the
+// user's own shard; gateways keep those who are hidden in memory, see [Absentees].
+
+// States changes what becomes of accounts.
+type States struct {
+	Store     storage.StateStore
+	Ties      Ender
+	Absentees *Absentees
+	// Tell lets other gateways know that a user's state has changed. It must not wait.
+	Tell func(storage.UserID)
+	Now  func() time.Time
+}
+
+// Ender ends all that is between a user and others, see [kith/social.Ties.EndAll].
+type Ender interface {
+	EndAll(ctx context.Context, user storage.UserID) error
+}
+
+// MayAct tells whether a user may change anything: one who is hidden may not. The
+// store has the last word, as the user may have come back through another gateway.
+func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
+	if !s.Absentees.Has(user) {
+		return nil
+	}
+	r := s.Store.StatesOf(ctx, []storage.UserID{user})[0]
+	if r.Err != nil {
+		return fmt.Errorf("read the state of user %s: %w", user, r.Err)
+	}
+	switch r.Value {
+	case storage.Active:
+		s.Absentees.Note(user, r.Value)
+		return nil
+	case storage.Deactivated:
+		return apierr.Forbidden("your account is deactivated: reactivate it first")
+	case storage.Deleting:
+		return errDeleting
+	}
+	return storage.ErrUserUnknown
+}
+
+// errDeleting: there is no way back.
+var errDeleting = apierr.Forbidden("your account is being deleted")
+
+// patience is how long a client waits for a deletion that it has asked for. What is
+// left then is done in the background.
+const patience = 2 * time.Second
+
+// Deactivate hides a user until it comes back.
+func (s *States) Deactivate(ctx context.Context, user storage.UserID) (changed bool, err error) {
+	return s.set(ctx, user, storage.Deactivated)
+}
+
+// Reactivate shows a user again.
+func (s *States) Reactivate(ctx context.Context, user storage.UserID) (changed bool, err error) {
+	return s.set(ctx, user, storage.Active)
+}
+
+// Delete hides a user for good and removes it, or begins to. It reports whether nothing
+// is left. What is, the [Sweeper] of any gateway removes; asking again helps it.
+// [storage.ErrUserUnknown] once nothing is.
+func (s *States) Delete(ctx context.Context, user storage.UserID) (complete bool, err error) {
+	if _, err := s.set(ctx, user, storage.Deleting); err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return s.finish(ctx, user) == nil, nil
+}
+
+// set changes a state, and tells of it.
+func (s *States) set(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
+	changed, err = s.Store.SetState(ctx, user, state, storage.MicrosOf(s.Now()))
+	switch {
+	case errors.Is(err, storage.ErrForbidden):
+		return false, s.final(ctx, user)
+	case err != nil:
+		return false, fmt.Errorf("set the state of user %s: %w", user, err)
+	}
+	s.Absentees.Note(user, state)
+	if changed {
+		s.Tell(user)
+	}
+	return changed, nil
+}
+
+// final is why the state of a user cannot be changed any more.
+func (s *States) final(ctx context.Context, user storage.UserID) error {
+	r := s.Store.StatesOf(ctx, []storage.UserID{user})[0]
+	switch {
+	case r.Err != nil:
+		return fmt.Errorf("read the state of user %s: %w", user, r.Err)
+	case r.Value == storage.Deleted:
+		return storage.ErrUserUnknown
+	}
+	return errDeleting
+}
+
+// finish removes what is left of a user who is being deleted.
+func (s *States) finish(ctx context.Context, user storage.UserID) error {
+	if err := s.Ties.EndAll(ctx, user); err != nil {
+		return fmt.Errorf("delete user %s: %w", user, err)
+	}
+	if err := s.Store.Erase(ctx, user, storage.MicrosOf(s.Now())); err != nil {
+		return fmt.Errorf("erase user %s: %w", user, err)
+	}
+	s.Absentees.Note(user, storage.Deleted)
+	s.Tell(user)
+	return nil
+}

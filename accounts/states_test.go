@@ -1,0 +1,293 @@
+package accounts_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/events"
+	"kith/graph/apierr"
+	"kith/identity"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// gateway is what one gateway of a deployment knows and does about accounts.
+type gateway struct {
+	absentees *accounts.Absentees
+	states    *accounts.States
+	ties      *social.Ties
+	sweeper   *accounts.Sweeper
+	hub       *events.Hub
+}
+
+// carried is a redundancy mode in which the rules alone write to other shards.
+type carried struct{}
+
+func (carried) Inline() bool                                   { return true }
+func (carried) Carry(context.Context, []storage.Written) error { return nil }
+
+func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
+	t.Helper()
+	g := &gateway{hub: events.NewHub(nil)}
+	g.absentees = accounts.NewAbsentees(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
+	g.ties = social.NewTies(social.TiesConfig{Store: store, Redundancy: carried{}, Absentees: g.absentees, Now: now})
+	g.states = &accounts.States{
+		Store: store, Ties: g.ties, Absentees: g.absentees, Now: now,
+		Tell: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
+	}
+	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return g
+}
+
+// during runs something until the test ends.
+func during(t *testing.T, run func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+func makeUsers(t *testing.T, store storage.Store, n int) {
+	t.Helper()
+	for id := storage.UserID(1); id <= storage.UserID(n); id++ {
+		user := storage.User{ID: id, Handle: "u" + id.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1}
+		if r := store.CreateUsers(t.Context(), []storage.User{user})[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+	}
+}
+
+// A gateway knows what it has done itself at once, what others have done when an event
+// comes, and otherwise when it reads again.
+func TestAbsenteesAreKnown(t *testing.T) {
+	store := memory.New()
+	makeUsers(t, store, 9)
+	one, other := open(t, store, time.Now), open(t, store, time.Now)
+	set := func(g *gateway, change func(context.Context, storage.UserID) (bool, error), user storage.UserID) {
+		t.Helper()
+		if changed, err := change(t.Context(), user); err != nil || !changed {
+			t.Fatal(changed, err)
+		}
+	}
+	is := func(g *gateway, want ...storage.UserID) {
+		t.Helper()
+		if got := g.absentees.IDs(); !slices.Equal(got, want) {
+			t.Errorf("hidden are %v, want %v", got, want)
+		}
+		for id := storage.UserID(1); id <= 9; id++ {
+			if g.absentees.Has(id) != slices.Contains(want, id) {
+				t.Errorf("Has(%s) is %t", id, g.absentees.Has(id))
+			}
+		}
+	}
+	refresh := func(g *gateway) {
+		t.Helper()
+		if err := g.absentees.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(one, one.states.Deactivate, 7)
+	set(one, one.states.Deactivate, 3)
+	is(one, 3, 7)
+	is(other)
+	refresh(other)
+	is(other, 3, 7)
+	set(other, other.states.Reactivate, 7)
+	is(other, 3)
+	is(one, 3, 7)
+	if err := one.states.MayAct(t.Context(), 7); err != nil { // the store has the last word
+		t.Error(err)
+	}
+	is(one, 3)
+	wantCode(t, "to act while hidden", one.states.MayAct(t.Context(), 3), apierr.CodeForbidden)
+
+	// A shard whose clock is behind writes later what is older.
+	if _, err := store.SetState(t.Context(), 5, storage.Deactivated, storage.MicrosOf(time.Now().Add(-30*time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	refresh(one)
+	is(one, 3, 5)
+
+	during(t, func(ctx context.Context) { other.absentees.Run(ctx, one.hub) })
+	set(one, one.states.Deactivate, 9)
+	eventually(t, "the other gateway knows", func() bool { return other.absentees.Has(9) })
+	if complete, err := one.states.Delete(t.Context(), 9); err != nil || !complete {
+		t.Fatal(complete, err)
+	}
+	eventually(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.absentees.IDs(), 9) })
+	if !other.absentees.Has(9) {
+		t.Error("somebody deleted can be dealt with")
+	}
+	if err := one.states.MayAct(t.Context(), 9); !errors.Is(err, storage.ErrUserUnknown) {
+		t.Errorf("somebody deleted acts: %v", err)
+	}
+}
+
+// failing is a store that cannot be asked who is hidden.
+type failing struct {
+	storage.Store
+	err error
+}
+
+func (f *failing) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.Store.StateChanges(ctx, shard, after, limit)
+}
+
+func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
+	store := &failing{Store: memory.New()}
+	now := time.Now()
+	g := open(t, store, func() time.Time { return now })
+	if g.absentees.Ready(t.Context()) == nil {
+		t.Error("nothing has been read, and it is ready")
+	}
+	if err := g.absentees.Refresh(t.Context()); err != nil || g.absentees.Ready(t.Context()) != nil {
+		t.Error(err, g.absentees.Ready(t.Context()))
+	}
+	store.err = storage.ErrUnavailable
+	now = now.Add(3 * time.Second)
+	if err := g.absentees.Refresh(t.Context()); !errors.Is(err, storage.ErrUnavailable) || g.absentees.Ready(t.Context()) != nil {
+		t.Error("a short failure:", err, g.absentees.Ready(t.Context()))
+	}
+	now = now.Add(time.Minute)
+	_ = g.absentees.Refresh(t.Context())
+	if err := g.absentees.Ready(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("after a minute: %v", err)
+	}
+}
+
+// stuck ends nothing while it is asked to.
+type stuck struct{ asked chan struct{} }
+
+func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
+	close(s.asked)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A client does not wait for a long deletion, and its leaving does not end it.
+func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
+	store := memory.New()
+	makeUsers(t, store, 1)
+	g := open(t, store, time.Now)
+	work := stuck{make(chan struct{})}
+	g.states.Ties = work
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-work.asked; leave() }()
+	began := time.Now()
+	complete, err := g.states.Delete(ctx, 1)
+	if err != nil || complete || time.Since(began) < time.Second {
+		t.Errorf("complete %t after %s: %v", complete, time.Since(began), err)
+	}
+	if !g.absentees.Has(1) {
+		t.Error("the user is not hidden meanwhile")
+	}
+	_, err = g.states.Reactivate(t.Context(), 1)
+	wantCode(t, "to come back from a deletion", err, apierr.CodeForbidden)
+	wantCode(t, "to act meanwhile", g.states.MayAct(t.Context(), 1), apierr.CodeForbidden)
+}
+
+// Another gateway ends a deletion that was left, and what a gateway wrote that had not
+// heard of it.
+func TestSweeperEndsDeletions(t *testing.T) {
+	store := memory.New()
+	makeUsers(t, store, 9)
+	ahead := 10 * time.Second // what was left in this test is old already
+	g := open(t, store, func() time.Time { return time.Now().Add(ahead) })
+	late := open(t, store, time.Now) // does not hear of anything
+	follow := func(from, to storage.UserID) {
+		t.Helper()
+		ties, _, err := late.ties.Follow(t.Context(), store, from, []storage.UserID{to})
+		if err != nil || ties[0].Err != nil {
+			t.Fatal(err, ties[0].Err)
+		}
+	}
+	follow(1, 2)
+	follow(2, 1)
+	follow(3, 1)
+	if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	during(t, func(ctx context.Context) { g.absentees.Run(ctx, g.hub) })
+	during(t, g.sweeper.Run)
+	exists := func() bool { return store.Users(t.Context(), []storage.UserID{1})[0].Found }
+	eventually(t, "the deletion ends", func() bool { return !exists() })
+
+	// Someone who has read the user before it went follows it after.
+	late.ties.Follow(t.Context(), everybody{store}, 4, []storage.UserID{1})
+	edge := func() storage.Edge {
+		return store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 4, To: 1}})[0].Value
+	}
+	if edge().Type != storage.Following {
+		t.Fatal("the test makes no late follow")
+	}
+	eventually(t, "the late follow ends", func() bool { return edge().Type == storage.None })
+	for _, r := range store.Counts(t.Context(), []storage.UserID{2, 3, 4}) {
+		if c := r.Value; c.Following+c.Follower+c.Friend != 0 {
+			t.Errorf("counts %+v", c)
+		}
+	}
+}
+
+// everybody exists.
+type everybody struct{ social.People }
+
+func (everybody) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	results := make([]storage.Result[storage.User], len(ids))
+	for i, id := range ids {
+		results[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: true}
+	}
+	return results
+}
+
+// Whoever has deactivated an account signs in to come back; an account that is being
+// deleted is no account.
+func TestWhoIsHiddenSignsIn(t *testing.T) {
+	a, _, store := service(t, identity.LimitsConfig{})
+	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := func() error {
+		_, err := a.Login(t.Context(), "maya", "correct horse")
+		return err
+	}
+	for _, step := range []struct {
+		state storage.UserState
+		may   bool
+	}{{storage.Deactivated, true}, {storage.Active, true}, {storage.Deleting, false}} {
+		if _, err := store.SetState(t.Context(), made.User, step.state, storage.MicrosOf(time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		if err := login(); (err == nil) != step.may {
+			t.Errorf("in state %d: %v", step.state, err)
+		} else if err != nil {
+			wantCode(t, "login", err, apierr.CodeUnauthenticated)
+			_, wrong := a.Login(t.Context(), "maya", "wrong horse")
+			if wrong == nil || err.Error() != wrong.Error() {
+				t.Errorf("answered %q, a wrong password %q", err, wrong)
+			}
+		}
+	}
+}

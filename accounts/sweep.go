@@ -1,0 +1,93 @@
+package accounts
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"time"
+
+	"kith/storage"
+)
+
+// Sweeper ends deletions that whoever began them has left: its gateway has died, a shard
+// did not answer, or there was more to remove than a client waits for. One gateway of a
+// deployment does it at a time, by a lease; two would do no harm.
+//
+// It also looks once more at users whose deletion has ended: a gateway that had not
+// heard of it may have let somebody follow the user meanwhile.
+type Sweeper struct {
+	States *States
+	Leaser storage.Leaser
+	Logger *slog.Logger
+}
+
+const (
+	sweepKind  = "erase" // of the lease
+	sweepEvery = 2 * time.Second
+	// sweepLease is how long others wait when the gateway dies that has the lease.
+	sweepLease = 15 * time.Second
+	// sweepTime bounds the work on one user at a time, well within the lease.
+	sweepTime = 5 * time.Second
+	// leftFor is how old a deletion is before others take it up, and how long after its
+	// end somebody looks once more: longer than a client waits, and than gateways take to
+	// hear of it.
+	leftFor storage.Micros = 5_000_000
+)
+
+// Run sweeps until the context is done.
+func (s *Sweeper) Run(ctx context.Context) {
+	owner := rand.Text()
+	defer func() {
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = s.Leaser.Release(release, sweepKind, owner) // it ends by itself, too
+	}()
+	ticks := time.NewTicker(sweepEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			s.sweep(ctx, owner)
+		}
+	}
+}
+
+// sweep works on everybody who was left, each for a bounded time.
+func (s *Sweeper) sweep(ctx context.Context, owner string) {
+	before := storage.MicrosOf(s.States.Now()) - leftFor
+	for _, user := range s.States.Absentees.unfinished(before) {
+		if !s.leased(ctx, owner) {
+			return
+		}
+		if err := s.bounded(ctx, user, s.States.finish); err != nil && ctx.Err() == nil {
+			s.Logger.WarnContext(ctx, "a deletion goes on later", "user", user.String(), "error", err)
+		}
+	}
+	for _, user := range s.States.Absentees.finished(before) {
+		if !s.leased(ctx, owner) {
+			return
+		}
+		if err := s.bounded(ctx, user, s.States.Ties.EndAll); err == nil {
+			s.States.Absentees.swept(user)
+		}
+	}
+}
+
+func (s *Sweeper) bounded(ctx context.Context, user storage.UserID, work func(context.Context, storage.UserID) error) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	return work(ctx, user)
+}
+
+// leased takes or keeps the lease; false while another gateway has it.
+func (s *Sweeper) leased(ctx context.Context, owner string) bool {
+	now := s.States.Now()
+	_, err := s.Leaser.Lease(ctx, sweepKind, owner, 1, storage.MicrosOf(now), storage.MicrosOf(now.Add(sweepLease)))
+	if err != nil && !errors.Is(err, storage.ErrNoLease) && ctx.Err() == nil {
+		s.Logger.WarnContext(ctx, "no lease for deletions", "error", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,91 @@
+package social
+
+import (
+	"slices"
+	"sync"
+
+	"kith/storage"
+)
+
+// Absentees are the users whom nobody sees for now: those who have deactivated their
+// accounts, and those who are being deleted.
+type Absentees interface {
+	Has(id storage.UserID) bool
+	IDs() []storage.UserID // ascending; not to be changed
+}
+
+// Audience is for whom an answer is made: who looks, and whom it must not show. A nil
+// Audience is nobody who is signed in, from whom nobody is hidden.
+type Audience struct {
+	Viewer storage.UserID // 0: nobody is signed in
+
+	absent Absentees
+	blocks []storage.UserID // in a block with the viewer, ascending
+
+	once   sync.Once
+	hidden []storage.UserID
+}
+
+// NewAudience makes the audience of one request. absent may be nil; blocks are those
+// of [storage.TieReader].
+func NewAudience(viewer storage.UserID, absent Absentees, blocks []storage.UserID) *Audience {
+	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
+}
+
+// Hides tells whether a user must not be shown: an absentee, or somebody in a block
+// with the viewer. The viewer always sees itself.
+func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.Lacks(id) }
+
+// InBlock tells whether a user blocks the viewer, or the viewer it.
+func (a *Audience) InBlock(id storage.UserID) bool {
+	if a == nil {
+		return false
+	}
+	_, found := slices.BinarySearch(a.blocks, id)
+	return found && id != a.Viewer
+}
+
+// Lacks tells whether a user is absent, to everybody but itself.
+func (a *Audience) Lacks(id storage.UserID) bool {
+	return a != nil && a.absent != nil && id != a.Viewer && a.absent.Has(id)
+}
+
+// Hidden lists everybody whom the audience must not be shown, ascending. It is made
+// once; see HidesAtMost for how long it is.
+func (a *Audience) Hidden() []storage.UserID {
+	if a == nil {
+		return nil
+	}
+	a.once.Do(func() {
+		a.hidden = slices.Clone(a.blocks)
+		if a.absent != nil {
+			a.hidden = append(a.hidden, a.absent.IDs()...)
+		}
+		slices.Sort(a.hidden)
+		a.hidden = slices.Compact(a.hidden)
+		if at, found := slices.BinarySearch(a.hidden, a.Viewer); found {
+			a.hidden = slices.Delete(a.hidden, at, at+1)
+		}
+	})
+	return a.hidden
+}
+
+// HidesAtMost bounds the length of Hidden without making it.
+func (a *Audience) HidesAtMost() int {
+	if a == nil {
+		return 0
+	}
+	n := len(a.blocks)
+	if a.absent != nil {
+		n += len(a.absent.IDs())
+	}
+	return n
+}
+
+// showing lists those of the users whom the audience may be shown; ids stays as it is.
+func (a *Audience) showing(ids []storage.UserID) []storage.UserID {
+	if a.HidesAtMost() == 0 || !slices.ContainsFunc(ids, a.Hides) {
+		return ids
+	}
+	return slices.DeleteFunc(slices.Clone(ids), a.Hides)
+}

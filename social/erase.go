@@ -1,0 +1,106 @@
+package social
+
+import (
+	"context"
+	"fmt"
+
+	"kith/storage"
+)
+
+// eraseStep is how many rows of a deleted user are ended at a time.
+const eraseStep = 500
+
+// EndAll ends everything between a user who is being deleted and others, whoever began
+// it, on both sides: follows, blocks and requests become tombstones, newer than what
+// they end. It returns nil once it has looked at all tables and found nothing left.
+//
+// It goes in steps, and can be called again after a crash, or when the context has ended:
+// the rows on the user's own shard are the list of what is left to do, so of each pair
+// the row on the other's shard is written first. Users whose shard does not answer are passed
+// over, and the error tells so.
+func (t *Ties) EndAll(ctx context.Context, user storage.UserID) error {
+	for {
+		found := false
+		for _, side := range storage.Sides {
+			some, err := t.endSide(ctx, side, user)
+			if err != nil {
+				return fmt.Errorf("end the %s rows of user %s: %w", side, user, err)
+			}
+			found = found || some
+		}
+		if !found {
+			return nil
+		}
+	}
+}
+
+// endSide ends the rows of one table that a user owns.
+func (t *Ties) endSide(ctx context.Context, side storage.Side, user storage.UserID) (found bool, err error) {
+	var failed error
+	for after := storage.UserID(0); ; {
+		rows, err := t.Store.AllRows(ctx, side, user, after, eraseStep)
+		if err != nil {
+			return found, err
+		}
+		if len(rows) == 0 {
+			return found, failed
+		}
+		found = true
+		after = side.Peer(rows[len(rows)-1].Pair())
+		if err := t.end(ctx, side, rows); err != nil {
+			failed = err
+		}
+		if ctx.Err() != nil {
+			return found, ctx.Err()
+		}
+	}
+}
+
+// end makes tombstones of rows as they are on one side. The errors of single rows do
+// not keep the others.
+func (t *Ties) end(ctx context.Context, side storage.Side, rows []storage.Edge) error {
+	at := t.at()
+	ends := make([]storage.Edge, len(rows))
+	for i, row := range rows {
+		ends[i] = storage.Edge{From: row.From, To: row.To, Type: storage.None, UpdateTime: max(at, row.UpdateTime+1)}
+	}
+	truth := side.Truth()
+	var failed error
+	if side == truth {
+		ends, failed = t.overwrite(ctx, truth.Replica(), ends)
+	}
+	ends, err := t.overwrite(ctx, truth, ends)
+	if err != nil {
+		failed = err
+	}
+	written := make([]storage.Written, len(ends))
+	for i, e := range ends {
+		written[i] = storage.Written{Row: storage.Row{Side: truth, Edge: e}}
+	}
+	if _, stale := t.settle(ctx, written); stale && failed == nil {
+		failed = fmt.Errorf("%w: not all tombstones are on their other side", storage.ErrUnavailable)
+	}
+	return failed
+}
+
+// overwrite applies tombstones to a side, over rows of any age: one that meets a newer
+// row gets a newer time. It returns those that are there now.
+func (t *Ties) overwrite(ctx context.Context, side storage.Side, ends []storage.Edge) (there []storage.Edge, failed error) {
+	for len(ends) > 0 {
+		var again []storage.Edge
+		for i, r := range t.Store.Apply(ctx, side, ends, storage.IfNewer) {
+			switch row := r.Value.Row; {
+			case r.Err != nil:
+				failed = r.Err
+			case row.Type == storage.None:
+				there = append(there, row)
+			default:
+				newer := ends[i]
+				newer.UpdateTime = row.UpdateTime + 1
+				again = append(again, newer)
+			}
+		}
+		ends = again
+	}
+	return there, failed
+}

@@ -1,0 +1,87 @@
+package social_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// lost is a redundancy mode that loses everything it is given.
+type lost struct{}
+
+func (lost) Inline() bool                                   { return false }
+func (lost) Carry(context.Context, []storage.Written) error { return nil }
+
+// However many writes a deletion has come to when the program dies, another one brings
+// it to its end, on both sides, with nothing but what lies in the stores.
+func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
+	const victim = storage.UserID(1)
+	for writes := 0; ; writes++ {
+		store := memory.New(memory.Together(func(a, b storage.UserID) bool { return a == b }))
+		w := newWorld(t, store, victim, false, func() bool { return false }, 0)
+		tie := func(side storage.Side, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) {
+			edge := storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}
+			for _, s := range []storage.Side{side, side.Replica()} {
+				if r := store.Apply(t.Context(), s, []storage.Edge{edge}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
+					t.Fatalf("%s %+v: %v", s, edge, r.Err)
+				}
+			}
+		}
+		tie(storage.Forward, 1, 2, storage.Following, 10)
+		tie(storage.Forward, 2, 1, storage.Following, 11)
+		tie(storage.Forward, 3, 1, storage.Blocking, 12)
+		tie(storage.Requests, 1, 2, storage.Accepted, 13)
+		tie(storage.Requests, 2, 1, storage.Declined, 14)
+		tie(storage.Forward, 2, 3, storage.Following, 15)
+		// One whose time is ahead of the clock's.
+		ahead := storage.MicrosOf(time.Now().Add(time.Hour))
+		tie(storage.Requests, 3, 1, storage.Cancelled, ahead)
+
+		done := 0
+		dies := func() bool { done++; return done > writes }
+		dying := social.NewTies(social.TiesConfig{Store: torn{store, dies}, Redundancy: lost{}})
+		crashed := dying.EndAll(crashing(t.Context(), func() bool { return done > writes }), victim) != nil
+		if err := social.NewTies(social.TiesConfig{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
+			t.Fatal(err)
+		}
+		for _, side := range storage.Sides {
+			for _, user := range w.users {
+				rows, err := store.AllRows(t.Context(), side, user, 0, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, row := range rows {
+					if row.From == victim || row.To == victim {
+						t.Errorf("after a crash behind %d writes %s of user %s has %+v", writes, side, user, row)
+					}
+				}
+			}
+		}
+		w.check(t)
+		if !crashed {
+			if writes < 8 {
+				t.Fatalf("there were only %d writes to crash behind", writes)
+			}
+			return
+		}
+	}
+}
+
+// crashing is a context that has ended once the program is dead.
+func crashing(ctx context.Context, dead func() bool) context.Context { return dyingContext{ctx, dead} }
+
+type dyingContext struct {
+	context.Context
+	dead func() bool
+}
+
+func (c dyingContext) Err() error {
+	if c.dead() {
+		return context.Canceled
+	}
+	return c.Context.Err()
+}

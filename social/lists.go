@@ -1,0 +1,252 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+// A plain list is a range of an index, newest first, of which hidden users are left
+// out. A page reads a little more than it holds when anybody is hidden, and reads on
+// until it is full or the list has ended. Its total is the owner's count less those
+// hidden users who are on the list.
+
+// Shown is a page of a plain list.
+type Shown struct {
+	Edges []storage.Edge // newest first
+	More  bool           // something lies, or may lie, beyond the page's far end
+
+	// Complete is false when the budget ended before the page was full. Then it goes on
+	// behind End.
+	Complete bool
+	End      storage.Position
+}
+
+// Ahead is what to read first for a page of q.Limit users: one more, to learn whether
+// there is one, and some in place of hidden ones.
+func (a *Audience) Ahead(q storage.PageQuery) storage.PageQuery {
+	q.Limit += 1 + min(a.HidesAtMost(), 2+q.Limit/10)
+	return q
+}
+
+// Show makes pages of what has been read ahead for them: asked is what queries was
+// turned into, read the answers. It reads on, for all of them together, where too many
+// were hidden.
+func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []storage.PageQuery, read []storage.Result[[]storage.Edge]) []storage.Result[Shown] {
+	pages := make([]pageInProgress, len(queries))
+	for i, q := range queries {
+		pages[i] = pageInProgress{side: side, size: q.Limit, next: asked[i], examinable: int(g.budget)}
+		pages[i].take(read[i], g.audience)
+	}
+	for {
+		var open []*pageInProgress
+		var more []storage.PageQuery
+		for i := range pages {
+			if p := &pages[i]; p.wantsMore() {
+				open = append(open, p)
+				more = append(more, p.next)
+			}
+		}
+		if len(open) == 0 {
+			break
+		}
+		for i, r := range g.store.Pages(ctx, side, more) {
+			open[i].take(r, g.audience)
+			open[i].next.Limit = min(4*open[i].next.Limit, g.stride)
+		}
+	}
+	shown := make([]storage.Result[Shown], len(pages))
+	for i := range pages {
+		shown[i] = pages[i].result()
+	}
+	return shown
+}
+
+// pageInProgress is a page that is being filled.
+type pageInProgress struct {
+	side       storage.Side
+	size       int
+	next       storage.PageQuery // what to read on with
+	examinable int
+
+	kept []storage.Edge // newest first
+	end  bool           // the list has ended
+	last storage.Position
+	err  error
+}
+
+// take adds what one read has brought.
+func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
+	if p.err = r.Err; p.err != nil {
+		return
+	}
+	edges := r.Value
+	p.examinable -= len(edges)
+	p.end = len(edges) < p.next.Limit
+	if len(edges) == 0 {
+		return
+	}
+	if p.next.Backward {
+		p.last = storage.PositionOf(p.side, edges[0])
+		p.next.Before = p.last
+	} else {
+		p.last = storage.PositionOf(p.side, edges[len(edges)-1])
+		p.next.After = p.last
+	}
+	shown := edges
+	if a.HidesAtMost() > 0 {
+		shown = nil
+		for _, e := range edges {
+			if !a.Hides(p.side.Peer(e.Pair())) {
+				shown = append(shown, e)
+			}
+		}
+	}
+	switch {
+	case len(p.kept) == 0:
+		p.kept = shown
+	case p.next.Backward:
+		p.kept = append(shown[:len(shown):len(shown)], p.kept...)
+	default:
+		p.kept = append(p.kept[:len(p.kept):len(p.kept)], shown...)
+	}
+}
+
+func (p *pageInProgress) wantsMore() bool {
+	return p.err == nil && !p.end && len(p.kept) <= p.size && p.examinable > 0
+}
+
+func (p *pageInProgress) result() storage.Result[Shown] {
+	if p.err != nil {
+		return storage.Result[Shown]{Err: p.err}
+	}
+	s := Shown{Edges: p.kept, Complete: true}
+	switch {
+	case len(p.kept) > p.size && p.next.Backward:
+		s.Edges, s.More = p.kept[len(p.kept)-p.size:], true
+	case len(p.kept) > p.size:
+		s.Edges, s.More = p.kept[:p.size], true
+	case !p.end:
+		s.More, s.Complete, s.End = true, false, p.last
+	}
+	return storage.Result[Shown]{Value: s, Found: true}
+}
+
+// Size is how many users of a list an audience can page through. It is not Complete
+// where the budget ended first: then so many have been seen.
+type Size struct {
+	Total    int64
+	Complete bool
+}
+
+// Sizes counts plain lists of one side. Where hidden users are few beside a list, they
+// are looked up in its index; otherwise the list is walked.
+func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[Size] {
+	sizes := make([]storage.Result[Size], len(owners))
+	hidden := int64(g.audience.HidesAtMost())
+	var probed, walked []int
+	for i, r := range g.store.Counts(ctx, owners) {
+		n := r.Value.Of(side)
+		sizes[i] = storage.Result[Size]{Value: Size{n, true}, Found: true, Err: r.Err}
+		switch {
+		case r.Err != nil || n <= 0 || hidden == 0:
+		case hidden*probeCost < n || hidden <= sparse:
+			probed = append(probed, i)
+		default:
+			walked = append(walked, i)
+		}
+	}
+	g.subtractProbed(ctx, side, owners, probed, sizes)
+	g.countWalked(ctx, side, owners, walked, sizes)
+	return sizes
+}
+
+// sparse is how many hidden users are always looked up rather than a list walked.
+const sparse = 50
+
+// subtractProbed looks all hidden users up on the lists of some owners.
+func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []storage.UserID, which []int, sizes []storage.Result[Size]) {
+	if len(which) == 0 {
+		return
+	}
+	hidden := g.audience.Hidden()
+	pairs := make([]storage.Pair, 0, len(which)*len(hidden))
+	for _, i := range which {
+		for _, id := range hidden {
+			pairs = append(pairs, side.Pair(owners[i], id))
+		}
+	}
+	for k, r := range g.store.Edges(ctx, side, pairs) {
+		size := &sizes[which[k/len(hidden)]]
+		switch {
+		case r.Err != nil:
+			size.Err = r.Err
+		case r.Found && r.Value.Type == storage.Following:
+			size.Value.Total = max(0, size.Value.Total-1)
+		}
+	}
+}
+
+// countWalked walks the lists of some owners, side by side, and counts who is not
+// hidden.
+func (g *Graph) countWalked(ctx context.Context, side storage.Side, owners []storage.UserID, which []int, sizes []storage.Result[Size]) {
+	type walk struct {
+		storage.WalkQuery
+		size       *storage.Result[Size]
+		examinable int
+	}
+	var open []*walk
+	for _, i := range which {
+		sizes[i].Value = Size{}
+		open = append(open, &walk{storage.WalkQuery{Owner: owners[i], Limit: g.firstLook}, &sizes[i], int(g.budget)})
+	}
+	for len(open) > 0 {
+		queries := make([]storage.WalkQuery, len(open))
+		for k, w := range open {
+			queries[k] = w.WalkQuery
+		}
+		var still []*walk
+		for k, r := range g.store.Walks(ctx, side, queries) {
+			w := open[k]
+			if w.size.Err = r.Err; r.Err != nil {
+				continue
+			}
+			w.size.Value.Total += int64(len(g.audience.showing(r.Value.Peers)))
+			w.size.Value.Complete = r.Value.End
+			w.examinable -= r.Value.Examined
+			w.After, w.Limit = r.Value.Last, g.stride
+			if !r.Value.End && w.examinable > 0 {
+				still = append(still, w)
+			}
+		}
+		open = still
+	}
+}
+
+// Specials are the follows of a user towards those whom it follows specially, newest
+// first, without hidden users.
+func (g *Graph) Specials(ctx context.Context, specials storage.Result[[]storage.UserID], user storage.UserID) ([]storage.Edge, error) {
+	if specials.Err != nil {
+		return nil, fmt.Errorf("read special follows of user %s: %w", user, specials.Err)
+	}
+	shown := g.audience.showing(specials.Value)
+	pairs := make([]storage.Pair, len(shown))
+	for i, id := range shown {
+		pairs[i] = storage.Pair{From: user, To: id}
+	}
+	var edges []storage.Edge
+	for _, r := range g.store.Edges(ctx, storage.Forward, pairs) {
+		if r.Err != nil {
+			return nil, fmt.Errorf("read special follows of user %s: %w", user, r.Err)
+		}
+		if isFollow(r) {
+			edges = append(edges, r.Value)
+		}
+	}
+	slices.SortFunc(edges, func(a, b storage.Edge) int {
+		return storage.PositionOf(storage.Forward, a).Compare(storage.PositionOf(storage.Forward, b))
+	})
+	return edges, nil
+}

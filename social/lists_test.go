@@ -1,0 +1,88 @@
+package social
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// A page of a plain list is full as long as there are enough who may be shown; pages
+// together are the list, in either direction.
+func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := drawGraph(t)
+		g := drawPlanner(t, store)
+		l := drawList(t, "list")
+		backward := rapid.Bool().Draw(t, "backward")
+		want := edgesOf(store, g.audience, l)
+
+		var got []storage.Edge
+		query := storage.PageQuery{Owner: l.Owner, Backward: backward}
+		for pages := 0; ; pages++ {
+			query.Limit = rapid.IntRange(0, 5).Draw(t, "size")
+			if pages > 500 {
+				query.Limit = 5 // no end of pages of 0
+			}
+			ahead := g.audience.Ahead(query)
+			read := store.Pages(t.Context(), l.Side, []storage.PageQuery{ahead})
+			r := g.Show(t.Context(), l.Side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			s := r.Value
+			if len(s.Edges) > query.Limit || s.Complete && s.More && len(s.Edges) < query.Limit || !s.Complete && !s.More {
+				t.Fatalf("a page of %d: %+v", query.Limit, s)
+			}
+			if s.Complete && g.budget > 10*people && s.More != (len(got)+len(s.Edges) < len(want)) {
+				t.Fatalf("after %d of %d: more %t", len(got)+len(s.Edges), len(want), s.More)
+			}
+			if backward {
+				got = append(slices.Clone(s.Edges), got...)
+			} else {
+				got = append(got, s.Edges...)
+			}
+			if !s.More {
+				break
+			}
+			next := s.End
+			if n := len(s.Edges); s.Complete && n > 0 {
+				next = storage.PositionOf(l.Side, s.Edges[n-1])
+				if backward {
+					next = storage.PositionOf(l.Side, s.Edges[0])
+				}
+			}
+			switch {
+			case next == (storage.Position{}): // a page of 0
+			case backward:
+				query.Before = next
+			default:
+				query.After = next
+			}
+			if pages > 5000 {
+				t.Fatal("no end")
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// Sizes are exact, however hidden users are counted, unless the budget ends.
+func TestSizesCountWhoMayBeShown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := drawGraph(t)
+		g := drawPlanner(t, store)
+		side := drawList(t, "list").Side
+		owners := []storage.UserID{1, 2, 3, people, 99}
+		for i, r := range g.Sizes(t.Context(), side, owners) {
+			want := int64(len(edgesOf(store, g.audience, List{side, owners[i]})))
+			if r.Err != nil || r.Value.Total > want || r.Value.Complete && r.Value.Total != want || !r.Value.Complete && g.budget > 10*people {
+				t.Fatalf("%s of %d: %+v, want %d", side, owners[i], r, want)
+			}
+		}
+	})
+}

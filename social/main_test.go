@@ -1,0 +1,9 @@
+package social_test
+
+import (
+	"testing"
+
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

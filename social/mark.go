@@ -1,0 +1,24 @@
+package social
+
+import (
+	"context"
+	"fmt"
+
+	"kith/storage"
+)
+
+// Mark changes what a user notes on another whom it follows: for itself alone, and gone
+// with the follow. It reports whether that changed anything.
+//
+// [ErrSelf], [storage.ErrNotFollowing], [storage.ErrLimitReached] beyond
+// [storage.MaxSpecials].
+func (t *Ties) Mark(ctx context.Context, user, other storage.UserID, change storage.MarkChange) (changed bool, err error) {
+	if user == other {
+		return false, ErrSelf
+	}
+	_, changed, err = t.Store.SetMark(ctx, storage.Pair{From: user, To: other}, change)
+	if err != nil {
+		return false, fmt.Errorf("mark user %s for %s: %w", other, user, err)
+	}
+	return changed, nil
+}

@@ -1,0 +1,155 @@
+package social
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// drawFilter draws a filter that is in order.
+func drawFilter(t *rapid.T, levels int) Filter {
+	kind := "on"
+	if levels > 1 {
+		kind = rapid.SampledFrom([]string{"on", "friends", "all", "any"}).Draw(t, "kind")
+	}
+	parts := func() (all []Filter) {
+		for range rapid.IntRange(1, 3).Draw(t, "parts") {
+			all = append(all, drawFilter(t, levels-1))
+		}
+		return all
+	}
+	switch kind {
+	case "friends":
+		user := drawList(t, "user").Owner
+		return Filter{On: []List{{storage.Forward, user}, {storage.Inverse, user}}}
+	case "any":
+		return Filter{Any: parts()}
+	case "all":
+		f := Filter{All: parts()}
+		for range rapid.IntRange(0, 2).Draw(t, "negated") {
+			not := drawFilter(t, levels-1)
+			f.All = append(f.All, Filter{Not: &not})
+		}
+		return Filter{All: rapid.Permutation(f.All).Draw(t, "order")}
+	}
+	return Filter{On: []List{drawList(t, "list")}}
+}
+
+// fits is a filter by brute force.
+func fits(store *memory.Store, f Filter, empty func(List) bool, id storage.UserID) bool {
+	here := func(p Filter) bool { return fits(store, p, empty, id) }
+	elsewhere := func(p Filter) bool { return !here(p) }
+	switch {
+	case len(f.On) > 0:
+		return !slices.ContainsFunc(f.On, func(l List) bool { return empty(l) || !slices.Contains(listOf(store, l), id) })
+	case f.Not != nil:
+		return !here(*f.Not)
+	case len(f.Any) > 0:
+		return slices.ContainsFunc(f.Any, here)
+	}
+	return !slices.ContainsFunc(f.All, elsewhere)
+}
+
+// Paging through people gives exactly those whom the filter fits, whatever the plan,
+// the pages and the budget.
+func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := drawGraph(t)
+		g := drawPlanner(t, store)
+		f := drawFilter(t, 4)
+		if len(f.Lists()) > MaxFilterLists {
+			t.Skip("too many lists")
+		}
+		if err := f.Check(); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		none := storage.UserID(rapid.IntRange(0, people).Draw(t, "whose lists are empty"))
+		empty := func(l List) bool { return l.Owner == none }
+		var want []storage.UserID
+		for id := storage.UserID(1); id <= people; id++ {
+			if fits(store, f, empty, id) && !g.audience.Hides(id) {
+				want = append(want, id)
+			}
+		}
+		var got []storage.UserID
+		var from Mark
+		for page := 0; ; page++ {
+			first := rapid.IntRange(1, 5).Draw(t, "first")
+			c, err := g.People(t.Context(), f, empty, from, first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.IDs) > first || c.Total > len(want) || c.Complete && c.Total != len(want) || !c.Complete && !c.More {
+				t.Fatalf("%s, page %d of at most %d: %+v; want %v in all", f, page, first, c, want)
+			}
+			got = append(got, c.IDs...)
+			if !c.More {
+				break
+			}
+			if page > 5000 {
+				t.Fatal("no end")
+			}
+			from = c.Next
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: got %v, want %v", f, got, want)
+		}
+	})
+}
+
+func TestFiltersThatAreRefused(t *testing.T) {
+	on := Filter{On: []List{{storage.Forward, 1}}}
+	not := Filter{Not: &on}
+	deep := func(levels int) Filter {
+		f := on
+		for range levels - 1 {
+			f = Filter{All: []Filter{f}}
+		}
+		return f
+	}
+	for name, c := range map[string]struct {
+		filter Filter
+		want   error
+	}{
+		"a list":              {on, nil},
+		"negated alone":       {not, ErrFilterNot},
+		"negated only":        {Filter{All: []Filter{not, not}}, ErrFilterNot},
+		"negated in an or":    {Filter{Any: []Filter{on, not}}, ErrFilterNot},
+		"negated twice":       {Filter{All: []Filter{on, {Not: &not}}}, ErrFilterNot},
+		"negated, beside one": {Filter{All: []Filter{not, on}}, nil},
+		"and of nothing":      {Filter{All: []Filter{}}, ErrFilterEmpty},
+		"or of nothing":       {Filter{All: []Filter{on, {Any: []Filter{}}}}, ErrFilterEmpty},
+		"eight levels":        {deep(MaxFilterLevels), nil},
+		"nine levels":         {Filter{All: []Filter{deep(MaxFilterLevels)}}, ErrFilterLevels},
+		"16 lists":            {Filter{Any: slices.Repeat([]Filter{on}, MaxFilterLists)}, nil},
+		"17 lists":            {Filter{Any: slices.Repeat([]Filter{on}, MaxFilterLists+1)}, ErrFilterLists},
+	} {
+		if err := c.filter.Check(); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// Different filters have different cursors.
+func TestFiltersAreSpelledInOneWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := drawFilter(t, 3), drawFilter(t, 3)
+		if (a.String() == b.String()) != equal(a, b) {
+			t.Fatalf("%s and %s", a, b)
+		}
+		if strings.Contains(a.String(), "0x") {
+			t.Fatalf("%s is not the same in every run", a)
+		}
+	})
+}
+
+func equal(a, b Filter) bool {
+	return slices.Equal(a.On, b.On) && slices.EqualFunc(a.All, b.All, equal) && slices.EqualFunc(a.Any, b.Any, equal) &&
+		(a.Not == nil) == (b.Not == nil) && (a.Not == nil || equal(*a.Not, *b.Not))
+}

@@ -1,0 +1,228 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// drawPeople gives the users of a random graph rows: who may see their lists, and
+// whether they want to be suggested.
+func drawPeople(t *rapid.T, store *memory.Store) map[storage.UserID]storage.User {
+	rows := map[storage.UserID]storage.User{}
+	for id := storage.UserID(1); id <= people; id++ {
+		row := storage.User{
+			ID: id, Handle: "u" + id.String(), Name: id.String(), CreatedAt: 1, UpdatedAt: 1,
+			FollowingsVisibility: rapid.SampledFrom([]storage.Visibility{storage.ToEveryone, storage.ToEveryone, storage.ToFollowers, storage.ToNobody}).Draw(t, "visibility"),
+			Undiscoverable:       rapid.IntRange(0, 5).Draw(t, "undiscoverable") == 0,
+		}
+		rows[id] = row
+		if r := store.CreateUsers(context.Background(), []storage.User{row})[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	return rows
+}
+
+// wanted is everybody who may be suggested, with who speaks for them, by brute force.
+type wantedSuggestions struct {
+	via      map[storage.UserID][]storage.UserID
+	degree   map[storage.UserID]int // of the speakers
+	excluded Exclusions
+}
+
+func wantSuggestions(store *memory.Store, rows map[storage.UserID]storage.User, a *Audience, q SuggestionQuery) wantedSuggestions {
+	followings := listOf(store, List{storage.Forward, q.User})
+	viewers := listOf(store, List{storage.Forward, a.Viewer})
+	w := wantedSuggestions{via: map[storage.UserID][]storage.UserID{}, degree: map[storage.UserID]int{}}
+	out := map[storage.UserID]bool{}
+	for _, f := range followings {
+		list := listOf(store, List{storage.Forward, f})
+		if a.Hides(f) || !a.Opens(List{storage.Forward, f}, rows[f], slices.Contains(viewers, f)) {
+			continue
+		}
+		w.degree[f] = len(list)
+		for _, c := range list {
+			switch {
+			case c == q.User:
+			case slices.Contains(followings, c):
+				if !out[c] {
+					w.excluded.Followed++
+				}
+				out[c] = true
+			case a.InBlock(c):
+				if !out[c] {
+					w.excluded.Blocked++
+				}
+				out[c] = true
+			case slices.Contains(q.Dismissed, c):
+				if !out[c] {
+					w.excluded.Dismissed++
+				}
+				out[c] = true
+			case a.Hides(c), rows[c].Undiscoverable:
+			default:
+				w.via[c] = append(w.via[c], f)
+			}
+		}
+	}
+	return w
+}
+
+// score is what the speakers for a candidate are worth.
+func (w wantedSuggestions) score(order SuggestionOrder, id storage.UserID) int64 {
+	var score int64
+	for _, f := range w.via[id] {
+		if order == ByMutualCount {
+			score++
+			continue
+		}
+		score += int64(math.Round(1e6 / math.Log(1+float64(w.degree[f]))))
+	}
+	return score
+}
+
+// With budget enough, suggestions are the exact ranking; with less, every one is
+// true as far as it goes, and all followings are asked in the end.
+func TestSuggestionsAreTheRanking(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := drawGraph(t)
+		rows := drawPeople(t, store)
+		g := drawPlanner(t, store)
+		q := SuggestionQuery{
+			User:  storage.UserID(rapid.IntRange(1, people).Draw(t, "user")),
+			Order: rapid.SampledFrom([]SuggestionOrder{ByMutualCount, ByAdamicAdar}).Draw(t, "order"),
+			Via:   people,
+		}
+		for id := storage.UserID(1); id <= people; id++ {
+			if rapid.IntRange(0, 6).Draw(t, "dismissed") == 0 {
+				q.Dismissed = append(q.Dismissed, id)
+			}
+		}
+		want := wantSuggestions(store, rows, g.audience, q)
+		var got []Suggestion
+		pools := 0
+		for page := 0; ; page++ {
+			q.First = rapid.IntRange(1, 5).Draw(t, "first")
+			s, err := g.Suggest(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, one := range s.Suggestions {
+				full, ok := want.via[one.ID]
+				if !ok || one.Mutual > len(full) || one.Mutual != len(one.Via) {
+					t.Fatalf("%+v is suggested, want one of %v", one, want.via)
+				}
+				for _, via := range one.Via {
+					if !slices.Contains(full, via) {
+						t.Fatalf("%d does not speak for %d", via, one.ID)
+					}
+				}
+			}
+			if s.Complete && pools == 0 && s.Excluded != want.excluded {
+				t.Fatalf("excluded are %+v, want %+v", s.Excluded, want.excluded)
+			}
+			if s.Next.Pool != q.From.Pool {
+				pools++
+			}
+			got = append(got, s.Suggestions...)
+			if !s.More {
+				if !s.Complete {
+					t.Fatal("the last page is not complete")
+				}
+				break
+			}
+			if page > 5000 {
+				t.Fatal("no end")
+			}
+			q.From = s.Next
+		}
+		score := map[storage.UserID]int64{}
+		for _, one := range got {
+			score[one.ID] += one.Score
+		}
+		for id := range want.via {
+			if score[id] != want.score(q.Order, id) {
+				t.Fatalf("candidate %d got %d of %d", id, score[id], want.score(q.Order, id))
+			}
+		}
+		if pools == 0 && (!slices.IsSortedFunc(got, better) || len(got) != len(want.via)) {
+			t.Fatalf("not the ranking of %v: %v", want.via, got)
+		}
+	})
+}
+
+// popular answers with the same users, most followed first.
+type popular struct {
+	users []storage.PopularUser
+	asked int
+	err   error
+}
+
+func (p *popular) Popular(context.Context, storage.Day, int) ([]storage.PopularUser, error) {
+	p.asked++
+	return p.users, p.err
+}
+
+func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
+	store := memory.New()
+	rows := []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
+		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}}
+	store.CreateUsers(t.Context(), rows)
+	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 3, Followers: 8}, {User: 1, Followers: 7}, {User: 6, Followers: 6}, {User: 2, Followers: 5}, {User: 4, Followers: 5}, {User: 7, Followers: 0}}}
+	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
+	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: NewPopular(source, time.Now).Users}
+	var got []storage.UserID
+	for {
+		s, err := g.Suggest(t.Context(), q)
+		if err != nil || !s.Popular || !s.Complete {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if s.Excluded != (Exclusions{Blocked: 1, Dismissed: 1}) {
+			t.Errorf("excluded are %+v", s.Excluded)
+		}
+		for _, one := range s.Suggestions {
+			got = append(got, one.ID)
+		}
+		if !s.More {
+			break
+		}
+		q.From = s.Next
+		// Following one between two pages keeps it from coming again, and ends nothing.
+		follow := storage.EdgeChange{To: 2, Type: storage.Following, At: 1}
+		store.ChangeEdges(t.Context(), 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
+	}
+	if want := []storage.UserID{5, 2, 7}; !slices.Equal(got, want) {
+		t.Errorf("suggested are %v, want %v", got, want)
+	}
+}
+
+func TestPopularIsAskedOnceAMinute(t *testing.T) {
+	now := time.Unix(1_790_000_000, 0)
+	source := &popular{err: errors.New("shard unavailable")}
+	p := NewPopular(source, func() time.Time { return now })
+	if _, err := p.Users(t.Context()); !errors.Is(err, source.err) {
+		t.Fatalf("error is %v", err)
+	}
+	source.err = nil
+	for range 3 {
+		if _, err := p.Users(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if source.asked != 2 {
+		t.Errorf("asked %d times, want once after the failure", source.asked)
+	}
+	now = now.Add(popularFor)
+	if _, err := p.Users(t.Context()); err != nil || source.asked != 3 {
+		t.Errorf("a minute later asked %d times in all, %v", source.asked, err)
+	}
+}

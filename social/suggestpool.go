@@ -1,0 +1,192 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"kith/storage"
+)
+
+// pool is the followings that one page of suggestions asks.
+type pool struct {
+	speakers   []storage.UserID        // ascending: those whose lists are open
+	degrees    []int64                 // how many each of them follows
+	followings map[storage.UserID]bool // those read
+	empty      bool                    // there are none
+	whole      bool                    // all followings have been read
+	last       bool                    // nobody is left to ask after this pool
+	end        storage.Position        // of its oldest following
+}
+
+// poolOf takes followings, newest first, until their lists fill the budget, but at
+// least one.
+func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.Position) (pool, error) {
+	query := storage.PageQuery{Owner: user, After: after, Limit: g.maxPool + 1}
+	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{query})[0]
+	if r.Err != nil {
+		return pool{}, r.Err
+	}
+	edges := r.Value
+	p := pool{followings: make(map[storage.UserID]bool, len(edges)), empty: len(edges) == 0}
+	p.whole = after == (storage.Position{}) && len(edges) <= g.maxPool
+	p.last = len(edges) <= g.maxPool
+	edges = edges[:min(g.maxPool, len(edges))]
+	ids := make([]storage.UserID, len(edges))
+	for i, e := range edges {
+		ids[i] = e.To
+		p.followings[e.To] = true
+	}
+	degrees, err := g.fitting(ctx, ids)
+	if err != nil {
+		return pool{}, err
+	}
+	fits := len(degrees)
+	if fits < len(ids) {
+		p.last = false
+	}
+	if fits > 0 {
+		p.end = storage.PositionOf(storage.Forward, edges[fits-1])
+	}
+	return p, g.admit(ctx, user, &p, ids[:fits], degrees)
+}
+
+// fitting returns how many users each of the users follows, as far from the front as
+// their lists together fit the budget.
+func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, error) {
+	rows := int64(len(ids))
+	degrees := make([]int64, 0, len(ids))
+	for i, c := range g.store.Counts(ctx, ids) {
+		if c.Err != nil {
+			return nil, c.Err
+		}
+		if rows += c.Value.Following; rows > int64(g.budget) && i > 0 {
+			break
+		}
+		degrees = append(degrees, c.Value.Following)
+	}
+	return degrees, nil
+}
+
+// admit makes speakers of those whose lists are open to the audience. A following of
+// the viewer's is one whom the viewer follows.
+func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, degrees []int64) error {
+	rows, err := g.rowsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	follows := func(storage.UserID) bool { return true }
+	if g.audience == nil || g.audience.Viewer != user {
+		if follows, err = g.viewerFollows(ctx, ids, rows); err != nil {
+			return err
+		}
+	}
+	type speaker struct {
+		id     storage.UserID
+		degree int64
+	}
+	var admitted []speaker
+	for i, id := range ids {
+		if !g.audience.Hides(id) && g.audience.Opens(List{storage.Forward, id}, rows[i], follows(id)) {
+			admitted = append(admitted, speaker{id, degrees[i]})
+		}
+	}
+	slices.SortFunc(admitted, func(a, b speaker) int { return cmp.Compare(a.id, b.id) })
+	for _, s := range admitted {
+		p.speakers = append(p.speakers, s.id)
+		p.degrees = append(p.degrees, s.degree)
+	}
+	return nil
+}
+
+// viewerFollows tells which owners the viewer follows, of those to whom it matters.
+func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, rows []storage.User) (func(storage.UserID) bool, error) {
+	var pairs []storage.Pair
+	for i, id := range ids {
+		if g.audience.MindsFollow(List{storage.Forward, id}, rows[i]) {
+			pairs = append(pairs, storage.Pair{From: g.audience.Viewer, To: id})
+		}
+	}
+	followed := make(map[storage.UserID]bool, len(pairs))
+	if len(pairs) > 0 {
+		for i, r := range g.store.Edges(ctx, storage.Forward, pairs) {
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			followed[pairs[i].To] = r.Value.Type == storage.Following
+		}
+	}
+	return func(id storage.UserID) bool { return followed[id] }, nil
+}
+
+// rowsOf reads users; those who do not exist are zero.
+func (g *Graph) rowsOf(ctx context.Context, ids []storage.UserID) ([]storage.User, error) {
+	rows := make([]storage.User, len(ids))
+	for i, r := range g.store.Users(ctx, ids) {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		rows[i] = r.Value
+	}
+	return rows, nil
+}
+
+func (g *Graph) listsOf(ctx context.Context, users []storage.UserID) ([][]storage.UserID, error) {
+	lists := make([][]storage.UserID, len(users))
+	for i, r := range g.store.Neighbours(ctx, storage.Forward, users) {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		lists[i] = r.Value
+	}
+	return lists, nil
+}
+
+// weights are what each speaker's word counts, in the order's unit.
+func (p *pool) weights(order SuggestionOrder) []int64 {
+	weights := make([]int64, len(p.speakers))
+	for i := range weights {
+		weights[i] = 1
+		if order == ByAdamicAdar {
+			// A degree that is behind the list must not make a weight infinite.
+			degree := float64(max(1, p.degrees[i]))
+			weights[i] = int64(math.Round(float64(order.Unit()) / math.Log(1+degree)))
+		}
+	}
+	return weights
+}
+
+// vote is what speaks for a candidate.
+type vote struct {
+	mutual int32
+	score  int64
+}
+
+// tally adds up who is on the speakers' lists.
+func tally(lists [][]storage.UserID, weights []int64) map[storage.UserID]vote {
+	rows := 0
+	for _, list := range lists {
+		rows += len(list)
+	}
+	votes := make(map[storage.UserID]vote, rows/2)
+	for i, list := range lists {
+		for _, id := range list {
+			v := votes[id]
+			votes[id] = vote{v.mutual + 1, v.score + weights[i]}
+		}
+	}
+	return votes
+}
+
+// speakersOf fills in which of the speakers, ascending, follow each suggestion.
+func speakersOf(suggestions []Suggestion, speakers []storage.UserID, lists [][]storage.UserID, via int) {
+	for i := range suggestions {
+		s := &suggestions[i]
+		for k := 0; k < len(lists) && len(s.Via) < via; k++ {
+			if _, ok := slices.BinarySearch(lists[k], s.ID); ok {
+				s.Via = append(s.Via, speakers[k])
+			}
+		}
+	}
+}

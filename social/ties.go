@@ -1,0 +1,134 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kith/storage"
+)
+
+// ErrSelf: nobody follows, blocks or befriends itself.
+var ErrSelf = errors.New("not towards oneself")
+
+// ErrTheirLimit: the other user follows as many as it may, and would have to follow.
+var ErrTheirLimit = errors.New("the other user has reached its limit of followings")
+
+// Redundancy is how the inverse side comes to hold what has been written to the
+// forward side: the modes of the seeds ("好友中心" §7: by the service itself, by a
+// message, by the log).
+type Redundancy interface {
+	// Inline tells whether inverse rows that lie in the same database are written in
+	// the forward rows' transaction.
+	Inline() bool
+
+	// Carry takes care of forward rows that have been written, alone or together with
+	// their other side, and of what follows from them there. An error means that other
+	// sides are not there, nor is it sure that they will be: that has been counted, and
+	// is left to retry and reconcile.
+	Carry(ctx context.Context, written []storage.Written) error
+}
+
+// People tells who exists.
+type People interface {
+	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
+}
+
+// TieStore is what changing ties asks of a store.
+type TieStore interface {
+	storage.CountReader
+	storage.EdgeReader
+	storage.EdgeWriter
+	storage.EdgeChanger
+	storage.RequestChanger
+	storage.MarkWriter
+
+	// AllRows is that of [storage.StateStore].
+	AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error)
+}
+
+// Ties changes how users stand towards each other: follows, blocks, requests for
+// friendship, and what one notes on whom one follows.
+type Ties struct {
+	TiesConfig
+}
+
+// TiesConfig says by which rules.
+type TiesConfig struct {
+	Store      TieStore
+	Redundancy Redundancy
+
+	// MaxFollowing is how many users one may follow. 0 means no limit.
+	MaxFollowing int64
+	// RequestTTL is how long a request for friendship can be accepted. Defaults to
+	// [storage.DefaultRequestTTL]. The store has to be opened with the same.
+	RequestTTL time.Duration
+	// RequestPause is how long after a decline one may not ask again. Defaults to
+	// [DefaultRequestPause].
+	RequestPause time.Duration
+	// MaxPending is how many of a user's requests may be pending. Defaults to
+	// [DefaultMaxPending].
+	MaxPending int
+
+	// Absentees are hidden: nobody can follow, block or ask them. Defaults to nobody.
+	Absentees Absentees
+	// Now is the clock. Defaults to [time.Now].
+	Now func() time.Time
+}
+
+// Defaults.
+const (
+	DefaultMaxFollowing = 5000
+	DefaultRequestPause = 7 * 24 * time.Hour
+	DefaultMaxPending   = 1000
+)
+
+// NewTies makes the rules over a store.
+func NewTies(cfg TiesConfig) *Ties {
+	if cfg.RequestTTL == 0 {
+		cfg.RequestTTL = storage.DefaultRequestTTL
+	}
+	if cfg.RequestPause == 0 {
+		cfg.RequestPause = DefaultRequestPause
+	}
+	if cfg.MaxPending == 0 {
+		cfg.MaxPending = DefaultMaxPending
+	}
+	if cfg.Absentees == nil {
+		cfg.Absentees = nobody{}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Ties{cfg}
+}
+
+// Outcome is what a block, an act about a request, or the end of one has done.
+type Outcome struct {
+	Row     storage.Row // as it is now; UpdateTime 0 where there is none
+	Changed bool        // false when it was so before
+
+	// Written are the forward rows that were written on any shard, the first one being
+	// Row; those whose Inverse is set are on both sides.
+	Written []storage.Written
+
+	// Stale tells that some other side is behind for a reason that waiting does not mend.
+	Stale bool
+}
+
+// present says who cannot be dealt with: oneself, and who does not exist or is hidden.
+// The errors are in the order of others, nil for those who can.
+func (t *Ties) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) []error {
+	errs := make([]error, len(others))
+	for i, r := range people.Users(ctx, others) {
+		switch {
+		case others[i] == user:
+			errs[i] = ErrSelf
+		case r.Err != nil:
+			errs[i] = r.Err
+		case !r.Found, t.Absentees.Has(others[i]):
+			errs[i] = unknown(others[i])
+		}
+	}
+	return errs
+}
