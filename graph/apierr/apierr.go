@@ -81,13 +81,6 @@ func TooCostly(cost, limit uint64, format string, args ...any) error {
 	return err
 }
 
-// Timeout: the time of the request was over; retryable.
-func Timeout(format string, args ...any) error {
-	err := newError(CodeTimeout, format, args)
-	err.Retryable = true
-	return err
-}
-
 // Unavailable: a part of the data cannot be reached; retryable.
 func Unavailable(format string, args ...any) error {
 	err := newError(CodeUnavailable, format, args)

@@ -20,7 +20,17 @@ const (
 	CommonFollowings Kind = 4
 	CommonFollowers  Kind = 5
 	FollowersYouKnow Kind = 6
-	Suggestions      Kind = 7
+	Suggestions      Kind = 7 // before there were orders
+
+	NotFollowingBack       Kind = 8
+	NotFollowedBack        Kind = 9
+	RecentCommonFollowings Kind = 10
+	RecentCommonFollowers  Kind = 11
+	People                 Kind = 12
+	Search                 Kind = 13
+	Blocked                Kind = 14
+	FriendRequests         Kind = 15
+	RankedSuggestions      Kind = 16
 )
 
 // Encode spells a cursor. The numbers must not be negative.
@@ -60,6 +70,27 @@ func Decode(kind Kind, text string, numbers ...*int64) error {
 		return apierr.BadInput("%q is not a cursor", abridged(text))
 	}
 	return nil
+}
+
+// Pack turns a text of at most 7 × n bytes into n numbers for a cursor. The texts are
+// handles: they have no zero bytes.
+func Pack(text string, n int) []int64 {
+	numbers := make([]int64, n)
+	for i := range len(text) {
+		numbers[i/7] |= int64(text[i]) << (8 * (i % 7))
+	}
+	return numbers
+}
+
+// Unpack turns the numbers of [Pack] back.
+func Unpack(numbers []int64) string {
+	var text []byte
+	for _, n := range numbers {
+		for ; n > 0; n >>= 8 {
+			text = append(text, byte(n))
+		}
+	}
+	return string(text)
 }
 
 // abridged keeps an error from growing with what a client sends.

@@ -5,6 +5,7 @@ package generated
 import (
 	"context"
 	"errors"
+	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -519,21 +520,21 @@ func (ec *executionContext) marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(
 		}
 		return graphql.Null
 	}
-	return ec._PageInfo(ctx, sel, v)
+	return direct.Object(ctx, sel, v, ec._PageInfo)
 }
 
 func (ec *executionContext) marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._UserConnection(ctx, sel, v)
+	return direct.Object(ctx, sel, v, ec._UserConnection)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, sel, v[i])
@@ -546,7 +547,7 @@ func (ec *executionContext) marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._UserEdge(ctx, sel, v)
+	return direct.Object(ctx, sel, v, ec._UserEdge)
 }
 
 // endregion ***************************** type.gotpl *****************************

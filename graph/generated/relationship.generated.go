@@ -5,6 +5,7 @@ package generated
 import (
 	"context"
 	"errors"
+	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -273,6 +274,116 @@ func (ec *executionContext) fieldContext_Relationship_blockedBy(_ context.Contex
 	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _Relationship_special(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_special(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Special(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
+			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_special(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Relationship_remark(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_remark(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Remark(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_remark(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _Relationship_sentRequest(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_sentRequest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SentRequest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
+			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_sentRequest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Relationship",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Relationship_receivedRequest(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_receivedRequest(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReceivedRequest, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
+			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_receivedRequest(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Relationship",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -347,6 +458,26 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "special":
+			out.Values[i] = ec._Relationship_special(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "remark":
+			out.Values[i] = ec._Relationship_remark(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "sentRequest":
+			out.Values[i] = ec._Relationship_sentRequest(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "receivedRequest":
+			out.Values[i] = ec._Relationship_receivedRequest(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -383,7 +514,7 @@ func (ec *executionContext) marshalNFollowStatus2kithᚋgraphᚋmodelᚐFollowSt
 }
 
 func (ec *executionContext) marshalNRelationship2ᚕᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v []*model.Relationship) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx, sel, v[i])
@@ -396,7 +527,7 @@ func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelat
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._Relationship(ctx, sel, v)
+	return direct.Object(ctx, sel, v, ec._Relationship)
 }
 
 // endregion ***************************** type.gotpl *****************************

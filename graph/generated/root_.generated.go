@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"kith/graph/model"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -32,6 +33,11 @@ type DirectiveRoot struct {
 }
 
 type ComplexityRoot struct {
+	AccountPayload struct {
+		Changed func(childComplexity int) int
+		User    func(childComplexity int) int
+	}
+
 	ChangePasswordPayload struct {
 		Changed func(childComplexity int) int
 	}
@@ -39,6 +45,15 @@ type ComplexityRoot struct {
 	Consistency struct {
 		LastFullScanAt func(childComplexity int) int
 		Modes          func(childComplexity int) int
+	}
+
+	DeleteAccountPayload struct {
+		Complete func(childComplexity int) int
+	}
+
+	DismissSuggestionPayload struct {
+		User   func(childComplexity int) int
+		Viewer func(childComplexity int) int
 	}
 
 	FollowError struct {
@@ -69,16 +84,65 @@ type ComplexityRoot struct {
 		Viewer           func(childComplexity int) int
 	}
 
+	FriendRequest struct {
+		ExpiresAt func(childComplexity int) int
+		From      func(childComplexity int) int
+		ID        func(childComplexity int) int
+		Message   func(childComplexity int) int
+		State     func(childComplexity int) int
+		To        func(childComplexity int) int
+		UpdatedAt func(childComplexity int) int
+	}
+
+	FriendRequestConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	FriendRequestEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	FriendRequestPayload struct {
+		Changed          func(childComplexity int) int
+		ConsistencyToken func(childComplexity int) int
+		Relationship     func(childComplexity int) int
+		Request          func(childComplexity int) int
+		User             func(childComplexity int) int
+		Viewer           func(childComplexity int) int
+	}
+
+	ListVisibility struct {
+		Followers  func(childComplexity int) int
+		Followings func(childComplexity int) int
+	}
+
 	Mutation struct {
-		ChangePassword func(childComplexity int, current string, new string) int
-		CreateUser     func(childComplexity int, id string, handle string, name string) int
-		Follow         func(childComplexity int, userID string) int
-		FollowMany     func(childComplexity int, userIds []string) int
-		Login          func(childComplexity int, handle string, password string) int
-		Register       func(childComplexity int, handle string, name string, password string) int
-		RemoveFollower func(childComplexity int, userID string) int
-		Unfollow       func(childComplexity int, userID string) int
-		UpdateProfile  func(childComplexity int, name *string, bio *string, avatarURL *string) int
+		AcceptFriend        func(childComplexity int, userID string) int
+		Block               func(childComplexity int, userID string) int
+		CancelFriendRequest func(childComplexity int, userID string) int
+		ChangePassword      func(childComplexity int, current string, new string) int
+		CreateUser          func(childComplexity int, id string, handle string, name string) int
+		DeactivateAccount   func(childComplexity int) int
+		DeclineFriend       func(childComplexity int, userID string) int
+		DeleteAccount       func(childComplexity int) int
+		DismissSuggestion   func(childComplexity int, userID string) int
+		Follow              func(childComplexity int, userID string) int
+		FollowMany          func(childComplexity int, userIds []string) int
+		Login               func(childComplexity int, handle string, password string) int
+		ReactivateAccount   func(childComplexity int) int
+		Register            func(childComplexity int, handle string, name string, password string) int
+		RemoveFollower      func(childComplexity int, userID string) int
+		RemoveFriend        func(childComplexity int, userID string) int
+		RequestFriend       func(childComplexity int, userID string, message *string) int
+		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string) int
+		Unblock             func(childComplexity int, userID string) int
+		Unfollow            func(childComplexity int, userID string) int
+		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
 	}
 
 	PageInfo struct {
@@ -96,8 +160,10 @@ type ComplexityRoot struct {
 		Consistency   func(childComplexity int) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
+		People        func(childComplexity int, where model.PeopleFilter, first *int32, after *string) int
 		Relationship  func(childComplexity int, from string, to string) int
 		Relationships func(childComplexity int, from []string, to []string) int
+		SearchUsers   func(childComplexity int, prefix string, first *int32, after *string) int
 		User          func(childComplexity int, id string) int
 		UserByHandle  func(childComplexity int, handle string) int
 		Users         func(childComplexity int, ids []string) int
@@ -118,16 +184,28 @@ type ComplexityRoot struct {
 	}
 
 	Relationship struct {
-		BlockedBy    func(childComplexity int) int
-		Blocking     func(childComplexity int) int
-		FollowedAt   func(childComplexity int) int
-		FollowedBy   func(childComplexity int) int
-		FollowedByAt func(childComplexity int) int
-		Following    func(childComplexity int) int
-		From         func(childComplexity int) int
-		ID           func(childComplexity int) int
-		Status       func(childComplexity int) int
-		To           func(childComplexity int) int
+		BlockedBy       func(childComplexity int) int
+		Blocking        func(childComplexity int) int
+		FollowedAt      func(childComplexity int) int
+		FollowedBy      func(childComplexity int) int
+		FollowedByAt    func(childComplexity int) int
+		Following       func(childComplexity int) int
+		From            func(childComplexity int) int
+		ID              func(childComplexity int) int
+		ReceivedRequest func(childComplexity int) int
+		Remark          func(childComplexity int) int
+		SentRequest     func(childComplexity int) int
+		Special         func(childComplexity int) int
+		Status          func(childComplexity int) int
+		To              func(childComplexity int) int
+	}
+
+	RelationshipPayload struct {
+		Changed          func(childComplexity int) int
+		ConsistencyToken func(childComplexity int) int
+		Relationship     func(childComplexity int) int
+		User             func(childComplexity int) int
+		Viewer           func(childComplexity int) int
 	}
 
 	SessionPayload struct {
@@ -137,13 +215,15 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		NewFollowers        func(childComplexity int) int
-		RelationshipChanged func(childComplexity int, userIds []string) int
+		FriendRequestChanged func(childComplexity int) int
+		NewFollowers         func(childComplexity int) int
+		RelationshipChanged  func(childComplexity int, userIds []string) int
 	}
 
 	SuggestionConnection struct {
 		Complete func(childComplexity int) int
 		Edges    func(childComplexity int) int
+		Excluded func(childComplexity int) int
 		Nodes    func(childComplexity int) int
 		PageInfo func(childComplexity int) int
 	}
@@ -152,26 +232,41 @@ type ComplexityRoot struct {
 		Cursor      func(childComplexity int) int
 		MutualCount func(childComplexity int) int
 		Node        func(childComplexity int) int
+		Reason      func(childComplexity int) int
 		Score       func(childComplexity int) int
 		Via         func(childComplexity int, first *int32) int
+	}
+
+	SuggestionExclusions struct {
+		Blocked   func(childComplexity int) int
+		Dismissed func(childComplexity int) int
+		Followed  func(childComplexity int) int
 	}
 
 	User struct {
 		AvatarURL          func(childComplexity int) int
 		Bio                func(childComplexity int) int
-		CommonFollowers    func(childComplexity int, with string, first *int32, after *string) int
-		CommonFollowings   func(childComplexity int, with string, first *int32, after *string) int
+		BlockedUsers       func(childComplexity int, first *int32, after *string) int
+		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, orderBy model.CommonOrder) int
+		CommonFollowings   func(childComplexity int, with string, first *int32, after *string, orderBy model.CommonOrder) int
 		CreatedAt          func(childComplexity int) int
-		FollowSuggestions  func(childComplexity int, first *int32, after *string) int
+		Deactivated        func(childComplexity int) int
+		Discoverable       func(childComplexity int) int
+		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
 		FollowerCount      func(childComplexity int) int
 		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		FollowersYouKnow   func(childComplexity int, first *int32, after *string) int
 		FollowingCount     func(childComplexity int) int
-		Followings         func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		Followings         func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) int
+		FriendCount        func(childComplexity int) int
+		FriendRequests     func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
 		Friends            func(childComplexity int, first *int32, after *string) int
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
+		ListVisibility     func(childComplexity int) int
 		Name               func(childComplexity int) int
+		NotFollowedBack    func(childComplexity int, first *int32, after *string) int
+		NotFollowingBack   func(childComplexity int, first *int32, after *string) int
 		Relationship       func(childComplexity int, to string) int
 		ViewerRelationship func(childComplexity int) int
 	}
@@ -189,6 +284,17 @@ type ComplexityRoot struct {
 		FollowedAt func(childComplexity int) int
 		Node       func(childComplexity int) int
 	}
+
+	UserSearchConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	UserSearchEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
 }
 
 type executableSchema graphql.ExecutableSchemaState[ResolverRoot, DirectiveRoot, ComplexityRoot]
@@ -204,6 +310,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 	ec := newExecutionContext(nil, e, nil)
 	_ = ec
 	switch typeName + "." + field {
+
+	case "AccountPayload.changed":
+		if e.ComplexityRoot.AccountPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountPayload.Changed(childComplexity), true
+	case "AccountPayload.user":
+		if e.ComplexityRoot.AccountPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AccountPayload.User(childComplexity), true
 
 	case "ChangePasswordPayload.changed":
 		if e.ComplexityRoot.ChangePasswordPayload.Changed == nil {
@@ -224,6 +343,26 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Consistency.Modes(childComplexity), true
+
+	case "DeleteAccountPayload.complete":
+		if e.ComplexityRoot.DeleteAccountPayload.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteAccountPayload.Complete(childComplexity), true
+
+	case "DismissSuggestionPayload.user":
+		if e.ComplexityRoot.DismissSuggestionPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DismissSuggestionPayload.User(childComplexity), true
+	case "DismissSuggestionPayload.viewer":
+		if e.ComplexityRoot.DismissSuggestionPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DismissSuggestionPayload.Viewer(childComplexity), true
 
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
@@ -325,6 +464,176 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowPayload.Viewer(childComplexity), true
 
+	case "FriendRequest.expiresAt":
+		if e.ComplexityRoot.FriendRequest.ExpiresAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.ExpiresAt(childComplexity), true
+	case "FriendRequest.from":
+		if e.ComplexityRoot.FriendRequest.From == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.From(childComplexity), true
+	case "FriendRequest.id":
+		if e.ComplexityRoot.FriendRequest.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.ID(childComplexity), true
+	case "FriendRequest.message":
+		if e.ComplexityRoot.FriendRequest.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.Message(childComplexity), true
+	case "FriendRequest.state":
+		if e.ComplexityRoot.FriendRequest.State == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.State(childComplexity), true
+	case "FriendRequest.to":
+		if e.ComplexityRoot.FriendRequest.To == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.To(childComplexity), true
+	case "FriendRequest.updatedAt":
+		if e.ComplexityRoot.FriendRequest.UpdatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequest.UpdatedAt(childComplexity), true
+
+	case "FriendRequestConnection.complete":
+		if e.ComplexityRoot.FriendRequestConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestConnection.Complete(childComplexity), true
+	case "FriendRequestConnection.edges":
+		if e.ComplexityRoot.FriendRequestConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestConnection.Edges(childComplexity), true
+	case "FriendRequestConnection.nodes":
+		if e.ComplexityRoot.FriendRequestConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestConnection.Nodes(childComplexity), true
+	case "FriendRequestConnection.pageInfo":
+		if e.ComplexityRoot.FriendRequestConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestConnection.PageInfo(childComplexity), true
+	case "FriendRequestConnection.totalCount":
+		if e.ComplexityRoot.FriendRequestConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestConnection.TotalCount(childComplexity), true
+
+	case "FriendRequestEdge.cursor":
+		if e.ComplexityRoot.FriendRequestEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestEdge.Cursor(childComplexity), true
+	case "FriendRequestEdge.node":
+		if e.ComplexityRoot.FriendRequestEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestEdge.Node(childComplexity), true
+
+	case "FriendRequestPayload.changed":
+		if e.ComplexityRoot.FriendRequestPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.Changed(childComplexity), true
+	case "FriendRequestPayload.consistencyToken":
+		if e.ComplexityRoot.FriendRequestPayload.ConsistencyToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.ConsistencyToken(childComplexity), true
+	case "FriendRequestPayload.relationship":
+		if e.ComplexityRoot.FriendRequestPayload.Relationship == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.Relationship(childComplexity), true
+	case "FriendRequestPayload.request":
+		if e.ComplexityRoot.FriendRequestPayload.Request == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.Request(childComplexity), true
+	case "FriendRequestPayload.user":
+		if e.ComplexityRoot.FriendRequestPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.User(childComplexity), true
+	case "FriendRequestPayload.viewer":
+		if e.ComplexityRoot.FriendRequestPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestPayload.Viewer(childComplexity), true
+
+	case "ListVisibility.followers":
+		if e.ComplexityRoot.ListVisibility.Followers == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListVisibility.Followers(childComplexity), true
+	case "ListVisibility.followings":
+		if e.ComplexityRoot.ListVisibility.Followings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ListVisibility.Followings(childComplexity), true
+
+	case "Mutation.acceptFriend":
+		if e.ComplexityRoot.Mutation.AcceptFriend == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_acceptFriend_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AcceptFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.block":
+		if e.ComplexityRoot.Mutation.Block == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_block_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Block(childComplexity, args["userId"].(string)), true
+	case "Mutation.cancelFriendRequest":
+		if e.ComplexityRoot.Mutation.CancelFriendRequest == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_cancelFriendRequest_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.CancelFriendRequest(childComplexity, args["userId"].(string)), true
 	case "Mutation.changePassword":
 		if e.ComplexityRoot.Mutation.ChangePassword == nil {
 			break
@@ -347,6 +656,40 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.CreateUser(childComplexity, args["id"].(string), args["handle"].(string), args["name"].(string)), true
+	case "Mutation.deactivateAccount":
+		if e.ComplexityRoot.Mutation.DeactivateAccount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.DeactivateAccount(childComplexity), true
+	case "Mutation.declineFriend":
+		if e.ComplexityRoot.Mutation.DeclineFriend == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_declineFriend_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeclineFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.deleteAccount":
+		if e.ComplexityRoot.Mutation.DeleteAccount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteAccount(childComplexity), true
+	case "Mutation.dismissSuggestion":
+		if e.ComplexityRoot.Mutation.DismissSuggestion == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_dismissSuggestion_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DismissSuggestion(childComplexity, args["userId"].(string)), true
 	case "Mutation.follow":
 		if e.ComplexityRoot.Mutation.Follow == nil {
 			break
@@ -380,6 +723,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Login(childComplexity, args["handle"].(string), args["password"].(string)), true
+	case "Mutation.reactivateAccount":
+		if e.ComplexityRoot.Mutation.ReactivateAccount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.ReactivateAccount(childComplexity), true
 	case "Mutation.register":
 		if e.ComplexityRoot.Mutation.Register == nil {
 			break
@@ -402,6 +751,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveFollower(childComplexity, args["userId"].(string)), true
+	case "Mutation.removeFriend":
+		if e.ComplexityRoot.Mutation.RemoveFriend == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_removeFriend_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RemoveFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.requestFriend":
+		if e.ComplexityRoot.Mutation.RequestFriend == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_requestFriend_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.RequestFriend(childComplexity, args["userId"].(string), args["message"].(*string)), true
+	case "Mutation.setFollowMark":
+		if e.ComplexityRoot.Mutation.SetFollowMark == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_setFollowMark_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.SetFollowMark(childComplexity, args["userId"].(string), args["special"].(*bool), args["remark"].(*string)), true
+	case "Mutation.unblock":
+		if e.ComplexityRoot.Mutation.Unblock == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unblock_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unblock(childComplexity, args["userId"].(string)), true
 	case "Mutation.unfollow":
 		if e.ComplexityRoot.Mutation.Unfollow == nil {
 			break
@@ -423,7 +816,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string)), true
+		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool)), true
 
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
@@ -486,6 +879,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.people":
+		if e.ComplexityRoot.Query.People == nil {
+			break
+		}
+
+		args, err := ec.field_Query_people_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.People(childComplexity, args["where"].(model.PeopleFilter), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.relationship":
 		if e.ComplexityRoot.Query.Relationship == nil {
 			break
@@ -508,6 +912,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Relationships(childComplexity, args["from"].([]string), args["to"].([]string)), true
+	case "Query.searchUsers":
+		if e.ComplexityRoot.Query.SearchUsers == nil {
+			break
+		}
+
+		args, err := ec.field_Query_searchUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.SearchUsers(childComplexity, args["prefix"].(string), args["first"].(*int32), args["after"].(*string)), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -640,6 +1055,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Relationship.ID(childComplexity), true
+	case "Relationship.receivedRequest":
+		if e.ComplexityRoot.Relationship.ReceivedRequest == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.ReceivedRequest(childComplexity), true
+	case "Relationship.remark":
+		if e.ComplexityRoot.Relationship.Remark == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.Remark(childComplexity), true
+	case "Relationship.sentRequest":
+		if e.ComplexityRoot.Relationship.SentRequest == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.SentRequest(childComplexity), true
+	case "Relationship.special":
+		if e.ComplexityRoot.Relationship.Special == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.Special(childComplexity), true
 	case "Relationship.status":
 		if e.ComplexityRoot.Relationship.Status == nil {
 			break
@@ -652,6 +1091,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Relationship.To(childComplexity), true
+
+	case "RelationshipPayload.changed":
+		if e.ComplexityRoot.RelationshipPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.Changed(childComplexity), true
+	case "RelationshipPayload.consistencyToken":
+		if e.ComplexityRoot.RelationshipPayload.ConsistencyToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.ConsistencyToken(childComplexity), true
+	case "RelationshipPayload.relationship":
+		if e.ComplexityRoot.RelationshipPayload.Relationship == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.Relationship(childComplexity), true
+	case "RelationshipPayload.user":
+		if e.ComplexityRoot.RelationshipPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.User(childComplexity), true
+	case "RelationshipPayload.viewer":
+		if e.ComplexityRoot.RelationshipPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipPayload.Viewer(childComplexity), true
 
 	case "SessionPayload.expiresAt":
 		if e.ComplexityRoot.SessionPayload.ExpiresAt == nil {
@@ -672,6 +1142,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SessionPayload.User(childComplexity), true
 
+	case "Subscription.friendRequestChanged":
+		if e.ComplexityRoot.Subscription.FriendRequestChanged == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.FriendRequestChanged(childComplexity), true
 	case "Subscription.newFollowers":
 		if e.ComplexityRoot.Subscription.NewFollowers == nil {
 			break
@@ -702,6 +1178,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SuggestionConnection.Edges(childComplexity), true
+	case "SuggestionConnection.excluded":
+		if e.ComplexityRoot.SuggestionConnection.Excluded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SuggestionConnection.Excluded(childComplexity), true
 	case "SuggestionConnection.nodes":
 		if e.ComplexityRoot.SuggestionConnection.Nodes == nil {
 			break
@@ -733,6 +1215,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SuggestionEdge.Node(childComplexity), true
+	case "SuggestionEdge.reason":
+		if e.ComplexityRoot.SuggestionEdge.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SuggestionEdge.Reason(childComplexity), true
 	case "SuggestionEdge.score":
 		if e.ComplexityRoot.SuggestionEdge.Score == nil {
 			break
@@ -751,6 +1239,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SuggestionEdge.Via(childComplexity, args["first"].(*int32)), true
 
+	case "SuggestionExclusions.blocked":
+		if e.ComplexityRoot.SuggestionExclusions.Blocked == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SuggestionExclusions.Blocked(childComplexity), true
+	case "SuggestionExclusions.dismissed":
+		if e.ComplexityRoot.SuggestionExclusions.Dismissed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SuggestionExclusions.Dismissed(childComplexity), true
+	case "SuggestionExclusions.followed":
+		if e.ComplexityRoot.SuggestionExclusions.Followed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SuggestionExclusions.Followed(childComplexity), true
+
 	case "User.avatarUrl":
 		if e.ComplexityRoot.User.AvatarURL == nil {
 			break
@@ -763,6 +1270,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Bio(childComplexity), true
+	case "User.blockedUsers":
+		if e.ComplexityRoot.User.BlockedUsers == nil {
+			break
+		}
+
+		args, err := ec.field_User_blockedUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.BlockedUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.commonFollowers":
 		if e.ComplexityRoot.User.CommonFollowers == nil {
 			break
@@ -773,7 +1291,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.CommonFollowers(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.CommonFollowers(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.CommonOrder)), true
 	case "User.commonFollowings":
 		if e.ComplexityRoot.User.CommonFollowings == nil {
 			break
@@ -784,13 +1302,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.CommonFollowings(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.CommonFollowings(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.CommonOrder)), true
 	case "User.createdAt":
 		if e.ComplexityRoot.User.CreatedAt == nil {
 			break
 		}
 
 		return e.ComplexityRoot.User.CreatedAt(childComplexity), true
+	case "User.deactivated":
+		if e.ComplexityRoot.User.Deactivated == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Deactivated(childComplexity), true
+	case "User.discoverable":
+		if e.ComplexityRoot.User.Discoverable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Discoverable(childComplexity), true
 	case "User.followSuggestions":
 		if e.ComplexityRoot.User.FollowSuggestions == nil {
 			break
@@ -801,7 +1331,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.FollowSuggestions(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.FollowSuggestions(childComplexity, args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.SuggestionOrder)), true
 	case "User.followerCount":
 		if e.ComplexityRoot.User.FollowerCount == nil {
 			break
@@ -846,7 +1376,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.Followings(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.User.Followings(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["filter"].(*model.FollowingsFilter)), true
+	case "User.friendCount":
+		if e.ComplexityRoot.User.FriendCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.FriendCount(childComplexity), true
+	case "User.friendRequests":
+		if e.ComplexityRoot.User.FriendRequests == nil {
+			break
+		}
+
+		args, err := ec.field_User_friendRequests_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.FriendRequests(childComplexity, args["direction"].(model.FriendRequestDirection), args["state"].(model.FriendRequestState), args["first"].(*int32), args["after"].(*string)), true
 	case "User.friends":
 		if e.ComplexityRoot.User.Friends == nil {
 			break
@@ -870,12 +1417,40 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.listVisibility":
+		if e.ComplexityRoot.User.ListVisibility == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.ListVisibility(childComplexity), true
 	case "User.name":
 		if e.ComplexityRoot.User.Name == nil {
 			break
 		}
 
 		return e.ComplexityRoot.User.Name(childComplexity), true
+	case "User.notFollowedBack":
+		if e.ComplexityRoot.User.NotFollowedBack == nil {
+			break
+		}
+
+		args, err := ec.field_User_notFollowedBack_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.NotFollowedBack(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "User.notFollowingBack":
+		if e.ComplexityRoot.User.NotFollowingBack == nil {
+			break
+		}
+
+		args, err := ec.field_User_notFollowingBack_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.NotFollowingBack(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.relationship":
 		if e.ComplexityRoot.User.Relationship == nil {
 			break
@@ -944,6 +1519,38 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserEdge.Node(childComplexity), true
 
+	case "UserSearchConnection.edges":
+		if e.ComplexityRoot.UserSearchConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserSearchConnection.Edges(childComplexity), true
+	case "UserSearchConnection.nodes":
+		if e.ComplexityRoot.UserSearchConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserSearchConnection.Nodes(childComplexity), true
+	case "UserSearchConnection.pageInfo":
+		if e.ComplexityRoot.UserSearchConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserSearchConnection.PageInfo(childComplexity), true
+
+	case "UserSearchEdge.cursor":
+		if e.ComplexityRoot.UserSearchEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserSearchEdge.Cursor(childComplexity), true
+	case "UserSearchEdge.node":
+		if e.ComplexityRoot.UserSearchEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserSearchEdge.Node(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -951,7 +1558,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
-	inputUnmarshalMap := graphql.BuildUnmarshalerMap()
+	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputFollowingsFilter,
+		ec.unmarshalInputListVisibilityInput,
+		ec.unmarshalInputPeopleFilter,
+	)
 	first := true
 
 	switch opCtx.Operation.Operation {
@@ -1107,11 +1718,62 @@ type ReconcileKind {
   repaired: Int!
 }
 `, BuiltIn: false},
+	{Name: "../schema/friendrequest.graphqls", Input: `"A request to follow each other. Accepting makes both follow: a friend is a mutual follow."
+type FriendRequest implements Node {
+  "` + "`" + `req_<from>_<to>` + "`" + `"
+  id: ID!
+  from: User
+  to: User
+  state: FriendRequestState!
+  "What ` + "`" + `from` + "`" + ` has written; null when there is none, and once the request is not pending any more."
+  message: String
+  "When it came into this state."
+  updatedAt: DateTime!
+  "Until when it can be accepted; null unless it is pending."
+  expiresAt: DateTime
+}
+
+enum FriendRequestState {
+  "Waits to be accepted or declined."
+  PENDING
+  ACCEPTED
+  "One may ask again after a pause."
+  DECLINED
+  "Taken back, or ended by a block."
+  CANCELLED
+  "Nobody has answered in time: one may ask again."
+  EXPIRED
+  "It was accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
+  REMOVED
+}
+
+enum FriendRequestDirection {
+  SENT
+  RECEIVED
+}
+
+"A page of requests for friendship."
+type FriendRequestConnection {
+  edges: [FriendRequestEdge]
+  nodes: [FriendRequest]
+  pageInfo: PageInfo!
+  "How many there are, without those from or to users who are hidden from the viewer."
+  totalCount: Int!
+  "False when there are more than were counted."
+  complete: Boolean!
+}
+
+type FriendRequestEdge {
+  "Opaque; stays valid when the request has changed."
+  cursor: String!
+  node: FriendRequest
+}
+`, BuiltIn: false},
 	{Name: "../schema/mutation.graphqls", Input: `type Mutation {
   """
   The viewer follows a user. Following again changes nothing and moves nothing in the list.
   Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
-  beyond the limit of followings.
+  beyond the limit of followings, FORBIDDEN where the two cannot follow each other.
   """
   follow(userId: ID!): FollowPayload
   "The viewer follows a user no longer. Where it never did, nothing changes."
@@ -1125,14 +1787,64 @@ type ReconcileKind {
   removeFollower(userId: ID!): FollowPayload
 
   """
+  Ends follows and pending requests between the viewer and a user, in both directions,
+  prevents new ones, and hides each from the other's lists, searches, suggestions and
+  common sets.
+  """
+  block(userId: ID!): RelationshipPayload
+  "Ends a block. What the block has ended does not come back."
+  unblock(userId: ID!): RelationshipPayload
+  """
+  Notes something on a user whom the viewer follows, for the viewer alone: that it
+  follows specially, or a remark of at most 100 characters. What is not given stays; an empty
+  remark is removed. The mark is gone with the follow. Fails with NOT_FOUND when the
+  viewer does not follow the user.
+  """
+  setFollowMark(userId: ID!, special: Boolean, remark: String): RelationshipPayload
+
+  """
+  Asks a user to be friends. If it has asked the viewer, that is accepted. Fails with
+  FORBIDDEN where the two cannot be friends, or too soon after a decline, LIMIT_REACHED with
+  too many pending requests.
+  """
+  requestFriend(userId: ID!, message: String): FriendRequestPayload
+  "Accepts a user's request: both follow each other. NOT_FOUND when there is none that is pending."
+  acceptFriend(userId: ID!): FriendRequestPayload
+  "Declines a user's request. NOT_FOUND when there is none that is pending."
+  declineFriend(userId: ID!): FriendRequestPayload
+  "Takes the viewer's own request back. NOT_FOUND when there is none that is pending."
+  cancelFriendRequest(userId: ID!): FriendRequestPayload
+  "Ends a friendship: neither follows the other any more."
+  removeFriend(userId: ID!): FriendRequestPayload
+
+  "Keeps a user out of the viewer's suggestions for 180 days."
+  dismissSuggestion(userId: ID!): DismissSuggestionPayload
+
+  """
   Makes a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
   ` + "`" + `u` + "`" + ` and digits; ` + "`" + `password` + "`" + ` has 8 to 200 bytes.
   """
   register(handle: String!, name: String!, password: String!): SessionPayload
   "Signs a user in. An unknown handle and a wrong password are answered alike."
   login(handle: String!, password: String!): SessionPayload
-  "Changes what is given of the viewer's profile; an empty bio or avatarUrl removes it."
-  updateProfile(name: String, bio: String, avatarUrl: String): ProfilePayload
+  """
+  Changes what is given of the viewer's profile; an empty bio or avatarUrl removes it.
+  ` + "`" + `discoverable: false` + "`" + ` keeps the viewer out of everybody's suggestions.
+  """
+  updateProfile(name: String, bio: String, avatarUrl: String, listVisibility: ListVisibilityInput, discoverable: Boolean): ProfilePayload
+  """
+  Hides the viewer from everybody: from lists, searches and suggestions, until it comes back. All its
+  relations stay as they are. Meanwhile it can change nothing else.
+  """
+  deactivateAccount: AccountPayload
+  "Shows the viewer again, with all its relations."
+  reactivateAccount: AccountPayload
+  """
+  Removes the viewer with all its edges, counts, marks and requests, for good. It
+  is hidden at once; the rest goes on in steps, also after a crash. ` + "`" + `complete` + "`" + ` tells whether all is gone
+  already.
+  """
+  deleteAccount: DeleteAccountPayload
   "Changes the viewer's password. Tokens that are out stay good until they expire."
   changePassword(current: String!, new: String!): ChangePasswordPayload
   "Makes a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
@@ -1191,6 +1903,51 @@ type ProfilePayload {
 type ChangePasswordPayload {
   changed: Boolean!
 }
+
+"What a change between the viewer and another user has done."
+type RelationshipPayload {
+  "False when it was so before."
+  changed: Boolean!
+  viewer: User
+  "The other user."
+  user: User
+  "The viewer towards the other user."
+  relationship: Relationship
+  "As in ` + "`" + `FollowPayload` + "`" + `."
+  consistencyToken: String!
+}
+
+"What an act about a request for friendship has done."
+type FriendRequestPayload {
+  "False when it was so before."
+  changed: Boolean!
+  "The request as it is now; null where there is none."
+  request: FriendRequest
+  viewer: User
+  "The other user."
+  user: User
+  "The viewer towards the other user."
+  relationship: Relationship
+  "As in ` + "`" + `FollowPayload` + "`" + `."
+  consistencyToken: String!
+}
+
+type DismissSuggestionPayload {
+  viewer: User
+  "Who is not suggested any more."
+  user: User
+}
+
+type AccountPayload {
+  "False when it was so before."
+  changed: Boolean!
+  user: User
+}
+
+type DeleteAccountPayload {
+  "Whether nothing is left already; otherwise the rest is being removed."
+  complete: Boolean!
+}
 `, BuiltIn: false},
 	{Name: "../schema/relationship.graphqls", Input: `"How one user stands towards another."
 type Relationship implements Node {
@@ -1213,6 +1970,14 @@ type Relationship implements Node {
   blocking: Boolean
   "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   blockedBy: Boolean
+  "Whether ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + ` specially; null unless the viewer is ` + "`" + `from` + "`" + `."
+  special: Boolean
+  "What ` + "`" + `from` + "`" + ` has noted on ` + "`" + `to` + "`" + `, for itself alone; null unless the viewer is ` + "`" + `from` + "`" + `, or where there is none."
+  remark: String
+  "The request for friendship from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `, the last there was; null unless the viewer is ` + "`" + `from` + "`" + `."
+  sentRequest: FriendRequest
+  "The request for friendship from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `, the last there was; null unless the viewer is ` + "`" + `from` + "`" + `."
+  receivedRequest: FriendRequest
 }
 
 enum FollowStatus {
@@ -1257,6 +2022,46 @@ type Query {
   relationship(from: ID!, to: ID!): Relationship
   "Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for the second …; at most 2,000 pairs."
   relationships(from: [ID!]!, to: [ID!]!): [Relationship]!
+
+  """
+  Everybody whom a filter fits, by ascending id. Null when a list that it reads is not
+  open to the viewer.
+  """
+  people(where: PeopleFilter!, first: Int, after: String): UserConnection
+  "Users whose handle begins with ` + "`" + `prefix` + "`" + `, whatever its case, by handle."
+  searchUsers(prefix: String!, first: Int, after: String): UserSearchConnection
+}
+
+"""
+Exactly one field is given. At most 16 lists and 8 levels; ` + "`" + `not` + "`" + ` stands within an ` + "`" + `and` + "`" + `
+beside at least one filter without it.
+"""
+input PeopleFilter {
+  "All of these fit."
+  and: [PeopleFilter!]
+  "Any of these fits."
+  or: [PeopleFilter!]
+  "This does not fit."
+  not: PeopleFilter
+  "Who follows this user."
+  followersOf: ID
+  "Whom this user follows."
+  followedBy: ID
+  "Whom this user follows and who follow it."
+  friendsOf: ID
+}
+
+"A page of users found."
+type UserSearchConnection {
+  edges: [UserSearchEdge]
+  nodes: [User]
+  pageInfo: PageInfo!
+}
+
+type UserSearchEdge {
+  "Opaque."
+  cursor: String!
+  node: User
 }
 `, BuiltIn: false},
 	{Name: "../schema/subscription.graphqls", Input: `type Subscription {
@@ -1264,6 +2069,8 @@ type Query {
   relationshipChanged(userIds: [ID!]!): Relationship
   "Everyone who begins to follow the viewer."
   newFollowers: UserEdge
+  "Requests for friendship from or to the viewer, whenever one changes."
+  friendRequestChanged: FriendRequest
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
@@ -1276,6 +2083,35 @@ type SuggestionConnection {
   with the older ones, and someone suggested already may come again.
   """
   complete: Boolean!
+  "How many candidates the followings asked for this page speak for that are left out."
+  excluded: SuggestionExclusions!
+}
+
+type SuggestionExclusions {
+  "The user follows them already."
+  followed: Int!
+  "One blocks the other; 0 in suggestions of somebody else."
+  blocked: Int!
+  "The viewer has dismissed them; 0 in suggestions of somebody else."
+  dismissed: Int!
+}
+
+enum SuggestionOrder {
+  "By how many of the user's followings follow the candidate, ties by smaller id."
+  MUTUAL_COUNT
+  """
+  Each following speaks with the weight 1 / ln(1 + n), n being how many it follows: who
+  follows everybody says little (Adamic and Adar 2003). Ties by smaller id.
+  """
+  ADAMIC_ADAR
+}
+
+"Why somebody is suggested."
+enum SuggestionReason {
+  "The user's followings follow this one: see ` + "`" + `via` + "`" + `."
+  FOLLOWED_BY_FOLLOWINGS
+  "The user follows nobody yet: this one is among the most followed of the recently active."
+  POPULAR
 }
 
 type SuggestionEdge {
@@ -1286,7 +2122,8 @@ type SuggestionEdge {
   score: Float!
   "How many of the user's followings follow this one."
   mutualCount: Int!
-  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100."
+  reason: SuggestionReason!
+  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `mutualCount` + "`" + ` tells how many there are."
   via(first: Int = 3): [User]
 }
 `, BuiltIn: false},
@@ -1304,31 +2141,105 @@ type SuggestionEdge {
   followingCount: Int!
   "How many users follow this one, whoever looks."
   followerCount: Int!
+  "How many users this one follows who follow it; null unless both of its lists are open to the viewer."
+  friendCount: Int
 
-  "Whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward."
-  followings(first: Int, after: String, last: Int, before: String): UserConnection
-  "Who follows this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward."
+  "To whom the two lists of this user are open."
+  listVisibility: ListVisibility!
+  "Whether this user may be suggested to others; null unless it is the viewer."
+  discoverable: Boolean
+  "Whether this user has deactivated its account; null unless it is the viewer, as nobody else sees it then."
+  deactivated: Boolean
+
+  """
+  Whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
+  ` + "`" + `filter` + "`" + ` is for the viewer's own list. Null when the list is not open to the viewer.
+  """
+  followings(first: Int, after: String, last: Int, before: String, filter: FollowingsFilter): UserConnection
+  """
+  Who follows this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
+  Null when the list is not open to the viewer.
+  """
   followers(first: Int, after: String, last: Int, before: String): UserConnection
-  "Mutual follows, this user's newest following first."
+  "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
   friends(first: Int, after: String): UserConnection
+  "Whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
+  notFollowingBack(first: Int, after: String): UserConnection
+  "Fans whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
+  notFollowedBack(first: Int, after: String): UserConnection
 
-  "How this user stands towards another."
+  """
+  How this user stands towards another. Of two others, null unless both edges between
+  them are to be seen: each lies in a list of one and a list of the other, and one that
+  is open is enough.
+  """
   relationship(to: ID!): Relationship
   "How the viewer stands towards this user; null when nobody is signed in."
   viewerRelationship: Relationship
 
-  "Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id."
-  commonFollowings(with: ID!, first: Int, after: String): UserConnection
-  "Users who follow both this user and ` + "`" + `with` + "`" + ` (common fans), by ascending id."
-  commonFollowers(with: ID!, first: Int, after: String): UserConnection
-  "This user's fans whom the viewer follows, by ascending id; null when nobody is signed in."
+  """
+  Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id, or by when this user
+  followed them. Null unless both lists are open to the viewer.
+  """
+  commonFollowings(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
+  """
+  Users who follow both this user and ` + "`" + `with` + "`" + ` (common fans), by ascending id, or by when
+  they followed this user. Null unless both lists are open to the viewer.
+  """
+  commonFollowers(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
+  """
+  This user's fans whom the viewer follows, by ascending id; null when nobody is signed
+  in, or the list of fans is not open to the viewer.
+  """
   followersYouKnow(first: Int, after: String): UserConnection
 
   """
   Users whom this one may want to follow: those whom most of its followings
-  follow, ties by smaller id; never the user itself or anyone it follows already.
+  follow, ties by smaller id; never the user itself, anyone it follows already, or who
+  does not want to be suggested. For the viewer also nobody in a block or dismissed.
+  Only lists that are open to the viewer speak. A user without followings gets the
+  most followed among the recently active. Null unless the list of followings is open.
   """
-  followSuggestions(first: Int, after: String): SuggestionConnection
+  followSuggestions(first: Int, after: String, orderBy: SuggestionOrder! = MUTUAL_COUNT): SuggestionConnection
+
+  "Whom the viewer blocks, newest first; null unless this is the viewer."
+  blockedUsers(first: Int, after: String): UserConnection
+  """
+  Requests for friendship from or to the viewer, those changed last first; null unless
+  this is the viewer.
+  """
+  friendRequests(direction: FriendRequestDirection!, state: FriendRequestState! = PENDING, first: Int, after: String): FriendRequestConnection
+}
+
+"To whom the lists of a user are open. The user itself always sees both."
+type ListVisibility {
+  followings: Visibility!
+  followers: Visibility!
+}
+
+enum Visibility {
+  EVERYONE
+  "Those who follow the user."
+  FOLLOWERS
+  "The user alone."
+  NOBODY
+}
+
+input ListVisibilityInput {
+  followings: Visibility
+  followers: Visibility
+}
+
+input FollowingsFilter {
+  "Only those whom the viewer follows specially, see ` + "`" + `setFollowMark` + "`" + `."
+  special: Boolean
+}
+
+enum CommonOrder {
+  "By ascending id: works for lists of any length."
+  ID
+  "Newest first by this user's edge. Refused with QUERY_TOO_COSTLY when its list does not fit the budget."
+  RECENT
 }
 `, BuiltIn: false},
 }
@@ -1337,6 +2248,16 @@ var parsedSchema = gqlparser.MustLoadSchema(sources...)
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the
 // switch statements that were previously inlined in every fieldContext_* function.
+
+func (ec *executionContext) childFields_AccountPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_AccountPayload_changed(ctx, field)
+	case "user":
+		return ec.fieldContext_AccountPayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AccountPayload", field.Name)
+}
 
 func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
@@ -1354,6 +2275,24 @@ func (ec *executionContext) childFields_Consistency(ctx context.Context, field g
 		return ec.fieldContext_Consistency_modes(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Consistency", field.Name)
+}
+
+func (ec *executionContext) childFields_DeleteAccountPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "complete":
+		return ec.fieldContext_DeleteAccountPayload_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteAccountPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DismissSuggestionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "viewer":
+		return ec.fieldContext_DismissSuggestionPayload_viewer(ctx, field)
+	case "user":
+		return ec.fieldContext_DismissSuggestionPayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DismissSuggestionPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_FollowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1410,6 +2349,80 @@ func (ec *executionContext) childFields_FollowPayload(ctx context.Context, field
 		return ec.fieldContext_FollowPayload_consistencyToken(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FollowPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_FriendRequest_id(ctx, field)
+	case "from":
+		return ec.fieldContext_FriendRequest_from(ctx, field)
+	case "to":
+		return ec.fieldContext_FriendRequest_to(ctx, field)
+	case "state":
+		return ec.fieldContext_FriendRequest_state(ctx, field)
+	case "message":
+		return ec.fieldContext_FriendRequest_message(ctx, field)
+	case "updatedAt":
+		return ec.fieldContext_FriendRequest_updatedAt(ctx, field)
+	case "expiresAt":
+		return ec.fieldContext_FriendRequest_expiresAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendRequest", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendRequestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FriendRequestConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FriendRequestConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FriendRequestConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FriendRequestConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_FriendRequestConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendRequestConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendRequestEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FriendRequestEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FriendRequestEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendRequestEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendRequestPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_FriendRequestPayload_changed(ctx, field)
+	case "request":
+		return ec.fieldContext_FriendRequestPayload_request(ctx, field)
+	case "viewer":
+		return ec.fieldContext_FriendRequestPayload_viewer(ctx, field)
+	case "user":
+		return ec.fieldContext_FriendRequestPayload_user(ctx, field)
+	case "relationship":
+		return ec.fieldContext_FriendRequestPayload_relationship(ctx, field)
+	case "consistencyToken":
+		return ec.fieldContext_FriendRequestPayload_consistencyToken(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendRequestPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_ListVisibility(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "followings":
+		return ec.fieldContext_ListVisibility_followings(ctx, field)
+	case "followers":
+		return ec.fieldContext_ListVisibility_followers(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ListVisibility", field.Name)
 }
 
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1482,8 +2495,32 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 		return ec.fieldContext_Relationship_blocking(ctx, field)
 	case "blockedBy":
 		return ec.fieldContext_Relationship_blockedBy(ctx, field)
+	case "special":
+		return ec.fieldContext_Relationship_special(ctx, field)
+	case "remark":
+		return ec.fieldContext_Relationship_remark(ctx, field)
+	case "sentRequest":
+		return ec.fieldContext_Relationship_sentRequest(ctx, field)
+	case "receivedRequest":
+		return ec.fieldContext_Relationship_receivedRequest(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Relationship", field.Name)
+}
+
+func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_RelationshipPayload_changed(ctx, field)
+	case "viewer":
+		return ec.fieldContext_RelationshipPayload_viewer(ctx, field)
+	case "user":
+		return ec.fieldContext_RelationshipPayload_user(ctx, field)
+	case "relationship":
+		return ec.fieldContext_RelationshipPayload_relationship(ctx, field)
+	case "consistencyToken":
+		return ec.fieldContext_RelationshipPayload_consistencyToken(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RelationshipPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SessionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1508,6 +2545,8 @@ func (ec *executionContext) childFields_SuggestionConnection(ctx context.Context
 		return ec.fieldContext_SuggestionConnection_pageInfo(ctx, field)
 	case "complete":
 		return ec.fieldContext_SuggestionConnection_complete(ctx, field)
+	case "excluded":
+		return ec.fieldContext_SuggestionConnection_excluded(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SuggestionConnection", field.Name)
 }
@@ -1522,10 +2561,24 @@ func (ec *executionContext) childFields_SuggestionEdge(ctx context.Context, fiel
 		return ec.fieldContext_SuggestionEdge_score(ctx, field)
 	case "mutualCount":
 		return ec.fieldContext_SuggestionEdge_mutualCount(ctx, field)
+	case "reason":
+		return ec.fieldContext_SuggestionEdge_reason(ctx, field)
 	case "via":
 		return ec.fieldContext_SuggestionEdge_via(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SuggestionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_SuggestionExclusions(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "followed":
+		return ec.fieldContext_SuggestionExclusions_followed(ctx, field)
+	case "blocked":
+		return ec.fieldContext_SuggestionExclusions_blocked(ctx, field)
+	case "dismissed":
+		return ec.fieldContext_SuggestionExclusions_dismissed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SuggestionExclusions", field.Name)
 }
 
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -1546,12 +2599,24 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_followingCount(ctx, field)
 	case "followerCount":
 		return ec.fieldContext_User_followerCount(ctx, field)
+	case "friendCount":
+		return ec.fieldContext_User_friendCount(ctx, field)
+	case "listVisibility":
+		return ec.fieldContext_User_listVisibility(ctx, field)
+	case "discoverable":
+		return ec.fieldContext_User_discoverable(ctx, field)
+	case "deactivated":
+		return ec.fieldContext_User_deactivated(ctx, field)
 	case "followings":
 		return ec.fieldContext_User_followings(ctx, field)
 	case "followers":
 		return ec.fieldContext_User_followers(ctx, field)
 	case "friends":
 		return ec.fieldContext_User_friends(ctx, field)
+	case "notFollowingBack":
+		return ec.fieldContext_User_notFollowingBack(ctx, field)
+	case "notFollowedBack":
+		return ec.fieldContext_User_notFollowedBack(ctx, field)
 	case "relationship":
 		return ec.fieldContext_User_relationship(ctx, field)
 	case "viewerRelationship":
@@ -1564,6 +2629,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_followersYouKnow(ctx, field)
 	case "followSuggestions":
 		return ec.fieldContext_User_followSuggestions(ctx, field)
+	case "blockedUsers":
+		return ec.fieldContext_User_blockedUsers(ctx, field)
+	case "friendRequests":
+		return ec.fieldContext_User_friendRequests(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
@@ -1594,6 +2663,28 @@ func (ec *executionContext) childFields_UserEdge(ctx context.Context, field grap
 		return ec.fieldContext_UserEdge_followedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_UserSearchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_UserSearchConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_UserSearchConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_UserSearchConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserSearchConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_UserSearchEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_UserSearchEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_UserSearchEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserSearchEdge", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

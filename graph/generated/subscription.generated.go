@@ -16,6 +16,7 @@ import (
 type SubscriptionResolver interface {
 	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.Relationship, error)
 	NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error)
+	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -116,6 +117,38 @@ func (ec *executionContext) fieldContext_Subscription_newFollowers(_ context.Con
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_friendRequestChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_friendRequestChanged(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().FriendRequestChanged(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
+			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_friendRequestChanged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -145,6 +178,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_relationshipChanged(ctx, fields[0])
 	case "newFollowers":
 		return ec._Subscription_newFollowers(ctx, fields[0])
+	case "friendRequestChanged":
+		return ec._Subscription_friendRequestChanged(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}

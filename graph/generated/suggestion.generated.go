@@ -5,6 +5,7 @@ package generated
 import (
 	"context"
 	"errors"
+	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -161,6 +162,38 @@ func (ec *executionContext) fieldContext_SuggestionConnection_complete(_ context
 	return graphql.NewScalarFieldContext("SuggestionConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _SuggestionConnection_excluded(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SuggestionConnection_excluded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Excluded, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.SuggestionExclusions) graphql.Marshaler {
+			return ec.marshalNSuggestionExclusions2ᚖkithᚋgraphᚋmodelᚐSuggestionExclusions(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SuggestionConnection_excluded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "SuggestionConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SuggestionExclusions(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _SuggestionEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -262,6 +295,29 @@ func (ec *executionContext) fieldContext_SuggestionEdge_mutualCount(_ context.Co
 	return graphql.NewScalarFieldContext("SuggestionEdge", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
+func (ec *executionContext) _SuggestionEdge_reason(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SuggestionEdge_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.SuggestionReason) graphql.Marshaler {
+			return ec.marshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SuggestionEdge_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SuggestionEdge", field, false, false, errors.New("field of type SuggestionReason does not have child fields"))
+}
+
 func (ec *executionContext) _SuggestionEdge_via(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -306,6 +362,75 @@ func (ec *executionContext) fieldContext_SuggestionEdge_via(ctx context.Context,
 	return fc, nil
 }
 
+func (ec *executionContext) _SuggestionExclusions_followed(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionExclusions) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SuggestionExclusions_followed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Followed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SuggestionExclusions_followed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SuggestionExclusions", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SuggestionExclusions_blocked(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionExclusions) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SuggestionExclusions_blocked(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Blocked, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SuggestionExclusions_blocked(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SuggestionExclusions", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _SuggestionExclusions_dismissed(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionExclusions) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_SuggestionExclusions_dismissed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Dismissed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_SuggestionExclusions_dismissed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("SuggestionExclusions", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -347,6 +472,11 @@ func (ec *executionContext) _SuggestionConnection(ctx context.Context, sel ast.S
 			}
 		case "complete":
 			out.Values[i] = ec._SuggestionConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "excluded":
+			out.Values[i] = ec._SuggestionConnection_excluded(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -400,6 +530,11 @@ func (ec *executionContext) _SuggestionEdge(ctx context.Context, sel ast.Selecti
 			}
 		case "mutualCount":
 			out.Values[i] = ec._SuggestionEdge_mutualCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reason":
+			out.Values[i] = ec._SuggestionEdge_reason(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -462,9 +597,87 @@ func (ec *executionContext) _SuggestionEdge(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var suggestionExclusionsImplementors = []string{"SuggestionExclusions"}
+
+func (ec *executionContext) _SuggestionExclusions(ctx context.Context, sel ast.SelectionSet, obj *model.SuggestionExclusions) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, suggestionExclusionsImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("SuggestionExclusions")
+		case "followed":
+			out.Values[i] = ec._SuggestionExclusions_followed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "blocked":
+			out.Values[i] = ec._SuggestionExclusions_blocked(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "dismissed":
+			out.Values[i] = ec._SuggestionExclusions_dismissed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) marshalNSuggestionExclusions2ᚖkithᚋgraphᚋmodelᚐSuggestionExclusions(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionExclusions) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._SuggestionExclusions(ctx, sel, v)
+}
+
+func (ec *executionContext) unmarshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, v any) (model.SuggestionOrder, error) {
+	var res model.SuggestionOrder
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, sel ast.SelectionSet, v model.SuggestionOrder) graphql.Marshaler {
+	return v
+}
+
+func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, v any) (model.SuggestionReason, error) {
+	var res model.SuggestionReason
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, sel ast.SelectionSet, v model.SuggestionReason) graphql.Marshaler {
+	return v
+}
 
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
 	if v == nil {
@@ -477,7 +690,7 @@ func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐ
 	if v == nil {
 		return graphql.Null
 	}
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
 		return ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx, sel, v[i])
@@ -490,7 +703,7 @@ func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSug
 	if v == nil {
 		return graphql.Null
 	}
-	return ec._SuggestionEdge(ctx, sel, v)
+	return direct.Object(ctx, sel, v, ec._SuggestionEdge)
 }
 
 // endregion ***************************** type.gotpl *****************************

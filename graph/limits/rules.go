@@ -9,14 +9,22 @@ import (
 // weights are the fields that take more work than a value of a row already at
 // hand, as "Type.field". A test holds them against the schema.
 var weights = map[string]uint64{
-	"User.followings": 2,
-	"User.followers":  2,
+	"User.followings":     2,
+	"User.followers":      2,
+	"User.blockedUsers":   2,
+	"User.friendRequests": 2,
 
 	// Set algebra reads up to thousands of rows for a page.
 	"User.friends":          50,
+	"User.notFollowingBack": 50,
+	"User.notFollowedBack":  50,
 	"User.commonFollowings": 50,
 	"User.commonFollowers":  50,
 	"User.followersYouKnow": 50,
+
+	// Up to 16 lists; handles in steps, of all shards.
+	"Query.people":      100,
+	"Query.searchUsers": 20,
 
 	// Friends of friends: the lists of all followings.
 	"User.followSuggestions": 100,
@@ -26,6 +34,20 @@ var weights = map[string]uint64{
 	"Mutation.unfollow":       20,
 	"Mutation.removeFollower": 20,
 	"Mutation.followMany":     50,
+
+	// A change between two users is brought to both of their shards at once, in up to three steps.
+	"Mutation.block":               50,
+	"Mutation.unblock":             20,
+	"Mutation.setFollowMark":       20,
+	"Mutation.requestFriend":       50,
+	"Mutation.acceptFriend":        50,
+	"Mutation.declineFriend":       20,
+	"Mutation.cancelFriendRequest": 20,
+	"Mutation.removeFriend":        50,
+	"Mutation.dismissSuggestion":   20,
+	"Mutation.deactivateAccount":   20,
+	"Mutation.reactivateAccount":   20,
+	"Mutation.deleteAccount":       100,
 
 	// Hashing a password takes memory and time on purpose: twenty of them are more
 	// than one request may ask for.
@@ -37,7 +59,7 @@ var weights = map[string]uint64{
 // fixed are lists whose lengths are known beforehand.
 var fixed = map[string]uint64{
 	"Consistency.modes":     3,
-	"ReconcileStatus.kinds": 5,
+	"ReconcileStatus.kinds": 6,
 }
 
 // kind says how a field's cost depends on what is selected below it.

@@ -40,8 +40,10 @@ func TestEveryListHasALength(t *testing.T) {
 		page: {
 			"User.commonFollowers", "User.commonFollowings", "User.followSuggestions", "User.followers",
 			"User.followersYouKnow", "User.followings", "User.friends", "Mutation.followMany",
+			"User.notFollowingBack", "User.notFollowedBack", "User.blockedUsers", "User.friendRequests", "Query.people", "Query.searchUsers",
 		},
-		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes", "FollowManyPayload.outcomes"},
+		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes", "FollowManyPayload.outcomes",
+			"UserSearchConnection.edges", "UserSearchConnection.nodes", "FriendRequestConnection.edges"},
 		list: {"Query.nodes", "Query.relationships", "Query.users", "SuggestionEdge.via", "Consistency.modes", "ReconcileStatus.kinds"},
 	} {
 		got := namesOf(c, schema, kind)

@@ -41,6 +41,7 @@ type SuggestionConnection struct {
 	Nodes    []*User
 	PageInfo *PageInfo
 	Complete bool
+	Excluded *SuggestionExclusions
 }
 
 // SuggestionEdge is one suggestion.
@@ -49,6 +50,27 @@ type SuggestionEdge struct {
 	Node        *User
 	Score       float64
 	MutualCount int32
+	Reason      SuggestionReason
 
 	Via []storage.UserID // as many as any `via` below asks for
+}
+
+// SuggestionExclusions is how many candidates were left out, by why.
+type SuggestionExclusions struct {
+	Followed  int32
+	Blocked   int32
+	Dismissed int32
+}
+
+// UserSearchConnection is a page of users found by handle.
+type UserSearchConnection struct {
+	Edges    []*UserSearchEdge
+	Nodes    []*User
+	PageInfo *PageInfo
+}
+
+// UserSearchEdge is one of them.
+type UserSearchEdge struct {
+	Cursor string
+	Node   *User
 }

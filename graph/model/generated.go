@@ -8,12 +8,20 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/99designs/gqlgen/graphql"
 )
 
 // An object with an id of its own across all types. A user's id is bare decimal;
 // every other id has a prefix, for example `rel_42_77`.
 type Node interface {
 	IsNode()
+}
+
+type AccountPayload struct {
+	// False when it was so before.
+	Changed bool  `json:"changed"`
+	User    *User `json:"user,omitempty"`
 }
 
 type ChangePasswordPayload struct {
@@ -25,6 +33,17 @@ type Consistency struct {
 	LastFullScanAt *time.Time `json:"lastFullScanAt,omitempty"`
 	// One for each mode that has run.
 	Modes []*ReconcileStatus `json:"modes"`
+}
+
+type DeleteAccountPayload struct {
+	// Whether nothing is left already; otherwise the rest is being removed.
+	Complete bool `json:"complete"`
+}
+
+type DismissSuggestionPayload struct {
+	Viewer *User `json:"viewer,omitempty"`
+	// Who is not suggested any more.
+	User *User `json:"user,omitempty"`
 }
 
 type FollowError struct {
@@ -65,7 +84,55 @@ type FollowPayload struct {
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
+type FollowingsFilter struct {
+	// Only those whom the viewer follows specially, see `setFollowMark`.
+	Special graphql.Omittable[*bool] `json:"special,omitempty"`
+}
+
+// What an act about a request for friendship has done.
+type FriendRequestPayload struct {
+	// False when it was so before.
+	Changed bool `json:"changed"`
+	// The request as it is now; null where there is none.
+	Request *FriendRequest `json:"request,omitempty"`
+	Viewer  *User          `json:"viewer,omitempty"`
+	// The other user.
+	User *User `json:"user,omitempty"`
+	// The viewer towards the other user.
+	Relationship *Relationship `json:"relationship,omitempty"`
+	// As in `FollowPayload`.
+	ConsistencyToken string `json:"consistencyToken"`
+}
+
+// To whom the lists of a user are open. The user itself always sees both.
+type ListVisibility struct {
+	Followings Visibility `json:"followings"`
+	Followers  Visibility `json:"followers"`
+}
+
+type ListVisibilityInput struct {
+	Followings graphql.Omittable[*Visibility] `json:"followings,omitempty"`
+	Followers  graphql.Omittable[*Visibility] `json:"followers,omitempty"`
+}
+
 type Mutation struct {
+}
+
+// Exactly one field is given. At most 16 lists and 8 levels; `not` stands within an `and`
+// beside at least one filter without it.
+type PeopleFilter struct {
+	// All of these fit.
+	And graphql.Omittable[[]*PeopleFilter] `json:"and,omitempty"`
+	// Any of these fits.
+	Or graphql.Omittable[[]*PeopleFilter] `json:"or,omitempty"`
+	// This does not fit.
+	Not graphql.Omittable[*PeopleFilter] `json:"not,omitempty"`
+	// Who follows this user.
+	FollowersOf graphql.Omittable[*string] `json:"followersOf,omitempty"`
+	// Whom this user follows.
+	FollowedBy graphql.Omittable[*string] `json:"followedBy,omitempty"`
+	// Whom this user follows and who follow it.
+	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
 }
 
 type ProfilePayload struct {
@@ -76,7 +143,7 @@ type Query struct {
 }
 
 type ReconcileKind struct {
-	// `missing`, `extra`, `wrong_type`, `wrong_time` or `wrong_count`
+	// `missing`, `extra`, `wrong_type`, `wrong_time`, `wrong_count` or `forbidden`
 	Kind     string `json:"kind"`
 	Found    int32  `json:"found"`
 	Repaired int32  `json:"repaired"`
@@ -94,6 +161,19 @@ type ReconcileStatus struct {
 	OldestUnpairedSeconds float64 `json:"oldestUnpairedSeconds"`
 }
 
+// What a change between the viewer and another user has done.
+type RelationshipPayload struct {
+	// False when it was so before.
+	Changed bool  `json:"changed"`
+	Viewer  *User `json:"viewer,omitempty"`
+	// The other user.
+	User *User `json:"user,omitempty"`
+	// The viewer towards the other user.
+	Relationship *Relationship `json:"relationship,omitempty"`
+	// As in `FollowPayload`.
+	ConsistencyToken string `json:"consistencyToken"`
+}
+
 type SessionPayload struct {
 	// Goes into the header `Authorization: Bearer …`.
 	Token     string    `json:"token"`
@@ -102,6 +182,63 @@ type SessionPayload struct {
 }
 
 type Subscription struct {
+}
+
+type CommonOrder string
+
+const (
+	// By ascending id: works for lists of any length.
+	CommonOrderID CommonOrder = "ID"
+	// Newest first by this user's edge. Refused with QUERY_TOO_COSTLY when its list does not fit the budget.
+	CommonOrderRecent CommonOrder = "RECENT"
+)
+
+var AllCommonOrder = []CommonOrder{
+	CommonOrderID,
+	CommonOrderRecent,
+}
+
+func (e CommonOrder) IsValid() bool {
+	switch e {
+	case CommonOrderID, CommonOrderRecent:
+		return true
+	}
+	return false
+}
+
+func (e CommonOrder) String() string {
+	return string(e)
+}
+
+func (e *CommonOrder) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = CommonOrder(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid CommonOrder", str)
+	}
+	return nil
+}
+
+func (e CommonOrder) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *CommonOrder) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e CommonOrder) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
 }
 
 type FollowStatus string
@@ -162,6 +299,304 @@ func (e *FollowStatus) UnmarshalJSON(b []byte) error {
 }
 
 func (e FollowStatus) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+type FriendRequestDirection string
+
+const (
+	FriendRequestDirectionSent     FriendRequestDirection = "SENT"
+	FriendRequestDirectionReceived FriendRequestDirection = "RECEIVED"
+)
+
+var AllFriendRequestDirection = []FriendRequestDirection{
+	FriendRequestDirectionSent,
+	FriendRequestDirectionReceived,
+}
+
+func (e FriendRequestDirection) IsValid() bool {
+	switch e {
+	case FriendRequestDirectionSent, FriendRequestDirectionReceived:
+		return true
+	}
+	return false
+}
+
+func (e FriendRequestDirection) String() string {
+	return string(e)
+}
+
+func (e *FriendRequestDirection) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = FriendRequestDirection(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid FriendRequestDirection", str)
+	}
+	return nil
+}
+
+func (e FriendRequestDirection) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *FriendRequestDirection) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e FriendRequestDirection) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+type FriendRequestState string
+
+const (
+	// Waits to be accepted or declined.
+	FriendRequestStatePending  FriendRequestState = "PENDING"
+	FriendRequestStateAccepted FriendRequestState = "ACCEPTED"
+	// One may ask again after a pause.
+	FriendRequestStateDeclined FriendRequestState = "DECLINED"
+	// Taken back, or ended by a block.
+	FriendRequestStateCancelled FriendRequestState = "CANCELLED"
+	// Nobody has answered in time: one may ask again.
+	FriendRequestStateExpired FriendRequestState = "EXPIRED"
+	// It was accepted, and `from` has ended the friendship since.
+	FriendRequestStateRemoved FriendRequestState = "REMOVED"
+)
+
+var AllFriendRequestState = []FriendRequestState{
+	FriendRequestStatePending,
+	FriendRequestStateAccepted,
+	FriendRequestStateDeclined,
+	FriendRequestStateCancelled,
+	FriendRequestStateExpired,
+	FriendRequestStateRemoved,
+}
+
+func (e FriendRequestState) IsValid() bool {
+	switch e {
+	case FriendRequestStatePending, FriendRequestStateAccepted, FriendRequestStateDeclined, FriendRequestStateCancelled, FriendRequestStateExpired, FriendRequestStateRemoved:
+		return true
+	}
+	return false
+}
+
+func (e FriendRequestState) String() string {
+	return string(e)
+}
+
+func (e *FriendRequestState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = FriendRequestState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid FriendRequestState", str)
+	}
+	return nil
+}
+
+func (e FriendRequestState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *FriendRequestState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e FriendRequestState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+type SuggestionOrder string
+
+const (
+	// By how many of the user's followings follow the candidate, ties by smaller id.
+	SuggestionOrderMutualCount SuggestionOrder = "MUTUAL_COUNT"
+	// Each following speaks with the weight 1 / ln(1 + n), n being how many it follows: who
+	// follows everybody says little (Adamic and Adar 2003). Ties by smaller id.
+	SuggestionOrderAdamicAdar SuggestionOrder = "ADAMIC_ADAR"
+)
+
+var AllSuggestionOrder = []SuggestionOrder{
+	SuggestionOrderMutualCount,
+	SuggestionOrderAdamicAdar,
+}
+
+func (e SuggestionOrder) IsValid() bool {
+	switch e {
+	case SuggestionOrderMutualCount, SuggestionOrderAdamicAdar:
+		return true
+	}
+	return false
+}
+
+func (e SuggestionOrder) String() string {
+	return string(e)
+}
+
+func (e *SuggestionOrder) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SuggestionOrder(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SuggestionOrder", str)
+	}
+	return nil
+}
+
+func (e SuggestionOrder) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *SuggestionOrder) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e SuggestionOrder) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Why somebody is suggested.
+type SuggestionReason string
+
+const (
+	// The user's followings follow this one: see `via`.
+	SuggestionReasonFollowedByFollowings SuggestionReason = "FOLLOWED_BY_FOLLOWINGS"
+	// The user follows nobody yet: this one is among the most followed of the recently active.
+	SuggestionReasonPopular SuggestionReason = "POPULAR"
+)
+
+var AllSuggestionReason = []SuggestionReason{
+	SuggestionReasonFollowedByFollowings,
+	SuggestionReasonPopular,
+}
+
+func (e SuggestionReason) IsValid() bool {
+	switch e {
+	case SuggestionReasonFollowedByFollowings, SuggestionReasonPopular:
+		return true
+	}
+	return false
+}
+
+func (e SuggestionReason) String() string {
+	return string(e)
+}
+
+func (e *SuggestionReason) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = SuggestionReason(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid SuggestionReason", str)
+	}
+	return nil
+}
+
+func (e SuggestionReason) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *SuggestionReason) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e SuggestionReason) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+type Visibility string
+
+const (
+	VisibilityEveryone Visibility = "EVERYONE"
+	// Those who follow the user.
+	VisibilityFollowers Visibility = "FOLLOWERS"
+	// The user alone.
+	VisibilityNobody Visibility = "NOBODY"
+)
+
+var AllVisibility = []Visibility{
+	VisibilityEveryone,
+	VisibilityFollowers,
+	VisibilityNobody,
+}
+
+func (e Visibility) IsValid() bool {
+	switch e {
+	case VisibilityEveryone, VisibilityFollowers, VisibilityNobody:
+		return true
+	}
+	return false
+}
+
+func (e Visibility) String() string {
+	return string(e)
+}
+
+func (e *Visibility) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = Visibility(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid Visibility", str)
+	}
+	return nil
+}
+
+func (e Visibility) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *Visibility) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e Visibility) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

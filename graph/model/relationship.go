@@ -17,6 +17,11 @@ type Relationship struct {
 	To   *User
 
 	IsViewers bool // Pair.From is the viewer
+
+	// For the eyes of Pair.From alone; nil unless selected.
+	Mark            *storage.EdgeMark
+	SentRequest     *FriendRequest
+	ReceivedRequest *FriendRequest
 }
 
 func (*Relationship) IsNode() {}
@@ -34,6 +39,22 @@ func (r *Relationship) FollowedByAt() *time.Time { return since(r.Back) }
 // Blocking and BlockedBy are for the eyes of Pair.From alone.
 func (r *Relationship) Blocking() *bool  { return r.private(r.Out.Type == storage.Blocking) }
 func (r *Relationship) BlockedBy() *bool { return r.private(r.Back.Type == storage.Blocking) }
+
+// Special is nil unless the mark has been read.
+func (r *Relationship) Special() *bool {
+	if r.Mark == nil {
+		return nil
+	}
+	return &r.Mark.Special
+}
+
+// Remark is nil where there is none.
+func (r *Relationship) Remark() *string {
+	if r.Mark == nil {
+		return nil
+	}
+	return optional(r.Mark.Remark)
+}
 
 func (r *Relationship) private(value bool) *bool {
 	if !r.IsViewers {

@@ -14,6 +14,8 @@ type User struct {
 	Row    storage.User                   // zero when no field of it is selected
 	Counts storage.Result[storage.Counts] // zero when no count is selected
 
+	IsViewer bool
+	State    storage.UserState
 }
 
 func (*User) IsNode() {}
@@ -33,6 +35,32 @@ func (u *User) FollowingCount() (int32, error) {
 // FollowerCount fails when the user's shard did not answer.
 func (u *User) FollowerCount() (int32, error) {
 	return int32(u.Counts.Value.Follower), u.Counts.Err
+}
+
+// ListVisibility tells to whom the user's lists are open.
+func (u *User) ListVisibility() *ListVisibility {
+	return &ListVisibility{Followings: visibility(u.Row.FollowingsVisibility), Followers: visibility(u.Row.FollowersVisibility)}
+}
+
+func visibility(v storage.Visibility) Visibility {
+	switch v {
+	case storage.ToEveryone:
+		return VisibilityEveryone
+	case storage.ToFollowers:
+		return VisibilityFollowers
+	}
+	return VisibilityNobody
+}
+
+// Discoverable and Deactivated are for the user's own eyes.
+func (u *User) Discoverable() *bool { return u.private(!u.Row.Undiscoverable) }
+func (u *User) Deactivated() *bool  { return u.private(u.State != storage.Active) }
+
+func (u *User) private(value bool) *bool {
+	if !u.IsViewer {
+		return nil
+	}
+	return &value
 }
 
 func optional(text string) *string {

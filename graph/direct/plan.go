@@ -1,0 +1,157 @@
+package direct
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// plan is a selection on a type, ready to be written.
+type plan struct {
+	steps    []step
+	mayFail  bool
+	typeName string
+}
+
+// step writes one field.
+type step struct {
+	key   []byte // `"alias":`, with a comma before it unless it is the first
+	field *field // nil: __typename
+	below *plan  // of a field that is an object, or a list of them
+}
+
+// planOf makes the plan of a selection; nil when it is not for this package.
+func planOf(ctx context.Context, t *objectType, sel ast.SelectionSet) *plan {
+	if t == nil || !t.mayFit(sel) || ctx.Value(withoutKey{}) != nil {
+		return nil
+	}
+	return compile(graphql.GetOperationContext(ctx), t, sel)
+}
+
+// mayFit looks at a selection without the cost of collecting its fields.
+func (t *objectType) mayFit(sel ast.SelectionSet) bool {
+	for _, s := range sel {
+		if f, ok := s.(*ast.Field); ok && t.fields[f.Name] == nil && f.Name != "__typename" {
+			return false
+		}
+	}
+	return true
+}
+
+func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) *plan {
+	p := &plan{typeName: t.name}
+	if simple(sel) {
+		p.steps = make([]step, 0, len(sel))
+		for _, s := range sel {
+			if f := s.(*ast.Field); !p.add(op, t, f, f.SelectionSet) {
+				return nil
+			}
+		}
+		return p
+	}
+	for _, f := range graphql.CollectFields(op, sel, t.satisfies) {
+		if len(f.Deferrables) > 0 || !p.add(op, t, f.Field, f.Selections) {
+			return nil
+		}
+	}
+	return p
+}
+
+// simple tells whether a selection is what it looks like: nothing to leave out, to
+// bring in or to merge.
+func simple(sel ast.SelectionSet) bool {
+	for i, s := range sel {
+		f, ok := s.(*ast.Field)
+		if !ok || len(f.Directives) > 0 {
+			return false
+		}
+		for _, before := range sel[:i] {
+			if before.(*ast.Field).Alias == f.Alias {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// add appends a field; false when it is not in the type's table.
+func (p *plan) add(op *graphql.OperationContext, t *objectType, f *ast.Field, sel ast.SelectionSet) bool {
+	s := step{field: t.fields[f.Name]}
+	if s.field == nil && f.Name != "__typename" {
+		return false
+	}
+	if len(p.steps) > 0 {
+		s.key = append(s.key, ',')
+	}
+	s.key = append(appendString(s.key, f.Alias), ':')
+	if s.field != nil {
+		p.mayFail = p.mayFail || s.field.fails != nil
+		if s.field.of != nil {
+			below := s.field.of()
+			if !below.mayFit(sel) {
+				return false
+			}
+			if s.below = compile(op, below, sel); s.below == nil {
+				return false
+			}
+			p.mayFail = p.mayFail || s.below.mayFail
+		}
+	}
+	p.steps = append(p.steps, s)
+	return true
+}
+
+// fails tells whether a value that is selected could not be loaded.
+func (p *plan) fails(v any) bool {
+	if !p.mayFail {
+		return false
+	}
+	for _, s := range p.steps {
+		switch {
+		case s.field == nil:
+		case s.field.fails != nil && s.field.fails(v):
+			return true
+		case s.below != nil && s.below.mayFail:
+			if s.field.anyBelow(v, s.below.fails) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// append writes an object, or a list of them.
+func (p *plan) append(to []byte, v any) []byte {
+	if list, ok := v.(elements); ok {
+		to = append(to, '[')
+		for i, one := range list {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = p.appendObject(to, one)
+		}
+		return append(to, ']')
+	}
+	return p.appendObject(to, v)
+}
+
+func (p *plan) appendObject(to []byte, v any) []byte {
+	if isNil(v) {
+		return append(to, "null"...)
+	}
+	to = append(to, '{')
+	for i := range p.steps {
+		s := &p.steps[i]
+		to = append(to, s.key...)
+		switch {
+		case s.field == nil:
+			to = appendString(to, p.typeName)
+		case s.below != nil:
+			to = s.field.appendBelow(to, v, s.below)
+		default:
+			to = s.field.append(to, v)
+		}
+	}
+	return append(to, '}')
+}

@@ -1,0 +1,67 @@
+//go:build ignore
+
+// direct puts kith/graph/direct in front of the marshalers that gqlgen has just
+// generated: `go run scripts/direct.go`, from the top of the project.
+package main
+
+import (
+	"bytes"
+	"go/format"
+	"log"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+const (
+	folder  = "graph/generated"
+	imports = "import (\n"
+)
+
+// Of these types kith/graph/direct has tables.
+const types = `(?:User|UserEdge|UserConnection|PageInfo|Relationship|SuggestionEdge|UserSearchEdge)`
+
+var (
+	lists = regexp.MustCompile(`(?m)^(func \(ec \*executionContext\) marshal[^(]*\(ctx context\.Context, sel ast\.SelectionSet, v \[\]\*model\.` + types + `\) graphql\.Marshaler \{\n` +
+		`(?:\tif v == nil \{\n\t\treturn graphql\.Null\n\t\}\n)?\tret := )graphql\.MarshalSliceConcurrently\(ctx, len\(v\), 0, false, `)
+	objects = regexp.MustCompile(`(?m)^\treturn ec\.(_` + types + `)\(ctx, sel, v\)$`)
+)
+
+func main() {
+	log.SetFlags(0)
+	files, err := filepath.Glob(folder + "/*.generated.go")
+	if err != nil || len(files) == 0 {
+		log.Fatalf("no generated code in %s: %v", folder, err)
+	}
+	var places [2]int
+	for _, name := range files {
+		n, err := rewrite(name)
+		if err != nil {
+			log.Fatalf("%s: %v", name, err)
+		}
+		places[0] += n[0]
+		places[1] += n[1]
+	}
+	if places[0] == 0 || places[1] == 0 {
+		log.Fatal("gqlgen generates other code now: there is nothing to put kith/graph/direct in front of")
+	}
+}
+
+// rewrite tells in how many places lists and objects were found.
+func rewrite(name string) (places [2]int, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return places, err
+	}
+	places = [2]int{len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1))}
+	if places[0]+places[1] == 0 {
+		return places, nil
+	}
+	text = lists.ReplaceAll(text, []byte("${1}direct.Slice(ctx, sel, v, "))
+	text = objects.ReplaceAll(text, []byte("\treturn direct.Object(ctx, sel, v, ec.${1})"))
+	text = bytes.Replace(text, []byte(imports), []byte(imports+"\t\"kith/graph/direct\"\n"), 1)
+	if text, err = format.Source(text); err != nil {
+		return places, err
+	}
+	return places, os.WriteFile(name, text, 0o644)
+}
