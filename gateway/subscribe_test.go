@@ -52,6 +52,10 @@ func (l liveSubscription) RelationshipChanged(context.Context, []string) (<-chan
 	return nil, errors.New("not here")
 }
 
+func (l liveSubscription) FriendRequestChanged(context.Context) (<-chan *model.FriendRequest, error) {
+	return nil, errors.New("not here")
+}
+
 type viewerKey struct{}
 
 type loaderKey struct{}
@@ -135,7 +139,7 @@ func (liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model.R
 }
 
 // Followings tells by its cursor which loaders it had, and of whom.
-func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.UserConnection, error) {
 	set, _ := ctx.Value(loaderKey{}).(int64)
 	viewer, _ := ctx.Value(viewerKey{}).(string)
 	return &model.UserConnection{Edges: []*model.UserEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil

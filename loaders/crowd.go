@@ -57,6 +57,9 @@ func (c *Crowd) Leave(n int) {
 
 type memberKey struct{}
 
+// IsMember tells whether someone computes under the context side by side with others.
+func IsMember(ctx context.Context) bool { return isMember(ctx) }
+
 func isMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
 
 // meet has send called together with what the others ask, and flush after that.
@@ -124,7 +127,7 @@ func (r Reader) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 // Edges implements [storage.EdgeReader].
 func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	if isMember(ctx) {
-		return r.l.edges[side].Fetch(ctx, pairs)
+		return r.l.Edges(side).Fetch(ctx, pairs)
 	}
 	return r.l.store.Edges(ctx, side, pairs)
 }
@@ -132,7 +135,7 @@ func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // Pages implements [storage.EdgeReader].
 func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	if isMember(ctx) {
-		return r.l.pages[side].Fetch(ctx, queries)
+		return r.l.Pages(side).Fetch(ctx, queries)
 	}
 	return r.l.store.Pages(ctx, side, queries)
 }
@@ -140,7 +143,7 @@ func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.
 // Walks implements [storage.EdgeReader].
 func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
 	if isMember(ctx) {
-		return r.l.walks[side].Fetch(ctx, queries)
+		return r.l.walksOf(side).Fetch(ctx, queries)
 	}
 	return r.l.store.Walks(ctx, side, queries)
 }
@@ -148,7 +151,7 @@ func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	if isMember(ctx) {
-		return r.l.neighbours[side].Fetch(ctx, owners)
+		return r.l.neighboursOf(side).Fetch(ctx, owners)
 	}
 	return r.l.store.Neighbours(ctx, side, owners)
 }

@@ -54,6 +54,8 @@ func newLoader[K comparable, V any](ctx context.Context, all *Loaders, read func
 		dataloader.WithBatchCapacity[K, storage.Result[V]](capacity),
 		dataloader.WithInputCapacity[K, storage.Result[V]](queue),
 	)}
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	all.flushes = append(all.flushes, l.batched.Flush)
 	return l
 }
@@ -76,10 +78,13 @@ func (l *Loader[K, V]) Prime(ctx context.Context, key K, value V) {
 	l.batched.Prime(ctx, key, storage.Result[V]{Value: value, Found: true})
 }
 
-// Fetch answers many keys, in their order, in one batch that leaves at once.
+// Fetch answers many keys, in their order, in one batch that leaves at once. What has
+// been fetched already is answered without one.
 func (l *Loader[K, V]) Fetch(ctx context.Context, keys []K) []storage.Result[V] {
 	asked := l.Ask(ctx, keys)
-	l.all.Dispatch(ctx, asked)
+	if !asked.known() {
+		l.all.Dispatch(ctx, asked)
+	}
 	return asked.Results()
 }
 
@@ -95,6 +100,21 @@ type Asked[K comparable, V any] struct {
 	ctx    context.Context
 	keys   []K
 	thunks []dataloader.Thunk[storage.Result[V]]
+}
+
+// known finds the answers to keys that have been asked before; it tells whether there
+// are answers to all of them.
+func (a *Asked[K, V]) known() bool {
+	thunks := make([]dataloader.Thunk[storage.Result[V]], len(a.keys))
+	for i, k := range a.keys {
+		thunk, ok := a.loader.known.Get(a.ctx, k)
+		if !ok {
+			return false
+		}
+		thunks[i] = thunk
+	}
+	a.thunks = thunks
+	return true
 }
 
 func (a *Asked[K, V]) enqueue() {

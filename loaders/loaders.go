@@ -5,6 +5,7 @@ package loaders
 
 import (
 	"context"
+	"reflect"
 	"sync"
 
 	"kith/storage"
@@ -24,28 +25,42 @@ type Loaders struct {
 	// Crowd is the set answers that are computed side by side.
 	Crowd Crowd
 
-	edges      [2]*Loader[storage.Pair, storage.Edge]
-	pages      [2]*Loader[storage.PageQuery, []storage.Edge]
-	walks      [2]*Loader[storage.WalkQuery, storage.Stretch]
-	neighbours [2]*Loader[storage.UserID, []storage.UserID]
+	edges      [4]lazy[storage.Pair, storage.Edge]
+	pages      [4]lazy[storage.PageQuery, []storage.Edge]
+	walks      [4]lazy[storage.WalkQuery, storage.Stretch]
+	neighbours [4]lazy[storage.UserID, []storage.UserID]
 
-	store   storage.Reader
+	blocks   lazy[storage.UserID, []storage.UserID]
+	marks    lazy[storage.Pair, storage.EdgeMark]
+	specials lazy[storage.UserID, []storage.UserID]
+	messages lazy[storage.Pair, string]
+
+	ctx   context.Context // of the request
+	store storage.Reader
+
+	mu      sync.Mutex
 	flushes []func()
+	kept    map[reflect.Type]any
 }
 
 // New makes the loaders of one request, whose context it is.
 func New(ctx context.Context, store storage.Reader) *Loaders {
-	l := &Loaders{store: store}
+	l := &Loaders{ctx: ctx, store: store}
 	l.Users = newLoader(ctx, l, store.Users)
 	l.Handles = newLoader(ctx, l, store.UserIDs)
 	l.Counts = newLoader(ctx, l, store.Counts)
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		l.edges[side] = newLoader(ctx, l, of(side, store.Edges))
-		l.pages[side] = newLoader(ctx, l, of(side, store.Pages))
-		l.walks[side] = newLoader(ctx, l, of(side, store.Walks))
-		l.neighbours[side] = newLoader(ctx, l, of(side, store.Neighbours))
-	}
 	return l
+}
+
+// lazy is a loader that most requests do without.
+type lazy[K comparable, V any] struct {
+	once   sync.Once
+	loader *Loader[K, V]
+}
+
+func (z *lazy[K, V]) of(l *Loaders, read func(context.Context, []K) []storage.Result[V]) *Loader[K, V] {
+	z.once.Do(func() { z.loader = newLoader(l.ctx, l, read) })
+	return z.loader
 }
 
 // of is a look-up of one side.
@@ -55,19 +70,66 @@ func of[K, V any](side storage.Side, read func(context.Context, storage.Side, []
 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
-func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] { return l.edges[side] }
-
-// Pages reads stretches of followings (Forward) or of followers (Inverse).
-func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return l.pages[side]
+func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
+	return l.edges[side].of(l, of(side, l.store.Edges))
 }
 
-// question is keys asked of one loader.
-type question interface{ enqueue() }
+// Pages reads stretches of followings (Forward), of followers (Inverse) or of requests.
+func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
+	return l.pages[side].of(l, of(side, l.store.Pages))
+}
+
+func (l *Loaders) walksOf(side storage.Side) *Loader[storage.WalkQuery, storage.Stretch] {
+	return l.walks[side].of(l, of(side, l.store.Walks))
+}
+
+func (l *Loaders) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
+	return l.neighbours[side].of(l, of(side, l.store.Neighbours))
+}
+
+// Blocks lists who is in a block with a user.
+func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
+	return l.blocks.of(l, l.store.Blocks)
+}
+
+// Marks reads what users note on whom they follow.
+func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
+	return l.marks.of(l, l.store.Marks)
+}
+
+// Specials lists whom a user follows specially.
+func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
+	return l.specials.of(l, l.store.Specials)
+}
+
+// Messages reads what is written with requests that are pending.
+func (l *Loaders) Messages() *Loader[storage.Pair, string] {
+	return l.messages.of(l, l.store.Messages)
+}
+
+// Kept is what a package keeps for the length of a request, by its type: one value,
+// zero at first.
+func Kept[T any](l *Loaders) *T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := reflect.TypeFor[T]()
+	value, ok := l.kept[key].(*T)
+	if !ok {
+		value = new(T)
+		if l.kept == nil {
+			l.kept = map[reflect.Type]any{}
+		}
+		l.kept[key] = value
+	}
+	return value
+}
+
+// A Question is keys asked of one loader.
+type Question interface{ enqueue() }
 
 // Dispatch sends what has been asked, all of it at once: now, or for a member of
 // the crowd together with what the others ask.
-func (l *Loaders) Dispatch(ctx context.Context, asked ...question) {
+func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
 	send := func() {
 		for _, q := range asked {
 			q.enqueue()
@@ -82,7 +144,10 @@ func (l *Loaders) Dispatch(ctx context.Context, asked ...question) {
 }
 
 func (l *Loaders) flush() {
-	for _, flush := range l.flushes {
+	l.mu.Lock()
+	flushes := l.flushes
+	l.mu.Unlock()
+	for _, flush := range flushes {
 		flush()
 	}
 }

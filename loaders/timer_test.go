@@ -8,6 +8,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/loaders"
+	"kith/storage"
 	"kith/storage/memory"
 )
 
@@ -16,10 +17,32 @@ const long, patience = 20 * time.Second, 5 * time.Second
 
 const users = 12
 
+// tangled is a graph with lists of every visibility, hidden users, requests and marks.
 func tangled(t *testing.T) *apitest.API {
 	store := memory.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
+	yes := true
+	for id := storage.UserID(1); id <= users; id++ {
+		followings, fans := storage.Visibility(id%3), storage.Visibility(id/3%3)
+		if _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &fans}, apitest.Epoch+1); err != nil {
+			t.Fatal(err)
+		}
+		if to := id%users + 1; !store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: id, To: to}})[0].Found {
+			continue
+		} else if _, _, err := store.SetMark(t.Context(), storage.Pair{From: id, To: to}, storage.MarkChange{Special: &yes}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.SetState(t.Context(), 5, storage.Deactivated, apitest.Epoch); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []storage.Pair{{From: 2, To: 3}, {From: 4, To: 2}, {From: 2, To: 6}} {
+		if _, err := store.ChangeRequest(t.Context(), p, storage.RequestChange{Act: storage.Ask, At: apitest.Epoch, Message: "hi"}, storage.RequestOptions{Inverse: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apitest.Block(t, store, 2, 9)
 	return apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
 }
 
@@ -28,7 +51,11 @@ func TestNoQueryWaitsOnATimer(t *testing.T) {
 	api := tangled(t)
 	rapid.Check(t, func(t *rapid.T) {
 		query, vars := apitest.Query(t, users)
-		api.For(t).AskWithin(patience, query, vars).Whole()
+		api := api.For(t)
+		if viewer := rapid.IntRange(0, users).Draw(t, "viewer"); viewer > 0 {
+			api = api.As(storage.UserID(viewer))
+		}
+		api.AskWithin(patience, query, vars).Whole()
 	})
 }
 
@@ -47,7 +74,12 @@ func TestSetAnswersDoNotWaitForAMemberThatDoesNotCome(t *testing.T) {
 		`{ a: user(id: 1) { friends { nodes { handle } } } b: user(id: 2) { followSuggestions { nodes { handle } } } c: user(id: 99) { friends { totalCount } } }`,
 		`{ relationships(from: [1, 2], to: [3, 4]) { from { friends { totalCount } } to { followSuggestions { nodes { handle } } } } }`,
 		`{ users(ids: [1, 2]) { friends(first: 101) { totalCount } commonFollowers(with: "x") { totalCount } followSuggestions { nodes { handle } } } }`,
+		`{ users(ids: [1, 2, 3, 5]) { followersYouKnow { totalCount } notFollowingBack { totalCount } notFollowedBack { nodes { friends { totalCount } } } followings(filter: {special: true}) { totalCount } } }`,
+		`{ a: people(where: {followersOf: 1}) { nodes { friends { totalCount } } } b: people(where: {}) { totalCount } users(ids: [1, 3]) { friends { totalCount } } c: people(where: {followedBy: 2}) { totalCount } }`,
+		`{ relationship(from: 2, to: 4) { to { friends { totalCount } } } user(id: 9) { friends { totalCount } } }`, // seen by user 2 only
+		`{ searchUsers(prefix: "u") { nodes { friends { totalCount } commonFollowers(with: 3, orderBy: RECENT) { nodes { handle } } } } people(where: {friendsOf: 2}) { totalCount } }`,
 	} {
 		api.AskWithin(patience, query, nil)
+		api.As(2).AskWithin(patience, query, nil)
 	}
 }

@@ -29,8 +29,33 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User, true)}, nil
 }
 
+// profileChange converts the arguments of `updateProfile`.
+func profileChange(name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) storage.ProfileChange {
+	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL}
+	if lists != nil {
+		change.FollowingsVisibility = visibilityOf(lists.Followings.Value())
+		change.FollowersVisibility = visibilityOf(lists.Followers.Value())
+	}
+	if discoverable != nil {
+		undiscoverable := !*discoverable
+		change.Undiscoverable = &undiscoverable
+	}
+	return change
+}
+
+// visibilityOf converts a visibility; null leaves it as it is.
+func visibilityOf(v *model.Visibility) *storage.Visibility {
+	if v == nil {
+		return nil
+	}
+	is := map[model.Visibility]storage.Visibility{
+		model.VisibilityEveryone: storage.ToEveryone, model.VisibilityFollowers: storage.ToFollowers, model.VisibilityNobody: storage.ToNobody,
+	}[*v]
+	return &is
+}
+
 func (r *Resolver) updateProfileAt(ctx context.Context, change storage.ProfileChange) (*model.ProfilePayload, error) {
-	viewer, err := viewerOf(ctx)
+	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +66,7 @@ func (r *Resolver) updateProfileAt(ctx context.Context, change storage.ProfileCh
 }
 
 func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (*model.ChangePasswordPayload, error) {
-	viewer, err := viewerOf(ctx)
+	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
 	}

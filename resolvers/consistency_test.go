@@ -54,7 +54,7 @@ func TestConsistencyIsForOperators(t *testing.T) {
 		}
 	}
 	rest := `{"kind": "extra", "found": 0, "repaired": 0}, {"kind": "wrong_type", "found": 0, "repaired": 0},
-		{"kind": "wrong_time", "found": 0, "repaired": 0}, {"kind": "wrong_count", "found": 0, "repaired": 0}`
+		{"kind": "wrong_time", "found": 0, "repaired": 0}, {"kind": "wrong_count", "found": 0, "repaired": 0}, {"kind": "forbidden", "found": 0, "repaired": 0}`
 	api.Admin().Ask(query, nil).Is(`{"consistency": {"lastFullScanAt": "2026-11-20T08:00:00.000000Z", "modes": [
 		{"mode": "full", "at": "2026-11-20T08:00:00.000000Z", "oldestUnpairedSeconds": 0, "kinds": [{"kind": "missing", "found": 3, "repaired": 2}, ` + rest + `]},
 		{"mode": "realtime", "at": "2026-11-20T08:00:00.000001Z", "oldestUnpairedSeconds": 1.5, "kinds": [{"kind": "missing", "found": 0, "repaired": 0}, ` + rest + `]}]}}`)

@@ -7,6 +7,7 @@ import (
 
 	"kith/identity"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -40,20 +41,29 @@ func fetch(ctx context.Context, level ...wanted) {
 type batch struct {
 	rows   []storage.UserID
 	counts []storage.UserID
-	edges  [2][]storage.Pair
-	pages  [2][]storage.PageQuery
+	edges  [len(storage.Sides)][]storage.Pair
+	marks  []storage.Pair
 
-	lists []listed // whose users make the next level
-	next  []wanted
-	sets  int // set answers that will be computed on this level
+	lists    []listed       // plain lists
+	opens    []social.List  // lists of which it matters whether they are open
+	others   []storage.Pair // relationships between others than the viewer
+	requests []requested    // requests for friendship below relationships
+
+	next []wanted
+	sets int // set answers that will be computed on this level
 }
 
-// listed is a run of pages[side] whose users share a selection.
+// listed is a plain list of some users, who share its page and a selection.
 type listed struct {
-	side        storage.Side
-	page        pageArguments
-	first, last int
-	sel         ast.SelectionSet
+	listField
+	owners []storage.UserID
+}
+
+// requested is the requests in one table, below relationships, that share a selection.
+type requested struct {
+	side  storage.Side
+	pairs []storage.Pair
+	sel   ast.SelectionSet
 }
 
 func batchOf(ctx context.Context, level []wanted) batch {
@@ -63,7 +73,7 @@ func batchOf(ctx context.Context, level []wanted) batch {
 			b.addUsers(ctx, w)
 		}
 		if len(w.pairs) > 0 {
-			b.addRelationships(w.pairs, needsOfRelationship(ctx, w.sel))
+			b.addRelationships(ctx, w.pairs, needsOfRelationship(ctx, w.sel))
 		}
 	}
 	return b
@@ -83,23 +93,22 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 		for i, id := range w.users {
 			pairs[i] = storage.Pair{From: id, To: r.to}
 		}
-		b.addRelationships(pairs, r.relationshipNeeds)
+		b.addRelationships(ctx, pairs, r.relationshipNeeds)
 	}
 	for _, r := range n.viewer {
-		b.addRelationships(viewerPairs(ctx, w.users), r)
+		b.addRelationships(ctx, viewerPairs(ctx, w.users), r)
 	}
 	for _, l := range n.lists {
-		if !l.rows {
-			continue
-		}
-		first := len(b.pages[l.side])
-		for _, id := range w.users {
-			b.pages[l.side] = append(b.pages[l.side], l.page.query(id))
-		}
-		if l.users != nil {
-			b.lists = append(b.lists, listed{l.side, l.page, first, len(b.pages[l.side]), l.users})
+		b.lists = append(b.lists, listed{l, w.users})
+	}
+	for _, side := range sides {
+		if n.opens[side] {
+			for _, id := range w.users {
+				b.opens = append(b.opens, social.List{Side: side, Owner: id})
+			}
 		}
 	}
+	b.opens = append(b.opens, n.others...)
 }
 
 // viewerPairs is the viewer towards each of the users.
@@ -112,7 +121,7 @@ func viewerPairs(ctx context.Context, users []storage.UserID) []storage.Pair {
 	return pairs
 }
 
-func (b *batch) addRelationships(pairs []storage.Pair, n relationshipNeeds) {
+func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n relationshipNeeds) {
 	for _, side := range sides {
 		if n.sides[side] {
 			b.edges[side] = append(b.edges[side], seenFrom(side, pairs)...)
@@ -124,6 +133,32 @@ func (b *batch) addRelationships(pairs []storage.Pair, n relationshipNeeds) {
 	if n.to != nil {
 		b.next = append(b.next, wanted{users: endsOf(pairs, storage.Inverse), exist: true, sel: n.to})
 	}
+	var own []storage.Pair
+	for _, p := range pairs {
+		switch {
+		case isViewers(ctx, p):
+			own = append(own, p)
+		case isBetweenOthers(ctx, p):
+			b.others = append(b.others, p)
+		}
+	}
+	if n.mark {
+		b.marks = append(b.marks, own...)
+	}
+	for side, sel := range n.requests {
+		if sel != nil && len(own) > 0 {
+			turned := seenFrom(storage.Side(side), own)
+			b.edges[side] = append(b.edges[side], turned...)
+			b.requests = append(b.requests, requested{storage.Side(side), turned, sel})
+		}
+	}
+}
+
+// isViewers tells whether a relationship is the viewer's own, towards somebody who is
+// not hidden from everybody.
+func isViewers(ctx context.Context, p storage.Pair) bool {
+	viewer, ok := identity.Of(ctx)
+	return ok && p.From == viewer.ID && p.To != viewer.ID && !isAbsent(ctx, p.To)
 }
 
 var sides = [...]storage.Side{storage.Forward, storage.Inverse}
@@ -154,36 +189,131 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 	return ids
 }
 
-// run reads everything at once and returns the next level.
+// run reads everything at once, then what only that can tell, and returns the next
+// level.
 func (b *batch) run(ctx context.Context) []wanted {
 	l := loaders.For(ctx)
-	users, counts := l.Users.Ask(ctx, b.rows), l.Counts.Ask(ctx, b.counts)
-	var edges [2]*loaders.Asked[storage.Pair, storage.Edge]
-	var lists [2]*loaders.Asked[storage.PageQuery, []storage.Edge]
-	for _, side := range sides {
-		edges[side] = l.Edges(side).Ask(ctx, b.edges[side])
-		lists[side] = l.Pages(side).Ask(ctx, b.pages[side])
+	known := requestOf(ctx).knownAudience()
+	lists := b.pagesAhead(known)
+
+	rows := append(b.rows, b.owners(ctx)...)
+	users, counts := l.Users.Ask(ctx, rows), l.Counts.Ask(ctx, b.counts)
+	asked := []loaders.Question{users, counts}
+	if len(b.marks) > 0 {
+		asked = append(asked, l.Marks().Ask(ctx, b.marks))
 	}
-	l.Dispatch(ctx, users, counts, edges[0], edges[1], lists[0], lists[1])
+	var edges [len(storage.Sides)]*loaders.Asked[storage.Pair, storage.Edge]
+	for _, side := range storage.Sides {
+		if len(b.edges[side]) > 0 {
+			edges[side] = l.Edges(side).Ask(ctx, b.edges[side])
+			asked = append(asked, edges[side])
+		}
+	}
+	for _, p := range lists {
+		if len(p.asked) > 0 {
+			p.pages = l.Pages(p.side).Ask(ctx, p.asked)
+			asked = append(asked, p.pages)
+		}
+	}
+	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
+		asked = append(asked, l.Blocks().Ask(ctx, []storage.UserID{viewer.ID}))
+	}
+	l.Dispatch(ctx, asked...)
 
 	users.Results()
 	counts.Results()
-	var pages [2][]storage.Result[[]storage.Edge]
-	for _, side := range sides {
-		edges[side].Results()
-		pages[side] = lists[side].Results()
+	for _, asked := range edges {
+		if asked != nil {
+			asked.Results()
+		}
+	}
+	if b.looksAtLists() {
+		b.judge(ctx, lists)
+	}
+	b.addRequests(ctx)
+	return b.next
+}
+
+// looksAtLists tells whether anything here depends on who looks.
+func (b *batch) looksAtLists() bool {
+	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.others) > 0 || b.sets > 0
+}
+
+// owners are those whose rows tell whether lists may be seen.
+func (b *batch) owners(ctx context.Context) []storage.UserID {
+	viewer, _ := identity.Of(ctx)
+	var owners []storage.UserID
+	seen := map[storage.UserID]bool{viewer.ID: true}
+	add := func(id storage.UserID) {
+		if !seen[id] {
+			seen[id] = true
+			owners = append(owners, id)
+		}
+	}
+	for _, list := range b.opens {
+		add(list.Owner)
+	}
+	for _, p := range b.others {
+		add(p.From)
+	}
+	return owners
+}
+
+// judge finds out what of the lists may be seen, and reads on where that takes more.
+func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return // told by each field that needs it
+	}
+	fetchOpen(ctx, a, b.opens)
+	if len(b.others) > 0 {
+		fetchVisible(ctx, a, b.others)
+	}
+	for _, p := range lists {
+		p.show(ctx, a)
 	}
 	for _, list := range b.lists {
+		if list.users == nil {
+			continue
+		}
 		var ids []storage.UserID
-		for i := list.first; i < list.last; i++ {
-			edges, _ := list.page.trim(pages[list.side][i].Value)
-			for _, e := range edges {
+		for _, owner := range list.owners {
+			shown, ok := requestOf(ctx).page(listPage{social.List{Side: list.side, Owner: owner}, list.page})
+			if !ok {
+				continue
+			}
+			for _, e := range shown.Value.Edges {
 				ids = append(ids, list.side.Peer(e.Pair()))
 			}
 		}
 		if len(ids) > 0 {
-			b.next = append(b.next, wanted{users: ids, sel: list.sel})
+			b.next = append(b.next, wanted{users: ids, sel: list.users})
 		}
 	}
-	return b.next
+}
+
+// addRequests has the users of requests, and what was written with those that are
+// pending, fetched.
+func (b *batch) addRequests(ctx context.Context) {
+	l := loaders.For(ctx)
+	var messages []storage.Pair
+	for _, wanted := range b.requests {
+		var rows []storage.Edge
+		for _, p := range wanted.pairs {
+			if r := l.Edges(wanted.side).Load(ctx, p); r.Found && r.Value.Type != storage.None {
+				rows = append(rows, r.Value)
+			}
+		}
+		b.next = append(b.next, wantedByRequests(ctx, rows, wanted.sel)...)
+		if needsOfRequests(ctx, wanted.sel).message != nil {
+			for _, row := range rows {
+				if row.Type == storage.Pending {
+					messages = append(messages, row.Pair())
+				}
+			}
+		}
+	}
+	if len(messages) > 0 {
+		l.Messages().Fetch(ctx, messages)
+	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/consistency"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
@@ -26,14 +23,36 @@ func viewerOf(ctx context.Context) (storage.UserID, error) {
 	return viewer.ID, nil
 }
 
-// clientError says what a refused follow is to the client; other errors stay as
-// they are.
+// actorOf is who is signed in and may change something: not someone who has
+// deactivated the account.
+func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil || r.States == nil {
+		return viewer, err
+	}
+	return viewer, viewerGone(r.States.MayAct(ctx, viewer))
+}
+
+// notPossible are the words of every refusal between two users, so that none of them
+// tells which rule it was, or who blocked whom.
+const notPossible = "this is not possible between you and this user"
+
+// clientError says what a refusal is to the client; other errors stay as they are.
 func clientError(err error) error {
+	_, gone := errors.AsType[social.Gone](err)
 	switch {
+	case gone:
+		return viewerGone(err)
 	case errors.Is(err, social.ErrSelf):
-		return apierr.BadInput("a user cannot follow itself")
+		return apierr.BadInput("a user cannot do this to itself")
+	case errors.Is(err, storage.ErrNoRequest):
+		return apierr.NotFound("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):
 		return apierr.NotFound("there is no such user")
+	case errors.Is(err, storage.ErrForbidden):
+		return apierr.Forbidden(notPossible)
+	case errors.Is(err, social.ErrTheirLimit):
+		return apierr.LimitReached("the other user follows as many users as one may")
 	case errors.Is(err, storage.ErrLimitReached):
 		return apierr.LimitReached("you follow as many users as one may")
 	}
@@ -42,7 +61,7 @@ func clientError(err error) error {
 
 // followAt answers `follow`.
 func (r *Resolver) followAt(ctx context.Context, id string) (*model.FollowPayload, error) {
-	viewer, other, err := viewerAndOther(ctx, id)
+	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +71,7 @@ func (r *Resolver) followAt(ctx context.Context, id string) (*model.FollowPayloa
 
 // unfollowAt answers `unfollow`.
 func (r *Resolver) unfollowAt(ctx context.Context, id string) (*model.FollowPayload, error) {
-	viewer, other, err := viewerAndOther(ctx, id)
+	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +81,7 @@ func (r *Resolver) unfollowAt(ctx context.Context, id string) (*model.FollowPayl
 
 // removeFollowerAt answers `removeFollower`.
 func (r *Resolver) removeFollowerAt(ctx context.Context, id string) (*model.FollowPayload, error) {
-	viewer, other, err := viewerAndOther(ctx, id)
+	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +89,10 @@ func (r *Resolver) removeFollowerAt(ctx context.Context, id string) (*model.Foll
 	return r.followPayload(ctx, viewer, other, ties, stale, err)
 }
 
-func viewerAndOther(ctx context.Context, id string) (viewer, other storage.UserID, err error) {
-	if viewer, err = viewerOf(ctx); err != nil {
+// actorAndOther are the viewer, who is about to change something, and the user whom
+// that is about.
+func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other storage.UserID, err error) {
+	if viewer, err = r.actorOf(ctx); err != nil {
 		return 0, 0, err
 	}
 	other, err = parseUserID(id)
@@ -95,35 +116,27 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		return nil, clientError(err)
 	}
 	tie := ties[0]
-	token := tokenOf(ties)
 	s := payloadSelection(ctx, "FollowPayload")
-	r.await(ctx, token, stale, s.readsInverse(ctx))
-
-	pair := storage.Pair{From: viewer, To: other}
-	remember(ctx, ties)
-	// A viewer whose own edge it is exists: the store has just locked its counts.
-	unsure := tie.Row.From != viewer
-	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: unsure && s.has("viewer"), sel: s.of("viewer")},
-		wanted{users: []storage.UserID{other}, exist: s.has("user") || s.has(edgeNode), sel: s.of("user", edgeNode)},
-		wanted{pairs: []storage.Pair{pair}, sel: s.of("relationship")},
-	)
-	p := &model.FollowPayload{
-		Changed:          tie.Changed,
-		ConsistencyToken: token.String(),
-		Viewer:           s.user(ctx, "viewer", viewer, unsure),
-		User:             s.user(ctx, "user", other, true),
-		Relationship:     s.relationship(ctx, pair),
+	token := tokenOf(ties)
+	rememberTies(ctx, ties)
+	p := r.payload(ctx, s, done{
+		// A viewer whose own edge it is exists: the store has just locked its counts.
+		viewer: viewer, other: other, unsure: tie.Row.From != viewer,
+		token: token, late: token, stale: stale,
+	})
+	f := &model.FollowPayload{
+		Changed: tie.Changed, ConsistencyToken: token.String(),
+		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
 		at := storage.PositionOf(storage.Forward, tie.Row)
-		p.FollowingEdge = &model.UserEdge{
+		f.FollowingEdge = &model.UserEdge{
 			Cursor:     cursor.Encode(cursor.Followings, int64(at.UpdateTime), int64(at.Peer)),
 			Node:       s.user(ctx, edgeNode, other, true),
 			FollowedAt: timeOf(tie.Row.UpdateTime),
 		}
 	}
-	return p, nil
+	return f, nil
 }
 
 // tokenOf is the token of what has been written, or is there already.
@@ -131,99 +144,25 @@ func tokenOf(ties []social.Tie) consistency.Token {
 	var t consistency.Token
 	for _, tie := range ties {
 		if tie.Row.UpdateTime > 0 {
-			t = append(t, consistency.Mark{Pair: tie.Row.Pair(), Version: tie.Row.UpdateTime})
+			t = append(t, markOf(storage.Row{Side: storage.Forward, Edge: tie.Row}))
 		}
 	}
 	return t
 }
 
-// remember spares the payload what the write has told: the rows of its edges.
-func remember(ctx context.Context, ties []social.Tie) {
-	l := loaders.For(ctx).Edges(storage.Forward)
+func markOf(row storage.Row) consistency.Mark {
+	return consistency.Mark{Side: row.Side, Pair: row.Edge.Pair(), Version: row.Edge.UpdateTime}
+}
+
+// rememberTies spares a payload what the write has told: the rows of its edges.
+func rememberTies(ctx context.Context, ties []social.Tie) {
 	for _, tie := range ties {
 		if tie.Err == nil {
-			l.Prime(ctx, tie.Row.Pair(), tie.Row)
+			remember(ctx, tie.Row)
 		}
 	}
 }
 
-// await lets a payload that reads the inverse side see the write.
-func (r *Resolver) await(ctx context.Context, token consistency.Token, stale, readsInverse bool) {
-	request := consistency.For(ctx)
-	request.Wrote(token)
-	if stale || readsInverse && !consistency.Wait(ctx, r.Store, token, r.ConsistencyWait) {
-		request.Stale()
-	}
-}
-
-// selection is what a payload selects, by field.
-type selection map[string]graphql.CollectedField
-
-func payloadSelection(ctx context.Context, payload string) selection {
-	s := selection{}
-	for _, f := range fieldsOf(ctx, selectedHere(ctx), payload) {
-		if first, ok := s[f.Name]; ok { // once more under another alias
-			f.Selections = append(append(ast.SelectionSet{}, first.Selections...), f.Selections...)
-			f.Alias = first.Alias
-		}
-		s[f.Name] = f
-	}
-	if edge, ok := s["followingEdge"]; ok {
-		for _, f := range fieldsOf(ctx, edge.Selections, "UserEdge") {
-			if f.Name == "node" {
-				s[edgeNode] = f
-			}
-		}
-	}
-	return s
-}
-
-// edgeNode is the node of the followingEdge.
-const edgeNode = "followingEdge.node"
-
-func (s selection) has(field string) bool {
-	_, ok := s[field]
-	return ok
-}
-
-// of joins what is selected on some fields.
-func (s selection) of(fields ...string) ast.SelectionSet {
-	var sel ast.SelectionSet
-	for _, name := range fields {
-		sel = append(sel, s[name].Selections...)
-	}
-	return sel
-}
-
-// readsInverse tells whether anything selected comes from the inverse side.
-func (s selection) readsInverse(ctx context.Context) bool {
-	for _, name := range []string{"viewer", "user", edgeNode} {
-		if needsOfUsers(ctx, s.of(name)).readsInverse(ctx) {
-			return true
-		}
-	}
-	return needsOfRelationship(ctx, s.of("relationship")).readsInverse(ctx)
-}
-
-// user makes the user of a field; nil when it is not selected. A user of whom it is
-// unsure whether it exists has been read.
-func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool) *model.User {
-	f, ok := s[field]
-	if !ok {
-		return nil
-	}
-	w := wanted{users: []storage.UserID{id}, exist: unsure, sel: f.Selections}
-	path := below(ctx, f.Alias)
-	if field == edgeNode {
-		path = below(ctx, s["followingEdge"].Alias, f.Alias)
-	}
-	return usersOf(ctx, w, func(int) []ast.Path { return []ast.Path{path} })[0]
-}
-
-func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {
-	f, ok := s["relationship"]
-	if !ok {
-		return nil
-	}
-	return relationshipsOf(ctx, []storage.Pair{p}, f.Selections, func(int) ast.Path { return below(ctx, f.Alias) })[0]
+func remember(ctx context.Context, row storage.Edge) {
+	loaders.For(ctx).Edges(storage.Forward).Prime(ctx, row.Pair(), row)
 }

@@ -129,7 +129,7 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 type never struct{ err error }
 
 func (never) Inline() bool                                     { return false }
-func (n never) Carry(context.Context, []storage.Changed) error { return n.err }
+func (n never) Carry(context.Context, []storage.Written) error { return n.err }
 
 // What comes from the inverse side is waited for, but not for ever: then the old
 // value is served, and said to be stale.

@@ -14,7 +14,7 @@ import (
 
 // followManyAt answers `followMany`.
 func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
-	viewer, err := viewerOf(ctx)
+	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -29,13 +29,13 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	token := tokenOf(ties)
 	s := payloadSelection(ctx, "FollowManyPayload")
 	outcomes, key := outcomeSelection(ctx, s)
-	r.await(ctx, token, stale, s.readsInverse(ctx) || outcomes.readsInverse(ctx))
+	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse(ctx) || outcomes.readsInverse(ctx))
 
 	pairs := make([]storage.Pair, len(others))
 	for i, other := range others {
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
-	remember(ctx, ties)
+	rememberTies(ctx, ties)
 	many := outcomesOf{selection: outcomes, key: key}
 	fetch(ctx,
 		wanted{users: []storage.UserID{viewer}, sel: s.of("viewer")},

@@ -45,30 +45,44 @@ func checkLength(n, most int) error {
 	return nil
 }
 
-const relationshipPrefix = "rel_"
+// The prefixes of ids of types that are about two users.
+const (
+	relationshipPrefix = "rel_"
+	requestPrefix      = "req_"
+)
 
 // nodeID is a parsed id of any type of Node.
 type nodeID struct {
 	user         storage.UserID // 0: it is not a user's
 	relationship storage.Pair
+	request      storage.Pair
 }
 
 func parseNodeID(text string) (nodeID, error) {
-	rest, ok := strings.CutPrefix(text, relationshipPrefix)
-	if !ok {
-		id, err := parseUserID(text)
-		if err != nil {
-			return nodeID{}, apierr.BadInput("%q is not an id", abridged(text))
-		}
-		return nodeID{user: id}, nil
+	var id nodeID
+	var err error
+	if rest, ok := strings.CutPrefix(text, relationshipPrefix); ok {
+		id.relationship, err = parsePair(rest)
+	} else if rest, ok := strings.CutPrefix(text, requestPrefix); ok {
+		id.request, err = parsePair(rest)
+	} else {
+		id.user, err = parseUserID(text)
 	}
-	from, to, _ := strings.Cut(rest, "_")
-	a, errA := parseUserID(from)
-	b, errB := parseUserID(to)
-	if errA != nil || errB != nil {
+	if err != nil {
 		return nodeID{}, apierr.BadInput("%q is not an id", abridged(text))
 	}
-	return nodeID{relationship: storage.Pair{From: a, To: b}}, nil
+	return id, nil
+}
+
+// parsePair takes two ids with a line between them.
+func parsePair(text string) (storage.Pair, error) {
+	from, to, _ := strings.Cut(text, "_")
+	a, err := parseUserID(from)
+	if err != nil {
+		return storage.Pair{}, err
+	}
+	b, err := parseUserID(to)
+	return storage.Pair{From: a, To: b}, err
 }
 
 // pairsOf is the grid of from and to, row by row.

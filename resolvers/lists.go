@@ -4,14 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -110,20 +113,9 @@ func textOf(argument any) (text string, given bool) {
 	return "", false
 }
 
-// query asks for one edge more than the page has, to learn whether there is one.
+// query asks for the page.
 func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
-	return storage.PageQuery{Owner: owner, Limit: p.size + 1, After: p.after, Before: p.before, Backward: p.backward}
-}
-
-// trim takes that edge off again.
-func (p pageArguments) trim(edges []storage.Edge) (page []storage.Edge, more bool) {
-	if len(edges) <= p.size {
-		return edges, false
-	}
-	if p.backward {
-		return edges[len(edges)-p.size:], true
-	}
-	return edges[:p.size], true
+	return storage.PageQuery{Owner: owner, Limit: p.size, After: p.after, Before: p.before, Backward: p.backward}
 }
 
 // info tells what lies on both sides of the page. Behind a given cursor something
@@ -142,36 +134,229 @@ func (p pageArguments) info(more bool, cursors []string) *model.PageInfo {
 	return info
 }
 
+// listPage names a page of a plain list.
+type listPage struct {
+	social.List
+	page pageArguments
+}
+
+// page is what has been fetched of a list.
+func (r *request) page(p listPage) (shown storage.Result[social.Shown], ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	shown, ok = r.shown[p]
+	return shown, ok
+}
+
+// size is how long a list is, where that has been fetched.
+func (r *request) size(l social.List) (size storage.Result[social.Size], ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size, ok = r.sizes[l]
+	return size, ok
+}
+
+// pagesOfSide are pages of plain lists of one side that are fetched together, and lists
+// whose lengths are.
+type pagesOfSide struct {
+	side    storage.Side
+	names   []listPage
+	asked   []storage.PageQuery
+	pages   *loaders.Asked[storage.PageQuery, []storage.Edge]
+	totals  []storage.UserID
+	totaled map[storage.UserID]bool
+}
+
+// pagesAhead is what to read of the lists of a level, each page once. Who is hidden may
+// not be known yet; then pages are read on for it later.
+func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
+	seen := map[listPage]bool{}
+	for _, side := range sides {
+		all[side] = &pagesOfSide{side: side, totaled: map[storage.UserID]bool{}}
+	}
+	for _, list := range b.lists {
+		p := all[list.side]
+		for _, owner := range list.owners {
+			if list.total && !p.totaled[owner] {
+				p.totaled[owner] = true
+				p.totals = append(p.totals, owner)
+			}
+			name := listPage{social.List{Side: list.side, Owner: owner}, list.page}
+			if list.rows && !seen[name] {
+				seen[name] = true
+				p.add(name, a)
+			}
+		}
+	}
+	return all
+}
+
+func (p *pagesOfSide) add(name listPage, a *social.Audience) {
+	p.names = append(p.names, name)
+	p.asked = append(p.asked, a.Ahead(name.page.query(name.Owner)))
+}
+
+// show keeps those of the pages that are open to the audience, without hidden users, and
+// the lengths of the lists.
+func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
+	request, graph := requestOf(ctx), social.New(loaders.For(ctx).Reader(), resolverOf(ctx).Budget, a)
+	var names []listPage
+	var queries, asked []storage.PageQuery
+	var read []storage.Result[[]storage.Edge]
+	if p.pages != nil {
+		for i, r := range p.pages.Results() {
+			if open, err := isOpen(ctx, p.names[i].List); err == nil && open {
+				names = append(names, p.names[i])
+				queries = append(queries, p.names[i].page.query(p.names[i].Owner))
+				asked = append(asked, p.asked[i])
+				read = append(read, r)
+			}
+		}
+	}
+	shown := graph.Show(ctx, p.side, queries, asked, read)
+	var owners []storage.UserID
+	for _, owner := range p.totals {
+		if open, err := isOpen(ctx, social.List{Side: p.side, Owner: owner}); err == nil && open {
+			owners = append(owners, owner)
+		}
+	}
+	var sizes []storage.Result[social.Size]
+	if len(owners) > 0 {
+		sizes = graph.Sizes(ctx, p.side, owners)
+	}
+	request.mu.Lock()
+	defer request.mu.Unlock()
+	if request.shown == nil {
+		request.shown, request.sizes = map[listPage]storage.Result[social.Shown]{}, map[social.List]storage.Result[social.Size]{}
+	}
+	for i, name := range names {
+		request.shown[name] = shown[i]
+	}
+	for i, owner := range owners {
+		request.sizes[social.List{Side: p.side, Owner: owner}] = sizes[i]
+	}
+}
+
 // listAt answers `followings` and `followers`.
 func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[string]any) (*model.UserConnection, error) {
 	p, err := pageOf(listKinds[side], args)
 	if err != nil {
 		return nil, err
 	}
+	name := listPage{social.List{Side: side, Owner: obj.UserID}, p}
+	if open, err := isOpen(ctx, name.List); err != nil || !open {
+		return nil, err
+	}
 	n := needsOfConnection(ctx, "UserConnection", "UserEdge", selectedHere(ctx))
+	fetchList(ctx, name, n)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
-		r := loaders.For(ctx).Counts.Load(ctx, obj.UserID)
-		c.Total = storage.Result[int64]{Value: r.Value.Of(side), Err: r.Err}
+		size, _ := requestOf(ctx).size(name.List)
+		c.Total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
+		c.Complete = size.Value.Complete || size.Err != nil
 	}
 	if !n.rows {
 		return c, nil
 	}
-	r := loaders.For(ctx).Pages(side).Load(ctx, p.query(obj.UserID))
-	if r.Err != nil {
-		return nil, r.Err
+	shown, _ := requestOf(ctx).page(name)
+	if shown.Err != nil {
+		return nil, shown.Err
 	}
-	edges, more := p.trim(r.Value)
-	page := make([]entry, len(edges))
-	cursors := make([]string, len(edges))
+	page, cursors := entriesOf(side, shown.Value.Edges)
+	fill(ctx, c, n, page)
+	c.PageInfo = p.info(shown.Value.More, cursors)
+	if !shown.Value.Complete {
+		c.Complete = false
+		goOn := cursorOf(side, shown.Value.End)
+		if p.backward {
+			c.PageInfo.StartCursor = &goOn
+		} else {
+			c.PageInfo.EndCursor = &goOn
+		}
+	}
+	return c, nil
+}
+
+// fetchList reads a page that no level has fetched.
+func fetchList(ctx context.Context, name listPage, n connectionNeeds) {
+	_, hasPage := requestOf(ctx).page(name)
+	_, hasSize := requestOf(ctx).size(name.List)
+	if (hasPage || !n.rows) && (hasSize || !n.total) {
+		return
+	}
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return
+	}
+	p := pagesOfSide{side: name.Side}
+	if n.rows {
+		p.add(name, a)
+		l := loaders.For(ctx)
+		p.pages = l.Pages(name.Side).Ask(ctx, p.asked)
+		l.Dispatch(ctx, p.pages)
+	}
+	if n.total {
+		p.totals = []storage.UserID{name.Owner}
+	}
+	p.show(ctx, a)
+}
+
+// entriesOf makes the places of a page of a plain list.
+func entriesOf(side storage.Side, edges []storage.Edge) (page []entry, cursors []string) {
+	page, cursors = make([]entry, len(edges)), make([]string, len(edges))
 	for i, e := range edges {
 		at := storage.PositionOf(side, e)
-		cursors[i] = cursor.Encode(listKinds[side], int64(at.UpdateTime), int64(at.Peer))
+		cursors[i] = cursorOf(side, at)
 		page[i] = entry{at.Peer, cursors[i], timeOf(e.UpdateTime)}
 	}
-	fill(ctx, c, n, page)
-	c.PageInfo = p.info(more, cursors)
-	return c, nil
+	return page, cursors
+}
+
+func cursorOf(side storage.Side, at storage.Position) string {
+	return cursor.Encode(listKinds[side], int64(at.UpdateTime), int64(at.Peer))
+}
+
+func isTrue(given graphql.Omittable[*bool]) bool {
+	value, _ := given.ValueOK()
+	return value != nil && *value
+}
+
+// specialsAt answers `followings(filter: {special: true})`, which is for the viewer's
+// own list. It has the order and the cursors of the list that it is a part of.
+func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, args map[string]any) (*model.UserConnection, error) {
+	ctx, graph, leave, err := r.setAnswer(ctx)
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	p, err := pageOf(cursor.Followings, args)
+	if err != nil || !obj.IsViewer {
+		return nil, err
+	}
+	edges, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch(ctx, []storage.UserID{obj.UserID})[0], obj.UserID)
+	if err != nil {
+		return nil, err
+	}
+	total := len(edges)
+	edges, more := p.cut(edges)
+	page, cursors := entriesOf(storage.Forward, edges)
+	return setConnection(ctx, page, total, true, p.info(more, cursors)), nil
+}
+
+// cut takes the page out of a whole list, newest first.
+func (p pageArguments) cut(edges []storage.Edge) (page []storage.Edge, more bool) {
+	edges = slices.DeleteFunc(edges, func(e storage.Edge) bool {
+		at := storage.PositionOf(storage.Forward, e)
+		return p.after != (storage.Position{}) && at.Compare(p.after) <= 0 ||
+			p.before != (storage.Position{}) && at.Compare(p.before) >= 0
+	})
+	switch {
+	case len(edges) <= p.size:
+		return edges, false
+	case p.backward:
+		return edges[len(edges)-p.size:], true
+	}
+	return edges[:p.size], true
 }
 
 // entry is one place on a page of users.
@@ -206,14 +391,16 @@ func usersOnPage(ctx context.Context, n connectionNeeds, page []entry) []*model.
 	for i, e := range page {
 		ids[i] = e.user
 	}
-	return usersOf(ctx, wanted{users: ids, sel: n.users}, func(i int) []ast.Path {
-		var paths []ast.Path
-		for _, nodes := range n.nodes {
-			paths = append(paths, below(ctx, nodes, i))
-		}
-		for _, keys := range n.edges {
-			paths = append(paths, below(ctx, keys[0], i, keys[1]))
-		}
-		return paths
-	})
+	return usersOf(ctx, wanted{users: ids, sel: n.users}, func(i int) []ast.Path { return n.paths(ctx, i) })
+}
+
+// paths are the places of one entry of a page in the answer.
+func (n connectionNeeds) paths(ctx context.Context, i int) (paths []ast.Path) {
+	for _, nodes := range n.nodes {
+		paths = append(paths, below(ctx, nodes, i))
+	}
+	for _, keys := range n.edges {
+		paths = append(paths, below(ctx, keys[0], i, keys[1]))
+	}
+	return paths
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"kith/graph/generated"
 	"kith/graph/model"
-	"kith/storage"
 )
 
 func (r *mutationResolver) Follow(ctx context.Context, userID string) (*model.FollowPayload, error) {
@@ -28,6 +27,42 @@ func (r *mutationResolver) RemoveFollower(ctx context.Context, userID string) (*
 	return r.removeFollowerAt(ctx, userID)
 }
 
+func (r *mutationResolver) Block(ctx context.Context, userID string) (*model.RelationshipPayload, error) {
+	return r.blockAt(ctx, userID)
+}
+
+func (r *mutationResolver) Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error) {
+	return r.unblockAt(ctx, userID)
+}
+
+func (r *mutationResolver) SetFollowMark(ctx context.Context, userID string, special *bool, remark *string) (*model.RelationshipPayload, error) {
+	return r.followMarkAt(ctx, userID, special, remark)
+}
+
+func (r *mutationResolver) RequestFriend(ctx context.Context, userID string, message *string) (*model.FriendRequestPayload, error) {
+	return r.requestFriendAt(ctx, userID, message)
+}
+
+func (r *mutationResolver) AcceptFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
+	return r.requestAt(ctx, userID, r.Ties.Accept)
+}
+
+func (r *mutationResolver) DeclineFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
+	return r.requestAt(ctx, userID, r.Ties.Decline)
+}
+
+func (r *mutationResolver) CancelFriendRequest(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
+	return r.requestAt(ctx, userID, r.Ties.Cancel)
+}
+
+func (r *mutationResolver) RemoveFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
+	return r.requestAt(ctx, userID, r.Ties.Remove)
+}
+
+func (r *mutationResolver) DismissSuggestion(ctx context.Context, userID string) (*model.DismissSuggestionPayload, error) {
+	return r.dismissSuggestionAt(ctx, userID)
+}
+
 func (r *mutationResolver) Register(ctx context.Context, handle string, name string, password string) (*model.SessionPayload, error) {
 	return r.registerAt(ctx, handle, name, password)
 }
@@ -36,8 +71,20 @@ func (r *mutationResolver) Login(ctx context.Context, handle string, password st
 	return r.loginAt(ctx, handle, password)
 }
 
-func (r *mutationResolver) UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string) (*model.ProfilePayload, error) {
-	return r.updateProfileAt(ctx, storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL})
+func (r *mutationResolver) UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error) {
+	return r.updateProfileAt(ctx, profileChange(name, bio, avatarURL, listVisibility, discoverable))
+}
+
+func (r *mutationResolver) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
+	return r.deactivateAt(ctx)
+}
+
+func (r *mutationResolver) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
+	return r.reactivateAt(ctx)
+}
+
+func (r *mutationResolver) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {
+	return r.deleteAt(ctx)
 }
 
 func (r *mutationResolver) ChangePassword(ctx context.Context, current string, new string) (*model.ChangePasswordPayload, error) {

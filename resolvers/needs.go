@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/identity"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -18,7 +19,10 @@ type userNeeds struct {
 	lists         []listField
 	viewer        []relationshipNeeds // of the viewer towards each user
 	sets          int                 // answers computed from several look-ups, on each user
-	inverse       bool                // anything that is read from `follower` or counted there
+	inverse       bool                // anything that is read from an inverse side or counted there
+
+	opens  [2]bool       // Forward: it matters whether the followings are open; Inverse: the fans
+	others []social.List // further lists of which that matters
 }
 
 // relationshipField is a `relationship(to:)` below a user.
@@ -32,7 +36,12 @@ type relationshipNeeds struct {
 	sides    [2]bool          // Forward: from → to is read; Inverse: from ← to
 	from, to ast.SelectionSet // nil: not selected
 
-	fromKeys, toKeys []string // response keys of `from` and `to`
+	// For the eyes of from alone.
+	mark     bool
+	requests [len(storage.Sides)]ast.SelectionSet // Requests: on the one from → to; Inbox: from ← to; nil: not selected
+
+	fromKeys, toKeys []string                     // response keys of `from` and `to`
+	requestKeys      [len(storage.Sides)][]string // and of `sentRequest` and `receivedRequest`
 }
 
 // listField is a `followings` or `followers` below a user.
@@ -71,26 +80,42 @@ func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 	var n userNeeds
 	for _, f := range fieldsOf(ctx, sel, "User", "Node") {
 		switch f.Name {
-		case "handle", "name", "bio", "avatarUrl", "createdAt":
+		case "handle", "name", "bio", "avatarUrl", "createdAt", "listVisibility", "discoverable":
 			n.row = true
 		case "followingCount":
 			n.counts = true
 		case "followerCount":
 			n.counts, n.inverse = true, true
+		case "friendCount":
+			n.counts, n.inverse, n.opens = true, true, [2]bool{true, true}
 		case "followings":
+			if onlySpecial(argumentsOf(ctx, f)) {
+				n.sets++
+				continue
+			}
 			n.addList(ctx, storage.Forward, f)
 		case "followers":
 			n.addList(ctx, storage.Inverse, f)
-		case "commonFollowings", "followSuggestions":
+		case "friends", "notFollowingBack", "notFollowedBack":
 			n.sets++
-		case "friends", "commonFollowers":
+			n.inverse, n.opens = true, [2]bool{true, true}
+		case "commonFollowings":
+			n.sets++
+			n.addCommon(storage.Forward, argumentsOf(ctx, f)["with"])
+		case "commonFollowers":
 			n.sets++
 			n.inverse = true
+			n.addCommon(storage.Inverse, argumentsOf(ctx, f)["with"])
 		case "followersYouKnow":
 			if _, ok := identity.Of(ctx); ok {
 				n.sets++
-				n.inverse = true
+				n.inverse, n.opens[storage.Inverse] = true, true
 			}
+		case "followSuggestions":
+			n.sets++
+			n.opens[storage.Forward] = true
+		case "friendRequests":
+			n.inverse = true
 		case "viewerRelationship":
 			if _, ok := identity.Of(ctx); ok {
 				n.viewer = append(n.viewer, needsOfRelationship(ctx, f.Selections))
@@ -126,7 +151,22 @@ func (n userNeeds) readsInverse(ctx context.Context) bool {
 }
 
 func (n relationshipNeeds) readsInverse(ctx context.Context) bool {
-	return n.sides[storage.Inverse] || needsOfUsers(ctx, n.from).readsInverse(ctx) || needsOfUsers(ctx, n.to).readsInverse(ctx)
+	return n.sides[storage.Inverse] || n.requests[storage.Inbox] != nil || needsOfUsers(ctx, n.from).readsInverse(ctx) || needsOfUsers(ctx, n.to).readsInverse(ctx)
+}
+
+// addCommon leaves an id that is wrong to the field's own resolver, which refuses it.
+func (n *userNeeds) addCommon(side storage.Side, with any) {
+	n.opens[side] = true
+	if other, err := parseUserIDs(texts(with), 1); err == nil && len(other) == 1 {
+		n.others = append(n.others, social.List{Side: side, Owner: other[0]})
+	}
+}
+
+// onlySpecial tells whether followings are asked for with the filter `special`.
+func onlySpecial(args map[string]any) bool {
+	filter, _ := args["filter"].(map[string]any)
+	special, _ := filter["special"].(bool)
+	return special
 }
 
 // addList leaves arguments that are wrong to the list's own resolver, which
@@ -136,6 +176,7 @@ func (n *userNeeds) addList(ctx context.Context, side storage.Side, f graphql.Co
 	if err != nil {
 		return
 	}
+	n.opens[side] = true
 	list := listField{side, page, needsOfConnection(ctx, "UserConnection", "UserEdge", f.Selections)}
 	n.counts = n.counts || list.total
 	n.lists = append(n.lists, list)
@@ -151,6 +192,12 @@ func needsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationship
 			n.sides[storage.Inverse] = true
 		case "status":
 			n.sides = [2]bool{true, true}
+		case "special", "remark":
+			n.mark = true
+		case "sentRequest":
+			n.addRequest(storage.Requests, f)
+		case "receivedRequest":
+			n.addRequest(storage.Inbox, f)
 		case "from":
 			n.from = append(n.from, f.Selections...)
 			n.fromKeys = append(n.fromKeys, f.Alias)
@@ -160,6 +207,14 @@ func needsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationship
 		}
 	}
 	return n
+}
+
+func (n *relationshipNeeds) addRequest(side storage.Side, f graphql.CollectedField) {
+	if n.requests[side] == nil {
+		n.requests[side] = ast.SelectionSet{}
+	}
+	n.requests[side] = append(n.requests[side], f.Selections...)
+	n.requestKeys[side] = append(n.requestKeys[side], f.Alias)
 }
 
 func needsOfConnection(ctx context.Context, connection, edge string, sel ast.SelectionSet) connectionNeeds {

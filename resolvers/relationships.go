@@ -12,24 +12,38 @@ import (
 )
 
 // relationshipsOf makes the relationships that a selection asks for, from what the
-// loaders hold. One whose shard did not answer is nil, with an error at its path.
+// loaders hold. One of two others whose edges are not to be seen is nil; so is one whose
+// shard did not answer, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.SelectionSet, path func(i int) ast.Path) []*model.Relationship {
 	viewer, _ := identity.Of(ctx)
 	n := needsOfRelationship(ctx, sel)
 	list := make([]*model.Relationship, len(pairs))
 	for i, p := range pairs {
-		halves, err := halvesOf(ctx, p, n)
+		visible, err := isVisible(ctx, p)
+		var halves [2]storage.Edge
+		if err == nil && visible {
+			halves, err = halvesOf(ctx, p, n)
+		}
 		if err != nil {
 			failAt(ctx, []ast.Path{path(i)}, err)
-			continue
 		}
-		list[i] = &model.Relationship{
-			Pair: p, Out: halves[storage.Forward], Back: halves[storage.Inverse],
-			IsViewers: p.From == viewer.ID,
+		if err == nil && visible {
+			list[i] = &model.Relationship{
+				Pair: p, Out: halves[storage.Forward], Back: halves[storage.Inverse],
+				IsViewers: p.From == viewer.ID,
+			}
 		}
 	}
-	from := relationshipEnds(ctx, list, storage.Forward, n.from, n.fromKeys, path)
-	to := relationshipEnds(ctx, list, storage.Inverse, n.to, n.toKeys, path)
+	if n.mark {
+		addMarks(ctx, list, path)
+	}
+	for _, side := range requestSides {
+		if n.requests[side] != nil {
+			addRequests(ctx, list, side, n, path)
+		}
+	}
+	from := relationshipEnds(ctx, pairs, list, storage.Forward, n.from, n.fromKeys, path)
+	to := relationshipEnds(ctx, pairs, list, storage.Inverse, n.to, n.toKeys, path)
 	for _, r := range list {
 		if r != nil {
 			r.From, r.To = from[r.Pair.From], to[r.Pair.To]
@@ -38,8 +52,70 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.Selectio
 	return list
 }
 
-// halvesOf are the edges of a relationship that its needs name.
+// addMarks adds what the viewer has noted to its own relationships.
+func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) ast.Path) {
+	l := loaders.For(ctx)
+	for i, r := range list {
+		if r == nil || !r.IsViewers {
+			continue
+		}
+		r.Mark = &storage.EdgeMark{}
+		if !isViewers(ctx, r.Pair) {
+			continue
+		}
+		mark := l.Marks().Load(ctx, r.Pair)
+		if mark.Err != nil {
+			failAt(ctx, []ast.Path{path(i)}, mark.Err)
+			list[i] = nil
+			continue
+		}
+		r.Mark = &mark.Value
+	}
+}
+
+// requestSides are where the requests of a user lie: those that it has sent, and those
+// that it has received.
+var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
+
+// addRequests adds the requests on one side to the viewer's own relationships.
+func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, n relationshipNeeds, path func(i int) ast.Path) {
+	l := loaders.For(ctx)
+	places := func(i int) (paths []ast.Path) {
+		for _, key := range n.requestKeys[side] {
+			paths = append(paths, append(path(i), ast.PathName(key)))
+		}
+		return paths
+	}
+	var rows []storage.Edge
+	var index []int
+	for i, r := range list {
+		if r == nil || !isViewers(ctx, r.Pair) {
+			continue
+		}
+		row := l.Edges(side).Load(ctx, side.Pair(r.Pair.From, r.Pair.To))
+		if row.Err != nil {
+			failAt(ctx, places(i), row.Err)
+		}
+		if row.Found && row.Value.Type != storage.None {
+			rows, index = append(rows, row.Value), append(index, i)
+		}
+	}
+	requests := resolverOf(ctx).requestsOf(ctx, rows, n.requests[side], func(k int) []ast.Path { return places(index[k]) })
+	for k, request := range requests {
+		if side == storage.Requests {
+			list[index[k]].SentRequest = request
+		} else {
+			list[index[k]].ReceivedRequest = request
+		}
+	}
+}
+
+// halvesOf are the edges of a relationship that its needs name. Towards somebody who is
+// hidden from everybody there is nothing.
 func halvesOf(ctx context.Context, p storage.Pair, n relationshipNeeds) (halves [2]storage.Edge, err error) {
+	if isAbsent(ctx, p.From) || isAbsent(ctx, p.To) {
+		return halves, nil
+	}
 	l := loaders.For(ctx)
 	for _, side := range sides {
 		if !n.sides[side] || p.From == p.To {
@@ -55,8 +131,9 @@ func halvesOf(ctx context.Context, p storage.Pair, n relationshipNeeds) (halves 
 }
 
 // relationshipEnds makes the users at one end of all relationships, by id; none
-// when sel is nil. Errors are told below relationships that are there only.
-func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, sel ast.SelectionSet, keys []string, path func(i int) ast.Path) map[storage.UserID]*model.User {
+// when sel is nil. Errors are told below relationships that are there only, and only
+// below those anything is computed.
+func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Relationship, side storage.Side, sel ast.SelectionSet, keys []string, path func(i int) ast.Path) map[storage.UserID]*model.User {
 	if sel == nil {
 		return nil
 	}
@@ -67,6 +144,9 @@ func relationshipEnds(ctx context.Context, list []*model.Relationship, side stor
 		}
 	}
 	ids := endsOf(pairs, side)
+	if missing := len(endsOf(all, side)) - len(ids); missing > 0 {
+		loaders.For(ctx).Crowd.Leave(missing * needsOfUsers(ctx, sel).sets)
+	}
 	where := func(k int) []ast.Path {
 		var paths []ast.Path
 		for i, r := range list {

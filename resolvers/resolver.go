@@ -28,11 +28,23 @@ type Resolver struct {
 	Ties *social.Ties
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
+	// States hides, shows and removes users. Nil: nobody is hidden.
+	States *accounts.States
+	// Absentees are the users who are hidden. Nil: nobody is.
+	Absentees social.Absentees
 
 	// Store is read by what outlives a request's loaders: payloads that wait for a
 	// write to arrive on the inverse side, at most so long, and subscriptions.
 	Store           storage.Reader
 	ConsistencyWait time.Duration
+
+	// Handles finds users by the beginnings of their handles.
+	Handles storage.HandleSearcher
+
+	// Dismissals keep whom users do not want to have suggested.
+	Dismissals storage.SuggestionStore
+	// Popular tells whom to suggest to users without followings. Nil: nobody.
+	Popular *social.Popular
 
 	// Hub tells subscriptions what has changed.
 	Hub *events.Hub
@@ -41,11 +53,12 @@ type Resolver struct {
 	Statuses reconcile.StatusReader
 }
 
-// setAnswer prepares an answer that needs several look-ups. When others like it
-// are computed in the same request, each step is made together with theirs, until
-// leave is called.
-func (r *Resolver) setAnswer(ctx context.Context) (_ context.Context, graph *social.Graph, leave func()) {
+// setAnswer prepares an answer that needs several look-ups, as whoever asks may see it.
+// When others like it are computed in the same request, each step is made together
+// with theirs, until leave is called.
+func (r *Resolver) setAnswer(ctx context.Context) (_ context.Context, graph *social.Graph, leave func(), err error) {
 	l := loaders.For(ctx)
 	ctx, leave = l.Crowd.Join(ctx)
-	return ctx, social.New(l.Reader(), r.Budget), leave
+	audience, err := audienceOf(ctx)
+	return ctx, social.New(l.Reader(), r.Budget, audience), leave, err
 }

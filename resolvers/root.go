@@ -17,10 +17,15 @@ func fetchQuery(ctx context.Context) {
 		root := fieldsOf(ctx, graphql.GetOperationContext(ctx).Operation.SelectionSet, "Query")
 		fetchHandles(ctx, root)
 		var level []wanted
+		sets := 0
 		for _, f := range root {
+			if f.Name == "people" {
+				sets++
+			}
 			level = append(level, wantedByRoot(ctx, f)...)
 		}
 		fetch(ctx, level...)
+		loaders.For(ctx).Crowd.Expect(sets)
 	})
 }
 
@@ -88,6 +93,7 @@ func wantedNodes(ids []string, f graphql.CollectedField) []wanted {
 		case err != nil:
 		case id.user != 0:
 			users.users = append(users.users, id.user)
+		case id.request != storage.Pair{}: // nodesAt reads them
 		default:
 			relationships.pairs = append(relationships.pairs, id.relationship)
 		}

@@ -75,6 +75,14 @@ func (r *queryResolver) Relationships(ctx context.Context, from []string, to []s
 	return relationshipsOf(ctx, pairs, selectedHere(ctx), func(i int) ast.Path { return below(ctx, i) }), nil
 }
 
+func (r *queryResolver) People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
+	return r.peopleAt(ctx, where, first, after)
+}
+
+func (r *queryResolver) SearchUsers(ctx context.Context, prefix string, first *int32, after *string) (*model.UserSearchConnection, error) {
+	return r.searchAt(ctx, prefix, first, after)
+}
+
 func (r *Resolver) Query() generated.QueryResolver { return &queryResolver{r} }
 
 type queryResolver struct{ *Resolver }

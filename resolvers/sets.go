@@ -2,11 +2,13 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/identity"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
@@ -29,15 +31,44 @@ func setArguments(first *int32, after *string) (size int, from string, err error
 }
 
 // commonAt answers what the lists of two users have in common.
-func (r *Resolver) commonAt(ctx context.Context, kind cursor.Kind, side storage.Side, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
-	ctx, graph, leave := r.setAnswer(ctx)
+func (r *Resolver) commonAt(ctx context.Context, side storage.Side, obj *model.User, with string, first *int32, after *string, order model.CommonOrder) (*model.UserConnection, error) {
+	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
+	if err != nil {
+		return nil, err
+	}
 	other, err := parseUserID(with)
 	if err != nil {
 		return nil, err
 	}
 	a, b := social.List{Side: side, Owner: obj.UserID}, social.List{Side: side, Owner: other}
-	return intersectionAt(ctx, graph, kind, a, b, first, after)
+	if open, err := isOpen(ctx, a, b); err != nil || !open {
+		return nil, err
+	}
+	kinds := commonKinds[side]
+	if order == model.CommonOrderRecent {
+		return r.recentAt(ctx, graph, kinds.recent, social.Companions{Base: a, Other: b}, first, after)
+	}
+	return intersectionAt(ctx, graph, kinds.byID, a, b, first, after)
+}
+
+// commonKinds are the cursors of common lists, in each of their orders.
+var commonKinds = [...]struct{ byID, recent cursor.Kind }{
+	storage.Forward: {cursor.CommonFollowings, cursor.RecentCommonFollowings},
+	storage.Inverse: {cursor.CommonFollowers, cursor.RecentCommonFollowers},
+}
+
+// recentAt answers a common list in the order of its first user's edges.
+func (r *Resolver) recentAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q social.Companions, first *int32, after *string) (*model.UserConnection, error) {
+	rows, fits, err := graph.Fits(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
+		return nil, apierr.TooCostly(uint64(rows), uint64(graph.Budget()),
+			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, graph.Budget())
+	}
+	return companionsAt(ctx, graph, kind, q, first, after, func(social.Companion) *time.Time { return nil })
 }
 
 // followersYouKnowAt answers `followersYouKnow`.
@@ -46,10 +77,19 @@ func (r *Resolver) followersYouKnowAt(ctx context.Context, obj *model.User, firs
 	if !ok {
 		return nil, nil
 	}
-	ctx, graph, leave := r.setAnswer(ctx)
+	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
+	if err != nil {
+		return nil, err
+	}
 	fans := social.List{Side: storage.Inverse, Owner: obj.UserID}
 	followings := social.List{Side: storage.Forward, Owner: viewer.ID}
+	if open, err := isOpen(ctx, fans); err != nil || !open {
+		return nil, err
+	}
+	if loaders.IsMember(ctx) {
+		graph = graph.Shared()
+	}
 	return intersectionAt(ctx, graph, cursor.FollowersYouKnow, fans, followings, first, after)
 }
 
@@ -65,8 +105,10 @@ func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, 
 			return nil, err
 		}
 	}
-	common, err := graph.Intersect(ctx, a, b, from, size)
-	if err != nil {
+	var common social.Common
+	if isAbsent(ctx, a.Owner) || isAbsent(ctx, b.Owner) {
+		common = social.Common{Complete: true} // as with somebody who does not exist
+	} else if common, err = graph.Intersect(ctx, a, b, from, size); err != nil {
 		return nil, err
 	}
 	page := make([]entry, len(common.IDs))
@@ -98,47 +140,77 @@ func otherList(text string) error {
 	return apierr.BadInput("the cursor %q belongs to another list", abridged(text))
 }
 
-// friendsAt answers `friends`.
-func (r *Resolver) friendsAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	ctx, graph, leave := r.setAnswer(ctx)
+// bothWaysAt answers `friends` and what else is worked out from both lists of a user.
+func (r *Resolver) bothWaysAt(ctx context.Context, kind cursor.Kind, q social.Companions, first *int32, after *string) (*model.UserConnection, error) {
+	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	if open, err := isOpen(ctx, q.Base, q.Other); err != nil || !open {
+		return nil, err
+	}
+	return companionsAt(ctx, graph, kind, q, first, after, func(c social.Companion) *time.Time {
+		return timeOf(max(c.At.UpdateTime, c.Other))
+	})
+}
+
+// companionsAt answers a page of companions. since tells when each came to be one.
+func companionsAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q social.Companions, first *int32, after *string, since func(social.Companion) *time.Time) (*model.UserConnection, error) {
 	size, text, err := setArguments(first, after)
 	if err != nil {
 		return nil, err
 	}
-	var from social.FriendMark
+	var from social.CompanionMark
 	if text != "" {
-		if from, err = decodeFriendMark(text, obj.UserID); err != nil {
+		if from, err = decodeCompanionMark(kind, text, q); err != nil {
 			return nil, err
 		}
 	}
-	f, err := graph.Friends(ctx, obj.UserID, from, size)
-	if err != nil {
+	var c social.CompanionPage
+	if isAbsent(ctx, q.Other.Owner) {
+		c.Complete = true
+	} else if c, err = graph.Companions(ctx, q, from, size); err != nil {
 		return nil, err
 	}
-	page := make([]entry, len(f.Friends))
-	for i, friend := range f.Friends {
-		mark := social.FriendMark{After: friend.At, Found: from.Found + i + 1}
-		page[i] = entry{friend.ID, encodeFriendMark(obj.UserID, mark), timeOf(friend.Since)}
+	page := make([]entry, len(c.Companions))
+	for i, one := range c.Companions {
+		mark := social.CompanionMark{After: one.At, Found: from.Found + i + 1}
+		page[i] = entry{one.ID, encodeCompanionMark(kind, q, mark), since(one)}
 	}
-	next := encodeFriendMark(obj.UserID, f.Next)
-	return setConnection(ctx, page, f.Total, f.Complete, pageInfoOf(page, text, f.More, next)), nil
+	next := encodeCompanionMark(kind, q, c.Next)
+	return setConnection(ctx, page, c.Total, c.Complete, pageInfoOf(page, text, c.More, next)), nil
 }
 
-func encodeFriendMark(owner storage.UserID, m social.FriendMark) string {
-	return cursor.Encode(cursor.Friends, int64(owner), int64(m.After.UpdateTime), int64(m.After.Peer), int64(m.Found))
+// namesTwo tells whether a cursor names the owners of both lists: of one user's own lists it
+// need not.
+func namesTwo(kind cursor.Kind) bool {
+	return kind == cursor.RecentCommonFollowings || kind == cursor.RecentCommonFollowers
 }
 
-func decodeFriendMark(text string, owner storage.UserID) (social.FriendMark, error) {
-	var user, at, peer, found int64
-	if err := cursor.Decode(cursor.Friends, text, &user, &at, &peer, &found); err != nil {
-		return social.FriendMark{}, err
+func encodeCompanionMark(kind cursor.Kind, q social.Companions, m social.CompanionMark) string {
+	numbers := []int64{int64(q.Base.Owner), int64(m.After.UpdateTime), int64(m.After.Peer), int64(m.Found)}
+	if namesTwo(kind) {
+		numbers = append(numbers, int64(q.Other.Owner))
 	}
-	if storage.UserID(user) != owner {
-		return social.FriendMark{}, otherList(text)
+	return cursor.Encode(kind, numbers...)
+}
+
+func decodeCompanionMark(kind cursor.Kind, text string, q social.Companions) (social.CompanionMark, error) {
+	var base, at, peer, found int64
+	other := int64(q.Other.Owner)
+	places := []*int64{&base, &at, &peer, &found}
+	if namesTwo(kind) {
+		places = append(places, &other)
+	}
+	if err := cursor.Decode(kind, text, places...); err != nil {
+		return social.CompanionMark{}, err
+	}
+	if storage.UserID(base) != q.Base.Owner || storage.UserID(other) != q.Other.Owner {
+		return social.CompanionMark{}, otherList(text)
 	}
 	after := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	return social.FriendMark{After: after, Found: int(found)}, nil
+	return social.CompanionMark{After: after, Found: int(found)}, nil
 }
 
 // pageInfoOf is the PageInfo of a set answer, which goes on at next even when its

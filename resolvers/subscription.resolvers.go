@@ -19,6 +19,10 @@ func (r *subscriptionResolver) NewFollowers(ctx context.Context) (<-chan *model.
 	return r.newFollowersAt(ctx)
 }
 
+func (r *subscriptionResolver) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error) {
+	return r.friendRequestChangedAt(ctx)
+}
+
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
 
 type subscriptionResolver struct{ *Resolver }

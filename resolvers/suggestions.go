@@ -2,38 +2,78 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/identity"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
 
+// dismissedFor is how long a dismissal holds.
+const dismissedFor = 180 * 24 * time.Hour
+
+// suggestionOrders are the orders of the schema.
+var suggestionOrders = map[model.SuggestionOrder]social.SuggestionOrder{
+	model.SuggestionOrderMutualCount: social.ByMutualCount,
+	model.SuggestionOrderAdamicAdar:  social.ByAdamicAdar,
+}
+
 // suggestionsAt answers `followSuggestions`.
-func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error) {
-	ctx, graph, leave := r.setAnswer(ctx)
+func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error) {
+	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: obj.UserID}); err != nil || !open {
+		return nil, err
+	}
 	size, text, err := setArguments(first, after)
 	if err != nil {
 		return nil, err
 	}
-	var from social.SuggestionMark
+	via := viaOf(ctx)
+	q := social.SuggestionQuery{User: obj.UserID, Order: suggestionOrders[orderBy], First: size, Via: via.most}
 	if text != "" {
-		if from, err = decodeSuggestionMark(text, obj.UserID); err != nil {
+		if q.From, err = decodeSuggestionMark(text, q); err != nil {
 			return nil, err
 		}
 	}
-	via := viaOf(ctx)
-	s, err := graph.Suggest(ctx, obj.UserID, from, size, via.most)
+	if r.Popular != nil {
+		q.Popular = r.Popular.Users
+	}
+	if q.Dismissed, err = r.dismissedBy(ctx, obj.UserID); err != nil {
+		return nil, err
+	}
+	s, err := graph.Suggest(ctx, q)
 	if err != nil {
 		return nil, err
 	}
+	return suggestionConnection(ctx, q, s, via, text), nil
+}
+
+// dismissedBy lists whom the viewer has dismissed, for its own suggestions. Days are
+// enough, and the same for everything that one request asks.
+func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]storage.UserID, error) {
+	if viewer, ok := identity.Of(ctx); !ok || viewer.ID != user {
+		return nil, nil
+	}
+	since := storage.MicrosOf(r.Ties.Now().Add(-dismissedFor))
+	answer := r.Store.Dismissals(ctx, []storage.DismissalQuery{{User: user, Since: since}})[0]
+	return answer.Value, answer.Err
+}
+
+func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s social.Suggestions, via viaNeeds, after string) *model.SuggestionConnection {
 	page := make([]entry, len(s.Suggestions))
 	for i, one := range s.Suggestions {
-		mark := social.SuggestionMark{Pool: from.Pool, Mutual: one.Mutual, ID: one.ID}
-		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(obj.UserID, mark)}
+		mark := social.SuggestionMark{Pool: q.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
+		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(q, mark)}
 	}
 	n := needsOfConnection(ctx, "SuggestionConnection", "SuggestionEdge", selectedHere(ctx))
 	fetchSuggested(ctx, n, page, via, s.Suggestions)
@@ -41,16 +81,57 @@ func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *in
 	c := &model.SuggestionConnection{
 		Nodes: users, Complete: s.Complete,
 		Edges:    make([]*model.SuggestionEdge, len(page)),
-		PageInfo: pageInfoOf(page, text, s.More, encodeSuggestionMark(obj.UserID, s.Next)),
+		PageInfo: pageInfoOf(page, after, s.More, encodeSuggestionMark(q, s.Next)),
+		Excluded: &model.SuggestionExclusions{
+			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
+		},
+	}
+	reason, unit := model.SuggestionReasonFollowedByFollowings, q.Order.Unit()
+	if s.Popular {
+		reason, unit = model.SuggestionReasonPopular, 1
 	}
 	for i, one := range s.Suggestions {
 		c.Edges[i] = &model.SuggestionEdge{
 			Cursor: page[i].cursor, Node: users[i],
-			Score: float64(one.Mutual), MutualCount: int32(one.Mutual),
-			Via: one.Via,
+			Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),
+			Reason: reason, Via: one.Via,
 		}
 	}
-	return c, nil
+	return c
+}
+
+// dismissSuggestionAt answers `dismissSuggestion`.
+func (r *Resolver) dismissSuggestionAt(ctx context.Context, id string) (*model.DismissSuggestionPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if viewer == other {
+		return nil, clientError(social.ErrSelf)
+	}
+	now := r.Ties.Now()
+	if err := r.dismiss(ctx, viewer, other, now); err != nil {
+		return nil, err
+	}
+	s := payloadSelection(ctx, "DismissSuggestionPayload")
+	fetch(ctx,
+		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), sel: s.of("viewer")},
+		wanted{users: []storage.UserID{other}, exist: s.has("user"), sel: s.of("user")},
+	)
+	return &model.DismissSuggestionPayload{
+		Viewer: s.user(ctx, "viewer", viewer, true),
+		User:   s.user(ctx, "user", other, true),
+	}, nil
+}
+
+func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, now time.Time) error {
+	switch user := loaders.For(ctx).Users.Fetch(ctx, []storage.UserID{other})[0]; {
+	case user.Err != nil:
+		return user.Err
+	case !user.Found || isAbsent(ctx, other):
+		return apierr.NotFound("there is no such user")
+	}
+	return r.Dismissals.Dismiss(ctx, viewer, other, storage.MicrosOf(now), storage.MicrosOf(now.Add(-dismissedFor)))
 }
 
 // viaNeeds is what the `via` fields below a connection of suggestions need.
@@ -116,18 +197,24 @@ func viaAt(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*mod
 	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} }), nil
 }
 
-func encodeSuggestionMark(owner storage.UserID, m social.SuggestionMark) string {
-	return cursor.Encode(cursor.Suggestions, int64(owner), int64(m.Pool.UpdateTime), int64(m.Pool.Peer), int64(m.Mutual), int64(m.ID))
+// The cursor of a suggestion belongs to a user and an order.
+func encodeSuggestionMark(q social.SuggestionQuery, m social.SuggestionMark) string {
+	popular := int64(0)
+	if m.Popular {
+		popular = 1
+	}
+	return cursor.Encode(cursor.RankedSuggestions, int64(q.User), int64(q.Order), popular,
+		int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
 }
 
-func decodeSuggestionMark(text string, owner storage.UserID) (social.SuggestionMark, error) {
-	var user, at, peer, mutual, id int64
-	if err := cursor.Decode(cursor.Suggestions, text, &user, &at, &peer, &mutual, &id); err != nil {
+func decodeSuggestionMark(text string, q social.SuggestionQuery) (social.SuggestionMark, error) {
+	var user, order, popular, at, peer, score, id int64
+	if err := cursor.Decode(cursor.RankedSuggestions, text, &user, &order, &popular, &at, &peer, &score, &id); err != nil {
 		return social.SuggestionMark{}, err
 	}
-	if storage.UserID(user) != owner {
+	if storage.UserID(user) != q.User || social.SuggestionOrder(order) != q.Order {
 		return social.SuggestionMark{}, otherList(text)
 	}
 	pool := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	return social.SuggestionMark{Pool: pool, Mutual: int(mutual), ID: storage.UserID(id)}, nil
+	return social.SuggestionMark{Pool: pool, Score: score, ID: storage.UserID(id), Popular: popular == 1}, nil
 }

@@ -22,6 +22,7 @@ type suggestion struct {
 	Node        node
 	Score       float64
 	MutualCount int
+	Reason      string
 	Via         []node
 }
 
@@ -35,7 +36,7 @@ type suggestionPage struct {
 func suggestionsOf(t apitest.T, api *apitest.API, user, first, via int, after string) suggestionPage {
 	t.Helper()
 	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions(first: %d%s) {
-		edges { cursor score mutualCount node { id } via(first: %d) { id } } nodes { id }
+		edges { cursor score mutualCount reason node { id } via(first: %d) { id } } nodes { id }
 		pageInfo { hasNextPage hasPreviousPage startCursor endCursor } complete
 	} } }`, user, first, optional("after", after), via), nil).Whole()
 	p := apitest.Into[suggestionPage](answer, "user.list")
@@ -64,6 +65,7 @@ func (c crowd) suggest(user int) []suggestion {
 		}
 		if s.MutualCount = len(s.Via); s.MutualCount > 0 && x != user && c.follows[user][x] == 0 {
 			s.Score = float64(s.MutualCount)
+			s.Reason = "FOLLOWED_BY_FOLLOWINGS"
 			list = append(list, s)
 		}
 	}

@@ -11,11 +11,20 @@ import (
 	"kith/graph/generated"
 	"kith/graph/model"
 	"kith/identity"
+	"kith/social"
 	"kith/storage"
 )
 
-func (r *userResolver) Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error) {
-	return listAt(ctx, obj, storage.Forward, map[string]any{"first": first, "after": after, "last": last, "before": before})
+func (r *userResolver) FriendCount(ctx context.Context, obj *model.User) (*int32, error) {
+	return friendCountAt(ctx, obj)
+}
+
+func (r *userResolver) Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.UserConnection, error) {
+	args := map[string]any{"first": first, "after": after, "last": last, "before": before}
+	if filter != nil && isTrue(filter.Special) {
+		return r.specialsAt(ctx, obj, args)
+	}
+	return listAt(ctx, obj, storage.Forward, args)
 }
 
 func (r *userResolver) Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error) {
@@ -23,7 +32,15 @@ func (r *userResolver) Followers(ctx context.Context, obj *model.User, first *in
 }
 
 func (r *userResolver) Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	return r.friendsAt(ctx, obj, first, after)
+	return r.bothWaysAt(ctx, cursor.Friends, social.Friends(obj.UserID), first, after)
+}
+
+func (r *userResolver) NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	return r.bothWaysAt(ctx, cursor.NotFollowingBack, social.NotFollowingBack(obj.UserID), first, after)
+}
+
+func (r *userResolver) NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	return r.bothWaysAt(ctx, cursor.NotFollowedBack, social.NotFollowedBack(obj.UserID), first, after)
 }
 
 func (r *userResolver) Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error) {
@@ -42,20 +59,28 @@ func (r *userResolver) ViewerRelationship(ctx context.Context, obj *model.User) 
 	return relationshipAt(ctx, storage.Pair{From: viewer.ID, To: obj.UserID}), nil
 }
 
-func (r *userResolver) CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
-	return r.commonAt(ctx, cursor.CommonFollowings, storage.Forward, obj, with, first, after)
+func (r *userResolver) CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error) {
+	return r.commonAt(ctx, storage.Forward, obj, with, first, after, orderBy)
 }
 
-func (r *userResolver) CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string) (*model.UserConnection, error) {
-	return r.commonAt(ctx, cursor.CommonFollowers, storage.Inverse, obj, with, first, after)
+func (r *userResolver) CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error) {
+	return r.commonAt(ctx, storage.Inverse, obj, with, first, after, orderBy)
 }
 
 func (r *userResolver) FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
 	return r.followersYouKnowAt(ctx, obj, first, after)
 }
 
-func (r *userResolver) FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error) {
-	return r.suggestionsAt(ctx, obj, first, after)
+func (r *userResolver) FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error) {
+	return r.suggestionsAt(ctx, obj, first, after, orderBy)
+}
+
+func (r *userResolver) BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	return r.blockedUsersAt(ctx, obj, first, after)
+}
+
+func (r *userResolver) FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error) {
+	return r.friendRequestsAt(ctx, obj, direction, state, first, after)
 }
 
 func (r *Resolver) User() generated.UserResolver { return &userResolver{r} }

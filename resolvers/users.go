@@ -9,19 +9,28 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/model"
+	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
 
 // usersOf makes the users that a selection asks for, from what the loaders hold.
-// A user who does not exist is nil; so is one whose shard did not answer, with an
-// error at each of its paths.
+// A user who does not exist, or is hidden from everybody else, is nil; so is one whose
+// shard did not answer, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
 	l := loaders.For(ctx)
 	n := needsOfUsers(ctx, w.sel)
+	viewer, _ := identity.Of(ctx)
 	users := make([]*model.User, len(w.users))
 	for i, id := range w.users {
-		u := &model.User{UserID: id}
+		if isAbsent(ctx, id) {
+			l.Crowd.Leave(n.sets)
+			continue
+		}
+		u := &model.User{UserID: id, IsViewer: id == viewer.ID}
+		if u.IsViewer && resolverOf(ctx).isHidden(id) {
+			u.State = storage.Deactivated
+		}
 		if n.row || w.exist {
 			r := l.Users.Load(ctx, id)
 			if r.Err != nil {
@@ -107,8 +116,12 @@ func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) ([]
 	fetchQuery(ctx)
 	sel := selectedHere(ctx)
 	nodes := make([]model.Node, len(ids))
+	requestNodes(ctx, ids, nodes, path)
 	for i, id := range ids {
 		here := func(int) ast.Path { return path(i) }
+		if id.request != (storage.Pair{}) {
+			continue
+		}
 		if id.user == 0 {
 			if r := relationshipsOf(ctx, []storage.Pair{id.relationship}, sel, here)[0]; r != nil {
 				nodes[i] = r
@@ -121,4 +134,13 @@ func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) ([]
 		}
 	}
 	return nodes, nil
+}
+
+// friendCountAt answers `friendCount`, which is worked out from both lists of the user.
+func friendCountAt(ctx context.Context, obj *model.User) (*int32, error) {
+	if open, err := isOpen(ctx, bothLists(obj.UserID)...); err != nil || !open {
+		return nil, err
+	}
+	n := int32(obj.Counts.Value.Friend)
+	return &n, obj.Counts.Err
 }

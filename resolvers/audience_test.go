@@ -1,0 +1,181 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Every list and every relationship is what the viewer may see of it: hidden users are
+// left out of pages and totals, lists that are not open are null, and so is what is
+// derived from one that is not.
+func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		rapid.Check(t, func(t *rapid.T) {
+			w := drawWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(8, 16).Draw(t, "users"))
+			store := memory.New()
+			if err := w.fill(store); err != nil {
+				t.Fatal(err)
+			}
+			w.check(t, w.api(t, store))
+		})
+	})
+	seed := uint64(1)
+	one := func(t *testing.T, store storage.Store) {
+		w := drawWorld(seed, 24)
+		seed++
+		if err := w.fill(store); err != nil {
+			t.Fatal(err)
+		}
+		for viewer := range storage.UserID(4) { // nobody, and some
+			w.viewer = viewer
+			w.check(t, w.api(t, store))
+		}
+	}
+	onStores(t, one)
+	onServers(t, one)
+}
+
+// An edge that is in no open list shows in nothing but the counts of its two ends:
+// change it, and no other answer changes.
+func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 8)
+		edge, found := w.hiddenEdge(rapid.IntRange(0, 1<<20).Draw(t, "which edge"))
+		if !found {
+			t.Skip("every edge may be seen")
+		}
+		before := w.answers(t)
+		if w.follows[edge] == 0 {
+			w.follows[edge] = apitest.Epoch + storage.Micros(rapid.IntRange(0, w.n).Draw(t, "time"))
+		} else {
+			delete(w.follows, edge)
+		}
+		after := w.answers(t)
+		for i := range before {
+			// The counts are known to change; everything else is compared.
+			b, a := withoutCounts(decoded(t, before[i])), withoutCounts(decoded(t, after[i]))
+			if difference := differs("", b, a); difference != "" {
+				t.Fatalf("viewer %d, edge %d → %d: %s", w.viewer, edge.From, edge.To, difference)
+			}
+		}
+	})
+}
+
+// hiddenEdge is one that is, or might be, and that the viewer may not see.
+func (w *world) hiddenEdge(which int) (storage.Pair, bool) {
+	var hidden []storage.Pair
+	for _, a := range w.users() {
+		for _, b := range w.users() {
+			p := storage.Pair{From: a, To: b}
+			if a != b && !w.inBlock(a, b) && !w.absent[a] && !w.absent[b] && !w.sees(p) {
+				hidden = append(hidden, p)
+			}
+		}
+	}
+	if len(hidden) == 0 {
+		return storage.Pair{}, false
+	}
+	return hidden[which%len(hidden)], true
+}
+
+// answers asks a fresh store for everything that shows relations, of several users, nested.
+func (w *world) answers(t *rapid.T) []string {
+	store := memory.New()
+	if err := w.fill(store); err != nil {
+		t.Fatal(err)
+	}
+	api := w.api(t, store)
+	const page = `totalCount complete pageInfo { hasNextPage endCursor } nodes { id }`
+	user := `id followingCount followerCount friendCount
+		followings(first: 3) { ` + page + ` } followers(last: 3) { ` + page + ` } all: followers(first: 100) { edges { cursor followedAt node { id } } }
+		friends { ` + page + ` } notFollowingBack { ` + page + ` } notFollowedBack { ` + page + ` } followersYouKnow { ` + page + ` }
+		followSuggestions { complete nodes { id } excluded { followed blocked dismissed } edges { score mutualCount via { id } } }
+		aa: followSuggestions(orderBy: ADAMIC_ADAR) { complete nodes { id } edges { score mutualCount via { id } } }
+		viewerRelationship { status followedAt followedByAt blocking blockedBy }`
+	for _, other := range []int{1, 2, 5} {
+		user += strings.ReplaceAll(fmt.Sprintf(` c@: commonFollowings(with: @) { %[1]s } f@: commonFollowers(with: @) { %[1]s }
+			r@: commonFollowings(with: @, orderBy: RECENT) { %[1]s } s@: commonFollowers(with: @, orderBy: RECENT) { %[1]s }
+			t@: relationship(to: @) { status followedAt followedByAt }`, page), "@", fmt.Sprint(other))
+	}
+	ids := w.users()
+	var people strings.Builder
+	for _, id := range ids {
+		fmt.Fprintf(&people, `a%[1]d: people(where: {followersOf: %[1]d}) { %[2]s } b%[1]d: people(where: {followedBy: %[1]d}) { %[2]s }
+			c%[1]d: people(where: {and: [{or: [{friendsOf: %[1]d}, {followedBy: %[3]d}]}, {not: {followersOf: %[1]d}}]}) { %[2]s }
+			`, id, page, id%8+1)
+	}
+	var answers []string
+	for query, vars := range map[string]apitest.Vars{
+		`query($ids: [ID!]!) { users(ids: $ids) { ` + user + ` } }`: {"ids": ids},
+		`query($ids: [ID!]!) { users(ids: $ids) { followings { nodes { ` + user + ` fans: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`:  {"ids": ids},
+		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`: {"ids": ids},
+		`{ searchUsers(prefix: "u") { nodes { ` + user + ` } } }`: nil,
+		`{ ` + people.String() + `}`:                              nil,
+	} {
+		answers = append(answers, query+"\x00"+api.Ask(query, vars).Whole().Text)
+	}
+	slices.Sort(answers)
+	for i, a := range answers {
+		_, answers[i], _ = strings.Cut(a, "\x00")
+	}
+	return answers
+}
+
+// withoutCounts drops what is public.
+func withoutCounts(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		v = maps.Clone(v)
+		delete(v, "followingCount")
+		delete(v, "followerCount")
+		for key, below := range v {
+			v[key] = withoutCounts(below)
+		}
+		return v
+	case []any:
+		list := make([]any, len(v))
+		for i, below := range v {
+			list[i] = withoutCounts(below)
+		}
+		return list
+	}
+	return v
+}
+
+// differs tells the first place where two values differ; "" where they do not.
+func differs(at string, a, b any) string {
+	switch x := a.(type) {
+	case map[string]any:
+		if y, ok := b.(map[string]any); ok && len(x) == len(y) {
+			for _, key := range slices.Sorted(maps.Keys(x)) {
+				if d := differs(at+"."+key, x[key], y[key]); d != "" {
+					return d
+				}
+			}
+			return ""
+		}
+	case []any:
+		if y, ok := b.([]any); ok && len(x) == len(y) {
+			for i := range x {
+				if d := differs(fmt.Sprintf("%s.%d", at, i), x[i], y[i]); d != "" {
+					return d
+				}
+			}
+			return ""
+		}
+	default:
+		if a == b {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s is %v before and %v after", at, a, b)
+}

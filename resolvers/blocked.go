@@ -1,0 +1,65 @@
+package resolvers
+
+import (
+	"context"
+
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/social"
+	"kith/storage"
+)
+
+// blockedUsersAt answers `blockedUsers`. Only users who are hidden from everybody are
+// left out: that one blocks the other is what the list is about.
+func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	if !isViewer(ctx, obj.UserID) {
+		return nil, nil
+	}
+	size, text, err := setArguments(first, after)
+	if err != nil {
+		return nil, err
+	}
+	from, err := positionOf(cursor.Blocked, after)
+	if err != nil {
+		return nil, err
+	}
+	n := needsOfConnection(ctx, "UserConnection", "UserEdge", selectedHere(ctx))
+	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
+	audience := social.NewAudience(obj.UserID, r.Absentees, nil)
+	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
+	if n.total {
+		total, complete, err := list.size(ctx, r, audience)
+		c.Total, c.Complete = storage.Result[int64]{Value: int64(total), Err: err}, complete
+	}
+	if !n.rows {
+		return c, nil
+	}
+	shown, err := list.page(ctx, r, audience, from, size)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]entry, len(shown.Edges))
+	for i, e := range shown.Edges {
+		page[i] = entry{e.To, blockedCursor(storage.PositionOf(list.side, e)), nil}
+	}
+	fetchPage(ctx, n, page)
+	fill(ctx, c, n, page)
+	c.Complete = c.Complete && shown.Complete
+	c.PageInfo = pageInfoOf(page, text, shown.More, endOf(list.side, shown, blockedCursor))
+	return c, nil
+}
+
+func blockedCursor(at storage.Position) string {
+	return cursor.Encode(cursor.Blocked, int64(at.UpdateTime), int64(at.Peer))
+}
+
+// endOf is the cursor behind which a list goes on after a page.
+func endOf(side storage.Side, shown social.Shown, spell func(storage.Position) string) string {
+	switch n := len(shown.Edges); {
+	case !shown.Complete:
+		return spell(shown.End)
+	case n > 0:
+		return spell(storage.PositionOf(side, shown.Edges[n-1]))
+	}
+	return ""
+}

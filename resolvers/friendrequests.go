@@ -1,0 +1,114 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/storage"
+)
+
+// requestStates are the numbers of states in cursors, which clients keep: new ones come at
+// the end. What the store has for each is its kind.
+var requestStates = map[model.FriendRequestState]struct {
+	number int64
+	kind   storage.EdgeType
+}{
+	model.FriendRequestStatePending:   {1, storage.Pending},
+	model.FriendRequestStateAccepted:  {2, storage.Accepted},
+	model.FriendRequestStateDeclined:  {3, storage.Declined},
+	model.FriendRequestStateCancelled: {4, storage.Cancelled},
+	model.FriendRequestStateRemoved:   {5, storage.Removed},
+	model.FriendRequestStateExpired:   {6, storage.Pending},
+}
+
+// friendRequestsAt answers `friendRequests`.
+func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error) {
+	if !isViewer(ctx, obj.UserID) {
+		return nil, nil
+	}
+	size, text, err := setArguments(first, after)
+	if err != nil {
+		return nil, err
+	}
+	list := r.requestList(obj.UserID, direction, state)
+	spell := func(at storage.Position) string {
+		return cursor.Encode(cursor.FriendRequests, int64(list.side), requestStates[state].number, int64(at.UpdateTime), int64(at.Peer))
+	}
+	var from storage.Position
+	if text != "" {
+		if from, err = requestPosition(text, list.side, requestStates[state].number); err != nil {
+			return nil, err
+		}
+	}
+	audience, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := needsOfConnection(ctx, "FriendRequestConnection", "FriendRequestEdge", selectedHere(ctx))
+	c := &model.FriendRequestConnection{Complete: true, PageInfo: &model.PageInfo{}}
+	if n.total {
+		total, complete, err := list.size(ctx, r, audience)
+		c.Total, c.Complete = storage.Result[int]{Value: total, Err: err}, complete
+	}
+	if !n.rows {
+		return c, nil
+	}
+	shown, err := list.page(ctx, r, audience, from, size)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]entry, len(shown.Edges))
+	for i, e := range shown.Edges {
+		at := storage.PositionOf(list.side, e)
+		page[i] = entry{user: at.Peer, cursor: spell(at)}
+	}
+	r.fillRequests(ctx, c, n, shown.Edges, page)
+	c.Complete = c.Complete && shown.Complete
+	c.PageInfo = pageInfoOf(page, text, shown.More, endOf(list.side, shown, spell))
+	return c, nil
+}
+
+// requestList is where the requests of a user lie that are in a state now.
+func (r *Resolver) requestList(user storage.UserID, direction model.FriendRequestDirection, state model.FriendRequestState) ownList {
+	list := ownList{side: storage.Requests, owner: user, kind: requestStates[state].kind}
+	if direction == model.FriendRequestDirectionReceived {
+		list.side = storage.Inbox
+	}
+	expired := storage.MicrosOf(r.Ties.Now().Add(-r.Ties.RequestTTL))
+	switch state {
+	case model.FriendRequestStatePending:
+		list.newerThan = expired
+	case model.FriendRequestStateExpired:
+		list.upTo = expired
+	}
+	return list
+}
+
+// requestPosition reads a cursor of the same direction and state.
+func requestPosition(text string, side storage.Side, state int64) (storage.Position, error) {
+	var ofSide, ofState, at, peer int64
+	if err := cursor.Decode(cursor.FriendRequests, text, &ofSide, &ofState, &at, &peer); err != nil {
+		return storage.Position{}, err
+	}
+	if storage.Side(ofSide) != side || ofState != state {
+		return storage.Position{}, otherList(text)
+	}
+	return storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, nil
+}
+
+// fillRequests makes the requests of a page and puts them into the connection.
+func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConnection, n connectionNeeds, rows []storage.Edge, page []entry) {
+	requests := make([]*model.FriendRequest, len(rows))
+	if n.users != nil && len(rows) > 0 {
+		fetch(ctx, wantedByRequests(ctx, rows, n.users)...)
+		requests = r.requestsOf(ctx, rows, n.users, func(i int) []ast.Path { return n.paths(ctx, i) })
+	}
+	c.Nodes = requests
+	c.Edges = make([]*model.FriendRequestEdge, len(rows))
+	for i, e := range page {
+		c.Edges[i] = &model.FriendRequestEdge{Cursor: e.cursor, Node: requests[i]}
+	}
+}

@@ -1,0 +1,138 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+const selectKnown = `query($ids: [ID!]!) { users(ids: $ids) { followersYouKnow(first: 3) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`
+
+// known is such an answer.
+type known struct {
+	FollowersYouKnow struct {
+		TotalCount int
+		Complete   bool
+		PageInfo   pageInfo
+		Nodes      []struct{ Handle string }
+	}
+}
+
+// famous makes users 1 … 30, of whom user k is followed by the users 101 … 100+fans(k), and the viewer
+// 1000 who follows every step-th of all.
+func famous(t testing.TB, store storage.Store, fans func(k int) int, step int) {
+	const all = 3000
+	var users []storage.User
+	var edges []storage.Edge
+	for id := storage.UserID(1); id <= 100+all; id++ {
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), CreatedAt: apitest.Epoch})
+	}
+	apitest.CreateUsers(t, store, users...)
+	for k := 1; k <= 30; k++ {
+		for i := 1; i <= fans(k); i++ {
+			edges = append(edges, storage.Edge{From: storage.UserID(100 + i), To: storage.UserID(k), Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
+		}
+	}
+	for i := step; i <= all; i += step {
+		edges = append(edges, storage.Edge{From: viewerOfFamous, To: storage.UserID(100 + i), Type: storage.Following, UpdateTime: apitest.Epoch})
+	}
+	for chunk := range chunks(edges, 5000) {
+		apitest.Apply(t, store, chunk...)
+	}
+}
+
+const viewerOfFamous = 50 // follows none of 1 … 30
+
+func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
+	return func(yield func([]storage.Edge) bool) {
+		for len(edges) > 0 {
+			n := min(size, len(edges))
+			if !yield(edges[:n]) {
+				return
+			}
+			edges = edges[n:]
+		}
+	}
+}
+
+// Followers-you-know of thirty users cost as many statements as those of two, however
+// long the lists of fans are.
+func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
+	before := loaders.Patience
+	loaders.Patience = generous
+	t.Cleanup(func() { loaders.Patience = before })
+	for name, c := range map[string]struct {
+		fans func(k int) int
+		step int
+	}{
+		"short lists":                  {func(k int) int { return 20 * k }, 30},
+		"long lists, few followings":   {func(k int) int { return 3000 - k }, 12},
+		"some long, few followings":    {func(k int) int { return []int{40, 2900}[k%2] }, 8},
+		"some long, many followings":   {func(k int) int { return []int{60, 3000}[k%2] }, 2},
+		"short lists, many followings": {func(k int) int { return 300 + k }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var two map[string]int // of two users, on one shard
+			for _, shards := range []int{1, 4} {
+				var recorder apitest.Recorder
+				store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+				famous(t, store, c.fans, c.step)
+				api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(viewerOfFamous)
+				for _, n := range []int{2, 30} {
+					recorder.Take()
+					answer := api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(31-n, 30)}).Whole()
+					got := recorder.Take().MostOnOneShard()
+					switch {
+					case two == nil:
+						two = got
+						t.Logf("%s: %v", name, two)
+					case shards == 1 && !maps.Equal(got, two), !within(got, two):
+						t.Errorf("%d users on %d shards: %v on one shard, two users: %v", n, shards, got, two)
+					}
+					for i, one := range apitest.Into[[]known](answer, "users") {
+						checkKnown(t, one, c.fans(31-n+i)/c.step)
+					}
+				}
+			}
+		})
+	}
+}
+
+func checkKnown(t *testing.T, k known, want int) {
+	t.Helper()
+	f := k.FollowersYouKnow
+	if !f.Complete || f.TotalCount != want || len(f.Nodes) != min(3, want) || f.PageInfo.HasNextPage != (want > 3) {
+		t.Errorf("%+v, want %d", f, want)
+	}
+}
+
+// What the budget does not reach is said to be incomplete, and reached by going on:
+// never a silent empty.
+func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		famous(t, store, func(k int) int { return 2000 + k }, 3)
+		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: social.Budget(700)}).As(viewerOfFamous)
+		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 30)}).Whole(), "users") {
+			f, want := one.FollowersYouKnow, (2000+i+1)/3
+			if f.Complete || f.TotalCount == 0 || f.TotalCount >= want || len(f.Nodes) != 3 || !f.PageInfo.HasNextPage || f.PageInfo.EndCursor == nil {
+				t.Fatalf("user %d: %+v, want the beginning of %d", i+1, f, want)
+			}
+			for requests := 0; i < 2 && f.PageInfo.HasNextPage; requests++ {
+				if requests > 40 {
+					t.Fatal("no end")
+				}
+				query := fmt.Sprintf(`{ user(id: %d) { followersYouKnow(first: 100, after: %q) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`, i+1, *f.PageInfo.EndCursor)
+				f = apitest.Into[known](api.Ask(query, nil).Whole(), "user").FollowersYouKnow
+			}
+			if i < 2 && (!f.Complete || f.TotalCount != want) {
+				t.Errorf("user %d, in the end: %+v, want %d", i+1, f, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,19 @@
+package resolvers
+
+import (
+	"errors"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// markError says what a refused mark is to the client.
+func markError(err error) error {
+	switch {
+	case errors.Is(err, storage.ErrNotFollowing):
+		return apierr.NotFound("you do not follow this user")
+	case errors.Is(err, storage.ErrLimitReached):
+		return apierr.LimitReached("you follow as many users specially as one may, which is %d", storage.MaxSpecials)
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package resolvers
+
+import (
+	"context"
+	"math"
+
+	"kith/identity"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// An ownList is a list that only its owner sees: whom it blocks, or requests in one
+// state. It is read as it is, newest first; hidden users are left out.
+type ownList struct {
+	side  storage.Side
+	owner storage.UserID
+	kind  storage.EdgeType
+
+	newerThan storage.Micros // 0: no bound; otherwise only edges newer than that …
+	upTo      storage.Micros // … or only edges that are not
+}
+
+// isViewer tells whether a user is the one who is signed in.
+func isViewer(ctx context.Context, id storage.UserID) bool {
+	viewer, ok := identity.Of(ctx)
+	return ok && viewer.ID == id
+}
+
+// query asks for edges behind a place; zero is the beginning.
+func (l ownList) query(after storage.Position, limit int) storage.PageQuery {
+	q := storage.PageQuery{Owner: l.owner, Type: l.kind, Limit: limit, After: after}
+	if l.newerThan > 0 {
+		q.Before = storage.Position{UpdateTime: l.newerThan, Peer: math.MaxInt64}
+	}
+	if l.upTo > 0 {
+		first := storage.Position{UpdateTime: l.upTo + 1}
+		if after == (storage.Position{}) || after.Compare(first) < 0 {
+			q.After = first
+		}
+	}
+	return q
+}
+
+// holds tells whether an edge is on the list.
+func (l ownList) holds(e storage.Edge) bool {
+	return e.Type == l.kind && e.UpdateTime > l.newerThan && (l.upTo == 0 || e.UpdateTime <= l.upTo)
+}
+
+// page reads a page.
+func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, after storage.Position, size int) (social.Shown, error) {
+	query := l.query(after, size)
+	ahead := a.Ahead(query)
+	reader := loaders.For(ctx).Reader()
+	read := reader.Pages(ctx, l.side, []storage.PageQuery{ahead})
+	shown := social.New(reader, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
+	return shown.Value, shown.Err
+}
+
+// Bounds on counting a list.
+const (
+	// maxTally is how far it is counted.
+	maxTally = 10_000
+	// maxProbed is how many hidden users are looked up on the list. If there are more,
+	// it is read instead.
+	maxProbed = 1000
+	// tallyStep is how many of its edges are read at a time then.
+	tallyStep = 1000
+)
+
+// size counts who is on the list without those hidden; not complete where there are more
+// than were counted.
+func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
+	if a.HidesAtMost() > maxProbed {
+		return l.sizeRead(ctx, r, a)
+	}
+	all, err := l.tally(ctx, r, l.newerThan)
+	if err != nil {
+		return 0, false, err
+	}
+	newer := 0
+	if l.upTo > 0 {
+		if newer, err = l.tally(ctx, r, l.upTo); err != nil {
+			return 0, false, err
+		}
+	}
+	hidden := a.Hidden()
+	pairs := make([]storage.Pair, len(hidden))
+	for i, id := range hidden {
+		pairs[i] = l.side.Pair(l.owner, id)
+	}
+	n = all - newer
+	if len(pairs) == 0 {
+		return n, all < maxTally, nil
+	}
+	for _, e := range r.Store.Edges(ctx, l.side, pairs) {
+		if e.Err != nil {
+			return 0, false, e.Err
+		}
+		if e.Found && l.holds(e.Value) {
+			n--
+		}
+	}
+	return max(n, 0), all < maxTally, nil
+}
+
+// tally counts the edges of the list's kind that are newer than a time, whoever it is.
+func (l ownList) tally(ctx context.Context, r *Resolver, since storage.Micros) (int, error) {
+	query := storage.TallyQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxTally}
+	t := r.Store.Tally(ctx, l.side, []storage.TallyQuery{query})[0]
+	return t.Value, t.Err
+}
+
+// sizeRead counts by reading.
+func (l ownList) sizeRead(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
+	var after storage.Position
+	for examined := 0; examined < maxTally; examined += tallyStep {
+		read := r.Store.Pages(ctx, l.side, []storage.PageQuery{l.query(after, tallyStep)})[0]
+		if read.Err != nil {
+			return 0, false, read.Err
+		}
+		for _, e := range read.Value {
+			after = storage.PositionOf(l.side, e)
+			if !a.Hides(after.Peer) {
+				n++
+			}
+		}
+		if len(read.Value) < tallyStep {
+			return n, true, nil
+		}
+	}
+	return n, false, nil
+}

@@ -1,0 +1,159 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/social"
+	"kith/storage"
+)
+
+// peopleAt answers `people`.
+func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
+	fetchQuery(ctx)
+	ctx, graph, leave, err := r.setAnswer(ctx)
+	defer leave()
+	if err != nil {
+		return nil, err
+	}
+	filter, err := filterOf(where, 1)
+	if err == nil {
+		err = filter.Check()
+	}
+	if err != nil {
+		return nil, filterError(err)
+	}
+	size, text, err := setArguments(first, after)
+	if err != nil {
+		return nil, err
+	}
+	hash := hashOf(filter)
+	var from social.Mark
+	if text != "" {
+		if from, err = decodePeopleMark(text, hash); err != nil {
+			return nil, err
+		}
+	}
+	if open, err := areOpen(ctx, filter.Lists()); err != nil || !open {
+		return nil, err
+	}
+	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
+	people, err := graph.People(ctx, filter, absent, from, size)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]entry, len(people.IDs))
+	for i, id := range people.IDs {
+		page[i] = entry{user: id, cursor: encodePeopleMark(hash, social.Mark{After: id, Found: from.Found + i + 1})}
+	}
+	next := encodePeopleMark(hash, people.Next)
+	return setConnection(ctx, page, people.Total, people.Complete, pageInfoOf(page, text, people.More, next)), nil
+}
+
+// areOpen tells whether lists are open that no level has looked at.
+func areOpen(ctx context.Context, lists []social.List) (bool, error) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return false, err
+	}
+	fetchOpen(ctx, a, lists)
+	return isOpen(ctx, lists...)
+}
+
+// errFilterFields: a filter says exactly one thing.
+var errFilterFields = errors.New("each filter has exactly one field")
+
+func filterError(err error) error {
+	if _, ok := apierr.Of(err); ok {
+		return err
+	}
+	return apierr.BadInput("%s", err)
+}
+
+// filterOf turns a filter into the words of the rules. Null is as good as not given.
+func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
+	var f social.Filter
+	if level > social.MaxFilterLevels {
+		return f, social.ErrFilterLevels
+	}
+	fields := 0
+	for _, part := range []struct {
+		given graphql.Omittable[[]*model.PeopleFilter]
+		into  *[]social.Filter
+	}{{where.And, &f.All}, {where.Or, &f.Any}} {
+		filters, _ := part.given.ValueOK()
+		if filters == nil {
+			continue
+		}
+		fields++
+		*part.into = []social.Filter{}
+		for _, one := range filters {
+			inner, err := filterOf(*one, level+1)
+			if err != nil {
+				return f, err
+			}
+			*part.into = append(*part.into, inner)
+		}
+	}
+	if not, _ := where.Not.ValueOK(); not != nil {
+		fields++
+		inner, err := filterOf(*not, level+1)
+		if err != nil {
+			return f, err
+		}
+		f.Not = &inner
+	}
+	for _, leaf := range []struct {
+		given graphql.Omittable[*string]
+		sides []storage.Side
+	}{
+		{where.FollowersOf, []storage.Side{storage.Inverse}},
+		{where.FollowedBy, []storage.Side{storage.Forward}},
+		{where.FriendsOf, []storage.Side{storage.Forward, storage.Inverse}},
+	} {
+		text, _ := leaf.given.ValueOK()
+		if text == nil {
+			continue
+		}
+		fields++
+		owner, err := parseUserID(*text)
+		if err != nil {
+			return f, err
+		}
+		for _, side := range leaf.sides {
+			f.On = append(f.On, social.List{Side: side, Owner: owner})
+		}
+	}
+	if fields != 1 {
+		return f, errFilterFields
+	}
+	return f, nil
+}
+
+// hashOf binds cursors to a filter: a positive number.
+func hashOf(f social.Filter) int64 {
+	h := fnv.New64a()
+	h.Write([]byte(f.String()))
+	return int64(h.Sum64() >> 1)
+}
+
+func encodePeopleMark(hash int64, m social.Mark) string {
+	return cursor.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
+}
+
+func decodePeopleMark(text string, hash int64) (social.Mark, error) {
+	var of, id, found int64
+	if err := cursor.Decode(cursor.People, text, &of, &id, &found); err != nil {
+		return social.Mark{}, err
+	}
+	if of != hash {
+		return social.Mark{}, apierr.BadInput("the cursor %q belongs to another filter", abridged(text))
+	}
+	return social.Mark{After: storage.UserID(id), Found: int(found)}, nil
+}

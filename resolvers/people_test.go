@@ -1,0 +1,172 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// peopleOf asks for a page of people.
+func peopleOf(t *testing.T, api *apitest.API, where, args string) page {
+	t.Helper()
+	answer := api.Ask(`{ people(where: `+where+args+`)`+selectPage+` }`, nil).Whole()
+	p := apitest.Into[page](answer, "people")
+	checkPage(t, where+args, p)
+	return p
+}
+
+func TestPagesOfPeople(t *testing.T) {
+	onAll(t, func(t *testing.T, store storage.Store) {
+		star(t, store, 30)
+		apitest.Follow(t, store, 2, 3, 5, 7, 9, 11)
+		api := apitest.New(t, store, apitest.Options{})
+		const where = `{and: [{friendsOf: 1}, {not: {followedBy: 2}}]}`
+		var want []string
+		for id := 2; id <= 31; id++ {
+			if !slices.Contains([]int{3, 5, 7, 9, 11}, id) {
+				want = append(want, fmt.Sprint(id))
+			}
+		}
+		first := peopleOf(t, api, where, ", first: 10")
+		first.is(t, "the first page", want[:10], true, false)
+		if first.TotalCount != len(want) || !first.Complete {
+			t.Errorf("%+v", first)
+		}
+		cursor := fmt.Sprintf(", after: %q", *first.PageInfo.EndCursor)
+		peopleOf(t, api, where, cursor).is(t, "the rest", want[10:], false, true)
+		total := peopleOf(t, api, where, ", first: 0")
+		if total.TotalCount != len(want) || len(total.Edges) > 0 {
+			t.Errorf("the total alone: %+v", total)
+		}
+		// A cursor belongs to its filter.
+		api.Ask(`{ people(where: {friendsOf: 1}`+cursor+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
+		// Fields left null are not there; variables are as good as what is written down.
+		api.Ask(`query($where: PeopleFilter!) { people(where: $where, first: 2) { nodes { handle followerCount } } }`,
+			apitest.Vars{"where": map[string]any{"followedBy": "2", "and": nil, "or": nil, "not": nil, "followersOf": nil}}).
+			Is(`{"people": {"nodes": [{"handle": "u1", "followerCount": 30}, {"handle": "u3", "followerCount": 2}]}}`)
+		// Several at once, with set answers below.
+		api.Ask(`{ a: people(where: {followersOf: 3}) { nodes { id friends { totalCount } } } b: people(where: {followersOf: 99}) { totalCount complete nodes { id } } }`, nil).
+			Is(`{"a": {"nodes": [{"id": "1", "friends": {"totalCount": 30}}, {"id": "2", "friends": {"totalCount": 1}}]}, "b": {"totalCount": 0, "complete": true, "nodes": []}}`)
+	})
+}
+
+func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 2)
+		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+		for where, hint := range map[string]string{
+			`{}`:                               "exactly one",
+			`{followersOf: 1, followedBy: 2}`:  "exactly one",
+			`{followersOf: null}`:              "exactly one",
+			`{and: []}`:                        "at least one",
+			`{or: []}`:                         "at least one",
+			`{not: {followersOf: 1}}`:          "`and`",
+			`{and: [{not: {followersOf: 1}}]}`: "`and`",
+			`{or: [{followersOf: 1}, {not: {followersOf: 2}}]}`:         "`and`",
+			`{and: [{followersOf: 1}, {not: {not: {followersOf: 2}}}]}`: "`and`",
+			`{followersOf: "x"}`:                                                      "id",
+			`{and: [{followersOf: 1}, {followedBy: 0}]}`:                              "id",
+			`{or: [` + strings.Repeat(`{followersOf: 1}, `, 17) + `]}`:                "16",
+			`{or: [` + strings.Repeat(`{friendsOf: 1}, `, 9) + `]}`:                   "16",
+			strings.Repeat(`{and: `, 8) + `{followersOf: 1}` + strings.Repeat(`}`, 8): "8 levels",
+		} {
+			message := api.Ask(`{ people(where: `+where+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
+			if !strings.Contains(message, hint) {
+				t.Errorf("%s: %q does not tell of %q", where, message, hint)
+			}
+		}
+		deep := strings.Repeat(`{and: `, 7) + `{followersOf: 1}` + strings.Repeat(`}`, 7)
+		api.Ask(`{ people(where: `+deep+`) { totalCount } }`, nil).Is(`{"people": {"totalCount": 0}}`)
+	})
+}
+
+// A search lists those who are there under the handle that it finds, in its order.
+func TestSearchingUsers(t *testing.T) {
+	onAll(t, func(t *testing.T, store storage.Store) {
+		handles := []string{"ada", "ada_1", "ada_2", "adam", "adamant", "b", "bob"}
+		for i, handle := range handles {
+			apitest.CreateUsers(t, store, storage.User{ID: storage.UserID(i + 1), Handle: handle, CreatedAt: apitest.Epoch})
+		}
+		deactivate(t, store, 3) // ada_2
+		apitest.Apply(t, store, storage.Edge{From: 5, To: 7, Type: storage.Blocking, UpdateTime: apitest.Epoch})
+		api := apitest.New(t, store, apitest.Options{})
+		search := func(api *apitest.API, prefix, args string) (handles []string, cursors []string, more bool) {
+			answer := api.Ask(fmt.Sprintf(`{ searchUsers(prefix: %q%s) { nodes { handle } edges { cursor node { handle } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`, prefix, args), nil).Whole()
+			found := apitest.Into[struct {
+				Nodes []struct{ Handle string }
+				Edges []struct {
+					Cursor string
+					Node   struct{ Handle string }
+				}
+				PageInfo pageInfo
+			}](answer, "searchUsers")
+			for i, e := range found.Edges {
+				handles, cursors = append(handles, e.Node.Handle), append(cursors, e.Cursor)
+				if found.Nodes[i] != e.Node {
+					t.Errorf("%s: node %v, edge %v", prefix, found.Nodes[i], e)
+				}
+			}
+			return handles, cursors, found.PageInfo.HasNextPage
+		}
+		for _, c := range []struct {
+			api          *apitest.API
+			prefix, args string
+			want         string
+			more         bool
+		}{
+			{api, "ada", "", "ada ada_1 adam adamant", false},
+			{api, "ADA", ", first: 2", "ada ada_1", true},
+			{api, "ada", ", first: 4", "ada ada_1 adam adamant", false},
+			{api, "ada_", "", "ada_1", false},
+			{api, "ada_2", "", "", false},
+			{api, "zz", "", "", false},
+			{api, "a", ", first: 0", "", true},
+			{api.As(3), "ada_", "", "ada_1 ada_2", false}, // itself
+			{api.As(7), "ada", "", "ada ada_1 adam", false},
+			{api.As(5), "bo", "", "", false},
+			{api.As(1), "bo", "", "bob", false},
+		} {
+			got, _, more := search(c.api, c.prefix, c.args)
+			if strings.Join(got, " ") != c.want || more != c.more {
+				t.Errorf("%s%s: %v, more %t; want %s, %t", c.prefix, c.args, got, more, c.want, c.more)
+			}
+		}
+		got, cursors, _ := search(api, "a", ", first: 3")
+		rest, _, more := search(api, "a", fmt.Sprintf(", after: %q", cursors[2]))
+		if all := strings.Join(append(got, rest...), " "); all != "ada ada_1 adam adamant" || more {
+			t.Errorf("in two pages: %s", all)
+		}
+		for _, args := range []string{`prefix: ""`, `prefix: "ä"`, `prefix: "a b"`, `prefix: "a%"`, `prefix: "` + strings.Repeat("a", 31) + `"`,
+			`prefix: "a", first: 101`, `prefix: "a", after: "x"`, `prefix: "a", after: ""`, fmt.Sprintf(`prefix: "b", after: %q`, cursors[0])} {
+			answer := api.Ask(`{ searchUsers(`+args+`) { nodes { id } } }`, nil)
+			answer.Refused("BAD_USER_INPUT")
+		}
+	})
+}
+
+// Handles whose users are not there, or have another one, are not found, however many
+// stand in the way.
+func TestClaimsWithoutAUserAreNotFound(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		for i := range 90 {
+			id := storage.UserID(i + 1)
+			apitest.CreateUsers(t, store, storage.User{ID: id, Handle: fmt.Sprintf("a%03d", i), CreatedAt: apitest.Epoch})
+			// A second handle for somebody who has one already is a claim that stays.
+			store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: fmt.Sprintf("a%03d_claim", i), CreatedAt: apitest.Epoch}})
+			if i%9 != 0 {
+				deactivate(t, store, id)
+			}
+		}
+		api := apitest.New(t, store, apitest.Options{})
+		answer := api.Ask(`{ searchUsers(prefix: "a", first: 10) { nodes { handle } pageInfo { hasNextPage } } }`, nil).Whole()
+		var want []string
+		for i := 0; i < 90; i += 9 {
+			want = append(want, fmt.Sprintf(`{"handle": "a%03d"}`, i))
+		}
+		answer.DataIs(`{"searchUsers": {"nodes": [` + strings.Join(want, ", ") + `], "pageInfo": {"hasNextPage": false}}}`)
+	})
+}

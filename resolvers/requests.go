@@ -1,0 +1,199 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/graph/model"
+	"kith/identity"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// requestFriendAt answers `requestFriend`.
+func (r *Resolver) requestFriendAt(ctx context.Context, id string, message *string) (*model.FriendRequestPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	text := ""
+	if message != nil {
+		if text, err = accounts.CheckText("message", *message, 0, storage.MaxMessageLength); err != nil {
+			return nil, err
+		}
+	}
+	o, err := r.Ties.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, text)
+	if errors.Is(err, storage.ErrLimitReached) {
+		err = apierr.LimitReached("you have as many requests pending, or follow as many users, as one may")
+	}
+	return r.requestPayload(ctx, viewer, other, o, err)
+}
+
+// requestAt answers what is done about a request that is there, or about a friendship.
+func (r *Resolver) requestAt(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.FriendRequestPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	o, err := act(ctx, viewer, other)
+	return r.requestPayload(ctx, viewer, other, o, err)
+}
+
+// requestPayload reads what the payload selects.
+func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.UserID, o social.Outcome, err error) (*model.FriendRequestPayload, error) {
+	if err != nil {
+		return nil, clientError(err)
+	}
+	d := doneBy(ctx, viewer, other, o)
+	s := payloadSelection(ctx, "FriendRequestPayload")
+	rows := []storage.Edge{o.Row.Edge}
+	if o.Row.Edge.UpdateTime == 0 || !s.has("request") {
+		rows = nil
+	}
+	p := r.payload(ctx, s, d, wantedByRequests(ctx, rows, s.of("request"))...)
+	payload := &model.FriendRequestPayload{
+		Changed: o.Changed, ConsistencyToken: d.token.String(),
+		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
+	}
+	for _, request := range r.requestsOf(ctx, rows, s.of("request"), func(int) []ast.Path { return []ast.Path{below(ctx, s["request"].Alias)} }) {
+		payload.Request = request
+	}
+	return payload, nil
+}
+
+// requestNeeds is what the selection on requests needs.
+type requestNeeds struct {
+	message, from, to []string // response keys
+	fromSel, toSel    ast.SelectionSet
+}
+
+func needsOfRequests(ctx context.Context, sel ast.SelectionSet) requestNeeds {
+	var n requestNeeds
+	for _, f := range fieldsOf(ctx, sel, "FriendRequest", "Node") {
+		switch f.Name {
+		case "message":
+			n.message = append(n.message, f.Alias)
+		case "from":
+			n.from, n.fromSel = append(n.from, f.Alias), append(n.fromSel, f.Selections...)
+		case "to":
+			n.to, n.toSel = append(n.to, f.Alias), append(n.toSel, f.Selections...)
+		}
+	}
+	return n
+}
+
+// wantedByRequests are the users of requests.
+func wantedByRequests(ctx context.Context, rows []storage.Edge, sel ast.SelectionSet) []wanted {
+	if len(rows) == 0 {
+		return nil
+	}
+	n := needsOfRequests(ctx, sel)
+	from, to := wanted{exist: true, sel: n.fromSel}, wanted{exist: true, sel: n.toSel}
+	for _, row := range rows {
+		if n.from != nil {
+			from.users = append(from.users, row.From)
+		}
+		if n.to != nil {
+			to.users = append(to.users, row.To)
+		}
+	}
+	return []wanted{from, to}
+}
+
+// requestsOf makes requests of which the rows are known and the users have been fetched. paths
+// tells the places of each in the answer.
+func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, sel ast.SelectionSet, paths func(i int) []ast.Path) []*model.FriendRequest {
+	if len(rows) == 0 {
+		return nil
+	}
+	n := needsOfRequests(ctx, sel)
+	below := func(keys []string) func(int) []ast.Path {
+		return func(i int) (all []ast.Path) {
+			for _, p := range paths(i) {
+				for _, key := range keys {
+					all = append(all, append(p[:len(p):len(p)], ast.PathName(key)))
+				}
+			}
+			return all
+		}
+	}
+	now := r.Ties.Now()
+	requests := make([]*model.FriendRequest, len(rows))
+	from, to := make([]storage.UserID, len(rows)), make([]storage.UserID, len(rows))
+	for i, row := range rows {
+		requests[i] = &model.FriendRequest{Row: row, Now: now, TTL: r.Ties.RequestTTL}
+		from[i], to[i] = row.From, row.To
+	}
+	if n.message != nil {
+		r.readMessages(ctx, requests, below(n.message))
+	}
+	if n.from != nil {
+		for i, u := range usersOf(ctx, wanted{users: from, exist: true, sel: n.fromSel}, below(n.from)) {
+			requests[i].From = u
+		}
+	}
+	if n.to != nil {
+		for i, u := range usersOf(ctx, wanted{users: to, exist: true, sel: n.toSel}, below(n.to)) {
+			requests[i].To = u
+		}
+	}
+	return requests
+}
+
+// readMessages reads what was written with the requests that are pending.
+func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendRequest, paths func(i int) []ast.Path) {
+	var pairs []storage.Pair
+	var index []int
+	for i, request := range requests {
+		if request.Row.Type == storage.Pending {
+			pairs = append(pairs, request.Row.Pair())
+			index = append(index, i)
+		}
+	}
+	if len(pairs) == 0 {
+		return
+	}
+	for k, m := range loaders.For(ctx).Messages().Fetch(ctx, pairs) {
+		if m.Err != nil {
+			failAt(ctx, paths(index[k]), m.Err)
+		}
+		requests[index[k]].Text = m.Value
+	}
+}
+
+// requestNodes fills in the requests among some nodes. Only their two users see them, on
+// their own shards, and not while the other one is hidden.
+func requestNodes(ctx context.Context, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) {
+	viewer, _ := identity.Of(ctx)
+	var pairs [len(requestSides)][]storage.Pair
+	var index [len(requestSides)][]int
+	for i, id := range ids {
+		for k, side := range requestSides {
+			if viewer.ID != 0 && side.Owner(id.request) == viewer.ID && !isAbsent(ctx, side.Peer(id.request)) {
+				pairs[k], index[k] = append(pairs[k], id.request), append(index[k], i)
+			}
+		}
+	}
+	l, sel := loaders.For(ctx), selectedHere(ctx)
+	for k, side := range requestSides {
+		var rows []storage.Edge
+		var at []int
+		for j, r := range l.Edges(side).Fetch(ctx, pairs[k]) {
+			if r.Err != nil {
+				failAt(ctx, []ast.Path{path(index[k][j])}, r.Err)
+			}
+			if r.Found && r.Value.Type != storage.None {
+				rows, at = append(rows, r.Value), append(at, index[k][j])
+			}
+		}
+		fetch(ctx, wantedByRequests(ctx, rows, sel)...)
+		for j, request := range resolverOf(ctx).requestsOf(ctx, rows, sel, func(j int) []ast.Path { return []ast.Path{path(at[j])} }) {
+			nodes[at[j]] = request
+		}
+	}
+}

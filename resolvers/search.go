@@ -1,0 +1,89 @@
+package resolvers
+
+import (
+	"context"
+	"strings"
+
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// directory searches handles. The rows of those found are kept for the fields below.
+type directory struct {
+	storage.HandleSearcher
+	loaders.Reader
+}
+
+// searchAt answers `searchUsers`.
+func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error) {
+	fetchQuery(ctx)
+	prefix := storage.FoldHandle(text)
+	if !storage.ValidHandle(prefix) {
+		return nil, apierr.BadInput("%q begins no handle: those are made of a to z, 0 to 9 and _, at most %d of them", abridged(text), storage.MaxHandleLength)
+	}
+	size, behind, err := setArguments(first, after)
+	if err != nil {
+		return nil, err
+	}
+	from := ""
+	if behind != "" {
+		if from, err = decodeHandle(behind, prefix); err != nil {
+			return nil, err
+		}
+	}
+	audience, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := directory{r.Handles, loaders.For(ctx).Reader()}
+	found, err := social.SearchHandles(ctx, d, audience, r.Budget, prefix, from, size)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]entry, len(found.Owners))
+	for i, o := range found.Owners {
+		page[i] = entry{user: o.User, cursor: encodeHandle(o.Handle)}
+	}
+	return searchConnection(ctx, page, pageInfoOf(page, behind, found.More, encodeHandle(found.Next))), nil
+}
+
+// searchConnection fetches the users of a page and makes its connection.
+func searchConnection(ctx context.Context, page []entry, info *model.PageInfo) *model.UserSearchConnection {
+	n := needsOfConnection(ctx, "UserSearchConnection", "UserSearchEdge", selectedHere(ctx))
+	fetchPage(ctx, n, page)
+	c := &model.UserSearchConnection{PageInfo: info, Edges: make([]*model.UserSearchEdge, len(page))}
+	c.Nodes = usersOnPage(ctx, n, page)
+	for i, e := range page {
+		c.Edges[i] = &model.UserSearchEdge{Cursor: e.cursor, Node: c.Nodes[i]}
+	}
+	return c
+}
+
+// handleNumbers is how many numbers of a cursor hold the longest handle.
+const handleNumbers = (storage.MaxHandleLength + 6) / 7
+
+func encodeHandle(handle string) string {
+	return cursor.Encode(cursor.Search, cursor.Pack(handle, handleNumbers)...)
+}
+
+// decodeHandle takes a handle that begins with the prefix only: any other belongs to
+// another search.
+func decodeHandle(text, prefix string) (string, error) {
+	numbers := make([]int64, handleNumbers)
+	places := make([]*int64, handleNumbers)
+	for i := range numbers {
+		places[i] = &numbers[i]
+	}
+	if err := cursor.Decode(cursor.Search, text, places...); err != nil {
+		return "", err
+	}
+	handle := cursor.Unpack(numbers)
+	if !storage.ValidHandle(handle) || !strings.HasPrefix(handle, prefix) {
+		return "", apierr.BadInput("the cursor %q belongs to another search", abridged(text))
+	}
+	return handle, nil
+}

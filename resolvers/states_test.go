@@ -1,0 +1,124 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+const deactivated = "your account is deactivated: reactivate it first"
+
+func TestDeactivatedAccounts(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for _, other := range []storage.UserID{v.b, v.c} {
+			v.does(v.a, "follow", other)
+			v.does(other, "follow", v.a)
+			v.does(v.d, "follow", other)
+		}
+		v.does(v.d, "requestFriend", v.b)
+		const others = `query($b: ID!) { user(id: $b) { handle } node(id: $b) { id } userByHandle(handle: "uX") { id }
+			viewer { followingCount followerCount friendCount followings { totalCount nodes { id } } followers { totalCount } friends { totalCount } } }`
+		whole := fmt.Sprintf(`{"user": {"handle": "u%[1]s"}, "node": {"id": "%[1]s"}, "userByHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
+			"followings": {"totalCount": 2, "nodes": [{"id": "%[2]s"}, {"id": "%[1]s"}]}, "followers": {"totalCount": 2}, "friends": {"totalCount": 2}}}`, v.b, v.c)
+		look := func() apitest.Answer { return v.api.As(v.a).Ask(others, apitest.Vars{"b": v.b.String()}) }
+		look().Is(whole)
+
+		b := v.api.As(v.b)
+		b.Ask(`mutation { deactivateAccount { changed user { handle deactivated followingCount } } }`, nil).
+			Is(fmt.Sprintf(`{"deactivateAccount": {"changed": true, "user": {"handle": "u%s", "deactivated": true, "followingCount": 1}}}`, v.b))
+		b.Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": false}}`)
+
+		// Hidden from others; the counts stay.
+		look().Is(fmt.Sprintf(`{"user": null, "node": null, "userByHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
+			"followings": {"totalCount": 1, "nodes": [{"id": "%s"}]}, "followers": {"totalCount": 1}, "friends": {"totalCount": 1}}}`, v.c))
+		for _, field := range []string{"follow", "block", "requestFriend", "acceptFriend", "declineFriend"} {
+			v.do(v.a, field, v.b).Refused("NOT_FOUND")
+		}
+		v.api.As(v.c).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { user { id } error { code } } } }`, apitest.Vars{"ids": []string{v.b.String()}}).
+			Is(`{"followMany": {"outcomes": [{"user": null, "error": {"code": "NOT_FOUND"}}]}}`)
+		v.api.As(v.d).Ask(`{ viewer { friendRequests(direction: SENT) { totalCount nodes { id } } } }`, nil).
+			Is(`{"viewer": {"friendRequests": {"totalCount": 0, "nodes": []}}}`)
+		if got := v.standing(v.a, v.b); got != "NONE" {
+			t.Errorf("towards somebody hidden: %s", got)
+		}
+
+		// Its owner sees it, and can only come back.
+		b.Ask(`{ viewer { handle deactivated followings { totalCount } friendRequests(direction: RECEIVED) { totalCount } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"handle": "u%s", "deactivated": true, "followings": {"totalCount": 1}, "friendRequests": {"totalCount": 1}}}`, v.b))
+		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "setFollowMark"} {
+			if got := v.do(v.b, field, v.a).Refused("FORBIDDEN"); got != deactivated {
+				t.Errorf("%s: %s", field, got)
+			}
+		}
+		for _, mutation := range []string{
+			`updateProfile(name: "X") { user { id } }`, `changePassword(current: "a", new: "b") { changed }`, `followMany(userIds: [1]) { consistencyToken }`,
+		} {
+			if got := b.Ask(`mutation { `+mutation+` }`, nil).Refused("FORBIDDEN"); got != deactivated {
+				t.Errorf("%s: %s", mutation, got)
+			}
+		}
+		b.Ask(`mutation { reactivateAccount { changed user { deactivated } } }`, nil).Is(`{"reactivateAccount": {"changed": true, "user": {"deactivated": false}}}`)
+		b.Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": false}}`)
+		look().Is(whole)
+		v.does(v.b, "acceptFriend", v.d)
+		v.api.Ask(`mutation { deactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
+		v.api.As(99).Ask(`mutation { deactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
+	})
+}
+
+func TestDeletedAccounts(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for _, other := range []storage.UserID{v.b, v.c} {
+			v.does(v.a, "follow", other)
+			v.does(other, "follow", v.a)
+			v.does(v.d, "follow", other)
+		}
+		v.does(v.a, "requestFriend", v.d)
+		v.does(5, "requestFriend", v.a)
+		v.does(6, "block", v.a)
+		v.does(v.a, "block", 7)
+		v.api.As(v.c).Ask(`mutation($id: ID!) { setFollowMark(userId: $id, special: true) { changed } }`, apitest.Vars{"id": v.a.String()}).Whole()
+
+		a := v.api.As(v.a)
+		a.Ask(`mutation { deleteAccount { complete } }`, nil).Is(`{"deleteAccount": {"complete": true}}`)
+		v.gone(t, v.a)
+		for _, id := range []storage.UserID{v.b, v.c, v.d, 5, 6, 7} {
+			v.counts(id)
+		}
+		a.Ask(`mutation { deleteAccount { complete } }`, nil).Refused("UNAUTHENTICATED")
+		a.Ask(`mutation { reactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
+		v.do(v.a, "follow", v.b).Refused("UNAUTHENTICATED")
+		v.do(v.b, "follow", v.a).Refused("NOT_FOUND")
+		v.api.As(v.b).Ask(`{ viewer { followingCount followings { totalCount } followersYouKnow { totalCount } } }`, nil).
+			Is(`{"viewer": {"followingCount": 0, "followings": {"totalCount": 0}, "followersYouKnow": {"totalCount": 0}}}`)
+		v.api.Admin().Ask(`mutation($h: String!) { createUser(id: 4711, handle: $h, name: "New") { user { handle } } }`, apitest.Vars{"h": "another"})
+		if r := v.store.UserIDs(t.Context(), []string{"u" + v.a.String()})[0]; r.Found || r.Err != nil {
+			t.Errorf("the handle is still taken: %+v", r)
+		}
+	})
+}
+
+// gone: of a user nothing is left that is not a tombstone, on either side.
+func (v *village) gone(t *testing.T, user storage.UserID) {
+	t.Helper()
+	for _, side := range storage.Sides {
+		rows, err := v.store.AllRows(t.Context(), side, user, 0, 10)
+		if err != nil || len(rows) > 0 {
+			t.Errorf("%s has %+v: %v", side, rows, err)
+		}
+		for other := storage.UserID(1); other <= 40; other++ {
+			pair := side.Pair(other, user)
+			if r := v.store.Edges(t.Context(), side, []storage.Pair{pair})[0]; r.Err != nil || r.Value.Type != storage.None {
+				t.Errorf("%s has %+v: %v", side, r.Value, r.Err)
+			}
+		}
+	}
+	if r := v.store.Users(t.Context(), []storage.UserID{user})[0]; r.Found || r.Err != nil {
+		t.Errorf("there is still %+v: %v", r.Value, r.Err)
+	}
+	if r := v.store.Counts(t.Context(), []storage.UserID{user})[0]; r.Found || r.Err != nil {
+		t.Errorf("there are still counts %+v: %v", r.Value, r.Err)
+	}
+}

@@ -1,0 +1,154 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// suggested asks for the viewer's own suggestions.
+func (v *village) suggested(user storage.UserID, arguments string) apitest.Answer {
+	v.t.Helper()
+	return v.api.As(user).Ask(fmt.Sprintf(`{ viewer { list: followSuggestions(first: 50%s) {
+		edges { score mutualCount reason node { id } via { id } } excluded { followed blocked dismissed } complete pageInfo { hasNextPage endCursor }
+	} } }`, arguments), nil).Whole()
+}
+
+// ids lists who is suggested.
+func (v *village) ids(user storage.UserID, arguments string) []storage.UserID {
+	v.t.Helper()
+	var ids []storage.UserID
+	for _, e := range apitest.Into[suggestionPage](v.suggested(user, arguments), "viewer.list").Edges {
+		ids = append(ids, userID(v.t, e.Node.ID))
+	}
+	return ids
+}
+
+func (v *village) wantIDs(what string, got []storage.UserID, want ...storage.UserID) {
+	v.t.Helper()
+	if !slices.Equal(got, want) {
+		v.t.Errorf("%s: suggested are %v, want %v", what, got, want)
+	}
+}
+
+// excluded is what the viewer's suggestions leave out.
+func (v *village) excluded(user storage.UserID) string {
+	v.t.Helper()
+	e := v.suggested(user, "").At("viewer.list.excluded").(map[string]any)
+	return fmt.Sprintf("followed %v, blocked %v, dismissed %v", e["followed"], e["blocked"], e["dismissed"])
+}
+
+func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		// a follows b, who follows c, d, and two more.
+		e, f := v.others()
+		v.does(v.a, "follow", v.b)
+		for _, id := range []storage.UserID{v.c, v.d, e, f} {
+			v.does(v.b, "follow", id)
+		}
+		all := []storage.UserID{v.c, v.d, e, f}
+		slices.Sort(all)
+		v.wantIDs("at first", v.ids(v.a, ""), all...)
+
+		v.does(v.a, "follow", v.c)
+		v.does(v.d, "block", v.a)
+		v.api.As(v.a).Ask(`mutation($id: ID!) { dismissSuggestion(userId: $id) { viewer { id } user { id } } }`, apitest.Vars{"id": e.String()}).
+			Is(fmt.Sprintf(`{"dismissSuggestion": {"viewer": {"id": "%d"}, "user": {"id": "%d"}}}`, v.a, e))
+		v.wantIDs("followed, blocked, dismissed", v.ids(v.a, ""), f)
+		if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
+			t.Errorf("excluded are %s, want %s", got, want)
+		}
+		// Neither is anybody else's business.
+		page := apitest.Into[suggestionPage](v.api.As(f).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions { edges { node { id } } } } }`, v.a), nil).Whole(), "user.list")
+		var others []storage.UserID
+		for _, one := range page.Edges {
+			others = append(others, userID(t, one.Node.ID))
+		}
+		want := []storage.UserID{v.d, e, f}
+		slices.Sort(want)
+		v.wantIDs("to somebody else", others, want...)
+
+		v.pass(181 * 24 * time.Hour)
+		v.wantIDs("half a year later", v.ids(v.a, ""), sorted(e, f)...)
+
+		v.api.As(f).Ask(`mutation { updateProfile(discoverable: false) { user { discoverable } } }`, nil).
+			Is(`{"updateProfile": {"user": {"discoverable": false}}}`)
+		v.wantIDs("one does not want to be", v.ids(v.a, ""), e)
+		v.api.As(e).Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": true}}`)
+		v.wantIDs("and one is not there", v.ids(v.a, ""))
+		v.api.As(e).Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": true}}`)
+		v.wantIDs("and comes back", v.ids(v.a, ""), e)
+
+		// A list that is closed does not speak.
+		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY}) { user { listVisibility { followings } } } }`, nil).Whole()
+		v.wantIDs("nobody speaks", v.ids(v.a, ""))
+		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: FOLLOWERS}) { user { id } } }`, nil).Whole()
+		v.wantIDs("to its followers it does", v.ids(v.a, ""), e)
+	})
+}
+
+func sorted(ids ...storage.UserID) []storage.UserID { slices.Sort(ids); return ids }
+
+// others are two users more.
+func (v *village) others() (e, f storage.UserID) {
+	var ids []storage.UserID
+	for id := storage.UserID(1); len(ids) < 2; id++ {
+		if !slices.Contains([]storage.UserID{v.a, v.b, v.c, v.d}, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids[0], ids[1]
+}
+
+func TestAdamicAdarListensLessToWhoFollowsEverybody(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		e, _ := v.others()
+		// Two who follow everybody speak for c, one who follows nobody else for d.
+		for _, id := range []storage.UserID{v.b, e} {
+			v.does(v.a, "follow", id)
+			for to := storage.UserID(1); to <= 40; to++ {
+				if to != id && to != v.a && to != v.d {
+					v.does(id, "follow", to)
+				}
+			}
+		}
+		quiet := v.c
+		v.does(v.a, "follow", quiet)
+		v.does(quiet, "follow", v.d)
+		byCount, byWeight := v.ids(v.a, ""), v.ids(v.a, ", orderBy: ADAMIC_ADAR")
+		if slices.Index(byCount, v.d) != len(byCount)-1 || byWeight[0] != v.d {
+			t.Errorf("by count %v, by weight %v: %d should be last and first", byCount, byWeight, v.d)
+		}
+		// 1/ln(1+1), and 2/ln(1+37) for the others.
+		first := apitest.Into[suggestionPage](v.suggested(v.a, ", orderBy: ADAMIC_ADAR"), "viewer.list").Edges
+		if first[0].Score != 1.442695 || first[1].Score != 0.549816 || first[1].MutualCount != 2 {
+			t.Errorf("scores are %v and %v", first[0], first[1])
+		}
+		cursor := v.suggested(v.a, "").At("viewer.list.pageInfo.endCursor")
+		v.api.As(v.a).Ask(`query($after: String) { viewer { followSuggestions(after: $after, orderBy: ADAMIC_ADAR) { nodes { id } } } }`,
+			apitest.Vars{"after": cursor}).FailsAt("BAD_USER_INPUT", "viewer.followSuggestions")
+	})
+}
+
+func TestWhoFollowsNobodyIsSuggestedThePopular(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		// Users of the village were made long ago; those who do something are active.
+		v.does(v.b, "follow", v.c)
+		v.does(v.d, "follow", v.c)
+		v.does(v.c, "follow", v.b)
+		answer := v.suggested(v.a, "")
+		answer.DataIs(fmt.Sprintf(`{"viewer": {"list": {
+			"edges": [
+				{"score": 2, "mutualCount": 0, "reason": "POPULAR", "node": {"id": "%d"}, "via": []},
+				{"score": 1, "mutualCount": 0, "reason": "POPULAR", "node": {"id": "%d"}, "via": []},
+				{"score": 0, "mutualCount": 0, "reason": "POPULAR", "node": {"id": "%d"}, "via": []}],
+			"excluded": {"followed": 0, "blocked": 0, "dismissed": 0}, "complete": true, "pageInfo": {"hasNextPage": false, "endCursor": %q}
+		}}}`, v.c, v.b, v.d, answer.At("viewer.list.pageInfo.endCursor")))
+		v.does(v.a, "follow", v.d)
+		v.wantIDs("of a following that follows one", v.ids(v.a, ""), v.c)
+	})
+}

@@ -1,0 +1,471 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/internal/apitest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// village is four users on two shards: a and c on one, b and d on the other.
+type village struct {
+	t          *testing.T
+	store      storage.Store
+	api        *apitest.API
+	hub        *events.Hub
+	a, b, c, d storage.UserID
+	later      *atomic.Int64 // how far the clock is ahead
+}
+
+// onShards runs a test on the reference store, on two files, and on two servers.
+func onShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *village)) {
+	t.Helper()
+	open := func(t *testing.T, location string) storage.Store {
+		return apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
+	}
+	t.Run("memory", func(t *testing.T) { test(t, settle(t, memory.New(), o)) })
+	t.Run("SQLite", func(t *testing.T) { test(t, settle(t, open(t, apitest.Location(t, 2)), o)) })
+	t.Run("MariaDB", func(t *testing.T) {
+		dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1)
+		test(t, settle(t, open(t, "mysql:"+strings.Join(dsns, ";")), o))
+	})
+}
+
+// settle makes forty users and picks four.
+func settle(t *testing.T, store storage.Store, o apitest.Options) *village {
+	t.Helper()
+	apitest.Users(t, store, 40)
+	v := &village{t: t, store: store, later: &atomic.Int64{}, hub: events.NewHub(nil)}
+	o.Hub = v.hub
+	o.Now = func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
+	v.api = apitest.New(t, store, o)
+	place := shard.NewMap(2)
+	var on [2][]storage.UserID
+	for id := storage.UserID(1); id <= 40; id++ {
+		on[place.Of(id)] = append(on[place.Of(id)], id)
+	}
+	v.a, v.b, v.c, v.d = on[0][0], on[1][0], on[0][1], on[1][1]
+	return v
+}
+
+func (v *village) pass(d time.Duration) { v.later.Add(int64(d)) }
+
+// do has a user do something towards another, and returns the whole answer to `changed`.
+func (v *village) do(user storage.UserID, field string, other storage.UserID) apitest.Answer {
+	v.t.Helper()
+	return v.api.As(user).Ask(`mutation($id: ID!) { done: `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": other.String()})
+}
+
+// does is do, which changes something.
+func (v *village) does(user storage.UserID, field string, other storage.UserID) {
+	v.t.Helper()
+	v.do(user, field, other).Is(`{"done": {"changed": true}}`)
+}
+
+// doesNothing is do, which changes nothing.
+func (v *village) doesNothing(user storage.UserID, field string, other storage.UserID) {
+	v.t.Helper()
+	v.do(user, field, other).Is(`{"done": {"changed": false}}`)
+}
+
+// standing is how one user stands towards another, as it sees it: the status, and what
+// else there is between them.
+func (v *village) standing(from, to storage.UserID) string {
+	v.t.Helper()
+	answer := v.api.As(from).Ask(`query($from: ID!, $to: ID!) { relationship(from: $from, to: $to) {
+		status blocking blockedBy sentRequest { state } receivedRequest { state } } }`,
+		apitest.Vars{"from": from.String(), "to": to.String()}).Whole()
+	r := apitest.Into[struct {
+		Status              string
+		Blocking, BlockedBy bool
+		SentRequest         *struct{ State string }
+		ReceivedRequest     *struct{ State string }
+	}](answer, "relationship")
+	text := r.Status
+	if r.Blocking {
+		text += " blocking"
+	}
+	if r.BlockedBy {
+		text += " blocked"
+	}
+	if r.SentRequest != nil {
+		text += " sent " + r.SentRequest.State
+	}
+	if r.ReceivedRequest != nil {
+		text += " received " + r.ReceivedRequest.State
+	}
+	return text
+}
+
+// stand holds how two users stand towards each other, as both see it, and their counts
+// against their edges.
+func (v *village) stand(a, b storage.UserID, aSees, bSees string) {
+	v.t.Helper()
+	if got := v.standing(a, b); got != aSees {
+		v.t.Errorf("%s sees towards %s: %s, want %s", a, b, got, aSees)
+	}
+	if got := v.standing(b, a); got != bSees {
+		v.t.Errorf("%s sees towards %s: %s, want %s", b, a, got, bSees)
+	}
+	v.counts(a, b)
+}
+
+// counts holds the counts of users against their edges.
+func (v *village) counts(users ...storage.UserID) {
+	v.t.Helper()
+	for i, r := range v.store.Counts(v.t.Context(), users) {
+		out := v.store.Neighbours(v.t.Context(), storage.Forward, users[i:i+1])[0].Value
+		in := v.store.Neighbours(v.t.Context(), storage.Inverse, users[i:i+1])[0].Value
+		want := storage.Counts{Following: int64(len(out)), Follower: int64(len(in)), Version: r.Value.Version}
+		for _, id := range out {
+			if _, mutual := slices.BinarySearch(in, id); mutual {
+				want.Friend++
+			}
+		}
+		if r.Err != nil || r.Value != want {
+			v.t.Errorf("counts of user %s are %+v, want %+v: %v", users[i], r.Value, want, r.Err)
+		}
+	}
+}
+
+const refusal = "this is not possible between you and this user"
+
+// impossible: something is refused, in the words of every refusal.
+func (v *village) impossible(user storage.UserID, field string, other storage.UserID) {
+	v.t.Helper()
+	if message := v.do(user, field, other).Refused("FORBIDDEN"); message != refusal {
+		v.t.Errorf("%s is refused with %q", field, message)
+	}
+}
+
+func (v *village) twoPairs() [][2]storage.UserID {
+	return [][2]storage.UserID{{v.a, v.c}, {v.a, v.b}} // on one shard, and on two
+}
+
+func TestBlock(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for _, pair := range v.twoPairs() {
+			a, b := pair[0], pair[1]
+			v.does(a, "follow", b)
+			v.does(b, "follow", a)
+			v.stand(a, b, "MUTUAL", "MUTUAL")
+
+			v.api.As(a).Ask(`mutation($id: ID!) { block(userId: $id) { changed
+				viewer { followingCount followerCount friendCount } user { followingCount followerCount }
+				relationship { status blocking blockedBy } } }`, apitest.Vars{"id": b.String()}).Is(`{"block": {"changed": true,
+				"viewer": {"followingCount": 0, "followerCount": 0, "friendCount": 0}, "user": {"followingCount": 0, "followerCount": 0},
+				"relationship": {"status": "NONE", "blocking": true, "blockedBy": false}}}`)
+			v.stand(a, b, "NONE blocking", "NONE blocked")
+			v.doesNothing(a, "block", b)
+			for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {
+				v.impossible(one[0], "follow", one[1])
+				v.impossible(one[0], "requestFriend", one[1])
+				v.doesNothing(one[0], "unfollow", one[1])
+				v.doesNothing(one[0], "removeFriend", one[1])
+			}
+			v.api.As(b).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { changed error { code message } } } }`,
+				apitest.Vars{"ids": []string{a.String(), v.d.String()}}).Is(`{"followMany": {"outcomes": [
+				{"changed": false, "error": {"code": "FORBIDDEN", "message": "` + refusal + `"}}, {"changed": true, "error": null}]}}`)
+			v.does(b, "unfollow", v.d)
+
+			v.does(b, "block", a) // each other
+			v.stand(a, b, "NONE blocking blocked", "NONE blocking blocked")
+			v.does(a, "unblock", b)
+			v.doesNothing(a, "unblock", b)
+			v.stand(a, b, "NONE blocked", "NONE blocking")
+			v.impossible(a, "follow", b)
+			v.does(b, "unblock", a)
+			v.stand(a, b, "NONE", "NONE") // what was ended stays so
+			v.does(a, "follow", b)
+			v.doesNothing(a, "unblock", b) // which ends no follow
+			v.stand(a, b, "FOLLOWING", "FOLLOWED_BY")
+			v.does(a, "unfollow", b)
+
+			// Requests end in both directions.
+			v.does(a, "requestFriend", b)
+			v.does(b, "block", a)
+			v.stand(a, b, "NONE blocked sent CANCELLED", "NONE blocking received CANCELLED")
+			v.does(b, "unblock", a)
+			v.does(a, "requestFriend", b)
+			v.does(a, "block", b)
+			v.stand(a, b, "NONE blocking sent CANCELLED", "NONE blocked received CANCELLED")
+			v.do(b, "acceptFriend", a).Refused("FORBIDDEN")
+			v.does(a, "unblock", b)
+		}
+		v.do(v.a, "block", v.a).Refused("BAD_USER_INPUT")
+		v.do(v.a, "block", 77).Refused("NOT_FOUND")
+		v.doesNothing(v.a, "unblock", 77)
+		v.do(99, "block", v.a).Refused("UNAUTHENTICATED")
+		v.do(0, "block", v.a).Refused("UNAUTHENTICATED")
+	})
+}
+
+func TestBlockedUsers(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		others := make([]string, 0, 30)
+		for id := storage.UserID(1); len(others) < 30; id++ {
+			if id != v.a {
+				v.does(v.a, "block", id)
+				others = append([]string{id.String()}, others...)
+			}
+		}
+		v.does(v.a, "unblock", userID(t, others[3]))
+		others = slices.Delete(others, 3, 4)
+		hidden := userID(t, others[5])
+		v.api.As(hidden).Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": true}}`)
+		others = slices.Delete(others, 5, 6)
+
+		me := v.api.As(v.a)
+		var got []string
+		for after := "null"; ; {
+			answer := me.Ask(`{ viewer { blockedUsers(first: 7, after: `+after+`) { totalCount complete nodes { id handle } pageInfo { hasNextPage endCursor } } } }`, nil).Whole()
+			p := apitest.Into[page](answer, "viewer.blockedUsers")
+			if p.TotalCount != len(others) || !p.Complete {
+				t.Fatalf("total %d of %d, complete %t", p.TotalCount, len(others), p.Complete)
+			}
+			for _, n := range p.Nodes {
+				got = append(got, n.ID)
+			}
+			if !p.PageInfo.HasNextPage {
+				break
+			}
+			if len(p.Nodes) != 7 {
+				t.Fatalf("a page of %d goes on", len(p.Nodes))
+			}
+			after = fmt.Sprintf("%q", *p.PageInfo.EndCursor)
+		}
+		if !slices.Equal(got, others) {
+			t.Errorf("blocked are %v, want %v", got, others)
+		}
+		v.api.As(v.d).Ask(`query($id: ID!) { user(id: $id) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } } }`,
+			apitest.Vars{"id": v.a.String()}).Is(`{"user": {"blockedUsers": null, "friendRequests": null}}`)
+		me.Ask(`{ viewer { blockedUsers(first: 0) { totalCount nodes { id } } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"blockedUsers": {"totalCount": %d, "nodes": []}}}`, len(others)))
+		me.Ask(`{ viewer { blockedUsers(after: "nonsense") { totalCount } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.blockedUsers")
+	})
+}
+
+const (
+	week  = 7 * 24 * time.Hour
+	month = 30 * 24 * time.Hour
+)
+
+func TestFriendRequests(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for _, pair := range v.twoPairs() {
+			a, b := pair[0], pair[1]
+			v.api.As(a).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: " hello\n ") { changed
+				request { state message from { handle } to { handle } }
+				relationship { status sentRequest { state } receivedRequest { state } } user { handle } viewer { handle } } }`,
+				apitest.Vars{"id": b.String()}).Is(fmt.Sprintf(`{"requestFriend": {"changed": true,
+				"request": {"state": "PENDING", "message": "hello", "from": {"handle": "u%[1]s"}, "to": {"handle": "u%[2]s"}},
+				"relationship": {"status": "NONE", "sentRequest": {"state": "PENDING"}, "receivedRequest": null},
+				"user": {"handle": "u%[2]s"}, "viewer": {"handle": "u%[1]s"}}}`, a, b))
+			v.doesNothing(a, "requestFriend", b) // a double click
+			v.api.As(b).Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount complete nodes { id message from { handle } } } } }`, nil).
+				Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 1, "complete": true, "nodes": [
+				{"id": "req_%[1]s_%[2]s", "message": "hello", "from": {"handle": "u%[1]s"}}]}}}`, a, b))
+			v.do(a, "acceptFriend", b).Refused("NOT_FOUND") // it is the other's to accept
+			v.do(b, "cancelFriendRequest", a).Refused("NOT_FOUND")
+
+			v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { changed request { state message expiresAt }
+				viewer { followingCount followerCount friendCount } user { followingCount followerCount friendCount } relationship { status } } }`,
+				apitest.Vars{"id": a.String()}).Is(`{"acceptFriend": {"changed": true, "request": {"state": "ACCEPTED", "message": null, "expiresAt": null},
+				"viewer": {"followingCount": 1, "followerCount": 1, "friendCount": 1},
+				"user": {"followingCount": 1, "followerCount": 1, "friendCount": 1}, "relationship": {"status": "MUTUAL"}}}`)
+			v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
+			v.doesNothing(b, "acceptFriend", a)
+			v.doesNothing(a, "requestFriend", b) // they are friends
+			v.do(b, "declineFriend", a).Refused("NOT_FOUND")
+			v.do(a, "cancelFriendRequest", b).Refused("NOT_FOUND")
+
+			v.does(b, "removeFriend", a)
+			v.stand(a, b, "NONE sent ACCEPTED received REMOVED", "NONE sent REMOVED received ACCEPTED")
+			v.doesNothing(b, "removeFriend", a)
+			v.doesNothing(a, "removeFriend", b)
+
+			v.does(a, "requestFriend", b)
+			v.does(b, "declineFriend", a)
+			v.doesNothing(b, "declineFriend", a)
+			v.stand(a, b, "NONE sent DECLINED received REMOVED", "NONE sent REMOVED received DECLINED")
+			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
+			v.impossible(a, "requestFriend", b) // too soon
+			v.pass(week - time.Minute)
+			v.impossible(a, "requestFriend", b)
+			v.pass(2 * time.Minute)
+			v.does(a, "requestFriend", b)
+
+			v.does(a, "cancelFriendRequest", b)
+			v.doesNothing(a, "cancelFriendRequest", b)
+			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
+			v.does(a, "requestFriend", b) // who cancels may ask again at once
+
+			v.pass(3*month - time.Minute)
+			v.stand(a, b, "NONE sent PENDING received REMOVED", "NONE sent REMOVED received PENDING")
+			v.pass(2 * time.Minute)
+			v.stand(a, b, "NONE sent EXPIRED received REMOVED", "NONE sent REMOVED received EXPIRED")
+			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
+			v.do(b, "declineFriend", a).Refused("NOT_FOUND")
+			for _, state := range []string{"PENDING", "EXPIRED"} {
+				want := map[string]int{"EXPIRED": 1}[state]
+				answer := v.api.As(a).Ask(`query($s: FriendRequestState!) { viewer { friendRequests(direction: SENT, state: $s) { totalCount nodes { state } } } }`, apitest.Vars{"s": state})
+				if p := apitest.Into[page](answer, "viewer.friendRequests"); p.TotalCount != want || len(p.Nodes) != want {
+					t.Errorf("%s: %s", state, answer.Text)
+				}
+			}
+			v.does(b, "requestFriend", a) // which an expired one does not accept
+			v.stand(a, b, "NONE sent EXPIRED received PENDING", "NONE sent PENDING received EXPIRED")
+			v.does(a, "requestFriend", b) // crossing
+			v.stand(a, b, "MUTUAL sent ACCEPTED received ACCEPTED", "MUTUAL sent ACCEPTED received ACCEPTED")
+			v.does(a, "unfollow", b)
+			v.does(b, "unfollow", a)
+			v.does(b, "follow", a)
+			v.does(a, "follow", b)
+			v.does(a, "removeFriend", b) // friends by follows alone
+			if got := v.standing(a, b); !strings.HasPrefix(got, "NONE ") {
+				t.Errorf("after removing a friend: %s", got)
+			}
+			v.counts(a, b)
+		}
+		v.do(v.a, "requestFriend", v.a).Refused("BAD_USER_INPUT")
+		v.do(v.a, "acceptFriend", v.a).Refused("BAD_USER_INPUT")
+		v.do(v.a, "requestFriend", 77).Refused("NOT_FOUND")
+		v.do(v.a, "acceptFriend", 77).Refused("NOT_FOUND")
+		v.do(99, "requestFriend", v.a).Refused("UNAUTHENTICATED")
+		v.api.As(v.a).Ask(`mutation($id: ID!, $m: String) { requestFriend(userId: $id, message: $m) { changed } }`,
+			apitest.Vars{"id": v.d.String(), "m": strings.Repeat("é", 301)}).Refused("BAD_USER_INPUT")
+		v.api.As(v.a).Ask(`mutation($id: ID!, $m: String) { requestFriend(userId: $id, message: $m) { changed } }`,
+			apitest.Vars{"id": v.d.String(), "m": strings.Repeat("é", 300)}).Whole()
+	})
+}
+
+// Both have to have room for one more following; the one who accepts is asked first.
+func TestAcceptingKeepsTheLimitOfFollowings(t *testing.T) {
+	onShards(t, apitest.Options{MaxFollowing: 1}, func(t *testing.T, v *village) {
+		v.does(v.a, "requestFriend", v.b)
+		v.does(v.b, "follow", v.c)
+		v.do(v.b, "acceptFriend", v.a).Refused("LIMIT_REACHED")
+		v.does(v.b, "unfollow", v.c)
+		v.does(v.a, "follow", v.c)
+		message := v.do(v.b, "acceptFriend", v.a).Refused("LIMIT_REACHED")
+		if !strings.Contains(message, "the other user") {
+			t.Errorf("whose limit is it: %s", message)
+		}
+		v.stand(v.a, v.b, "NONE sent PENDING", "NONE received PENDING")
+		v.does(v.a, "unfollow", v.c)
+		v.does(v.a, "follow", v.b) // who follows already needs no room
+		v.does(v.b, "acceptFriend", v.a)
+		v.stand(v.a, v.b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
+	})
+}
+
+// atOnce runs things at once and counts which of them changed something.
+func (v *village) atOnce(acts ...func() apitest.Answer) (changed int) {
+	v.t.Helper()
+	answers := make([]apitest.Answer, len(acts))
+	var all sync.WaitGroup
+	for i, act := range acts {
+		all.Go(func() { answers[i] = act() })
+	}
+	all.Wait()
+	for _, a := range answers {
+		if len(a.Errors) == 0 && a.At("done.changed") == true {
+			changed++
+		}
+	}
+	return changed
+}
+
+func (v *village) will(user storage.UserID, field string, other storage.UserID) func() apitest.Answer {
+	return func() apitest.Answer { return v.do(user, field, other) }
+}
+
+// Double clicks and races leave one outcome.
+func TestRacesLeaveOneOutcome(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		const rounds = 6
+		for n := range rounds {
+			for _, pair := range v.twoPairs() {
+				a, b := pair[0], pair[1]
+				click := func(user storage.UserID, field string, other storage.UserID) {
+					t.Helper()
+					if n := v.atOnce(v.will(user, field, other), v.will(user, field, other), v.will(user, field, other), v.will(user, field, other)); n != 1 {
+						t.Errorf("%d of four equal %s changed something", n, field)
+					}
+				}
+				clear := func() {
+					t.Helper()
+					for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {
+						v.do(one[0], "unblock", one[1]).Whole()
+						v.do(one[0], "removeFriend", one[1]).Whole()
+						v.do(one[0], "unfollow", one[1]).Whole()
+						v.do(one[0], "cancelFriendRequest", one[1])
+					}
+				}
+				click(a, "requestFriend", b)
+				click(b, "acceptFriend", a)
+				v.both(a, b, "MUTUAL")
+				click(a, "block", b)
+				v.both(a, b, "NONE")
+				click(a, "unblock", b)
+
+				// Two who ask each other at the same time are friends.
+				v.atOnce(v.will(a, "requestFriend", b), v.will(b, "requestFriend", a))
+				v.both(a, b, "MUTUAL")
+				clear()
+
+				// Accepting against taking back: one of them.
+				v.does(a, "requestFriend", b)
+				if n := v.atOnce(v.will(b, "acceptFriend", a), v.will(a, "cancelFriendRequest", b)); n != 1 {
+					t.Errorf("%d of accepting and cancelling changed something", n)
+				}
+				if got := v.standing(a, b); strings.Contains(got, "sent ACCEPTED") {
+					v.both(a, b, "MUTUAL")
+				} else {
+					v.both(a, b, "NONE")
+				}
+				clear()
+
+				// A block against anything else: the block.
+				v.does(a, "requestFriend", b)
+				other := []func() apitest.Answer{
+					v.will(b, "acceptFriend", a), v.will(b, "requestFriend", a), v.will(b, "follow", a), v.will(a, "follow", b),
+				}[n%4]
+				blocker := [2]storage.UserID{a, b}
+				if n%2 == 1 {
+					blocker = [2]storage.UserID{b, a}
+				}
+				v.atOnce(v.will(blocker[0], "block", blocker[1]), other)
+				v.both(a, b, "NONE")
+				for _, got := range []string{v.standing(a, b), v.standing(b, a)} {
+					if strings.Contains(got, "PENDING") || !strings.Contains(got, "block") {
+						t.Errorf("after a block: %s", got)
+					}
+				}
+				clear()
+			}
+		}
+	})
+}
+
+// both holds the status of two users, as both see it, and their counts.
+func (v *village) both(a, b storage.UserID, status string) {
+	v.t.Helper()
+	for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {
+		if got := v.standing(one[0], one[1]); !strings.HasPrefix(got, status) {
+			v.t.Errorf("%s sees towards %s: %s, want %s", one[0], one[1], got, status)
+		}
+	}
+	v.counts(a, b)
+}

@@ -1,0 +1,293 @@
+package resolvers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"kith/events"
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/shard"
+)
+
+func TestFollowMarks(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		mark := func(args string) apitest.Answer {
+			return v.api.As(v.a).Ask(`mutation($id: ID!) { setFollowMark(userId: $id, `+args+`) { changed consistencyToken relationship { special remark } } }`,
+				apitest.Vars{"id": v.b.String()})
+		}
+		is := func(a apitest.Answer, changed bool, special bool, remark string) {
+			t.Helper()
+			a.Is(fmt.Sprintf(`{"setFollowMark": {"changed": %t, "consistencyToken": "", "relationship": {"special": %t, "remark": %s}}}`, changed, special, remark))
+		}
+		mark(`special: true`).Refused("NOT_FOUND") // not followed
+		v.does(v.a, "follow", v.b)
+		v.does(v.a, "follow", v.c)
+		is(mark(`special: true`), true, true, "null")
+		is(mark(`special: true`), false, true, "null")
+		is(mark(`remark: " from school "`), true, true, `"from school"`) // what is not given stays
+		is(mark(`special: false`), true, false, `"from school"`)
+		is(mark(`remark: ""`), true, false, "null")
+		mark(fmt.Sprintf("remark: %q", strings.Repeat("é", 101))).Refused("BAD_USER_INPUT")
+		is(mark(fmt.Sprintf("remark: %q", strings.Repeat("é", 100))), true, false, fmt.Sprintf("%q", strings.Repeat("é", 100)))
+		is(mark(`special: true, remark: "x"`), true, true, `"x"`)
+
+		// It is for the follower alone, does not move the list, and goes with the follow.
+		v.api.As(v.b).Ask(`query($a: ID!, $b: ID!) { relationship(from: $a, to: $b) { special remark } }`,
+			apitest.Vars{"a": v.a.String(), "b": v.b.String()}).Is(`{"relationship": {"special": null, "remark": null}}`)
+		answer := v.api.As(v.a).Ask(`{ viewer { followings { nodes { id } } special: followings(filter: {special: true}) { nodes { id } } } }`, nil)
+		answer.Is(fmt.Sprintf(`{"viewer": {"followings": {"nodes": [{"id": "%s"}, {"id": "%s"}]}, "special": {"nodes": [{"id": "%s"}]}}}`, v.c, v.b, v.b))
+		v.does(v.a, "unfollow", v.b)
+		v.does(v.a, "follow", v.b)
+		is(mark(`remark: ""`), false, false, "null")
+		is(mark(`special: true`), true, true, "null")
+		v.does(v.b, "block", v.a) // which ends the follow on the other's shard
+		v.does(v.b, "unblock", v.a)
+		v.does(v.a, "follow", v.b)
+		is(mark(`remark: ""`), false, false, "null")
+		v.do(v.a, "setFollowMark", v.a).Refused("BAD_USER_INPUT")
+	})
+}
+
+// Requests page newest first, refill behind hidden users, and count who is left.
+func TestFriendRequestsPage(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		var askers []string
+		for id := storage.UserID(1); len(askers) < 30; id++ {
+			if id != v.a {
+				v.does(id, "requestFriend", v.a)
+				askers = append([]string{id.String()}, askers...)
+			}
+		}
+		v.does(v.a, "declineFriend", userID(t, askers[0]))
+		v.api.As(userID(t, askers[7])).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		v.api.As(userID(t, askers[8])).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		askers = slices.Delete(askers, 7, 9)[1:]
+
+		me := v.api.As(v.a)
+		var got []string
+		for after := "null"; ; {
+			a := me.Ask(`{ viewer { friendRequests(direction: RECEIVED, first: 6, after: `+after+`) { totalCount complete
+				edges { cursor node { id from { id } to { handle } } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
+			p := apitest.Into[struct {
+				TotalCount int
+				Complete   bool
+				Edges      []struct{ Node struct{ From node } }
+				PageInfo   pageInfo
+			}](a, "viewer.friendRequests")
+			if p.TotalCount != len(askers) || !p.Complete || p.PageInfo.HasPreviousPage != (after != "null") {
+				t.Fatalf("%d requests: %s", len(askers), a.Text)
+			}
+			for _, e := range p.Edges {
+				got = append(got, e.Node.From.ID)
+			}
+			if !p.PageInfo.HasNextPage {
+				break
+			}
+			if len(p.Edges) != 6 {
+				t.Fatalf("a page of %d goes on", len(p.Edges))
+			}
+			after = fmt.Sprintf("%q", *p.PageInfo.EndCursor)
+			for _, other := range []string{"direction: SENT", "direction: RECEIVED, state: EXPIRED"} {
+				me.Ask(`{ viewer { friendRequests(`+other+`, after: `+after+`) { complete } } }`, nil).FailsAt("BAD_USER_INPUT", "viewer.friendRequests")
+			}
+		}
+		if !slices.Equal(got, askers) {
+			t.Errorf("asked by %v, want %v", got, askers)
+		}
+		me.Ask(`{ viewer { friendRequests(direction: RECEIVED, state: DECLINED) { totalCount nodes { state } } } }`, nil).
+			Is(`{"viewer": {"friendRequests": {"totalCount": 1, "nodes": [{"state": "DECLINED"}]}}}`)
+		v.pass(3*month + 2*month)
+		me.Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount nodes { state } } expired: friendRequests(direction: RECEIVED, state: EXPIRED) { totalCount } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 0, "nodes": []}, "expired": {"totalCount": %d}}}`, len(askers)))
+		me.Ask(`{ viewer { friendRequests(direction: RECEIVED, state: EXPIRED, first: 3) { nodes { state } pageInfo { hasNextPage } } } }`, nil).
+			Is(`{"viewer": {"friendRequests": {"nodes": [{"state": "EXPIRED"}, {"state": "EXPIRED"}, {"state": "EXPIRED"}], "pageInfo": {"hasNextPage": true}}}}`)
+		again := userID(t, askers[4]) // whose request is the newest, and pending
+		v.does(again, "requestFriend", v.a)
+		me.Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount nodes { from { id } } }
+			expired: friendRequests(direction: RECEIVED, state: EXPIRED, first: 2) { totalCount nodes { from { id } } } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 1, "nodes": [{"from": {"id": "%s"}}]},
+			"expired": {"totalCount": %d, "nodes": [{"from": {"id": "%s"}}, {"from": {"id": "%s"}}]}}}`, again, len(askers)-1, askers[0], askers[1]))
+	})
+}
+
+// What is decided between two users is on both shards when it is answered, in every
+// redundancy mode; only follows wait to be carried.
+func TestTiesAreCompleteInEveryMode(t *testing.T) {
+	onShards(t, apitest.Options{Redundancy: never{}}, func(t *testing.T, v *village) {
+		for _, pair := range v.twoPairs() {
+			a, b := pair[0], pair[1]
+			v.does(a, "requestFriend", b)
+			answer := v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { consistencyToken user { friendCount followerCount } viewer { friendCount } relationship { status } } }`,
+				apitest.Vars{"id": a.String()}).Whole()
+			if answer.Stale() || answer.At("acceptFriend.relationship.status") != "MUTUAL" {
+				t.Errorf("accepting: %s", answer.Text)
+			}
+			token, _ := answer.At("acceptFriend.consistencyToken").(string)
+			read := v.api.As(a).With("Kith-Consistency", token).Ask(`query($id: ID!) { user(id: $id) { viewerRelationship { status } } }`, apitest.Vars{"id": b.String()})
+			if read.Stale() || token == "" {
+				t.Errorf("read with the token %q: %s", token, read.Text)
+			}
+			v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
+			v.does(b, "block", a)
+			v.stand(a, b, "NONE blocked sent ACCEPTED", "NONE blocking received ACCEPTED")
+		}
+	})
+}
+
+// severed is a store whose writes to a shard fail when they come from elsewhere.
+type severed struct {
+	storage.Store
+	place *shard.Map
+	dead  atomic.Int64 // the shard, or -1
+}
+
+func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	owner := func(e storage.Edge) int { return s.place.Of(side.Owner(e.Pair())) }
+	results := s.Store.Apply(ctx, side, slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return int64(owner(e)) == s.dead.Load() }), rule)
+	var all []storage.Result[storage.Applied]
+	for _, e := range edges {
+		if int64(owner(e)) == s.dead.Load() {
+			all = append(all, storage.Result[storage.Applied]{Err: storage.ErrUnavailable})
+			continue
+		}
+		all, results = append(all, results[0]), results[1:]
+	}
+	return all
+}
+
+// A block stands on its own shard when the other one does not answer; the answer says
+// that it is stale, and doing it again brings it to its end.
+func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
+	apart := shard.NewMap(2)
+	store := &severed{Store: memory.New(memory.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), place: apart}
+	store.dead.Store(-1)
+	v := settle(t, store, apitest.Options{Redundancy: never{}})
+	a, b := v.a, v.b
+	v.does(a, "requestFriend", b)
+	v.does(b, "acceptFriend", a)
+	store.dead.Store(int64(apart.Of(b)))
+	answer := v.api.As(a).Ask(`mutation($id: ID!) { block(userId: $id) { changed relationship { following blocking } } }`, apitest.Vars{"id": b.String()})
+	answer.Is(`{"block": {"changed": true, "relationship": {"following": false, "blocking": true}}}`)
+	if !answer.Stale() {
+		t.Errorf("not said to be stale: %s", answer.Text)
+	}
+	if got := v.standing(b, a); got != "MUTUAL received ACCEPTED" {
+		t.Errorf("the other shard has heard of it: %s", got)
+	}
+	v.impossible(a, "follow", b)
+	store.dead.Store(-1)
+	again := v.do(a, "block", b)
+	again.Is(`{"done": {"changed": false}}`)
+	if again.Stale() {
+		t.Errorf("still stale: %s", again.Text)
+	}
+	v.stand(a, b, "NONE blocking sent ACCEPTED", "NONE blocked received ACCEPTED")
+
+	// The same with what accepting does on the other shard.
+	v.does(a, "unblock", b)
+	v.does(a, "requestFriend", b)
+	store.dead.Store(int64(apart.Of(b)))
+	if answer := v.do(b, "acceptFriend", a); !answer.Stale() {
+		t.Errorf("not said to be stale: %s", answer.Text)
+	}
+	store.dead.Store(-1)
+	v.doesNothing(b, "acceptFriend", a)
+	v.stand(a, b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
+}
+
+func TestFriendRequestChanged(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { friendRequestChanged { id state message from { handle } } }`)
+		want := func(id, state, message string) {
+			t.Helper()
+			from := strings.Split(id, "_")[1]
+			wantNext(t, answers, fmt.Sprintf(`{"data":{"friendRequestChanged":{"id":%q,"state":%q,"message":%s,"from":{"handle":"u%s"}}}}`, id, state, message, from))
+		}
+		until(t, answers, func(i int) {
+			v.does(v.c, []string{"requestFriend", "cancelFriendRequest"}[i%2], v.a)
+		})
+		if got := v.standing(v.c, v.a); strings.Contains(got, "PENDING") {
+			v.does(v.c, "cancelFriendRequest", v.a)
+		}
+		v.api.As(v.b).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.a.String()}).Whole()
+		in := fmt.Sprintf("req_%s_%s", v.b, v.a)
+		for told := ""; !strings.Contains(told, in); { // what comes before is left of the beginning
+			told = <-answers
+		}
+		v.does(v.a, "declineFriend", v.b)
+		want(in, "DECLINED", "null")
+		v.does(v.a, "requestFriend", v.d)
+		out := fmt.Sprintf("req_%s_%s", v.a, v.d)
+		want(out, "PENDING", "null")
+		row := v.store.Edges(t.Context(), storage.Requests, []storage.Pair{{From: v.a, To: v.d}})[0].Value
+		v.hub.Publish(events.Row(storage.Row{Side: storage.Requests, Edge: row})) // twice is told once
+		v.does(v.b, "requestFriend", v.d)                                         // between others
+		v.does(v.d, "block", v.a)
+		want(out, "CANCELLED", "null")
+
+		// What happens unseen is told at the next gap.
+		at := row.UpdateTime + 1_000_000_000
+		missed := []storage.Edge{{From: v.c, To: v.a, Type: storage.Pending, UpdateTime: at}}
+		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+			if r := v.store.Apply(t.Context(), side, missed, storage.IfNewer)[0]; !r.Value.Changed {
+				t.Fatal(r.Err)
+			}
+		}
+		v.hub.Publish(events.Event{Kind: events.Gap})
+		want(fmt.Sprintf("req_%s_%s", v.c, v.a), "PENDING", "null")
+	})
+}
+
+// Blocks are changes of relationships.
+func TestRelationshipChangedTellsOfBlocks(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		answers := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { relationshipChanged(userIds: [%q]) { status blocking blockedBy } }`, v.b))
+		want := func(status string, blocking, blockedBy bool) {
+			t.Helper()
+			wantNext(t, answers, fmt.Sprintf(`{"data":{"relationshipChanged":{"status":%q,"blocking":%t,"blockedBy":%t}}}`, status, blocking, blockedBy))
+		}
+		until(t, answers, func(i int) { v.does(v.a, []string{"follow", "unfollow"}[i%2], v.b) })
+		for deadline := 0; deadline < 100 && len(answers) > 0; deadline++ {
+			<-answers
+		}
+		v.do(v.a, "follow", v.b).Whole()
+		v.does(v.b, "block", v.a)
+		for told := ""; !strings.Contains(told, `"blockedBy":true`); {
+			told = <-answers
+		}
+		v.does(v.a, "block", v.b)
+		want("NONE", true, true)
+		v.does(v.b, "unblock", v.a)
+		want("NONE", true, false)
+		v.does(v.a, "unblock", v.b)
+		want("NONE", false, false)
+	})
+}
+
+// A request is a node, for its two users.
+func TestFriendRequestsAreNodes(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.api.As(v.a).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.b.String()}).Whole()
+		id := fmt.Sprintf("req_%s_%s", v.a, v.b)
+		const query = `query($id: ID!) { node(id: $id) { id ... on FriendRequest { state message from { handle } to { handle } } } }`
+		whole := fmt.Sprintf(`{"node": {"id": %q, "state": "PENDING", "message": "hi", "from": {"handle": "u%s"}, "to": {"handle": "u%s"}}}`, id, v.a, v.b)
+		v.api.As(v.a).Ask(query, apitest.Vars{"id": id}).Is(whole)
+		v.api.As(v.b).Ask(query, apitest.Vars{"id": id}).Is(whole)
+		v.api.As(v.c).Ask(query, apitest.Vars{"id": id}).Is(`{"node": null}`)
+		v.api.Ask(query, apitest.Vars{"id": id}).Is(`{"node": null}`)
+		v.api.As(v.a).Ask(query, apitest.Vars{"id": fmt.Sprintf("req_%s_%s", v.b, v.a)}).Is(`{"node": null}`)
+		v.api.As(v.a).Ask(`query($ids: [ID!]!) { nodes(ids: $ids) { id } }`, apitest.Vars{"ids": []string{id, v.b.String(), "rel_1_2", "req_1_99"}}).
+			Is(fmt.Sprintf(`{"nodes": [{"id": %q}, {"id": "%s"}, {"id": "rel_1_2"}, null]}`, id, v.b))
+		for _, wrong := range []string{"req_1", "req_1_x", "rel_req_1_2", "req_rel_1_2", "req_01_2", "req__"} {
+			v.api.As(v.a).Ask(query, apitest.Vars{"id": wrong}).Refused("BAD_USER_INPUT")
+		}
+		v.api.As(v.b).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		v.api.As(v.a).Ask(query, apitest.Vars{"id": id}).Is(`{"node": null}`)
+	})
+}

@@ -1,0 +1,162 @@
+package resolvers_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+var update = flag.Bool("update", false, "write the table of docs/relations.md")
+
+// The table of who may see what stands between these lines of docs/relations.md.
+const (
+	tablePage  = "../docs/relations.md"
+	tableBegin = "<!-- who may see what: go test ./resolvers -run WhoMaySeeWhat -update -->\n"
+	tableEnd   = "<!-- end -->\n"
+)
+
+// The users of the table: what is asked about the owner, whose lists are open as the
+// rows say, and an open user, whose lists are open to everybody.
+const (
+	owner storage.UserID = iota + 1
+	openUser
+	stranger
+	follower
+	blocker
+	friend
+)
+
+var lookers = []struct {
+	name string
+	id   storage.UserID // 0: nobody
+}{{"nobody signed in", 0}, {"any user", stranger}, {"a follower", follower}, {"one in a block with the owner", blocker}, {"the owner", owner}}
+
+// seen are the things to see, with the field that shows each.
+var seen = []struct{ what, query, at string }{
+	{"handle, name, bio, avatar", `user(id: 1) { handle }`, "user.handle"},
+	{"`followingCount`, `followerCount`", `user(id: 1) { followingCount }`, "user.followingCount"},
+	{"`listVisibility`", `user(id: 1) { listVisibility { followers } }`, "user.listVisibility"},
+	{"`followings`, `followSuggestions`", `user(id: 1) { followings { nodes { id } } followSuggestions { nodes { id } } }`, "user.followings user.followSuggestions"},
+	{"`followers`", `user(id: 1) { followers { nodes { id } } }`, "user.followers"},
+	{"`followersYouKnow`", `user(id: 1) { followersYouKnow { nodes { id } } }`, "user.followersYouKnow"},
+	{"`friends`, `friendCount`, `notFollowingBack`, `notFollowedBack`", `user(id: 1) { friends { nodes { id } } friendCount notFollowingBack { totalCount } notFollowedBack { totalCount } }`,
+		"user.friends user.friendCount user.notFollowingBack user.notFollowedBack"},
+	{"common lists with somebody whose lists are open", `user(id: 1) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } }`, "user.commonFollowings user.commonFollowers"},
+	{"`people` of its lists", `people(where: {or: [{followersOf: 1}, {followedBy: 1}]}) { totalCount }`, "people"},
+	{"`relationship` with somebody whose lists are open", `relationship(from: 1, to: 2) { status }`, "relationship"},
+	{"`relationship` with somebody whose lists are closed", `relationship(from: 1, to: 6) { status }`, "relationship"},
+	{"`viewerRelationship`, with what either has asked", `user(id: 1) { viewerRelationship { status } }`, "user.viewerRelationship"},
+	{"`discoverable`, `deactivated`", `user(id: 1) { discoverable deactivated }`, "user.discoverable user.deactivated"},
+	{"`blockedUsers`, `friendRequests`", `user(id: 1) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } }`, "user.blockedUsers user.friendRequests"},
+	{"`special`, `remark` of its follows", `relationship(from: 1, to: 2) { special }`, "relationship.special"},
+}
+
+func TestWhoMaySeeWhat(t *testing.T) {
+	table := whoMaySeeWhat(t)
+	page, err := os.ReadFile(tablePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(page), tableBegin)
+	old, after, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the table", tablePage)
+	}
+	if *update {
+		if err := os.WriteFile(tablePage, []byte(before+tableBegin+table+tableEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if old != table {
+		t.Errorf("%s says\n%s\nbut this is so:\n%s\nwrite it with: go test ./resolvers -run WhoMaySeeWhat -update", tablePage, old, table)
+	}
+}
+
+func whoMaySeeWhat(t *testing.T) string {
+	var b strings.Builder
+	row := func(cells ...string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	head, rule := []string{"of the owner"}, []string{"---"}
+	for _, l := range lookers {
+		head, rule = append(head, l.name), append(rule, "---")
+	}
+	row(head...)
+	row(rule...)
+	apis := map[storage.Visibility]*apitest.API{}
+	for _, v := range visibilities {
+		apis[v] = neighbourhood(t, v)
+	}
+	for _, s := range seen {
+		cells := []string{s.what}
+		for _, l := range lookers {
+			cells = append(cells, whenSeen(apis, l.id, s.query, strings.Fields(s.at)))
+		}
+		row(cells...)
+	}
+	return b.String()
+}
+
+var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody}
+
+var visibilityNames = map[storage.Visibility]string{storage.ToEveryone: "`EVERYONE`", storage.ToFollowers: "`FOLLOWERS`", storage.ToNobody: "`NOBODY`"}
+
+// whenSeen tells under which visibility of both lists something is shown.
+func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, query string, places []string) string {
+	var shown []string
+	for _, v := range visibilities {
+		api := apis[v]
+		if viewer != 0 {
+			api = api.As(viewer)
+		}
+		answer := api.Ask("{ "+query+" }", nil).Whole()
+		if !slices.ContainsFunc(places, func(place string) bool { return isNull(answer.Data, strings.Split(place, ".")) }) {
+			shown = append(shown, visibilityNames[v])
+		}
+	}
+	switch len(shown) {
+	case 0:
+		return "—"
+	case len(visibilities):
+		return "yes"
+	}
+	return "if " + strings.Join(shown, ", ")
+}
+
+// isNull tells whether there is null at a place, or above it.
+func isNull(data any, path []string) bool {
+	object, ok := data.(map[string]any)
+	return !ok || len(path) > 0 && (object[path[0]] == nil || len(path) > 1 && isNull(object[path[0]], path[1:]))
+}
+
+// neighbourhood is the six users, with both lists of the owner as given, and those of
+// its friend closed.
+func neighbourhood(t *testing.T, lists storage.Visibility) *apitest.API {
+	store := memory.New()
+	apitest.Users(t, store, int(friend))
+	var edges []storage.Edge
+	for _, p := range []storage.Pair{{From: owner, To: openUser}, {From: openUser, To: owner}, {From: owner, To: friend}, {From: friend, To: owner}, {From: follower, To: owner}, {From: stranger, To: openUser}} {
+		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: apitest.Epoch})
+	}
+	edges = append(edges, storage.Edge{From: blocker, To: owner, Type: storage.Blocking, UpdateTime: apitest.Epoch})
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	closed := storage.ToNobody
+	for id, v := range map[storage.UserID]*storage.Visibility{owner: &lists, friend: &closed} {
+		if _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return apitest.New(t, store, apitest.Options{})
+}

@@ -1,0 +1,460 @@
+package resolvers_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// world is a drawn graph with all that decides what somebody gets to see of it. Users
+// are 1 … n. Its methods tell by brute force what one viewer may be answered.
+type world struct {
+	n       int
+	follows map[storage.Pair]storage.Micros
+	blocks  map[storage.Pair]bool
+	absent  map[storage.UserID]bool
+	opens   map[storage.UserID][2]storage.Visibility // of followings and fans
+	viewer  storage.UserID                           // 0: nobody is signed in
+}
+
+func drawWorld(seed uint64, n int) *world {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := &world{
+		n: n, follows: map[storage.Pair]storage.Micros{}, blocks: map[storage.Pair]bool{},
+		absent: map[storage.UserID]bool{}, opens: map[storage.UserID][2]storage.Visibility{},
+		viewer: storage.UserID(r.IntN(n + 1)),
+	}
+	density := []int{15, 40, 80}[r.IntN(3)]
+	for a := storage.UserID(1); a <= storage.UserID(n); a++ {
+		for b := storage.UserID(1); b <= storage.UserID(n); b++ {
+			p, back := storage.Pair{From: a, To: b}, storage.Pair{From: b, To: a}
+			blocked := (a == w.viewer || b == w.viewer) && r.IntN(6) == 0 || r.IntN(60) == 0
+			switch {
+			case a == b || w.blocks[back]:
+			case blocked && w.follows[back] == 0:
+				w.blocks[p] = true
+			case r.IntN(100) < density:
+				w.follows[p] = apitest.Epoch + storage.Micros(r.IntN(n))
+			}
+		}
+		w.absent[a] = r.IntN(8) == 0
+		some := func() storage.Visibility {
+			return []storage.Visibility{storage.ToEveryone, storage.ToEveryone, storage.ToFollowers, storage.ToNobody}[r.IntN(4)]
+		}
+		w.opens[a] = [2]storage.Visibility{some(), some()}
+	}
+	return w
+}
+
+// fill makes the world in an empty store.
+func (w *world) fill(store storage.Store) error {
+	ctx := context.Background()
+	var users []storage.User
+	for _, id := range w.users() {
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: apitest.Epoch})
+	}
+	for _, r := range store.CreateUsers(ctx, users) {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	var edges []storage.Edge
+	for p, at := range w.follows {
+		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at})
+	}
+	for p := range w.blocks {
+		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Blocking, UpdateTime: apitest.Epoch})
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range store.Apply(ctx, side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				return r.Err
+			}
+		}
+	}
+	for id, opens := range w.opens {
+		change := storage.ProfileChange{FollowingsVisibility: &opens[0], FollowersVisibility: &opens[1]}
+		if _, err := store.UpdateProfile(ctx, id, change, apitest.Epoch+1); err != nil {
+			return err
+		}
+		if w.absent[id] {
+			if _, err := store.SetState(ctx, id, storage.Deactivated, apitest.Epoch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *world) users() []storage.UserID {
+	ids := make([]storage.UserID, w.n)
+	for i := range ids {
+		ids[i] = storage.UserID(i + 1)
+	}
+	return ids
+}
+
+// api is the API, asked by the viewer.
+func (w *world) api(t apitest.T, store storage.Store) *apitest.API {
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	if w.viewer != 0 {
+		api = api.As(w.viewer)
+	}
+	return api
+}
+
+func (w *world) inBlock(a, b storage.UserID) bool {
+	return w.blocks[storage.Pair{From: a, To: b}] || w.blocks[storage.Pair{From: b, To: a}]
+}
+
+// gone tells that nobody but itself sees a user.
+func (w *world) gone(id storage.UserID) bool {
+	return id != w.viewer && (w.absent[id] || id > storage.UserID(w.n))
+}
+
+func (w *world) hides(id storage.UserID) bool { return w.gone(id) || w.inBlock(w.viewer, id) }
+
+// open tells whether the viewer may see a list.
+func (w *world) open(side storage.Side, owner storage.UserID) bool {
+	switch {
+	case owner == w.viewer || w.gone(owner):
+		return true
+	case w.inBlock(w.viewer, owner):
+		return false
+	}
+	switch w.opens[owner][side] {
+	case storage.ToEveryone:
+		return true
+	case storage.ToFollowers:
+		return w.viewer != 0 && w.follows[storage.Pair{From: w.viewer, To: owner}] != 0
+	}
+	return false
+}
+
+func (w *world) isOn(side storage.Side, owner, id storage.UserID) bool {
+	return !w.gone(owner) && w.follows[side.Pair(owner, id)] != 0
+}
+
+// sees tells whether the viewer may see an edge.
+func (w *world) sees(p storage.Pair) bool {
+	return w.open(storage.Forward, p.From) || w.open(storage.Inverse, p.To)
+}
+
+// row is a user of an answer with the time beside it, if any.
+type row struct {
+	id    storage.UserID
+	since storage.Micros // 0: null
+}
+
+// list is who of an owner's list passes, newest first.
+func (w *world) list(side storage.Side, owner storage.UserID, passes func(id storage.UserID) bool) []row {
+	rows := []row{}
+	for _, id := range w.users() {
+		if at := w.follows[side.Pair(owner, id)]; at != 0 && !w.hides(id) && passes(id) {
+			rows = append(rows, row{id, at})
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(b.id, a.id)) })
+	return rows
+}
+
+// byID is who passes, by ascending id, without times.
+func (w *world) byID(passes func(id storage.UserID) bool) []row {
+	rows := []row{}
+	for _, id := range w.users() {
+		if !w.hides(id) && passes(id) {
+			rows = append(rows, row{id: id})
+		}
+	}
+	return rows
+}
+
+func timeless(rows []row) []row {
+	for i := range rows {
+		rows[i].since = 0
+	}
+	return rows
+}
+
+func anybody(storage.UserID) bool { return true }
+
+// With is whom users are compared with; Absent is nobody's id.
+const (
+	with   = 3
+	nobody = 9999
+)
+
+// connections are the fields below a user that are lists, and what they hold; nil is
+// null.
+func (w *world) connections(id storage.UserID) map[string][]row {
+	const forward, inverse = storage.Forward, storage.Inverse
+	when := func(open bool, rows func() []row) []row {
+		if !open {
+			return nil
+		}
+		return rows()
+	}
+	on := func(side storage.Side, owner storage.UserID, want bool) func(storage.UserID) bool {
+		return func(peer storage.UserID) bool { return w.isOn(side, owner, peer) == want }
+	}
+	both := w.open(forward, id) && w.open(inverse, id)
+	common := func(side storage.Side, other storage.UserID) []row {
+		return when(w.open(side, id) && w.open(side, other), func() []row {
+			return w.byID(func(peer storage.UserID) bool { return w.isOn(side, id, peer) && w.isOn(side, other, peer) })
+		})
+	}
+	recent := func(side storage.Side) []row {
+		return when(w.open(side, id) && w.open(side, with), func() []row { return timeless(w.list(side, id, on(side, with, true))) })
+	}
+	friends := when(both, func() []row { return w.list(forward, id, on(inverse, id, true)) })
+	for i, f := range friends {
+		friends[i].since = max(f.since, w.follows[storage.Pair{From: f.id, To: id}])
+	}
+	return map[string][]row{
+		"followings":       when(w.open(forward, id), func() []row { return w.list(forward, id, anybody) }),
+		"followers":        when(w.open(inverse, id), func() []row { return w.list(inverse, id, anybody) }),
+		"friends":          friends,
+		"notFollowingBack": when(both, func() []row { return w.list(forward, id, on(inverse, id, false)) }),
+		"notFollowedBack":  when(both, func() []row { return w.list(inverse, id, on(forward, id, false)) }),
+		"followersYouKnow": when(w.viewer != 0 && w.open(inverse, id), func() []row {
+			return w.byID(func(peer storage.UserID) bool { return w.isOn(inverse, id, peer) && w.isOn(forward, w.viewer, peer) })
+		}),
+		fmt.Sprintf("commonFollowings(with: %d)", with):   common(forward, with),
+		fmt.Sprintf("commonFollowers(with: %d)", with):    common(inverse, with),
+		fmt.Sprintf("commonFollowings(with: %d)", nobody): common(forward, nobody),
+
+		fmt.Sprintf("commonFollowings(with: %d, orderBy: RECENT)", with): recent(forward),
+		fmt.Sprintf("commonFollowers(with: %d, orderBy: RECENT)", with):  recent(inverse),
+	}
+}
+
+const selectAll = ` { totalCount complete edges { followedAt node { id } } }`
+
+// connection spells what is wanted of a list.
+func connection(rows []row) string {
+	if rows == nil {
+		return "null"
+	}
+	edges := make([]string, len(rows))
+	for i, r := range rows {
+		at := "null"
+		if r.since != 0 {
+			at = `"` + r.since.Time().Format("2006-01-02T15:04:05.000000Z") + `"`
+		}
+		edges[i] = fmt.Sprintf(`{"followedAt": %s, "node": {"id": "%d"}}`, at, r.id)
+	}
+	return fmt.Sprintf(`{"totalCount": %d, "complete": true, "edges": [%s]}`, len(rows), strings.Join(edges, ", "))
+}
+
+// user spells what is wanted of a user, under the aliases of userFields.
+func (w *world) user(id storage.UserID) string {
+	if w.gone(id) {
+		return "null"
+	}
+	var following, follower, friend int
+	for p := range w.follows {
+		if p.From == id {
+			following++
+			if w.follows[storage.Pair{From: p.To, To: p.From}] != 0 {
+				friend++
+			}
+		}
+		if p.To == id {
+			follower++
+		}
+	}
+	friends := "null"
+	if w.open(storage.Forward, id) && w.open(storage.Inverse, id) {
+		friends = fmt.Sprint(friend)
+	}
+	deactivated, discoverable := "null", "null"
+	if id == w.viewer {
+		deactivated, discoverable = fmt.Sprint(w.absent[id]), "true"
+	}
+	text := fmt.Sprintf(`{"id": "%d", "followingCount": %d, "followerCount": %d, "friendCount": %s, "deactivated": %s, "discoverable": %s`,
+		id, following, follower, friends, deactivated, discoverable)
+	lists := w.connections(id)
+	for i, field := range userFields(lists) {
+		text += fmt.Sprintf(`, "l%d": %s`, i, connection(lists[field]))
+	}
+	return text + "}"
+}
+
+func userFields(lists map[string][]row) []string {
+	var fields []string
+	for field := range lists {
+		fields = append(fields, field)
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+// selectUser selects all that user spells.
+func (w *world) selectUser() string {
+	text := "{ id followingCount followerCount friendCount deactivated discoverable\n"
+	for i, field := range userFields(w.connections(1)) {
+		open, args, _ := strings.Cut(field, "(")
+		args = strings.TrimSuffix(args, ")")
+		text += fmt.Sprintf("l%d: %s(first: 100 %s)%s\n", i, open, args, selectAll)
+	}
+	return text + "}"
+}
+
+// relationship spells what is wanted of one.
+func (w *world) relationship(p storage.Pair) string {
+	gone := p.From == p.To || w.gone(p.From) || w.gone(p.To)
+	back := storage.Pair{From: p.To, To: p.From}
+	if !gone && (!w.sees(p) || !w.sees(back)) {
+		return "null"
+	}
+	out, in := !gone && w.follows[p] != 0, !gone && w.follows[back] != 0
+	status := map[[2]bool]string{{false, false}: "NONE", {true, false}: "FOLLOWING", {false, true}: "FOLLOWED_BY", {true, true}: "MUTUAL"}[[2]bool{out, in}]
+	blocking, blockedBy := "null", "null"
+	if p.From == w.viewer {
+		blocking, blockedBy = fmt.Sprint(!gone && w.blocks[p]), fmt.Sprint(!gone && w.blocks[back])
+	}
+	end := func(id storage.UserID) string {
+		if w.gone(id) {
+			return "null"
+		}
+		return fmt.Sprintf(`{"handle": "u%d"}`, id)
+	}
+	return fmt.Sprintf(`{"id": "rel_%d_%d", "status": %q, "blocking": %s, "blockedBy": %s, "from": %s, "to": %s}`,
+		p.From, p.To, status, blocking, blockedBy, end(p.From), end(p.To))
+}
+
+const selectTie = ` { id status blocking blockedBy from { handle } to { handle } }`
+
+// check asks for everything and holds it against what is wanted.
+func (w *world) check(t apitest.T, api *apitest.API) {
+	t.Helper()
+	ids := append(w.users(), nobody)
+	w.checkUsers(t, api, ids)
+	var ties, nodes []string
+	for _, from := range ids {
+		for _, to := range ids {
+			ties = append(ties, w.relationship(storage.Pair{From: from, To: to}))
+		}
+		nodes = append(nodes, w.relationship(storage.Pair{From: from, To: with}))
+	}
+	api.Ask(`query($ids: [ID!]!) { r: relationships(from: $ids, to: $ids)`+selectTie+` }`, apitest.Vars{"ids": ids}).
+		Is(`{"r": [` + strings.Join(ties, ", ") + `]}`)
+	var names []string
+	for _, from := range ids {
+		names = append(names, fmt.Sprintf("rel_%d_%d", from, with))
+	}
+	api.Ask(`query($ids: [ID!]!) { r: nodes(ids: $ids) { ... on Relationship`+selectTie+` } }`, apitest.Vars{"ids": names}).
+		Is(`{"r": [` + strings.Join(nodes, ", ") + `]}`)
+	w.checkPeople(t, api)
+	w.checkSearch(t, api)
+}
+
+// checkUsers asks for the users by all ways there are.
+func (w *world) checkUsers(t apitest.T, api *apitest.API, ids []storage.UserID) {
+	t.Helper()
+	var users []string
+	for _, id := range ids {
+		users = append(users, w.user(id))
+	}
+	api.Ask(`query($ids: [ID!]!) { users(ids: $ids) `+w.selectUser()+` }`, apitest.Vars{"ids": ids}).
+		Is(`{"users": [` + strings.Join(users, ", ") + `]}`)
+	api.Ask(`query($ids: [ID!]!) { nodes(ids: $ids) { ... on User `+w.selectUser()+` } }`, apitest.Vars{"ids": ids}).
+		Is(`{"nodes": [` + strings.Join(users, ", ") + `]}`)
+	some := ids[len(ids)/2]
+	api.Ask(fmt.Sprintf(`{ a: user(id: %d) %s b: userByHandle(handle: "u%d") { id } c: node(id: %d) { id } }`, some, w.selectUser(), some, some), nil).
+		Is(map[bool]string{
+			true:  `{"a": null, "b": null, "c": null}`,
+			false: fmt.Sprintf(`{"a": %s, "b": {"id": "%d"}, "c": {"id": "%d"}}`, w.user(some), some, some),
+		}[w.gone(some)])
+}
+
+// checkPeople asks for people by filters of every kind.
+func (w *world) checkPeople(t apitest.T, api *apitest.API) {
+	t.Helper()
+	type list = struct {
+		side  storage.Side
+		owner storage.UserID
+	}
+	fan, followed := func(id, of storage.UserID) bool { return w.isOn(storage.Inverse, of, id) }, func(id, by storage.UserID) bool { return w.isOn(storage.Forward, by, id) }
+	for _, c := range []struct {
+		where string
+		lists []list
+		fits  func(id storage.UserID) bool
+	}{
+		{`{followersOf: 1}`, []list{{storage.Inverse, 1}}, func(id storage.UserID) bool { return fan(id, 1) }},
+		{`{friendsOf: 4}`, []list{{storage.Inverse, 4}, {storage.Forward, 4}}, func(id storage.UserID) bool { return fan(id, 4) && followed(id, 4) }},
+		{`{or: [{followedBy: 2}, {followersOf: 5}]}`, []list{{storage.Forward, 2}, {storage.Inverse, 5}}, func(id storage.UserID) bool { return followed(id, 2) || fan(id, 5) }},
+		{`{and: [{followedBy: 1}, {not: {followersOf: 6}}]}`, []list{{storage.Forward, 1}, {storage.Inverse, 6}}, func(id storage.UserID) bool { return followed(id, 1) && !fan(id, 6) }},
+		{fmt.Sprintf(`{and: [{not: {followersOf: %d}}, {or: [{followedBy: 7}, {followedBy: %d}]}]}`, nobody, nobody), []list{{storage.Forward, 7}}, func(id storage.UserID) bool { return followed(id, 7) }},
+	} {
+		want := connection(w.byID(c.fits))
+		for _, l := range c.lists {
+			if !w.open(l.side, l.owner) {
+				want = "null"
+			}
+		}
+		api.Ask(`{ people(where: `+c.where+`, first: 100)`+selectAll+` }`, nil).Is(`{"people": ` + want + `}`)
+	}
+}
+
+// checkSearch pages through all users by their handles.
+func (w *world) checkSearch(t apitest.T, api *apitest.API) {
+	t.Helper()
+	var want, got []string
+	for _, id := range w.users() {
+		if !w.hides(id) {
+			want = append(want, "u"+id.String())
+		}
+	}
+	slices.Sort(want)
+	for after, more := "", true; more; {
+		answer := api.Ask(`{ searchUsers(prefix: "U", first: 7`+optional("after", after)+`) { edges { cursor node { handle } } pageInfo { hasNextPage endCursor } } }`, nil).Whole()
+		p := apitest.Into[struct {
+			Edges []struct {
+				Cursor string
+				Node   struct{ Handle string }
+			}
+			PageInfo pageInfo
+		}](answer, "searchUsers")
+		for _, e := range p.Edges {
+			got = append(got, e.Node.Handle)
+		}
+		if more = p.PageInfo.HasNextPage; more && (len(p.Edges) != 7 || p.PageInfo.EndCursor == nil || len(got) > w.n) {
+			t.Fatalf("a page of a search that goes on: %+v", p)
+		}
+		if more {
+			after = *p.PageInfo.EndCursor
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("search: %v, want %v", got, want)
+	}
+}
+
+// onServers runs a test over an empty store on the MariaDB shards.
+func onServers(t *testing.T, test func(t *testing.T, store storage.Store)) {
+	t.Run("MariaDB, 2 shards", func(t *testing.T) {
+		databases := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+		test(t, apitest.Open(t, sqlstore.Config{Location: "mysql:" + strings.Join(databases, ";"), StatementTimeout: generous}))
+	})
+}
+
+// decoded is a JSON value that can be compared.
+func decoded(t apitest.T, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
