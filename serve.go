@@ -31,6 +31,7 @@ type ServeCmd struct {
 	MaxCost         int           `default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
 	Budget          int           `default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
 	MaxFollowing    int64         `default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
+	RequestPause    time.Duration `name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
 	ConsistencyWait time.Duration `default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
@@ -97,6 +98,9 @@ func (c *ServeCmd) check() error {
 	}
 	if c.MaxFollowing < 0 {
 		return cli.Misset("max-following", errors.New("it must not be negative"))
+	}
+	if c.RequestPause <= 0 {
+		return cli.Misset("friend-request-pause", positive)
 	}
 	if c.ConsistencyWait <= 0 {
 		return cli.Misset("consistency-wait", positive)

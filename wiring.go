@@ -18,9 +18,10 @@ import (
 	"kith/graph/limits"
 	"kith/identity"
 	"kith/ids"
-	"kith/loaders"
+	"kith/reconcile"
 	"kith/resolvers"
 	"kith/social"
+	"kith/storage"
 	"kith/storage/sqlstore"
 	"kith/web"
 )
@@ -33,6 +34,9 @@ type parts struct {
 	ids        *ids.Generator
 	hub        *events.Hub
 	redundancy *cli.Redundancy
+	absentees  *accounts.Absentees
+	ties       *social.Ties
+	states     *accounts.States
 	registry   *prometheus.Registry
 	logger     *slog.Logger
 
@@ -63,6 +67,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 	p.closers = append(p.closers, func() { p.ids.Close(context.WithoutCancel(ctx)) })
 
 	metrics := events.NewMetrics(registry)
+	reconcile.NewRuns(registry, store)
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
 	bus := cli.EventsOf(store, redis, p.hub, metrics)
@@ -74,7 +79,28 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 		return nil, err
 	}
 	p.closers = append(p.closers, p.redundancy.Close)
-	return p, nil
+	return p, c.openTies(ctx, settings, p, bus)
+}
+
+// openTies loads who is hidden, and makes the rules that need it. What is done in the
+// background ends before the mode that carries its rows does.
+func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *parts, bus *events.Bus) error {
+	p.absentees = accounts.NewAbsentees(p.store, accounts.NewMetrics(p.registry), time.Now)
+	if err := p.absentees.Refresh(ctx); err != nil {
+		return err
+	}
+	p.closers = append(p.closers, inBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
+	p.ties = social.NewTies(social.TiesConfig{
+		Store: p.store, Redundancy: p.redundancy, Absentees: p.absentees,
+		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
+	})
+	p.states = &accounts.States{
+		Store: p.store, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
+		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
+	}
+	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
+	p.closers = append(p.closers, inBackground(sweeper.Run))
+	return nil
 }
 
 // inBackground runs something until the function that it returns is called.
@@ -87,21 +113,22 @@ func inBackground(run func(context.Context)) (stop func()) {
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(p *parts) gateway.Config {
-	schema := generated.NewExecutableSchema(generated.Config{
-		Resolvers: &resolvers.Resolver{
-			Budget: social.Budget(c.Budget),
-			Ties:   social.NewTies(p.store, p.redundancy, c.MaxFollowing),
-			Accounts: &accounts.Accounts{
-				Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
-				Limits: p.identity.Limits, Now: time.Now,
-			},
-			Store: p.store, ConsistencyWait: c.ConsistencyWait,
-			Hub: p.hub, Statuses: p.store,
+	root := &resolvers.Resolver{
+		Budget: social.Budget(c.Budget),
+		Ties:   p.ties,
+		States: p.states, Absentees: p.absentees,
+		Accounts: &accounts.Accounts{
+			Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+			Limits: p.identity.Limits, Now: time.Now,
 		},
-	})
+		Store: p.store, Handles: p.store, ConsistencyWait: c.ConsistencyWait,
+		Hub: p.hub, Statuses: p.store,
+		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now),
+	}
+	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
 	return gateway.Config{
 		Schema:          schema,
-		PerRequest:      func(ctx context.Context) context.Context { return loaders.Attach(ctx, p.store) },
+		PerRequest:      root.Attach,
 		Identify:        identify(p.identity),
 		Subscriptions:   gateway.Subscriptions{Init: p.identity.Verifier.FromInit, Expires: expires},
 		Limits:          limits.Limits{Cost: c.MaxCost},
@@ -111,12 +138,15 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Store:           p.store,
 		Edges:           p.store,
 		ConsistencyWait: c.ConsistencyWait,
-		Checks:          slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{{Name: "machine-id", Ask: p.ids.Ready, Advisory: true}}),
-		Metrics:         gateway.NewMetrics(p.registry),
-		Gatherer:        p.registry,
-		Web:             web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p)}),
-		Logger:          p.logger,
-		AccessLevel:     slog.LevelDebug,
+		Checks: slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{
+			{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
+			{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true},
+		}),
+		Metrics:     gateway.NewMetrics(p.registry),
+		Gatherer:    p.registry,
+		Web:         web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p)}),
+		Logger:      p.logger,
+		AccessLevel: slog.LevelDebug,
 	}
 }
 

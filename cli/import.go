@@ -19,9 +19,10 @@ import (
 
 // ImportCmd is `kith import FILE…`.
 type ImportCmd struct {
-	Files  []string `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input."`
-	Strict bool     `help:"Stop at the first malformed line, with exit code 1."`
-	Chunk  int      `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+	Files    []string          `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input."`
+	Relation importer.Relation `enum:"following,blocking,friend_request" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), or has asked to for friendship (friend_request). Default: ${default}."`
+	Strict   bool              `help:"Stop at the first malformed line, with exit code 1."`
+	Chunk    int               `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
 }
 
 // Vars are the variables that the help texts of this package name.
@@ -45,6 +46,7 @@ func (c *ImportCmd) run(ctx context.Context, store importer.Store, in io.Reader,
 		Files:      c.Files,
 		Stdin:      in,
 		Chunk:      c.Chunk,
+		Relation:   c.Relation,
 		Strict:     c.Strict,
 		Problems:   shownProblems,
 		OnProblem:  p.problem,

@@ -66,6 +66,17 @@ func TestImportCommand(t *testing.T) {
 	}
 }
 
+// What the lines say is told by a flag.
+func TestImportOfARelation(t *testing.T) {
+	store := memory.New()
+	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n")); err != nil {
+		t.Fatal(err)
+	}
+	if rows := store.Snapshot().Forward; len(rows) != 1 || rows[0].Type != storage.Blocking {
+		t.Errorf("following holds %+v", rows)
+	}
+}
+
 func TestStrictImportFails(t *testing.T) {
 	path := graph(t, "1 2\nx\n")
 	if _, _, err := command(t, memory.New(), "import", "--strict", "--chunk=1", path); !errors.Is(err, importer.ErrMalformed) || !strings.Contains(err.Error(), path+":2:") {

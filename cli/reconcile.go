@@ -12,7 +12,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/events"
 	"kith/reconcile"
@@ -36,8 +35,8 @@ type ReconcileFullCmd struct {
 
 // reconcileFlags are those of the commands that come to an end.
 type reconcileFlags struct {
-	Repair bool          `help:"Make follower what following is, and counts what they should be. Otherwise nothing is changed."`
-	Window time.Duration `default:"3s" help:"How long follower may lag: what differs is read again after it. Default: ${default}."`
+	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
+	Window time.Duration `default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
 	JSON   bool          `name:"json" help:"Write the report as JSON."`
 	List   int           `default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
 }
@@ -64,19 +63,15 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, settings, store, logger)
 	p := newScanProgress(k.Stderr)
-	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{
 		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad,
-		List: c.List, OnProgress: p.show, Metrics: metrics, Logger: logger,
+		List: c.List, OnProgress: p.show, Logger: logger,
 	})
 	p.done()
 	if err != nil {
 		return fmt.Errorf("%w; run the same command again to go on from there", err)
 	}
 	if err := c.tell(k.Stdout, report); err != nil {
-		return err
-	}
-	if err := reconcile.SaveStatus(ctx, store, metrics.Status(reconcile.ModeFull, time.Now())); err != nil {
 		return err
 	}
 	if len(report.Repaired) > 0 {
@@ -136,6 +131,8 @@ func (c *ReconcileFullCmd) tell(out io.Writer, r reconcile.Report) error {
 	}
 	fmt.Fprintf(out, "compared %s rows of following with %s of follower in %.1f s; about %s moved\n",
 		humanize.Comma(r.Rows[storage.Forward]), humanize.Comma(r.Rows[storage.Inverse]), r.Seconds, humanize.Bytes(uint64(r.Bytes)))
+	fmt.Fprintf(out, "and %s rows of friend_request with %s of friend_request_inbox\n",
+		humanize.Comma(r.Rows[storage.Requests]), humanize.Comma(r.Rows[storage.Inbox]))
 	if r.GroupsRead > 0 {
 		fmt.Fprintf(out, "read %s rows of %s groups that differed, of %s\n",
 			humanize.Comma(r.RowsRead), humanize.Comma(int64(r.GroupsRead)), humanize.Comma(int64(r.Groups)))

@@ -86,7 +86,7 @@ func TestReconcileFullCommand(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err, out)
 	}
-	if !report.Repair || report.Found["missing"] != 1 || report.Repaired["missing"] != 1 || report.Left != 0 || len(report.Found) != 5 {
+	if !report.Repair || report.Found["missing"] != 1 || report.Repaired["missing"] != 1 || report.Left != 0 || len(report.Found) != len(reconcile.Kinds()) {
 		t.Errorf("%+v", report)
 	}
 	if f := report.Findings[0]; f.Kind != "missing" || f.From != "1" || f.Following.UpdateTime != 5 || f.Follower != nil {
@@ -94,6 +94,35 @@ func TestReconcileFullCommand(t *testing.T) {
 	}
 	if _, err := reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestReconcileKnowsRequests(t *testing.T) {
+	store := halved(t)
+	if _, err := reconciling(t.Context(), store, "full", "--window=1ms", "--repair"); err != nil {
+		t.Fatal(err)
+	}
+	ask := storage.Edge{From: 1, To: 2, Type: storage.Pending, UpdateTime: 5}
+	if r := store.Apply(t.Context(), storage.Requests, []storage.Edge{ask}, storage.IfNewer); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+	const finding = "missing      1 → 2: friend_request type 1 at 5, friend_request_inbox has no row\n"
+	for mode, more := range map[string]string{"full": "and 1 rows of friend_request with 0 of friend_request_inbox\n", "incremental": " rows in the logs, looked up 2 edges\n"} {
+		if out, err := reconciling(t.Context(), store, mode, "--window=1ms"); err == nil || !strings.Contains(out, finding) || !strings.Contains(out, more) {
+			t.Errorf("%s: %v\n%s", mode, err, out)
+		}
+	}
+	out, err := reconciling(t.Context(), store, "full", "--window=1ms", "--json")
+	if err == nil || !strings.Contains(out, `"pair": "friend_request"`) || !strings.Contains(out, `"friendRequestRows": 1`) || !strings.Contains(out, `"friendRequestInboxRows": 0`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, arguments := range [][]string{{"incremental", "--window=1ms", "--repair"}, {"full", "--window=1ms"}} {
+		if out, err := reconciling(t.Context(), store, arguments...); err != nil {
+			t.Errorf("%v: %v\n%s", arguments, err, out)
+		}
+	}
+	if r := store.Edges(t.Context(), storage.Inbox, []storage.Pair{ask.Pair()})[0]; r.Value != ask {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -111,6 +140,27 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if out, err = reconciling(t.Context(), store, "full", "--window=1ms"); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Without a checkpoint a run sees nothing of what was before. Whoever reads its report
+// has to be told, or takes it for a clean one.
+func TestAnIncrementalRunTellsThatItHasOnlyBegun(t *testing.T) {
+	const begun = "relation_log of shard 0"
+	out, err := reconciling(t.Context(), halved(t), "incremental", "--window=1ms")
+	if err != nil || !strings.Contains(out, begun+": there was no checkpoint; it is looked at from now on, what was before is for kith reconcile full\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	store := halved(t)
+	for _, want := range []string{`"begun": [
+    "` + begun + `"
+  ]`, `"begun": []`} {
+		if out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--json"); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v\n%s without %s", err, out, want)
+		}
+	}
+	if out, err = reconciling(t.Context(), store, "incremental", "--window=1ms"); err != nil || strings.Contains(out, "checkpoint") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -67,21 +67,25 @@ func (c *ReconcileIncrementalCmd) tell(out io.Writer, r reconcile.IncrementalRep
 		return writeJSON(out, struct {
 			Rows     int                    `json:"rows"`
 			Checked  int                    `json:"checked"`
+			Begun    []string               `json:"begun"`
 			Repair   bool                   `json:"repair"`
 			Found    map[reconcile.Kind]int `json:"found"`
 			Repaired map[reconcile.Kind]int `json:"repaired"`
 			Left     int                    `json:"left"`
 			Findings []reconcile.Finding    `json:"findings"`
-		}{r.Rows, r.Checked, c.Repair, r.Found, r.Repaired, r.Left(), listed})
+		}{r.Rows, r.Checked, r.Begun, c.Repair, r.Found, r.Repaired, r.Left(), listed})
 	}
 	fmt.Fprintf(out, "read %s rows in the logs, looked up %s edges\n", humanize.Comma(int64(r.Rows)), humanize.Comma(int64(r.Checked)))
+	for _, log := range r.Begun {
+		fmt.Fprintf(out, "%s: there was no checkpoint; it is looked at from now on, what was before is for kith reconcile full\n", log)
+	}
 	tellFindings(out, listed, r.Found, r.Repaired)
 	return nil
 }
 
 // ReconcileRealtimeCmd is `kith reconcile realtime`.
 type ReconcileRealtimeCmd struct {
-	Window      time.Duration `default:"3s" help:"How long follower may lag before an edge is looked up. Default: ${default}."`
+	Window      time.Duration `default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
 	DryRun      bool          `help:"Only tell of what is found."`
 	MaxPending  int           `default:"100000" placeholder:"EDGES" help:"How many edges are held in memory while their second half is awaited. Those beyond are counted, and left to the incremental mode. Default: ${default}."`
 	MetricsAddr string        `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz and /metrics. Default: nowhere."`
@@ -101,6 +105,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	metrics := reconcile.NewMetrics(registry)
+	reconcile.NewRuns(registry, store)
 
 	ctx, stop := context.WithCancel(ctx)
 	var serving sync.WaitGroup
@@ -151,9 +156,9 @@ func keepStatus(ctx context.Context, store *sqlstore.Store, metrics *reconcile.M
 
 // repairsTold returns what tells the gateways of repaired rows, until it is closed.
 // On SQLite the relation_log tells.
-func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (told func(context.Context, []storage.Edge), closing func(), err error) {
+func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (told func(context.Context, []storage.Row), closing func(), err error) {
 	if s.Redis == "" || store.HasLog() {
-		return func(context.Context, []storage.Edge) {}, func() {}, nil
+		return func(context.Context, []storage.Row) {}, func() {}, nil
 	}
 	redis, err := s.OpenRedis(ctx)
 	if err != nil {
@@ -185,10 +190,10 @@ func (s *Settings) tellGateways(ctx context.Context, store *sqlstore.Store, e ev
 }
 
 func tellFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {
-	p := f.Pair()
-	logger.WarnContext(ctx, "an edge disagrees", "kind", string(f.Kind), "from", p.From, "to", p.To,
-		"following_type", f.Forward.Type, "following_time", f.Forward.UpdateTime,
-		"follower_type", f.Inverse.Type, "follower_time", f.Inverse.UpdateTime)
+	p, table, inverse := f.Pair(), f.Side.String(), f.Side.Replica().String()
+	logger.WarnContext(ctx, "an edge disagrees", "kind", string(f.Kind), "pair", table, "from", p.From, "to", p.To,
+		table+"_type", f.Forward.Type, table+"_time", f.Forward.UpdateTime,
+		inverse+"_type", f.Inverse.Type, inverse+"_time", f.Inverse.UpdateTime)
 }
 
 // serveMetrics answers what a supervisor asks, until the context is done.

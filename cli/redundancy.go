@@ -78,7 +78,7 @@ func (r *Redundancy) Close() {
 }
 
 func (s *Settings) sync(_ context.Context, r *Redundancy, with Redundant) {
-	var publisher incall.Publisher = with.Bus
+	var publisher replication.Publisher = with.Bus
 	if with.Store.HasLog() {
 		publisher = nobody{} // the relation_log tells
 	}
@@ -88,7 +88,7 @@ func (s *Settings) sync(_ context.Context, r *Redundancy, with Redundant) {
 
 type nobody struct{}
 
-func (nobody) Publish(context.Context, []storage.Edge) {}
+func (nobody) Publish(context.Context, []storage.Row) {}
 
 func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 	metrics := stream.NewMetrics(with.Registerer)
@@ -98,7 +98,7 @@ func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 		return
 	}
 	consumer := stream.NewConsumer(stream.ConsumerConfig{
-		Redis: with.Redis.client, Key: key, Applier: applied{with.Store, with.Bus}, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+		Redis: with.Redis.client, Key: key, Applier: carrying(with), Name: consumerName(), Metrics: metrics, Logger: with.Logger,
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
 	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -111,6 +111,11 @@ func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 		Ask:     func(context.Context) error { return nil },
 		Details: func() any { return streamDetails(consumer.State()) },
 	}}
+}
+
+// carrying applies rows to the store of a mode and tells its bus.
+func carrying(with Redundant) applied {
+	return applied{replication.Carrier{Store: with.Store, Publisher: with.Bus, Logger: with.Logger}}
 }
 
 // streamReport is what /readyz shows of the mode stream.
@@ -143,40 +148,37 @@ func (added) Inline() bool { return false }
 
 // Carry fails no follow: what is not published has been counted, and is left to
 // reconcile.
-func (a added) Carry(ctx context.Context, written []storage.Changed) error {
+func (a added) Carry(ctx context.Context, written []storage.Written) error {
 	err := a.producer.Add(ctx, rowsOf(written))
 	if err != nil {
-		a.logger.WarnContext(ctx, "follows not published", "edges", len(written), "error", err)
+		a.logger.WarnContext(ctx, "follows not published", "rows", len(written), "error", err)
 	}
 	return err
 }
 
-func rowsOf(written []storage.Changed) []storage.Edge {
-	rows := make([]storage.Edge, len(written))
+func rowsOf(written []storage.Written) []storage.Row {
+	rows := make([]storage.Row, len(written))
 	for i, w := range written {
 		rows[i] = w.Row
 	}
 	return rows
 }
 
-// applied is what the consumers of the stream hand rows to.
-type applied struct {
-	store storage.EdgeWriter
-	bus   *events.Bus
-}
+// applied is what the consumers of the stream hand rows to. What follows from a row is
+// carried on before its entry is acknowledged, so that a consumer that dies in between
+// leaves the entry to another.
+type applied struct{ replication.Carrier }
 
 // Apply implements [stream.Applier].
-func (a applied) Apply(ctx context.Context, rows []storage.Edge) error {
-	var missed unapplied
-	var written []storage.Edge
-	for i, r := range a.store.Apply(ctx, storage.Inverse, rows, storage.IfNewer) {
-		if r.Err != nil {
-			missed.error, missed.rows = r.Err, append(missed.rows, rows[i])
-			continue
-		}
-		written = append(written, r.Value.Row)
+func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
+	written := make([]storage.Written, len(rows))
+	for i, row := range rows {
+		written[i] = storage.Written{Row: row}
 	}
-	a.bus.Publish(ctx, written)
+	var missed unapplied
+	for _, left := range a.Carry(ctx, written) {
+		missed.error, missed.rows = left.Err, append(missed.rows, rows[left.Root])
+	}
 	if missed.error != nil {
 		return missed
 	}
@@ -186,11 +188,11 @@ func (a applied) Apply(ctx context.Context, rows []storage.Edge) error {
 // unapplied implements [stream.Partial].
 type unapplied struct {
 	error
-	rows []storage.Edge
+	rows []storage.Row
 }
 
-func (u unapplied) Unapplied() []storage.Edge { return u.rows }
-func (u unapplied) Unwrap() error             { return u.error }
+func (u unapplied) Unapplied() []storage.Row { return u.rows }
+func (u unapplied) Unwrap() error            { return u.error }
 
 func (s *Settings) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 	r.Redundancy = logged{}
@@ -253,4 +255,4 @@ func stopped(r *binlog.Replicator) error {
 type logged struct{}
 
 func (logged) Inline() bool                                   { return false }
-func (logged) Carry(context.Context, []storage.Changed) error { return nil }
+func (logged) Carry(context.Context, []storage.Written) error { return nil }

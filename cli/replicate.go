@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"kith/events"
+	"kith/reconcile"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage/sqlstore"
@@ -27,7 +28,7 @@ import (
 // of its own.
 type ReplicateCmd struct {
 	MetricsAddr string   `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz, /readyz and /metrics. Default: nowhere."`
-	Resync      bool     `help:"Copy all of following again first: the way on after statements that were not logged row by row."`
+	Resync      bool     `help:"Copy all of following and friend_request again first: the way on after statements that were not logged row by row."`
 	Skip        []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
 }
 
@@ -46,6 +47,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reconcile.NewRuns(registry, store)
 	bus := EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
 	applier := replication.New(replication.Config{
 		Store: store, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,

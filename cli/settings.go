@@ -20,6 +20,7 @@ type Settings struct {
 	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: sync on sqlite and on one shard, binlog on several MySQL shards."`
 	StatementTimeout time.Duration `default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
 	ShardConns       int           `default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
+	FriendRequestTTL time.Duration `name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted; the same for everything that runs on a store. Default: ${default}."`
 	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
 }
@@ -60,6 +61,9 @@ func (s *Settings) Check() error {
 	if s.ShardConns < 1 {
 		return Misset("shard-conns", errors.New("it must be at least 1"))
 	}
+	if s.FriendRequestTTL <= 0 {
+		return Misset("friend-request-ttl", errors.New("it must be greater than 0"))
+	}
 	return nil
 }
 
@@ -70,6 +74,7 @@ func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, 
 		StatementTimeout: s.StatementTimeout,
 		MaxConns:         s.ShardConns,
 		OnStatement:      observe,
+		RequestTTL:       s.FriendRequestTTL,
 	})
 	if err != nil {
 		return nil, Misset("store", err)

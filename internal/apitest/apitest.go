@@ -20,12 +20,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/accounts"
 	"kith/events"
 	"kith/gateway"
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/identity"
-	"kith/loaders"
 	"kith/reconcile"
 	"kith/replication/incall"
 	"kith/resolvers"
@@ -45,6 +45,12 @@ type Options struct {
 	Redundancy   social.Redundancy // nil: in the call
 	Hub          *events.Hub       // nil: a new one
 	Statuses     reconcile.StatusReader
+
+	RequestTTL   time.Duration    // 0: the default
+	RequestPause time.Duration    // 0: the default
+	Now          func() time.Time // the clock of what changes ties; nil: time.Now
+
+	Context func(context.Context) context.Context // changes that of every request; nil: does not
 }
 
 // T is what fails: a test or, in a property, rapid's *T.
@@ -83,23 +89,40 @@ func New(t T, store storage.Store, o Options) *API {
 	if o.Hub == nil {
 		o.Hub = events.NewHub(nil)
 	}
+	if o.Context == nil {
+		o.Context = func(ctx context.Context) context.Context { return ctx }
+	}
 	logger := slog.New(slog.NewTextHandler(o.Log, nil))
 	if o.Redundancy == nil {
 		sync := incall.New(store, toHub{o.Hub}, incall.NewMetrics(prometheus.NewRegistry()), logger)
 		t.Cleanup(sync.Close)
 		o.Redundancy = sync
 	}
-	schema := generated.NewExecutableSchema(generated.Config{
-		Resolvers: &resolvers.Resolver{
-			Budget: o.Budget,
-			Ties:   social.NewTies(store, o.Redundancy, o.MaxFollowing),
-			Store:  store, ConsistencyWait: 200 * time.Millisecond,
-			Hub: o.Hub, Statuses: o.Statuses,
-		},
+	absentees := accounts.NewAbsentees(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	if err := absentees.Refresh(context.Background()); err != nil {
+		t.Fatalf("read who is hidden: %v", err)
+	}
+	ties := social.NewTies(social.TiesConfig{
+		Store: store, Redundancy: o.Redundancy, Absentees: absentees,
+		MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause, Now: o.Now,
 	})
+	states := &accounts.States{
+		Store: store, Ties: ties, Absentees: absentees, Now: time.Now,
+		Tell: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
+	}
+	root := &resolvers.Resolver{
+		Budget: o.Budget,
+		Ties:   ties,
+		States: states, Absentees: absentees,
+		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
+		Store:    store, Handles: store, ConsistencyWait: 200 * time.Millisecond,
+		Hub: o.Hub, Statuses: o.Statuses,
+		Dismissals: store, Popular: social.NewPopular(store, ties.Now),
+	}
+	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
 		Schema:         schema,
-		PerRequest:     func(ctx context.Context) context.Context { return loaders.Attach(ctx, store) },
+		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
 		RequestTimeout: o.RequestTimeout,
 		Store:          store,
@@ -113,9 +136,9 @@ func New(t T, store storage.Store, o Options) *API {
 // toHub publishes within the program.
 type toHub struct{ hub *events.Hub }
 
-func (p toHub) Publish(_ context.Context, rows []storage.Edge) {
+func (p toHub) Publish(_ context.Context, rows []storage.Row) {
 	for _, row := range rows {
-		p.hub.Publish(events.Edge(row))
+		p.hub.Publish(events.Row(row))
 	}
 }
 

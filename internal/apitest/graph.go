@@ -62,6 +62,24 @@ func Follow(t testing.TB, store storage.Store, from storage.UserID, to ...storag
 	Apply(t, store, edges...)
 }
 
+// Block makes a user block another, and ends what is between them.
+func Block(t testing.TB, store storage.Store, from, to storage.UserID) {
+	t.Helper()
+	change := []storage.EdgeChange{{To: to, Type: storage.Blocking, At: Epoch + 1_000_000}}
+	r := store.ChangeEdges(t.Context(), from, change, storage.ChangeOptions{})[0]
+	if r.Err != nil {
+		t.Fatalf("user %s blocks %s: %v", from, to, r.Err)
+	}
+	for written := r.Value.Written(); len(written) > 0; written = written[1:] {
+		w := written[0]
+		applied := store.Apply(t.Context(), w.Side.Replica(), []storage.Edge{w.Edge}, storage.IfNewer)[0]
+		if applied.Err != nil {
+			t.Fatalf("apply %+v: %v", w, applied.Err)
+		}
+		written = append(written, applied.Value.Also...)
+	}
+}
+
 // Location is where a new SQLite store of so many shards is kept.
 func Location(t testing.TB, shards int) string {
 	t.Helper()

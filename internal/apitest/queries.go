@@ -146,7 +146,7 @@ func (w *writer) on(typ string, selection func()) {
 }
 
 func (w *writer) root() {
-	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships") {
+	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships", "people", "searchUsers") {
 	case "user":
 		w.field("user(id: "+w.anID()+")", w.user)
 	case "users":
@@ -157,6 +157,10 @@ func (w *writer) root() {
 		w.field("node(id: "+w.nodeID()+")", w.node)
 	case "nodes":
 		w.field("nodes(ids: ["+w.nodeID()+", "+w.nodeID()+"])", w.node)
+	case "people":
+		w.field("people(where: "+w.filter(2)+", first: 3)", w.connection)
+	case "searchUsers":
+		w.field(`searchUsers(prefix: "u`+w.draw("digit", "", "1", "2")+`", first: 4)`, w.found)
 	case "relationship":
 		w.field("relationship(from: "+w.anID()+", to: "+w.anID()+")", w.relationship)
 	case "relationships":
@@ -174,7 +178,8 @@ func (w *writer) node() {
 
 func (w *writer) user() {
 	w.on("User", func() {
-		w.text.WriteString(w.draw("plain fields of a user", "id ", "handle ", "name bio ", "followingCount ", "createdAt followerCount ", "__typename "))
+		w.text.WriteString(w.draw("plain fields of a user", "id ", "handle ", "name bio ", "followingCount ", "createdAt followerCount ", "__typename ",
+			"friendCount ", "listVisibility { followings followers } discoverable deactivated "))
 		if w.depth >= deepest {
 			return
 		}
@@ -187,7 +192,8 @@ func (w *writer) user() {
 func (w *writer) belowUser() {
 	page := "(first: " + w.draw("first", "0", "1", "3", "$two") + ")"
 	switch w.draw("field of a user", "followings", "followings", "followers", "last", "relationship", "relationship",
-		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "null") {
+		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "viewer",
+		"oneWay", "recent", "followersYouKnow", "special") {
 	case "followings":
 		w.field("followings"+page, w.connection)
 	case "followers":
@@ -204,14 +210,25 @@ func (w *writer) belowUser() {
 		w.field("commonFollowers(with: "+w.anID()+", first: 2)", w.connection)
 	case "followSuggestions":
 		w.field("followSuggestions"+page, w.suggestions)
-	case "null":
+	case "viewer":
 		w.field("viewerRelationship", w.relationship)
+	case "oneWay":
+		w.field(w.draw("which way", "notFollowingBack", "notFollowedBack")+page, w.connection)
+	case "recent":
+		w.field("commonFollow"+w.draw("which", "ings", "ers")+"(with: "+w.anID()+", orderBy: RECENT)", w.connection)
+	case "followersYouKnow":
+		w.field("followersYouKnow"+page, w.connection)
+	case "special":
+		w.field("followings(filter: {special: true}, first: 2)", w.connection)
 	}
 }
 
 func (w *writer) relationship() {
 	w.on("Relationship", func() {
-		w.text.WriteString(w.draw("plain fields of a relationship", "id ", "status ", "following ", "followedBy ", "followedAt followedByAt ", "blocking "))
+		w.text.WriteString(w.draw("plain fields of a relationship", "id ", "status ", "following ", "followedBy ", "followedAt followedByAt ", "blocking ", "special remark "))
+		if w.chance("requests", 20) {
+			w.field(w.draw("which request", "sentRequest", "receivedRequest"), w.request)
+		}
 		if w.depth >= deepest {
 			return
 		}
@@ -225,6 +242,39 @@ func (w *writer) relationship() {
 			w.field("to", w.user)
 		}
 	})
+}
+
+// filter writes a filter of people.
+func (w *writer) filter(levels int) string {
+	kind := "followersOf"
+	if levels > 0 {
+		kind = w.draw("filter", "followersOf", "followedBy", "friendsOf", "and", "or", "not")
+	}
+	switch kind {
+	case "and", "or":
+		return "{" + kind + ": [" + w.filter(levels-1) + ", " + w.filter(levels-1) + "]}"
+	case "not":
+		return "{and: [" + w.filter(levels-1) + ", {not: " + w.filter(levels-1) + "}]}"
+	}
+	return "{" + kind + ": " + w.anID() + "}"
+}
+
+// found writes a selection on a search's answer.
+func (w *writer) found() {
+	w.text.WriteString("pageInfo { hasNextPage endCursor } ")
+	w.field("nodes", w.user)
+	w.field("edges", func() {
+		w.text.WriteString("cursor ")
+		w.field("node", w.user)
+	})
+}
+
+// request writes a selection on a request for friendship.
+func (w *writer) request() {
+	w.text.WriteString(w.draw("plain fields of a request", "id ", "state ", "message ", "updatedAt expiresAt "))
+	if w.depth < deepest {
+		w.field(w.draw("end of a request", "from", "to"), w.user)
+	}
 }
 
 func (w *writer) connection() {
