@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/accounts"
 	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
@@ -180,12 +181,14 @@ func TestErrorCodesAreDocumented(t *testing.T) {
 func TestMetricsAreDocumented(t *testing.T) {
 	var r registered
 	gateway.NewMetrics(&r)
+	accounts.NewMetrics(&r)
 	sqlstore.NewMetrics(&r)
 	events.NewMetrics(&r)
 	incall.NewMetrics(&r)
 	stream.NewMetrics(&r)
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)
+	reconcile.NewRuns(&r, nil)
 	slices.Sort(r.metrics)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
@@ -310,6 +313,9 @@ func TestTablesAreDocumented(t *testing.T) {
 	for _, file := range files {
 		for _, m := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`).FindAllStringSubmatch(read(t, file), -1) {
 			want[m[1]] = strings.Join(submatches(`(?m)^  ([a-z_]+) `, m[2]), ", ")
+		}
+		for _, m := range regexp.MustCompile(`(?m)^ALTER TABLE (\w+) ADD COLUMN (\w+)`).FindAllStringSubmatch(read(t, file), -1) {
+			want[m[1]] += ", " + m[2]
 		}
 	}
 	got := map[string]string{}
