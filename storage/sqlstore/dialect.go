@@ -41,7 +41,8 @@ type dialect struct {
 	// long beyond the limit is silent. 0: there is no server.
 	grace time.Duration
 
-	mixed string // the exclusive or of all rows' [storage.Mix]
+	mixed       string // the exclusive or of all rows' [storage.Mix]
+	orderedJoin string // a JOIN that takes its tables in the order in which they are named
 
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement

@@ -87,6 +87,11 @@ func (s *Store) scanned(side storage.Side, text string, cut storage.Cut) string 
 	return t.spell(strings.NewReplacer("{group}", group, "{class}", class, "{mixed}", s.sql.mixed, "{count}", t.count).Replace(text))
 }
 
+// ordered spells a statement that joins its tables in the order in which it names them.
+func (s *Store) ordered(text string) string {
+	return strings.ReplaceAll(text, "{ordered join}", s.sql.orderedJoin)
+}
+
 // NextOwner implements [storage.Comparer].
 func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (id storage.UserID, ok bool, err error) {
 	err = s.scanShard(ctx, "reconcile.owners", shard, sqlNextOwner, []any{int64(after), users - 1}, func(rows *sql.Rows) error {

@@ -62,6 +62,7 @@ var mysqlDialect = &dialect{
 	mixed: `BIT_XOR(
     ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
     ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))`,
+	orderedJoin: "STRAIGHT_JOIN",
 
 	grace: 250 * time.Millisecond,
 

@@ -44,6 +44,7 @@ func checkWrongFriends(t *testing.T, s repairable, db *sql.DB) {
 		write(t, s, storage.Inverse, edge(98, id, storage.Following, 3), edge(97, id, storage.Blocking, 3))
 	}
 	write(t, s, storage.Inverse, edge(1, 99, storage.Following, 3))
+	write(t, s, storage.Forward, edge(2, 96, storage.Following, 3), edge(3, 96, storage.Following, 3)) // longer than the other list
 	everybody := storage.OwnerRange{UpTo: math.MaxInt64}
 	check := func(when string, owners storage.OwnerRange, want ...storage.WrongCount) {
 		t.Helper()

@@ -61,7 +61,8 @@ var sqliteDialect = &dialect{
 		return filepath.EvalSymlinks(path)
 	},
 
-	mixed: "mix_of_edges(from_user_id, to_user_id, type, update_time)",
+	mixed:       "mix_of_edges(from_user_id, to_user_id, type, update_time)",
+	orderedJoin: "CROSS JOIN",
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {
