@@ -14,12 +14,12 @@ var ErrLost = errors.New("the log does not tell all that has changed since; run 
 
 // Changes are the logs in which a store's databases keep what is written.
 type Changes interface {
-	// Logs are all logs of the store. The rows of one pair on one side are in one log,
+	// Logs are all logs of the store. The rows of one edge in one table are in one log,
 	// in the order in which they were written.
 	Logs() []Log
 }
 
-// A Log tells every row that is written to either side of some shards.
+// A Log tells every row that is written to any table of edges of some shards.
 type Log interface {
 	// Name tells the log from others, in every run the same.
 	Name() string
@@ -43,12 +43,8 @@ type Log interface {
 // A Place is a position in a log, as text that only the log understands.
 type Place string
 
-// A Row is a row as it was written to one side. One that was deleted has type None
-// at time 0.
-type Row struct {
-	Side storage.Side
-	Edge storage.Edge
-}
+// A Row is a row as it was written. One that was deleted has type None at time 0.
+type Row = storage.Row
 
 // checkpointOf is the name under which a mode keeps its place in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }

@@ -27,17 +27,17 @@ type watched struct {
 	changes reconcile.Changes
 	clock   atomic.Int64
 
-	// inverse brings forward rows to the inverse side, but for those to be lost.
-	inverse func(t testing.TB, rows []storage.Edge)
+	// inverse brings a forward row to the inverse side, unless it is to be lost.
+	inverse func(t testing.TB, row storage.Row)
 
 	mu   sync.Mutex
-	lose map[storage.Edge]bool
+	lose map[storage.Row]bool // of the forward side
 	lost int
 }
 
 // Apply implements [storage.EdgeWriter], and loses what is to be lost.
 func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	if side == storage.Forward {
+	if !side.IsInverse() {
 		return w.Store.Apply(ctx, side, edges, rule)
 	}
 	w.mu.Lock()
@@ -46,9 +46,9 @@ func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.
 	var at []int
 	for i, e := range edges {
 		results[i] = storage.Result[storage.Applied]{Value: storage.Applied{Row: e}, Found: true}
-		if w.lose[e] {
+		if row := (storage.Row{Side: side.Truth(), Edge: e}); w.lose[row] {
 			w.lost++
-			delete(w.lose, e)
+			delete(w.lose, row)
 			continue
 		}
 		rows, at = append(rows, e), append(at, i)
@@ -64,9 +64,9 @@ func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.
 func onSQLite(t testing.TB) *watched {
 	t.Helper()
 	dir := t.TempDir()
-	w := &watched{Store: openStore(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db")), lose: map[storage.Edge]bool{}}
+	w := &watched{Store: openStore(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db")), lose: map[storage.Row]bool{}}
 	w.changes = reconcile.RelationLogs(w.Store)
-	w.inverse = func(t testing.TB, rows []storage.Edge) { applied(t, w, storage.Inverse, rows) }
+	w.inverse = func(t testing.TB, row storage.Row) { applied(t, w, row.Side.Replica(), []storage.Edge{row.Edge}) }
 	return w
 }
 
@@ -74,14 +74,14 @@ func onSQLite(t testing.TB) *watched {
 func onMariaDB(t testing.TB) *watched {
 	t.Helper()
 	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
-	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Edge]bool{}}
+	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Row]bool{}}
 	logs, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = logs.Close() })
 	w.changes = logs
-	w.inverse = func(testing.TB, []storage.Edge) {} // replication does
+	w.inverse = func(testing.TB, storage.Row) {} // replication does
 
 	logger := slog.New(slog.DiscardHandler)
 	applier := replication.New(replication.Config{Store: w, Shards: w.Shards(), Publisher: nobody{}, Logger: logger})
@@ -108,7 +108,7 @@ func onMariaDB(t testing.TB) *watched {
 
 type nobody struct{}
 
-func (nobody) Publish(context.Context, []storage.Edge) {}
+func (nobody) Publish(context.Context, []storage.Row) {}
 
 func openStore(t testing.TB, location string) *sqlstore.Store {
 	t.Helper()
@@ -137,28 +137,38 @@ func applied(t testing.TB, w storage.EdgeWriter, side storage.Side, rows []stora
 // follow makes an edge of now.
 func (w *watched) follow(t testing.TB, from, to storage.UserID, lose bool) storage.Edge {
 	t.Helper()
-	e := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: storage.Micros(w.clock.Add(1) + time.Now().UnixMicro())}
+	return w.write(t, storage.Forward, storage.Edge{From: from, To: to, Type: storage.Following}, lose)
+}
+
+// write writes an edge of now to a pair of tables.
+func (w *watched) write(t testing.TB, side storage.Side, e storage.Edge, lose bool) storage.Edge {
+	t.Helper()
+	e.UpdateTime = storage.Micros(w.clock.Add(1) + time.Now().UnixMicro())
+	row := storage.Row{Side: side, Edge: e}
 	if lose {
 		w.mu.Lock()
-		w.lose[e] = true
+		w.lose[row] = true
 		w.mu.Unlock()
 	}
-	applied(t, w, storage.Forward, []storage.Edge{e})
-	w.inverse(t, []storage.Edge{e})
+	applied(t, w, side, []storage.Edge{e})
+	w.inverse(t, row)
 	return e
 }
 
-// followSome makes n edges, of which each hundredth is lost on the inverse side, and
-// returns the latter.
-func (w *watched) followSome(t testing.TB, r *rand.Rand, n int) []storage.Edge {
+// writeSome makes n edges, every third of them a request, of which each hundredth is
+// lost on the inverse side, and returns the latter.
+func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 	t.Helper()
-	var lost []storage.Edge
+	var lost []storage.Row
 	offset := storage.UserID(w.clock.Load())
 	for i := range n {
 		from, to := storage.UserID(r.IntN(50)+1), 1000+offset+storage.UserID(i)
-		lose := i%100 == 37
-		if e := w.follow(t, from, to, lose); lose {
-			lost = append(lost, e)
+		side, lose := storage.Forward, i%100 == 37
+		if i%3 == 1 { // as every third of those that are lost
+			side = storage.Requests
+		}
+		if e := w.write(t, side, storage.Edge{From: from, To: to, Type: storage.Following}, lose); lose {
+			lost = append(lost, storage.Row{Side: side, Edge: e})
 		}
 	}
 	return lost
@@ -178,17 +188,19 @@ func (w *watched) arrived(t testing.TB, lost int) {
 // differences are those of all rows of the users that these tests make.
 func (w *watched) differences(t testing.TB) []reconcile.Finding {
 	t.Helper()
-	var pairs []storage.Pair
-	for from := storage.UserID(1); from <= 50; from++ {
-		r := w.Neighbours(t.Context(), storage.Forward, []storage.UserID{from})[0]
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-		for _, to := range r.Value {
-			pairs = append(pairs, storage.Pair{From: from, To: to})
+	var keys []reconcile.Key
+	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+		for from := storage.UserID(1); from <= 50; from++ {
+			r := w.Neighbours(t.Context(), side, []storage.UserID{from})[0]
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			for _, to := range r.Value {
+				keys = append(keys, reconcile.Key{Side: side, Pair: storage.Pair{From: from, To: to}})
+			}
 		}
 	}
-	found, err := reconcile.Differences(t.Context(), w.Store, pairs)
+	found, err := reconcile.Differences(t.Context(), w.Store, keys)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"kith/storage"
@@ -15,23 +16,23 @@ const confirmRounds = 5
 // those that disagree: whose inverse row was the same at two readings, and not what
 // the forward row was at either. A row on its way would have arrived in between.
 // Also returned is how many changed at every reading, of which nothing is known.
-func Confirm(ctx context.Context, store Edges, pairs []storage.Pair, window time.Duration) (found []Finding, unsettled int, err error) {
-	suspects, err := differencesAgain(ctx, store, pairs)
+func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
+	suspects, err := differencesAgain(ctx, store, keys)
 	for round := 1; err == nil && len(suspects) > 0 && round < confirmRounds; round++ {
 		if err := sleep(ctx, window); err != nil {
 			return nil, 0, err
 		}
 		var now []Finding
-		if now, err = differencesAgain(ctx, store, pairsOf(suspects)); err != nil {
+		if now, err = differencesAgain(ctx, store, keysOf(suspects)); err != nil {
 			break
 		}
-		before := make(map[storage.Edge]bool, len(suspects))
+		before := make(map[storage.Row]bool, len(suspects)) // inverse rows
 		for _, s := range suspects {
-			before[s.Inverse] = true
+			before[storage.Row{Side: s.Side, Edge: s.Inverse}] = true
 		}
 		suspects = nil
 		for _, s := range now {
-			if before[s.Inverse] {
+			if before[storage.Row{Side: s.Side, Edge: s.Inverse}] {
 				found = append(found, s)
 			} else {
 				suspects = append(suspects, s)
@@ -43,15 +44,24 @@ func Confirm(ctx context.Context, store Edges, pairs []storage.Pair, window time
 
 // differencesAgain is [Differences], tried again while a shard does not answer in
 // time.
-func differencesAgain(ctx context.Context, store Edges, pairs []storage.Pair) ([]Finding, error) {
+func differencesAgain(ctx context.Context, store Edges, keys []Key) (found []Finding, err error) {
+	err = whileAway(ctx, func() error {
+		found, err = Differences(ctx, store, keys)
+		return err
+	})
+	return found, err
+}
+
+// whileAway reads again while a shard does not answer in time.
+func whileAway(ctx context.Context, read func() error) error {
 	const tries = 6
 	for try := 1; ; try++ {
-		found, err := Differences(ctx, store, pairs)
+		err := read()
 		if err == nil || ctx.Err() != nil || !errors.Is(err, storage.ErrUnavailable) || try == tries {
-			return found, err
+			return err
 		}
 		if err := sleep(ctx, 50*time.Millisecond<<try); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -60,12 +70,16 @@ func differencesAgain(ctx context.Context, store Edges, pairs []storage.Pair) ([
 type confirmed struct {
 	found     []Finding
 	unsettled int
+	off       map[storage.UserID]countsOff // by what was found
 	repaired  map[Kind]int
 }
 
-func (f *full) confirm(ctx context.Context, suspects []storage.Pair) (confirmed, error) {
-	found, unsettled, err := Confirm(ctx, f.store, suspects, f.cfg.Window)
-	return confirmed{found: found, unsettled: unsettled}, err
+func (f *full) confirm(ctx context.Context, suspects []Key) (c confirmed, err error) {
+	if c.found, c.unsettled, err = Confirm(ctx, f.store, suspects, f.cfg.Window); err != nil {
+		return c, err
+	}
+	c.off, err = f.countsOff(ctx, c.found)
+	return c, err
 }
 
 // mend repairs what was found of edges, unless the scan is a dry run. What cannot be
@@ -74,20 +88,23 @@ func (f *full) mend(ctx context.Context, c *confirmed) error {
 	if !f.cfg.Repair || len(c.found) == 0 {
 		return nil
 	}
-	_, left, err := Mend(ctx, f.store, pairsOf(c.found))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(left), "error", err)
-	}
-	still := make(map[storage.Pair]bool, len(left))
-	for _, p := range left {
-		still[p] = true
+	left := make(map[Key]bool)
+	for chunk := range slices.Chunk(c.found, owedAtOnce) {
+		f.owe(ctx, mayFollow(chunk))
+		m, err := Mend(ctx, f.store, keysOf(chunk))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(m.Left), "error", err)
+		}
+		for _, k := range m.Left {
+			left[k] = true
+		}
 	}
 	c.repaired = make(map[Kind]int)
 	for _, d := range c.found {
-		if !still[d.Pair()] {
+		if !left[d.Key()] {
 			c.repaired[d.Kind]++
 		}
 	}

@@ -53,7 +53,7 @@ func TestConfirm(t *testing.T) {
 			e := &eventful{Store: memory.New()}
 			e.then = func(reading int) { tt.then(e.Store, reading) }
 			e.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
-			found, unsettled, err := reconcile.Confirm(t.Context(), e, []storage.Pair{pair}, time.Millisecond)
+			found, unsettled, err := reconcile.Confirm(t.Context(), e, one, time.Millisecond)
 			if len(found) != tt.found || unsettled != tt.unsettled || err != nil {
 				t.Errorf("%+v, %d, %v", found, unsettled, err)
 			}

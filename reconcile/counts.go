@@ -8,15 +8,27 @@ import (
 	"kith/storage"
 )
 
+// The counts of a user, in the order in which they are compared. That of friends comes
+// first: a user without a row of counts gets one when others of them are repaired.
+const (
+	friends = iota
+	followings
+	followers
+	counts
+)
+
+// countedBy are the tables whose rows are counted; friends are in following, too.
+var countedBy = [counts]storage.Side{storage.Forward, storage.Forward, storage.Inverse}
+
 // countsAtOnce is how many suspected counts are read again together.
 const countsAtOnce = 1000
 
-// count compares the counts of one shard's users with their rows, on both sides.
+// count compares the counts of one shard's users with their rows.
 func (f *full) count(ctx context.Context, shard int) error {
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+	for which := range counts {
 		var suspects []storage.WrongCount
 		read := func(r storage.OwnerRange) error {
-			wrong, err := f.cfg.Store.WrongCounts(ctx, side, shard, r)
+			wrong, err := f.wrong(ctx, which, shard, r)
 			if err == nil {
 				suspects = append(suspects, wrong...)
 			}
@@ -26,7 +38,7 @@ func (f *full) count(ctx context.Context, shard int) error {
 			if 0 < len(suspects) && len(suspects) < countsAtOnce && upTo < lastOwner {
 				return nil // one wait for many
 			}
-			c, err := f.confirmCounts(ctx, side, shard, suspects)
+			c, err := f.confirmCounts(ctx, which, shard, suspects)
 			if err != nil {
 				return err
 			}
@@ -35,15 +47,22 @@ func (f *full) count(ctx context.Context, shard int) error {
 			f.commit(ctx, func(s *state) {
 				s.take(c, f.cfg.List)
 				s.Report.Bytes += int64(n) * countBytes
-				s.Counted[side][shard] = upTo
+				s.Counted[which][shard] = upTo
 			})
 			return nil
 		}
-		if err := f.walk(ctx, shard, f.state.Counted[side][shard], read, took); err != nil {
+		if err := f.walk(ctx, shard, f.state.Counted[which][shard], read, took); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange) ([]storage.WrongCount, error) {
+	if which == friends {
+		return f.cfg.Store.WrongFriends(ctx, shard, r)
+	}
+	return f.cfg.Store.WrongCounts(ctx, countedBy[which], shard, r)
 }
 
 // confirmCounts reads suspected counts again, and again after the window, and keeps
@@ -51,7 +70,7 @@ func (f *full) count(ctx context.Context, shard int) error {
 //
 // A count that will be right once the edges are is no finding: who has lost a row and
 // still counts it has one disagreement, which is that row's.
-func (f *full) confirmCounts(ctx context.Context, side storage.Side, shard int, suspects []storage.WrongCount) (confirmed, error) {
+func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (confirmed, error) {
 	var c confirmed
 	var settled []storage.WrongCount
 	for round := 1; len(suspects) > 0 && round < confirmRounds; round++ {
@@ -62,7 +81,7 @@ func (f *full) confirmCounts(ctx context.Context, side storage.Side, shard int, 
 		for _, w := range suspects {
 			before[w.User] = w.Have - w.Are
 		}
-		now, err := f.wrongCounts(ctx, side, shard, suspects)
+		now, err := f.wrongCounts(ctx, which, shard, suspects)
 		if err != nil {
 			return c, err
 		}
@@ -77,19 +96,31 @@ func (f *full) confirmCounts(ctx context.Context, side storage.Side, shard int, 
 	}
 	c.unsettled = len(suspects)
 	for _, w := range settled {
-		if side == storage.Forward || w.Have-w.Are != f.state.Explained[w.User] {
-			c.found = append(c.found, Finding{Kind: WrongCount, Side: side, User: w.User, Have: w.Have, Are: w.Are})
+		if w.Have-w.Are != f.explained(which, w.User) {
+			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Have: w.Have, Are: w.Are})
 		}
 	}
-	return c, f.recount(ctx, side, shard, settled, &c)
+	return c, f.recount(ctx, which, shard, settled, &c)
+}
+
+// explained is by how much a count is off because of rows that were found to be wrong;
+// 0 where it is not.
+func (f *full) explained(which int, user storage.UserID) int64 {
+	switch off := f.state.Explained[user]; which {
+	case friends:
+		return int64(off.Friends)
+	case followers:
+		return int64(off.Followers)
+	}
+	return 0
 }
 
 // wrongCounts reads counts again.
-func (f *full) wrongCounts(ctx context.Context, side storage.Side, shard int, suspects []storage.WrongCount) ([]storage.WrongCount, error) {
+func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) ([]storage.WrongCount, error) {
 	var wrong []storage.WrongCount
 	for _, w := range suspects {
 		err := f.again(ctx, shard, func() error {
-			now, err := f.cfg.Store.WrongCounts(ctx, side, shard, storage.OwnerRange{After: w.User - 1, UpTo: w.User})
+			now, err := f.wrong(ctx, which, shard, storage.OwnerRange{After: w.User - 1, UpTo: w.User})
 			if err == nil {
 				wrong = append(wrong, now...)
 			}
@@ -104,7 +135,7 @@ func (f *full) wrongCounts(ctx context.Context, side storage.Side, shard int, su
 
 // recount mends counts, unless the scan is a dry run, also those that are wrong
 // because of edges.
-func (f *full) recount(ctx context.Context, side storage.Side, shard int, wrong []storage.WrongCount, c *confirmed) error {
+func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.WrongCount, c *confirmed) error {
 	if !f.cfg.Repair || len(wrong) == 0 {
 		return nil
 	}
@@ -114,18 +145,18 @@ func (f *full) recount(ctx context.Context, side storage.Side, shard int, wrong 
 			users[i] = w.User
 		}
 		err := f.again(ctx, shard, func() error {
-			for i, r := range f.cfg.Store.Recount(ctx, side, users) {
-				if r.Err != nil {
-					return fmt.Errorf("recount %s of user %d: %w", side, users[i], r.Err)
+			if which != friends {
+				if err := recounted(countedBy[which].String(), users, f.cfg.Store.Recount(ctx, countedBy[which], users)); err != nil {
+					return err
 				}
 			}
-			return nil
+			return recounted("friends", users, f.cfg.Store.RecountFriends(ctx, users))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	still, err := f.wrongCounts(ctx, side, shard, wrong)
+	still, err := f.wrongCounts(ctx, which, shard, wrong)
 	if err != nil {
 		return err
 	}
@@ -133,6 +164,15 @@ func (f *full) recount(ctx context.Context, side storage.Side, shard int, wrong 
 	for _, w := range still {
 		if slices.ContainsFunc(c.found, func(d Finding) bool { return d.User == w.User }) {
 			c.repaired[WrongCount]--
+		}
+	}
+	return nil
+}
+
+func recounted(what string, users []storage.UserID, results []storage.Result[bool]) error {
+	for i, r := range results {
+		if r.Err != nil {
+			return fmt.Errorf("recount %s of user %d: %w", what, users[i], r.Err)
 		}
 	}
 	return nil

@@ -25,9 +25,14 @@ type graph struct {
 	place *shard.Map
 	r     *rand.Rand
 	users []storage.UserID
+
+	requests int              // that there are
+	apart    []storage.UserID // users without edges
 }
 
-// newGraph makes a graph of random users and edges of all types. Both sides agree.
+// newGraph makes a graph of random users, edges of all types and requests in all
+// states. Both sides of both pairs of tables agree, and nobody follows a user who
+// blocks them.
 func newGraph(t testing.TB, seed uint64, shards, users, edges int) *graph {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,31 +69,80 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 		g.users = append(g.users, id)
 		all = append(all, storage.User{ID: id, Handle: fmt.Sprintf("u%d", id)})
 	}
+	for i := range 60 {
+		id := storage.UserID(5_000_000 + i)
+		g.apart = append(g.apart, id)
+		all = append(all, storage.User{ID: id, Handle: fmt.Sprintf("u%d", id)})
+	}
 	for _, made := range s.CreateUsers(t.Context(), all) {
 		if made.Err != nil {
 			t.Fatal(made.Err)
 		}
 	}
-	seen := make(map[storage.Pair]bool)
+	seen := make(map[storage.Pair]storage.EdgeType)
 	var rows []storage.Edge
 	for len(rows) < edges {
 		e := storage.Edge{
 			From: g.user(), To: g.user(),
 			Type: []storage.EdgeType{1, 1, 1, 1, 2, 0}[g.r.IntN(6)], UpdateTime: storage.Micros(1e15 + g.r.Int64N(1e9)),
 		}
-		if e.From != e.To && !seen[e.Pair()] {
-			seen[e.Pair()] = true
-			rows = append(rows, e)
+		if _, again := seen[e.Pair()]; again || e.From == e.To {
+			continue
 		}
+		if back, there := seen[reversed(e.Pair())]; there && e.Type+back == storage.Following+storage.Blocking {
+			e.Type = storage.None // one of the two blocks the other
+		}
+		seen[e.Pair()] = e.Type
+		rows = append(rows, e)
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for _, a := range s.Apply(t.Context(), side, rows, storage.IfNewer) {
-			if a.Err != nil {
-				t.Fatal(a.Err)
-			}
+	requests := g.someRequests(rows, seen)
+	g.requests = len(requests)
+	for _, side := range storage.Sides {
+		made := rows
+		if side.Truth() == storage.Requests {
+			made = requests
 		}
+		g.write(side, made...)
+	}
+	if !slices.Equal(g.rows(storage.Forward), slices.SortedFunc(slices.Values(rows), byPair)) {
+		t.Fatal("the edges were not written as they are")
 	}
 	return g
+}
+
+// someRequests are requests from before all edges, for every third of these one the
+// other way, if it has none itself: so nothing follows from them any more.
+func (g *graph) someRequests(rows []storage.Edge, edges map[storage.Pair]storage.EdgeType) (requests []storage.Edge) {
+	made := make(map[storage.Pair]bool)
+	for i, e := range rows {
+		if i%3 > 0 || made[e.Pair()] {
+			continue
+		}
+		p := reversed(e.Pair())
+		kind := storage.Pending + storage.EdgeType(g.r.IntN(5))
+		if kind == storage.Pending && (e.Type == storage.Blocking || edges[p] == storage.Blocking) {
+			kind = storage.Cancelled
+		}
+		made[p] = true
+		requests = append(requests, storage.Edge{From: p.From, To: p.To, Type: kind, UpdateTime: storage.Micros(5e14 + g.r.Int64N(1e9))})
+	}
+	return requests
+}
+
+// write applies edges to one side.
+func (g *graph) write(side storage.Side, edges ...storage.Edge) {
+	g.t.Helper()
+	for _, a := range g.Apply(g.t.Context(), side, edges, storage.IfNewer) {
+		if a.Err != nil {
+			g.t.Fatal(a.Err)
+		}
+	}
+}
+
+func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
+
+func byPair(a, b storage.Edge) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 }
 
 func (g *graph) user() storage.UserID { return g.users[g.r.IntN(len(g.users))] }
@@ -136,34 +190,46 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 			g.t.Fatal(err)
 		}
 	}
-	slices.SortFunc(all, func(a, b storage.Edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
+	slices.SortFunc(all, byPair)
 	return all
 }
 
-// whole fails the test unless both sides are equal and all counts right.
+// whole fails the test unless both sides are equal in both pairs of tables, all counts
+// right and no follows forbidden.
 func (g *graph) whole() {
 	g.t.Helper()
-	forward, inverse := g.rows(storage.Forward), g.rows(storage.Inverse)
-	if !slices.Equal(forward, inverse) {
-		g.t.Errorf("the sides differ: %d rows, %d rows", len(forward), len(inverse))
-	}
-	want := make(map[storage.UserID]storage.Counts)
-	for _, e := range forward {
-		if e.Type == storage.Following {
-			from, to := want[e.From], want[e.To]
-			from.Following++
-			want[e.From] = from
-			to = want[e.To]
-			to.Follower++
-			want[e.To] = to
+	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+		forward, inverse := g.rows(side), g.rows(side.Replica())
+		if !slices.Equal(forward, inverse) {
+			g.t.Errorf("the sides of %s differ: %d rows, %d rows", side, len(forward), len(inverse))
 		}
 	}
-	for i, c := range g.Counts(g.t.Context(), g.users) {
-		id := g.users[i]
-		if c.Err != nil || c.Value.Following != want[id].Following || c.Value.Follower != want[id].Follower {
-			g.t.Errorf("counts of %d: %+v, want %+v", id, c, want[id])
+	edges := make(map[storage.Pair]storage.EdgeType)
+	for _, e := range g.rows(storage.Forward) {
+		edges[e.Pair()] = e.Type
+	}
+	want := make(map[storage.UserID]storage.Counts)
+	for p, kind := range edges {
+		if kind != storage.Following {
+			continue
+		}
+		from, to := want[p.From], want[p.To]
+		from.Following++
+		to.Follower++
+		switch edges[reversed(p)] {
+		case storage.Following:
+			from.Friend++
+		case storage.Blocking:
+			g.t.Errorf("%d follows %d, who blocks", p.From, p.To)
+		}
+		want[p.From], want[p.To] = from, to
+	}
+	users := slices.Concat(g.users, g.apart)
+	for i, c := range g.Counts(g.t.Context(), users) {
+		have, should := c.Value, want[users[i]]
+		have.Version = 0
+		if c.Err != nil || have != should {
+			g.t.Errorf("counts of %d: %+v, want %+v", users[i], c, should)
 		}
 	}
 }
@@ -174,19 +240,21 @@ type trace struct {
 	pair storage.Pair
 	side storage.Side
 	user storage.UserID
+
+	friends bool
 }
 
 func tracesOf(found []reconcile.Finding) []trace {
 	var all []trace
 	for _, f := range found {
-		all = append(all, trace{f.Kind, f.Pair(), f.Side, f.User})
+		all = append(all, trace{f.Kind, f.Pair(), f.Side, f.User, f.Friends})
 	}
 	return all
 }
 
 func compareTraces(a, b trace) int {
 	return cmp.Or(strings.Compare(string(a.kind), string(b.kind)), cmp.Compare(a.pair.From, b.pair.From),
-		cmp.Compare(a.pair.To, b.pair.To), cmp.Compare(a.side, b.side), cmp.Compare(a.user, b.user))
+		cmp.Compare(a.pair.To, b.pair.To), cmp.Compare(a.side, b.side), cmp.Compare(a.user, b.user), strings.Compare(fmt.Sprint(a.friends), fmt.Sprint(b.friends)))
 }
 
 // sameTraces fails the test unless exactly what was damaged was found, once each.
@@ -210,17 +278,39 @@ func sameTraces(t testing.TB, found []reconcile.Finding, damaged []trace) {
 	}
 }
 
-// damage does so many things of every kind to the inverse side and the counts, each
-// edge once, in the first and last rows of each shard too.
+// damage does so many things of every kind to the inverse sides and the counts, each
+// edge once, in the first and last rows of each shard too; and a few between
+// users who have nothing else.
 func (g *graph) damage(times int) []trace {
 	g.t.Helper()
-	rows := g.rows(storage.Inverse)
+	made := slices.Concat(g.damageRows(storage.Inverse, times), g.damageRows(storage.Inbox, times))
+	columns := []string{"following", "follower", "friend"}
+	for n := range times {
+		user := g.users[(n*13)%len(g.users)]
+		column := columns[n%len(columns)]
+		g.exec(user, fmt.Sprintf("UPDATE user_counts SET %[1]s_count = %[1]s_count + 100 WHERE user_id = ?", column), int64(user))
+		made = append(made, trace{kind: reconcile.WrongCount, side: storage.Side(n % 3 % 2), user: user, friends: column == "friend"})
+	}
+	return append(made, g.lostBlock(g.apart[0], g.apart[1]), g.lostAcceptance(g.apart[2], g.apart[3]),
+		g.forbiddenFollow(g.apart[4], g.apart[5]), g.falseBlock(g.apart[6], g.apart[7]))
+}
+
+func (g *graph) damageRows(side storage.Side, times int) []trace {
+	g.t.Helper()
+	rows := g.rows(side)
 	g.r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	rows = g.endsFirst(rows)
+	kinds := 3 // of rows; those of requests are 1 to 5
+	first := 0
+	if side == storage.Inbox {
+		kinds, first = 5, 1
+	}
 	var made []trace
-	edge := func(kind reconcile.Kind, p storage.Pair) { made = append(made, trace{kind: kind, pair: p}) }
+	edge := func(kind reconcile.Kind, p storage.Pair) {
+		made = append(made, trace{kind: kind, pair: p, side: side.Truth()})
+	}
 	taken := make(map[storage.Pair]bool)
-	for _, e := range g.rows(storage.Forward) {
+	for _, e := range g.rows(side.Truth()) {
 		taken[e.Pair()] = true
 	}
 	next := func() storage.Edge {
@@ -228,38 +318,43 @@ func (g *graph) damage(times int) []trace {
 		rows = rows[1:]
 		return e
 	}
+	keepCount := func(before, after storage.Edge) {
+		if side == storage.Inverse {
+			g.keepCount(before, after)
+		}
+	}
 	for n := range times {
 		e := next()
-		g.remove(storage.Inverse, e.Pair())
-		g.keepCount(e, storage.Edge{})
+		g.remove(side, e.Pair())
+		keepCount(e, storage.Edge{})
 		edge(reconcile.Missing, e.Pair())
 
 		e = next()
 		flipped := e
-		flipped.Type = (e.Type + 1 + storage.EdgeType(g.r.IntN(2))) % 3
-		g.put(storage.Inverse, flipped)
-		g.keepCount(e, flipped)
+		flipped.Type = storage.EdgeType(first + (int(e.Type)-first+1+g.r.IntN(kinds-1))%kinds)
+		g.put(side, flipped)
+		keepCount(e, flipped)
 		edge(reconcile.WrongType, e.Pair())
 
 		e = next()
 		e.UpdateTime += storage.Micros(1 + g.r.Int64N(1e12)) // newer
-		g.put(storage.Inverse, e)
+		g.put(side, e)
 		edge(reconcile.WrongTime, e.Pair())
 
 		e = next()
 		e.UpdateTime -= storage.Micros(1 + g.r.Int64N(1e9)) // older
-		g.put(storage.Inverse, e)
+		g.put(side, e)
 		edge(reconcile.WrongTime, e.Pair())
 
 		for { // an edge too many
-			e = storage.Edge{From: g.user(), To: g.user(), Type: storage.EdgeType(g.r.IntN(3)), UpdateTime: 5}
+			e = storage.Edge{From: g.user(), To: g.user(), Type: storage.EdgeType(first + g.r.IntN(kinds)), UpdateTime: 5}
 			if e.From != e.To && !taken[e.Pair()] {
 				break
 			}
 		}
 		taken[e.Pair()] = true
-		g.put(storage.Inverse, e)
-		g.keepCount(storage.Edge{}, e)
+		g.put(side, e)
+		keepCount(storage.Edge{}, e)
 		edge(reconcile.Extra, e.Pair())
 
 		// Two rows of one owner, or of two, swap their times; or all but their keys.
@@ -271,22 +366,70 @@ func (g *graph) damage(times int) []trace {
 			a.Type, b.Type = b.Type, a.Type
 			kind = reconcile.WrongType
 		}
-		g.put(storage.Inverse, a)
-		g.put(storage.Inverse, b)
-		g.keepCount(oldA, a)
-		g.keepCount(oldB, b)
+		g.put(side, a)
+		g.put(side, b)
+		keepCount(oldA, a)
+		keepCount(oldB, b)
 		edge(kind, a.Pair())
 		edge(kind, b.Pair())
-
-		side := storage.Side(n % 2)
-		user := g.users[(n*13)%len(g.users)]
-		g.exec(user, fmt.Sprintf("UPDATE user_counts SET %s_count = %s_count + 100 WHERE user_id = ?", side, side), int64(user))
-		made = append(made, trace{kind: reconcile.WrongCount, side: side, user: user})
 	}
 	return made
 }
 
-// keepCount makes every other user's count what a damaged row makes of it.
+// lostBlock makes friends of two users, of whom one blocks the other, who has not been
+// told: whose follow has to end when that is repaired.
+func (g *graph) lostBlock(one, other storage.UserID) trace {
+	g.t.Helper()
+	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		g.write(side, there, back)
+	}
+	g.put(storage.Forward, storage.Edge{From: one, To: other, Type: storage.Blocking, UpdateTime: 1.5e15})
+	g.exec(one, "UPDATE user_counts SET following_count = following_count - 1, friend_count = friend_count - 1 WHERE user_id = ?", int64(one))
+	return trace{kind: reconcile.WrongType, pair: there.Pair()}
+}
+
+// lostAcceptance lets one user follow another who has accepted its request, and has not
+// been told: it has to be followed when that is repaired.
+func (g *graph) lostAcceptance(one, other storage.UserID) trace {
+	g.t.Helper()
+	e := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}
+	g.write(storage.Forward, e)
+	g.write(storage.Inverse, e)
+	e.Type = storage.Accepted
+	g.put(storage.Requests, e)
+	return trace{kind: reconcile.Missing, pair: e.Pair(), side: storage.Requests}
+}
+
+// forbiddenFollow lets one user follow another who blocks it, on both sides.
+func (g *graph) forbiddenFollow(one, other storage.UserID) trace {
+	g.t.Helper()
+	block := storage.Edge{From: other, To: one, Type: storage.Blocking, UpdateTime: 1e15}
+	follow := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 2e15}
+	g.write(storage.Forward, block)
+	g.write(storage.Inverse, block)
+	g.put(storage.Forward, follow)
+	g.put(storage.Inverse, follow)
+	g.exec(one, "UPDATE user_counts SET following_count = following_count + 1 WHERE user_id = ?", int64(one))
+	g.exec(other, "UPDATE user_counts SET follower_count = follower_count + 1 WHERE user_id = ?", int64(other))
+	return trace{kind: reconcile.Forbidden, pair: follow.Pair()}
+}
+
+// falseBlock makes friends of two users, and makes it look to one as if the other
+// blocked it: nothing is forbidden by that, and nothing ends.
+func (g *graph) falseBlock(one, other storage.UserID) trace {
+	g.t.Helper()
+	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		g.write(side, there, back)
+	}
+	back.Type = storage.Blocking
+	g.put(storage.Inverse, back)
+	return trace{kind: reconcile.WrongType, pair: back.Pair()}
+}
+
+// keepCount makes every other user's counts what a damaged row of follower makes of
+// them.
 func (g *graph) keepCount(before, after storage.Edge) {
 	g.t.Helper()
 	diff := 0
@@ -296,9 +439,13 @@ func (g *graph) keepCount(before, after storage.Edge) {
 	if after.Type == storage.Following {
 		diff++
 	}
-	if owner := max(before.To, after.To); diff != 0 && owner%2 == 0 {
-		g.exec(owner, "UPDATE user_counts SET follower_count = follower_count + ? WHERE user_id = ?", diff, int64(owner))
+	p := storage.Pair{From: max(before.From, after.From), To: max(before.To, after.To)}
+	if diff == 0 || p.To%2 != 0 {
+		return
 	}
+	g.exec(p.To, `UPDATE user_counts SET follower_count = follower_count + ?,
+		friend_count = friend_count + ? * (SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ? AND type = 1)
+		WHERE user_id = ?`, diff, diff, int64(p.To), int64(p.From), int64(p.To))
 }
 
 // endsFirst brings the first and last rows of every shard to the front.

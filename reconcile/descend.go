@@ -6,15 +6,13 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"kith/storage"
 )
 
 // A slice is as many groups that differ as are compared row by row at once, or one
 // part of a group that is too large for that.
 type slice struct {
-	groups      map[storage.Group]bool
+	groups      []int
 	part, parts uint64
 }
 
@@ -27,45 +25,43 @@ func (s slice) holds(p storage.Pair) bool {
 	return mixed>>32%s.parts == s.part
 }
 
-// cut makes slices of all groups that differ. Of the same sums it makes the same.
-func (f *full) cut() []slice {
-	var cut []slice
+// slices are made of all groups of a tally that differ, each of so many rows at
+// most. Of the same sums they are the same.
+func (t *tally) slices(limit int64) []slice {
+	var made []slice
 	var rows int64
 	open := false // whether the last slice takes more groups
-	limit := f.state.SliceRows
-	for i := range f.state.Sums {
-		s := &f.state.Sums[i]
-		if !s.differs() {
-			continue
-		}
-		group := f.groupAt(i)
-		if s.most() > limit {
-			parts := uint64((s.most() + limit - 1) / limit)
+	indexes, _ := t.differing()
+	for _, i := range indexes {
+		most, group := t.Sums[i].most(), t.groupAt(i)
+		if most > limit {
+			parts := uint64((most + limit - 1) / limit)
 			for part := range parts {
-				cut = append(cut, slice{map[storage.Group]bool{group: true}, part, parts})
+				made = append(made, slice{[]int{group}, part, parts})
 			}
 			open = false
 			continue
 		}
-		if !open || rows+s.most() > limit {
-			cut = append(cut, slice{groups: make(map[storage.Group]bool), parts: 1})
+		if !open || rows+most > limit {
+			made = append(made, slice{parts: 1})
 			open, rows = true, 0
 		}
-		cut[len(cut)-1].groups[group] = true
-		rows += s.most()
+		last := &made[len(made)-1]
+		last.groups = append(last.groups, group)
+		rows += most
 	}
-	return cut
+	return made
 }
 
 // descend compares the rows of groups that differ.
 func (f *full) descend(ctx context.Context) error {
-	cut := f.cut()
+	t := f.finest()
+	made := t.slices(f.state.SliceRows)
 	f.mu.Lock()
-	f.slices = len(cut)
-	f.state.Report.GroupsRead = f.differing()
+	f.slices = len(made)
 	f.mu.Unlock()
-	for i := f.state.NextSlice; i < len(cut); i++ {
-		suspects, read, err := f.compare(ctx, cut[i])
+	for i := f.state.NextSlice; i < len(made); i++ {
+		suspects, read, err := f.compare(ctx, t.Cut, made[i])
 		if err != nil {
 			return err
 		}
@@ -80,20 +76,24 @@ func (f *full) descend(ctx context.Context) error {
 			s.take(c, f.cfg.List)
 			s.Report.RowsRead += read
 			s.Report.Bytes += read*rowBytes + 4*int64(len(suspects))*rowBytes
-			s.NextSlice = i + 1
+			s.NextSlice, s.Owed = i+1, nil
 		})
 	}
 	return nil
 }
 
-func (f *full) differing() int {
-	n := 0
-	for i := range f.state.Sums {
-		if f.state.Sums[i].differs() {
-			n++
-		}
-	}
-	return n
+// nextPair goes on to the next pair of tables.
+func (f *full) nextPair(ctx context.Context) {
+	t := f.finest()
+	indexes, _ := t.differing()
+	f.commit(ctx, func(s *state) {
+		s.Report.Groups += t.Cut.Groups()
+		s.Report.GroupsRead += len(indexes)
+		f.behind += f.workOfPair()
+		f.slices = 0
+		s.Pair++
+		s.beginPair(f.shards)
+	})
 }
 
 // A version is what an edge's row says besides its pair.
@@ -104,11 +104,12 @@ type version struct {
 
 // compare reads a slice on both sides, one after the other, and returns the pairs
 // whose rows differed, by the key of the inverse side, with how many rows were read.
-func (f *full) compare(ctx context.Context, s slice) ([]storage.Pair, int64, error) {
+func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, int64, error) {
+	sides := f.sides()
 	var mu sync.Mutex
 	var read int64
 	forward := make(map[storage.Pair]version)
-	err := f.rows(ctx, storage.Forward, s, func(e storage.Edge) {
+	err := f.rows(ctx, cut, sides[0], s, func(e storage.Edge) {
 		mu.Lock()
 		defer mu.Unlock()
 		read++
@@ -118,7 +119,7 @@ func (f *full) compare(ctx context.Context, s slice) ([]storage.Pair, int64, err
 		return nil, 0, err
 	}
 	var suspects []storage.Pair
-	err = f.rows(ctx, storage.Inverse, s, func(e storage.Edge) {
+	err = f.rows(ctx, cut, sides[1], s, func(e storage.Edge) {
 		mu.Lock()
 		defer mu.Unlock()
 		read++
@@ -137,41 +138,21 @@ func (f *full) compare(ctx context.Context, s slice) ([]storage.Pair, int64, err
 	slices.SortFunc(suspects, func(a, b storage.Pair) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
-	return slices.Compact(suspects), read, nil
+	return KeysOf(sides[0], slices.Compact(suspects)), read, nil
 }
 
-// rows reads the rows of a slice on one side, from all shards that have any. A row
-// may come twice if a shard had to be asked again.
-func (f *full) rows(ctx context.Context, side storage.Side, s slice, each func(storage.Edge)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(shardsAtOnce)
-	for shard, groups := range f.byShard(side, s) {
-		g.Go(func() error {
-			read := func(r storage.OwnerRange) error {
-				return f.cfg.Store.GroupRows(ctx, side, shard, r, groups, func(e storage.Edge) {
-					if !absent(e) && s.holds(e.Pair()) {
-						each(e)
-					}
-				})
-			}
-			return f.walk(ctx, shard, 0, read, func(storage.UserID) error { return nil })
-		})
-	}
-	return g.Wait()
-}
-
-// byShard sorts a slice's groups by the shard that has their rows on a side.
-func (f *full) byShard(side storage.Side, s slice) map[int]map[storage.Group]bool {
-	sorted := make(map[int]map[storage.Group]bool)
-	for g := range s.groups {
-		shard := g.ToShard
-		if side == storage.Forward {
-			shard = f.shardOf[g.Bucket]
+// rows reads the rows of a slice on one side, from all shards. A row may come twice if
+// a shard had to be asked again.
+func (f *full) rows(ctx context.Context, cut storage.Cut, side storage.Side, s slice, each func(storage.Edge)) error {
+	groups := storage.Choose(cut.Groups(), s.groups)
+	return f.everyShard(ctx, func(ctx context.Context, shard int) error {
+		read := func(r storage.OwnerRange) error {
+			return f.cfg.Store.GroupRows(ctx, side, shard, r, cut, groups, func(e storage.Edge) {
+				if !absent(e) && s.holds(e.Pair()) {
+					each(e)
+				}
+			})
 		}
-		if sorted[shard] == nil {
-			sorted[shard] = make(map[storage.Group]bool)
-		}
-		sorted[shard][g] = true
-	}
-	return sorted
+		return f.walk(ctx, shard, 0, read, func(storage.UserID) error { return nil })
+	})
 }

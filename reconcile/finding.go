@@ -1,5 +1,6 @@
-// Package reconcile finds where the two sides of edges disagree, and makes the
-// Inverse side what the Forward side is: `following` wins always.
+// Package reconcile finds where the two tables of a pair disagree, `following` and
+// `follower` or `friend_request` and `friend_request_inbox`, and makes the inverse one
+// what the forward one is: that wins always.
 //
 // [Full] compares everything, mostly inside the databases. [Incremental] looks at
 // what has changed since it was last run, [Realtime] at what changes now.
@@ -8,7 +9,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"kith/storage"
 )
@@ -22,35 +22,58 @@ const (
 	Extra      Kind = "extra"       // there is an inverse row, and no forward one
 	WrongType  Kind = "wrong_type"  // the types differ
 	WrongTime  Kind = "wrong_time"  // the types are the same, and the times differ
-	WrongCount Kind = "wrong_count" // a count is not the number of rows of its side
+	WrongCount Kind = "wrong_count" // a count is not the number of rows that it counts
+	Forbidden  Kind = "forbidden"   // somebody follows a user who blocks them
 )
 
 // Kinds are all kinds, in the order in which they are told.
-func Kinds() []Kind { return []Kind{Missing, Extra, WrongType, WrongTime, WrongCount} }
+func Kinds() []Kind { return []Kind{Missing, Extra, WrongType, WrongTime, WrongCount, Forbidden} }
 
 // A Finding is one disagreement.
 type Finding struct {
 	Kind Kind
 
+	// Side is the forward table of the edge's pair. Of [WrongCount] it is the table whose
+	// rows are counted.
+	Side storage.Side
+
 	// The two rows of an edge. One that does not exist is type [storage.None] at
-	// time 0.
+	// time 0. Of [Forbidden]: the follow, and the block the other way, which lie on one
+	// shard.
 	Forward, Inverse storage.Edge
 
-	// Of [WrongCount]: whose count, on which side, what it is and what it should be.
-	Side      storage.Side
+	// Of [WrongCount]: whose count, what it is and what it should be. Friends says that it
+	// is the count of those who follow each other, which has no table of its own.
 	User      storage.UserID
+	Friends   bool
 	Have, Are int64
 }
 
-// Pair names the edge of a finding about an inverse row.
+// Pair names the edge of a finding about rows.
 func (f Finding) Pair() storage.Pair { return f.Forward.Pair() }
+
+// Key names the edge of a finding about rows.
+func (f Finding) Key() Key { return Key{f.Side, f.Pair()} }
+
+// about is what a wrong count counts.
+func (f Finding) about() string {
+	if f.Friends {
+		return "friend"
+	}
+	return f.Side.String()
+}
 
 // String tells the finding in one line.
 func (f Finding) String() string {
-	if f.Kind == WrongCount {
-		return fmt.Sprintf("%-11s  user %d: %s says %d, there are %d", f.Kind, f.User, f.Side, f.Have, f.Are)
+	switch f.Kind {
+	case WrongCount:
+		return fmt.Sprintf("%-11s  user %d: %s says %d, there are %d", f.Kind, f.User, f.about(), f.Have, f.Are)
+	case Forbidden:
+		return fmt.Sprintf("%-11s  %d → %d: following %s, follower has a block the other way, %s",
+			f.Kind, f.Forward.From, f.Forward.To, rowText(f.Forward), rowText(f.Inverse))
 	}
-	return fmt.Sprintf("%-11s  %d → %d: following %s, follower %s", f.Kind, f.Forward.From, f.Forward.To, rowText(f.Forward), rowText(f.Inverse))
+	return fmt.Sprintf("%-11s  %d → %d: %s %s, %s %s", f.Kind, f.Forward.From, f.Forward.To,
+		f.Side, rowText(f.Forward), f.Side.Replica(), rowText(f.Inverse))
 }
 
 func rowText(e storage.Edge) string {
@@ -63,18 +86,17 @@ func rowText(e storage.Edge) string {
 // absent tells that a row does not exist, or might as well not.
 func absent(e storage.Edge) bool { return e.Type == storage.None && e.UpdateTime == 0 }
 
-// compare judges the two rows of an edge; false when they agree. Where there is no
-// row, it is given as type None at time 0.
-func compare(forward, inverse storage.Edge) (Finding, bool) {
-	f := Finding{Forward: forward, Inverse: inverse}
+// compare judges the two rows of an edge; false when they agree.
+func compare(side storage.Side, rows bothRows) (Finding, bool) {
+	f := Finding{Side: side, Forward: rows.forward, Inverse: rows.inverse}
 	switch {
-	case forward == inverse:
+	case rows.forward == rows.inverse:
 		return Finding{}, false
-	case absent(inverse):
+	case absent(rows.inverse):
 		f.Kind = Missing
-	case absent(forward):
+	case absent(rows.forward):
 		f.Kind = Extra
-	case forward.Type != inverse.Type:
+	case rows.forward.Type != rows.inverse.Type:
 		f.Kind = WrongType
 	default:
 		f.Kind = WrongTime
@@ -89,41 +111,3 @@ type Edges interface {
 
 // readAtOnce is how many edges are asked for together.
 const readAtOnce = 500
-
-// Differences reads both rows of each pair and returns those that differ, in the
-// order of the pairs. The inverse rows are read first: whatever event has made one
-// of them had its forward row committed before, so that the forward rows are never
-// seen older than that.
-func Differences(ctx context.Context, store Edges, pairs []storage.Pair) ([]Finding, error) {
-	var found []Finding
-	for chunk := range slices.Chunk(pairs, readAtOnce) {
-		inverse, err := readRows(ctx, store, storage.Inverse, chunk)
-		if err != nil {
-			return nil, err
-		}
-		forward, err := readRows(ctx, store, storage.Forward, chunk)
-		if err != nil {
-			return nil, err
-		}
-		for i := range chunk {
-			if f, differ := compare(forward[i], inverse[i]); differ {
-				found = append(found, f)
-			}
-		}
-	}
-	return found, nil
-}
-
-// readRows reads one row of each pair; those that do not exist are type None at
-// time 0.
-func readRows(ctx context.Context, store Edges, side storage.Side, pairs []storage.Pair) ([]storage.Edge, error) {
-	rows := make([]storage.Edge, len(pairs))
-	for i, r := range store.Edges(ctx, side, pairs) {
-		if r.Err != nil {
-			return nil, fmt.Errorf("read %s from %d to %d: %w", side, pairs[i].From, pairs[i].To, r.Err)
-		}
-		rows[i] = r.Value
-		rows[i].From, rows[i].To = pairs[i].From, pairs[i].To
-	}
-	return rows, nil
-}

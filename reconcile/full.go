@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // FullStore is what a full scan needs of a store.
@@ -48,13 +47,18 @@ type FullConfig struct {
 	// Owners is how many users one statement looks at. Defaults to 20,000.
 	Owners int
 
+	// GroupRows is how many rows a group that differs should have at most when it is
+	// read: larger ones are cut into smaller ones first, which takes another pass of
+	// digests over the classes that differ. Defaults to 200.
+	GroupRows int64
+
 	// SliceRows is how many rows of one side are held in memory to be compared one by
 	// one, at about 100 bytes each. Defaults to 300,000. A scan that is gone on with
 	// keeps what it began with.
 	SliceRows int64
 
 	// List is how many findings the report lists; all are counted, and mended.
-	// Defaults to 10,000.
+	// Defaults to 10,000; 50,000 at most.
 	List int
 
 	// SaveEvery is how much work a kill may lose. Defaults to 2 s.
@@ -63,9 +67,6 @@ type FullConfig struct {
 	// OnProgress is told how far the scan is, from several goroutines, one at a time.
 	// Defaults to nobody.
 	OnProgress func(Progress)
-
-	// Metrics counts. Defaults to nothing.
-	Metrics *Metrics
 
 	// Logger is told of what is tried again. Defaults to slog.Default().
 	Logger *slog.Logger
@@ -87,12 +88,16 @@ func (c FullConfig) withDefaults() FullConfig {
 	if c.Owners < 1 {
 		c.Owners = 20_000
 	}
+	if c.GroupRows < 1 {
+		c.GroupRows = 200
+	}
 	if c.SliceRows < 1 {
 		c.SliceRows = 300_000
 	}
 	if c.List < 1 {
 		c.List = 10_000
 	}
+	c.List = min(c.List, mostListed)
 	if c.SaveEvery <= 0 {
 		c.SaveEvery = 2 * time.Second
 	}
@@ -105,22 +110,28 @@ func (c FullConfig) withDefaults() FullConfig {
 	return c
 }
 
-// Full compares both sides of all edges, and all counts with their rows.
+// Full compares both sides of all edges, in both pairs of tables, and all counts with
+// their rows, and looks for follows that a block forbids.
 //
-// First the databases add up digests, of every group of edges on both sides. Groups
-// that differ are read and compared row by row. What then differs is read again
-// after the window, and is a finding only if it has stayed as it was: so writers may
-// write all the while. At last the counts are compared.
+// First the databases add up digests, of every group of edges on both sides; then, of
+// what differs, those of smaller groups. Groups that differ there are read and
+// compared row by row. What then differs is read again after the window, and is a
+// finding only if it has stayed as it was: so writers may write all the while. At
+// last the counts are compared. One pair of tables comes after the other.
 //
 // How far it has come is kept in the store, partial sums included: a scan that ends
 // early goes on from there, and skips nothing. Its report holds what was found
-// before. When the context ends, so does the scan, with the context's error.
+// before, and so has the [Status] that it saves at its end. When the context ends, so
+// does the scan, with the context's error.
 func Full(ctx context.Context, cfg FullConfig) (Report, error) {
 	f := newFull(cfg)
 	if err := f.begin(ctx); err != nil {
 		return Report{}, err
 	}
 	err := f.run(ctx)
+	if err == nil {
+		err = ctx.Err() // there is no leaving word any more
+	}
 	if err != nil {
 		f.saveAtEnd(ctx)
 		return f.report(), err
@@ -136,13 +147,14 @@ type full struct {
 	plan  plan
 	began time.Time // of this run
 
-	shards  int
-	shardOf [shard.Buckets]int // by bucket
+	shards int
+	ending sync.Mutex // held while forbidden follows are ended
 
 	mu     sync.Mutex // guards what follows
 	state  state
 	saved  time.Time
-	slices int // that there are, once the digests are in
+	slices int   // that there are, once the digests are in
+	behind int64 // work that was done on the pairs before, see [full.progress]
 	meter  meter
 }
 
@@ -150,13 +162,6 @@ func newFull(cfg FullConfig) *full {
 	cfg = cfg.withDefaults()
 	f := &full{cfg: cfg, pace: throttle{cfg.MaxLoad}, shards: cfg.Store.Shards(), began: time.Now()}
 	f.store = paced{cfg.Store, f.pace}
-	place := shard.NewMap(f.shards)
-	for i := range f.shards {
-		first, last := place.Range(i)
-		for b := first; b <= last; b++ {
-			f.shardOf[b] = i
-		}
-	}
 	return f
 }
 
@@ -167,18 +172,63 @@ func (f *full) begin(ctx context.Context) error {
 	}
 	p, err := newPlan(ctx, f.cfg.Store, f.cfg.Owners)
 	f.plan = p
+	f.behind = int64(f.state.Pair) * 2 * f.stretches()
 	f.saved = time.Now()
 	return err
 }
 
 func (f *full) run(ctx context.Context) error {
-	if err := f.everyShard(ctx, f.digest); err != nil {
+	if err := f.settleOwed(ctx); err != nil {
 		return err
 	}
-	if err := f.descend(ctx); err != nil {
+	for f.state.Pair < len(pairs) {
+		if err := f.comparePair(ctx); err != nil {
+			return err
+		}
+		f.nextPair(ctx)
+	}
+	if err := f.everyShard(ctx, f.forbid); err != nil {
 		return err
 	}
 	return f.everyShard(ctx, f.count)
+}
+
+// comparePair compares the two tables of the present pair.
+func (f *full) comparePair(ctx context.Context) error {
+	if err := f.digestAll(ctx, &f.state.Coarse); err != nil {
+		return err
+	}
+	if f.narrow(); f.state.Fine.Cut.Parts > 0 {
+		if err := f.digestAll(ctx, &f.state.Fine); err != nil {
+			return err
+		}
+	}
+	return f.descend(ctx)
+}
+
+func (f *full) digestAll(ctx context.Context, t *tally) error {
+	return f.everyShard(ctx, func(ctx context.Context, shard int) error { return f.digest(ctx, t, shard) })
+}
+
+// narrow decides on a finer tally, unless that has been decided. Of the same sums it
+// decides the same.
+func (f *full) narrow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Fine.Cut.Parts > 0 {
+		return
+	}
+	if fine, better := f.state.Coarse.finer(f.state.GroupRows, f.shards); better {
+		f.state.Fine = fine
+	}
+}
+
+// finest is the tally whose groups are read.
+func (f *full) finest() *tally {
+	if f.state.Fine.Cut.Parts > 0 {
+		return &f.state.Fine
+	}
+	return &f.state.Coarse
 }
 
 // shardsAtOnce bounds the statements that run at once.
@@ -193,11 +243,11 @@ func (f *full) everyShard(ctx context.Context, do func(context.Context, int) err
 	return g.Wait()
 }
 
-// finish removes the checkpoint and leaves word of the scan.
+// finish leaves word of the scan and removes the checkpoint: killed in between, it is
+// gone on with, and ends again.
 func (f *full) finish(ctx context.Context) (Report, error) {
 	r := f.report()
-	f.cfg.Metrics.FullScan(r.Began)
-	if err := saveLast(ctx, f.cfg.Store, r); err != nil {
+	if err := SaveStatus(ctx, f.cfg.Store, r.status(time.Now())); err != nil {
 		return r, err
 	}
 	if err := f.cfg.Store.DeleteCheckpoint(ctx, fullCheckpoint); err != nil {

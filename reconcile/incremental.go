@@ -33,9 +33,9 @@ type ChangesConfig struct {
 	// nobody.
 	Found func(Finding)
 
-	// OnRepair is told of inverse rows that were repaired, as caches and subscriptions
-	// want to know. Defaults to nobody.
-	OnRepair func(ctx context.Context, rows []storage.Edge)
+	// OnRepair is told of forward rows whose inverse ones were repaired, and of those that
+	// followed from that, as caches and subscriptions want to know. Defaults to nobody.
+	OnRepair func(ctx context.Context, rows []storage.Row)
 
 	// Metrics counts. Defaults to nothing.
 	Metrics *Metrics
@@ -122,8 +122,8 @@ func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) erro
 func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	r := &incrementalRun{
 		Incremental: i,
-		pending:     map[storage.Pair]*halves{},
-		report:      IncrementalReport{Found: map[Kind]int{}, Repaired: map[Kind]int{}},
+		pending:     map[Key]*halves{},
+		report:      IncrementalReport{Found: map[Kind]int{}, Repaired: map[Kind]int{}, Begun: []string{}},
 	}
 	if err := r.begin(ctx); err != nil {
 		return r.report, err
@@ -156,7 +156,7 @@ type incrementalRun struct {
 	logs []*logToEnd
 
 	mu      sync.Mutex // one batch is put together, and dealt with, at a time
-	pending map[storage.Pair]*halves
+	pending map[Key]*halves
 	rows    int  // since places were kept
 	held    bool // something is left: places are not kept any more
 	report  IncrementalReport
@@ -232,14 +232,14 @@ func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at f
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, row := range rows {
-		p := row.Edge.Pair()
-		h := r.pending[p]
+		k := keyOf(row)
+		h := r.pending[k]
 		if h == nil {
-			h = &halves{pair: p}
-			r.pending[p] = h
+			h = &halves{key: k}
+			r.pending[k] = h
 		}
 		if h.note(row); h.paired() {
-			delete(r.pending, p)
+			delete(r.pending, k)
 		}
 		if len(r.pending) >= r.MaxPending { // the place is still before these rows
 			if err := r.settle(ctx); err != nil {
@@ -309,7 +309,7 @@ func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Findin
 	const windows = 5
 	r.report.Checked += len(edges)
 	var findings []Finding
-	before := map[storage.Pair]storage.Edge{} // forward rows
+	before := map[Key]storage.Edge{} // forward rows
 	for round := 0; len(edges) > 0 && round <= windows; round++ {
 		if round > 0 {
 			r.Metrics.OldestUnpaired(r.mode, time.Duration(round)*r.Window)
@@ -318,19 +318,19 @@ func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Findin
 			}
 		}
 		var open []*halves
-		for k, row := range readBoth(ctx, r.Store, edges) {
+		for k, row := range readBoth(ctx, r.Store, keysOfHalves(edges)) {
 			if row.Err != nil {
 				return nil, row.Err
 			}
 			h, rows := edges[k], row.Value
-			f, differ := compare(rows.forward, rows.inverse)
-			was, known := before[h.pair]
+			f, differ := compare(h.key.Side, rows)
+			was, known := before[h.key]
 			switch {
 			case !differ && (round > 0 || h.settled(rows)):
 			case differ && known && was == rows.forward:
 				findings = append(findings, f)
 			default:
-				before[h.pair] = rows.forward
+				before[h.key] = rows.forward
 				open = append(open, h)
 			}
 		}

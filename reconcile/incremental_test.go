@@ -6,18 +6,32 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
 )
 
+// TestIncrementalFindsWhatWasLost loses each hundredth of 600 inverse rows.
+// See [TestLongIncrementalFindsWhatWasLost].
 func TestIncrementalFindsWhatWasLost(t *testing.T) {
 	t.Parallel()
+	incrementalFindsWhatWasLost(t, 600)
+}
+
+// TestLongIncrementalFindsWhatWasLost loses each hundredth of 20,000.
+func TestLongIncrementalFindsWhatWasLost(t *testing.T) {
+	testenv.Long(t)
+	incrementalFindsWhatWasLost(t, 20_000)
+}
+
+func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 	onEach(t, func(t *testing.T, w *watched) {
 		if r := w.incremental(t, nil); len(r.Begun) != len(w.changes.Logs()) {
 			t.Fatalf("the first run: %+v", r)
 		}
-		lost := w.followSome(t, newRand(t), 600)
+		lost := w.writeSome(t, newRand(t), writes)
 		w.arrived(t, len(lost))
+		t.Logf("%d of %d writes are lost on the inverse side", len(lost), writes)
 
 		var found []reconcile.Finding
 		for range 2 { // what is only told of is told of again
@@ -30,13 +44,13 @@ func TestIncrementalFindsWhatWasLost(t *testing.T) {
 				t.Fatalf("%+v, %d were lost", r, len(lost))
 			}
 		}
-		missing := map[storage.Pair]bool{}
+		missing := map[reconcile.Key]bool{}
 		for _, f := range found {
-			missing[f.Pair()] = f.Kind == reconcile.Missing
+			missing[f.Key()] = f.Kind == reconcile.Missing
 		}
-		for _, e := range lost {
-			if !missing[e.Pair()] {
-				t.Errorf("%v is not found missing", e)
+		for _, row := range lost {
+			if !missing[reconcile.Key{Side: row.Side, Pair: row.Edge.Pair()}] {
+				t.Errorf("%v is not found missing", row)
 			}
 		}
 		if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != len(lost) || r.Left() != 0 {
@@ -82,7 +96,7 @@ func TestIncrementalTellsThatChangesAreLost(t *testing.T) {
 	t.Parallel()
 	w := onSQLite(t)
 	w.incremental(t, nil)
-	w.followSome(t, newRand(t), 200)
+	w.writeSome(t, newRand(t), 200)
 	for shard := range w.Shards() {
 		last, err := w.LastOfLog(t.Context(), shard)
 		if err != nil {
@@ -124,7 +138,7 @@ func TestIncrementalKilledSkipsNothing(t *testing.T) {
 			})).Run(ctx)
 		}
 		for range 5 {
-			w.followSome(t, random, 150)
+			w.writeSome(t, random, 150)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(150))*time.Millisecond)
 			_, _ = cut(ctx) // killed somewhere
 			cancel()

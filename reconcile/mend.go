@@ -22,79 +22,146 @@ const mendRounds = 10
 // errUnsettled says that an edge was changed whenever it was to be mended.
 var errUnsettled = errors.New("the rows kept changing")
 
-// Mend makes the inverse row of each pair what its forward row is, and returns how
-// many rows were written and which pairs it has left, with the reason of the first
-// of them. Counts follow the rows.
+// Mended tells what [Mend] has done.
+type Mended struct {
+	Rows  int           // inverse rows that were written, of the edges that were given
+	Left  []Key         // edges that still differ
+	After []storage.Row // forward rows that followed from repairs, and are on their other side now
+}
+
+// Mend makes the inverse row of each edge what its forward row is. Its error is the
+// reason of the first edge that it has left. Counts follow the rows.
 //
 // A row is written only if it is still as it was observed, and then both are read
 // again until they agree. So an event that comes in between is not undone; and one
 // that found a row of a false, newer time in its place, and was not applied, is not
 // lost: its forward row is there to be seen.
-func Mend(ctx context.Context, store MendStore, pairs []storage.Pair) (mended int, left []storage.Pair, err error) {
-	for chunk := range slices.Chunk(pairs, readAtOnce) {
-		n, rest, failed := mendChunk(ctx, store, chunk)
-		mended += n
-		left = append(left, rest...)
+//
+// What follows from a row that is written, such as the end of a follow from a block, is
+// written along with it, on the forward side. It is brought to its other side as
+// everything else is: by looking at both.
+func Mend(ctx context.Context, store MendStore, keys []Key) (all Mended, err error) {
+	for chunk := range slices.Chunk(keys, readAtOnce) {
+		m, failed := mendChunk(ctx, store, chunk)
+		all.Rows += m.Rows
+		all.Left = append(all.Left, m.Left...)
+		all.After = append(all.After, m.After...)
 		if err == nil {
 			err = failed
 		}
 	}
-	return mended, left, err
+	return all, err
 }
 
-func mendChunk(ctx context.Context, store MendStore, pairs []storage.Pair) (int, []storage.Pair, error) {
-	written := make(map[storage.Pair]bool)
-	pending := pairs
+func mendChunk(ctx context.Context, store MendStore, keys []Key) (Mended, error) {
+	written := make(map[Key]storage.Edge) // what was wanted
+	pending := keys
 	var err error
 	for round := range mendRounds {
 		if round > 1 { // the second reading only sees whether all is well
 			if waited := sleep(ctx, time.Duration(round)*10*time.Millisecond); waited != nil {
-				return len(written), pending, waited
+				return mendedOf(keys, written, pending), waited
 			}
 		}
 		var found []Finding
 		if found, err = Differences(ctx, store, pending); err != nil {
 			continue
 		}
-		if pending = pairsOf(found); len(pending) == 0 {
-			return len(written), nil, nil
+		if pending = keysOf(found); len(pending) == 0 {
+			return mendedOf(keys, written, nil), nil
 		}
-		err = repair(ctx, store, found, written)
+		var after []Key
+		after, err = repair(ctx, store, found, written)
+		pending = distinct(append(pending, after...))
 	}
 	if err == nil {
 		err = fmt.Errorf("mend %d edges: %w", len(pending), errUnsettled)
 	}
-	// A row that was written, and differs again, is not mended.
-	for _, p := range pending {
-		delete(written, p)
-	}
-	return len(written), pending, err
+	return mendedOf(keys, written, pending), err
 }
 
-// repair tries to write each inverse row once and notes those it has written.
-func repair(ctx context.Context, store MendStore, found []Finding, written map[storage.Pair]bool) error {
-	repairs := make([]storage.Repair, len(found))
-	for i, f := range found {
-		repairs[i] = storage.Repair{Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}
+// mendedOf tells what has become of edges. A row that was written, and differs again,
+// is not mended.
+func mendedOf(keys []Key, written map[Key]storage.Edge, left []Key) Mended {
+	m := Mended{Left: left}
+	for _, k := range left {
+		delete(written, k)
 	}
-	var err error
-	for i, r := range store.RepairInverse(ctx, repairs) {
-		switch {
-		case r.Err != nil:
-			err = fmt.Errorf("repair follower from %d to %d: %w", repairs[i].Pair.From, repairs[i].Pair.To, r.Err)
-		case r.Value:
-			written[repairs[i].Pair] = true
+	for _, k := range keys {
+		if _, done := written[k]; done {
+			m.Rows++
+			delete(written, k)
 		}
 	}
-	return err
+	for k, row := range written {
+		m.After = append(m.After, storage.Row{Side: k.Side, Edge: row})
+	}
+	return m
 }
 
-func pairsOf(found []Finding) []storage.Pair {
-	pairs := make([]storage.Pair, len(found))
+// repair tries to write each inverse row once and notes those it has written. It
+// returns the edges that have changed by that, or may have.
+func repair(ctx context.Context, store MendStore, found []Finding, written map[Key]storage.Edge) (after []Key, err error) {
+	repairs := make([]storage.Repair, len(found))
 	for i, f := range found {
-		pairs[i] = f.Pair()
+		repairs[i] = storage.Repair{Side: f.Side, Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}
 	}
-	return pairs
+	for i, r := range store.RepairInverse(ctx, repairs) {
+		f := found[i]
+		switch {
+		case r.Err != nil: // which may have come after it was done
+			after = append(after, mayFollow(found[i:i+1])...)
+			err = fmt.Errorf("repair %s from %d to %d: %w", f.Side.Replica(), f.Forward.From, f.Forward.To, r.Err)
+		case r.Value.Done:
+			written[f.Key()] = f.Forward
+			for _, w := range r.Value.Also {
+				after = append(after, keyOf(w.Row))
+			}
+		}
+	}
+	return after, err
+}
+
+// mayFollow are the edges that may change when inverse rows become what the forward
+// ones are, see [storage.EdgeWriter]: those of the other user, in both pairs of tables.
+func mayFollow(found []Finding) []Key {
+	var keys []Key
+	for _, f := range found {
+		kind, follows := f.Forward.Type, false
+		switch f.Side {
+		case storage.Forward:
+			follows = kind == storage.Blocking
+		case storage.Requests:
+			follows = kind == storage.Pending || kind == storage.Accepted || kind == storage.Removed
+		}
+		if !follows {
+			continue
+		}
+		for _, side := range pairs {
+			keys = append(keys, Key{side, reversed(f.Pair())})
+		}
+	}
+	return keys
+}
+
+func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
+
+func keysOf(found []Finding) []Key {
+	keys := make([]Key, len(found))
+	for i, f := range found {
+		keys[i] = f.Key()
+	}
+	return keys
+}
+
+// distinct leaves keys out that occur again.
+func distinct(keys []Key) []Key {
+	seen := make(map[Key]bool, len(keys))
+	return slices.DeleteFunc(keys, func(k Key) bool {
+		again := seen[k]
+		seen[k] = true
+		return again
+	})
 }
 
 // sleep waits, or returns the context's error when that ends first.

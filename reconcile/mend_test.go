@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"kith/reconcile"
@@ -15,7 +16,7 @@ type meddled struct {
 	before func()
 }
 
-func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
+func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	if m.before != nil {
 		before := m.before
 		m.before = nil
@@ -25,6 +26,9 @@ func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) [
 }
 
 var pair = storage.Pair{From: 1, To: 2}
+
+// one is that edge alone.
+var one = reconcile.KeysOf(storage.Forward, []storage.Pair{pair})
 
 func edgeAt(kind storage.EdgeType, at storage.Micros) storage.Edge {
 	return storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: at}
@@ -51,9 +55,9 @@ func TestMendNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 				m.Apply(t.Context(), storage.Forward, newer, storage.IfNewer)
 				m.Apply(t.Context(), storage.Inverse, newer, storage.IfNewer)
 			}
-			mended, left, err := reconcile.Mend(t.Context(), m, []storage.Pair{pair})
-			if err != nil || len(left) > 0 {
-				t.Fatal(mended, left, err)
+			done, err := reconcile.Mend(t.Context(), m, one)
+			if err != nil || len(done.Left) > 0 {
+				t.Fatal(done, err)
 			}
 			if row, fans := inverseOf(t, m.Store); row != edgeAt(storage.None, 10) || fans != 0 {
 				t.Errorf("row %+v, %d fans", row, fans)
@@ -65,8 +69,8 @@ func TestMendNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 func TestMendMakesATombstoneOfARowTooMany(t *testing.T) {
 	s := memory.New()
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1e9)}, storage.IfNewer)
-	if mended, left, err := reconcile.Mend(t.Context(), s, []storage.Pair{pair}); mended != 1 || len(left) > 0 || err != nil {
-		t.Fatal(mended, left, err)
+	if m, err := reconcile.Mend(t.Context(), s, one); m.Rows != 1 || len(m.Left) > 0 || err != nil {
+		t.Fatal(m, err)
 	}
 	if row, fans := inverseOf(t, s); row != edgeAt(storage.None, 0) || fans != 0 {
 		t.Errorf("row %+v, %d fans", row, fans)
@@ -84,7 +88,7 @@ type restless struct {
 	at storage.Micros
 }
 
-func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
+func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	r.at++
 	r.Apply(ctx, storage.Inverse, []storage.Edge{edgeAt(storage.Blocking, 1e9+r.at)}, storage.IfNewer)
 	return r.Store.RepairInverse(ctx, repairs)
@@ -93,9 +97,9 @@ func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) 
 func TestMendGivesUp(t *testing.T) {
 	r := &restless{Store: memory.New()}
 	r.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
-	mended, left, err := reconcile.Mend(t.Context(), r, []storage.Pair{pair})
-	if mended != 0 || len(left) != 1 || err == nil {
-		t.Error(mended, left, err)
+	m, err := reconcile.Mend(t.Context(), r, one)
+	if m.Rows != 0 || !slices.Equal(m.Left, one) || err == nil {
+		t.Error(m, err)
 	}
 }
 
@@ -118,7 +122,7 @@ func (w *written) Edges(ctx context.Context, side storage.Side, pairs []storage.
 	return rows
 }
 
-func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[bool] {
+func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	results := w.Store.RepairInverse(ctx, repairs)
 	if row, _ := inverseOf(w.t, w.Store); row != edgeAt(storage.None, 10) {
 		w.t.Errorf("for a moment the row was %+v", row)
@@ -131,7 +135,7 @@ func TestMendDoesNotUndoAWriteForAMoment(t *testing.T) {
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		w.Apply(t.Context(), side, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 	}
-	if _, left, err := reconcile.Mend(t.Context(), w, []storage.Pair{pair}); len(left) > 0 || err != nil {
-		t.Error(left, err)
+	if m, err := reconcile.Mend(t.Context(), w, one); len(m.Left) > 0 || err != nil {
+		t.Error(m, err)
 	}
 }

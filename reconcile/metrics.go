@@ -19,12 +19,13 @@ const (
 // Modes are all modes, from the one that sees most to the one that sees soonest.
 func Modes() []Mode { return []Mode{ModeFull, ModeIncremental, ModeRealtime} }
 
-// Metrics counts what is found and mended. A nil one counts nothing.
+// Metrics counts what the modes that read logs find and mend in this process. A nil
+// one counts nothing. What other processes have found, and full scans, is told by
+// [Runs].
 type Metrics struct {
 	found    *prometheus.CounterVec
 	repaired *prometheus.CounterVec
 	unpaired *prometheus.GaugeVec
-	lastFull prometheus.Gauge
 	dropped  prometheus.Counter
 	lost     *prometheus.CounterVec
 }
@@ -44,10 +45,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_reconcile_oldest_unpaired_seconds",
 			Help: "How long ago the oldest edge was written whose inverse row has not been seen yet, by mode. 0 when there is none.",
 		}, []string{"mode"}),
-		lastFull: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_reconcile_last_full_scan_timestamp_seconds",
-			Help: "When the last full scan that went to its end began, in Unix seconds. 0 when there was none.",
-		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kith_reconcile_realtime_dropped_total",
 			Help: "Rows that the realtime mode did not look at because it had no room for their edges: they are left to the incremental mode.",
@@ -57,14 +54,14 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Times that a log did not go on from the checkpoint, by mode: a full scan has to look.",
 		}, []string{"mode"}),
 	}
-	for _, mode := range Modes() {
+	for _, mode := range []Mode{ModeIncremental, ModeRealtime} {
 		m.unpaired.WithLabelValues(string(mode))
 		for _, kind := range Kinds() {
 			m.found.WithLabelValues(string(mode), string(kind))
 			m.repaired.WithLabelValues(string(mode), string(kind))
 		}
 	}
-	registerer.MustRegister(m.found, m.repaired, m.unpaired, m.lastFull, m.dropped, m.lost)
+	registerer.MustRegister(m.found, m.repaired, m.unpaired, m.dropped, m.lost)
 	return m
 }
 
@@ -86,13 +83,6 @@ func (m *Metrics) Repaired(mode Mode, kind Kind, n int) {
 func (m *Metrics) OldestUnpaired(mode Mode, age time.Duration) {
 	if m != nil {
 		m.unpaired.WithLabelValues(string(mode)).Set(age.Seconds())
-	}
-}
-
-// FullScan tells when a full scan that has ended began.
-func (m *Metrics) FullScan(began time.Time) {
-	if m != nil {
-		m.lastFull.Set(float64(began.UnixMilli()) / 1000)
 	}
 }
 

@@ -24,29 +24,27 @@ type meter struct {
 
 // progress computes how far the scan is, from its state.
 func (f *full) progress() Progress {
-	var digested, counted, stretches int64
-	for shard := range f.plan {
-		stretches += int64(len(f.plan[shard]))
-		for side := range 2 {
-			digested += int64(f.plan.done(shard, f.state.Digested[side][shard]))
-			counted += int64(f.plan.done(shard, f.state.Counted[side][shard]))
+	p := Progress{Resumed: f.state.Report.Resumed, Found: f.state.Report.Total()}
+	for _, rows := range f.state.Report.Rows {
+		p.Rows += rows
+	}
+	stretches := f.stretches()
+	counted := f.stretchesDone(f.state.Follows)
+	for which := range counts {
+		counted += f.stretchesDone(f.state.Counted[which])
+	}
+	p.Done, p.Total = f.behind+counted, f.behind+(1+counts)*stretches
+	if left := int64(len(pairs) - f.state.Pair); left > 0 {
+		digested := f.digested(&f.state.Coarse) + f.digested(&f.state.Fine)
+		sliced := int64(f.state.NextSlice) * 2 * stretches
+		p.Done += digested + sliced
+		p.Total += f.workOfPair() + (left-1)*2*stretches
+		if p.Doing = "adding up digests"; digested == 2*stretches*f.passes() && f.state.NextSlice < f.slices {
+			p.Doing = "comparing rows"
 		}
-	}
-	p := Progress{
-		Resumed: f.state.Report.Resumed, Found: f.state.Report.Total(),
-		Rows: f.state.Report.Rows[storage.Forward] + f.state.Report.Rows[storage.Inverse],
-	}
-	slices := int64(f.slices)
-	if digested < 2*stretches {
-		p.Doing = "adding up digests"
-	} else if int64(f.state.NextSlice) < slices {
-		p.Doing = "comparing rows"
 	} else {
 		p.Doing = "comparing counts"
 	}
-	// A slice takes a statement for each stretch and side, at most.
-	p.Done = digested + int64(f.state.NextSlice)*2*stretches + counted
-	p.Total = 2*stretches + slices*2*stretches + 2*stretches
 	now := time.Now()
 	if f.meter.began.IsZero() {
 		f.meter = meter{now, p.Done}
@@ -56,3 +54,35 @@ func (f *full) progress() Progress {
 	}
 	return p
 }
+
+// stretches is how many there are on all shards.
+func (f *full) stretches() (n int64) {
+	for shard := range f.plan {
+		n += int64(len(f.plan[shard]))
+	}
+	return n
+}
+
+// stretchesDone is how many there are before the owners that have been come to.
+func (f *full) stretchesDone(owners []storage.UserID) (n int64) {
+	for shard, owner := range owners {
+		n += int64(f.plan.done(shard, owner))
+	}
+	return n
+}
+
+func (f *full) digested(t *tally) int64 {
+	return f.stretchesDone(t.Digested[0]) + f.stretchesDone(t.Digested[1])
+}
+
+// passes is how often the present pair of tables is digested.
+func (f *full) passes() int64 {
+	if f.state.Fine.Cut.Parts > 0 {
+		return 2
+	}
+	return 1
+}
+
+// workOfPair is what the present pair of tables takes. A slice takes a statement for
+// each stretch and side, at most.
+func (f *full) workOfPair() int64 { return (f.passes() + int64(f.slices)) * 2 * f.stretches() }

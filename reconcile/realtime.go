@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"kith/storage"
 )
 
 // Realtime watches both sides while they are written.
@@ -26,17 +24,16 @@ type Realtime struct {
 
 	mu      sync.Mutex
 	logs    []*logFollowed
-	pending map[storage.Pair]*unpaired
+	pending map[Key]*unpaired
 	queue   *list.List // of *unpaired, by due, more or less
 	epochs  []*epoch   // the last one is open
-	dropped int
 }
 
 // NewRealtime makes one. It does nothing before [Realtime.Run].
 func NewRealtime(cfg ChangesConfig) *Realtime {
 	return &Realtime{
 		common:  newCommon(cfg, ModeRealtime),
-		pending: map[storage.Pair]*unpaired{},
+		pending: map[Key]*unpaired{},
 		queue:   list.New(),
 		epochs:  []*epoch{{}},
 	}
@@ -79,13 +76,6 @@ const (
 	// notedEvery is how often the place in a log is noted, which costs more than a row.
 	notedEvery = 200 * time.Millisecond
 )
-
-// Dropped is how many edges were left to the incremental mode.
-func (r *Realtime) Dropped() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.dropped
-}
 
 // Run watches until the context ends, and returns nil then. It returns an error when
 // it cannot begin. It is run once.
@@ -194,18 +184,17 @@ func (r *Realtime) take(l *logFollowed, rows []Row, at func() (Place, error)) er
 
 // note puts a row to its edge.
 func (r *Realtime) note(row Row, now time.Time) {
-	p := row.Edge.Pair()
-	u := r.pending[p]
+	k := keyOf(row)
+	u := r.pending[k]
 	if u == nil {
 		if len(r.pending) >= r.MaxPending {
-			r.dropped++
 			r.Metrics.Dropped(1)
 			return
 		}
-		u = &unpaired{halves: halves{pair: p}, since: now, due: now.Add(r.Window), epoch: r.epochs[len(r.epochs)-1]}
+		u = &unpaired{halves: halves{key: k}, since: now, due: now.Add(r.Window), epoch: r.epochs[len(r.epochs)-1]}
 		u.epoch.unpaired++
 		u.place = r.queue.PushBack(u)
-		r.pending[p] = u
+		r.pending[k] = u
 	}
 	u.last = now
 	if u.note(row); u.paired() {
@@ -220,7 +209,7 @@ func (r *Realtime) resolve(u *unpaired) {
 	}
 	u.done = true
 	u.epoch.unpaired--
-	delete(r.pending, u.pair)
+	delete(r.pending, u.key)
 	if u.place != nil {
 		r.queue.Remove(u.place)
 		u.place = nil
@@ -285,14 +274,14 @@ func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
 	}
 	r.mu.Unlock()
 
-	results := readBoth(ctx, r.Store, known)
+	results := readBoth(ctx, r.Store, keysOfHalves(known))
 	var findings []Finding
 	var of []*unpaired
 	var failed error
 	r.mu.Lock()
 	for i, u := range batch {
 		rows := results[i].Value
-		f, differ := compare(rows.forward, rows.inverse)
+		f, differ := compare(u.key.Side, rows)
 		switch {
 		case results[i].Err != nil:
 			failed = results[i].Err
@@ -330,7 +319,7 @@ func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpai
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, u := range of {
-		if r.Repair && slices.Contains(left, u.pair) {
+		if r.Repair && slices.Contains(left, u.key) {
 			r.again(u, time.Now().Add(r.Window))
 			continue
 		}

@@ -103,7 +103,7 @@ func (l relationLog) Read(ctx context.Context, after, upTo Place, take func([]Ro
 func rowsOf(entries []storage.LogEntry) []Row {
 	rows := make([]Row, len(entries))
 	for i, e := range entries {
-		rows[i] = Row{e.Side, e.Edge}
+		rows[i] = Row{Side: e.Side, Edge: e.Edge}
 	}
 	return rows
 }

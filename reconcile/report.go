@@ -1,11 +1,7 @@
 package reconcile
 
 import (
-	"bytes"
-	"context"
-	"encoding/gob"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -20,11 +16,11 @@ type Report struct {
 	Resumed bool    // it went on from where another run had ended
 	Repair  bool
 
-	Rows       [2]int64 // digested, by storage.Side
-	Groups     int      // that edges fall into
-	GroupsRead int      // that differed
-	RowsRead   int64    // of those groups
-	Bytes      int64    // that moved from the databases, estimated
+	Rows       [len(storage.Sides)]int64 // digested, by storage.Side
+	Groups     int                       // that edges fall into, of both pairs of tables
+	GroupsRead int                       // that differed
+	RowsRead   int64                     // of those groups
+	Bytes      int64                     // that moved from the databases, estimated
 
 	Found     map[Kind]int
 	Repaired  map[Kind]int
@@ -46,52 +42,28 @@ func total(kinds map[Kind]int) int {
 	return n
 }
 
-// totals copies the counts of kinds: found, repaired.
-func (r Report) totals() [2]map[Kind]int {
-	return [2]map[Kind]int{maps.Clone(r.Found), maps.Clone(r.Repaired)}
-}
-
 // report copies the state's report.
 func (f *full) report() Report {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.state.Report
 	r.Seconds += time.Since(f.began).Seconds()
-	totals := r.totals()
-	r.Found, r.Repaired = totals[0], totals[1]
+	r.Found, r.Repaired = maps.Clone(r.Found), maps.Clone(r.Repaired)
 	r.Findings = slices.Clone(r.Findings)
 	return r
 }
 
-// measure counts what has been found since.
-func (f *full) measure(before [2]map[Kind]int) {
+// status is what is kept of a scan that has gone to its end: all that it has found, in
+// whatever number of runs.
+func (r Report) status(at time.Time) Status {
+	s := Status{
+		Mode: ModeFull, At: storage.MicrosOf(at), Began: storage.MicrosOf(r.Began),
+		Found: map[Kind]int64{}, Repaired: map[Kind]int64{},
+	}
 	for _, kind := range Kinds() {
-		f.cfg.Metrics.Found(ModeFull, kind, f.state.Report.Found[kind]-before[0][kind])
-		f.cfg.Metrics.Repaired(ModeFull, kind, f.state.Report.Repaired[kind]-before[1][kind])
+		s.Found[kind], s.Repaired[kind] = int64(r.Found[kind]), int64(r.Repaired[kind])
 	}
-}
-
-// LastFull returns the report of the last full scan that went to its end, without its
-// findings; false when there was none.
-func LastFull(ctx context.Context, store Checkpoints) (Report, bool, error) {
-	value, found, err := store.LoadCheckpoint(ctx, lastCheckpoint)
-	if err != nil || !found {
-		return Report{}, false, err
-	}
-	var r Report
-	if err := gob.NewDecoder(bytes.NewReader(value)).Decode(&r); err != nil {
-		return Report{}, false, fmt.Errorf("read the report of the last full scan: %w", err)
-	}
-	return r, true, nil
-}
-
-func saveLast(ctx context.Context, store Checkpoints, r Report) error {
-	r.Findings = nil
-	var value bytes.Buffer
-	if err := gob.NewEncoder(&value).Encode(r); err != nil {
-		return fmt.Errorf("keep the report of the full scan: %w", err)
-	}
-	return store.SaveCheckpoint(ctx, lastCheckpoint, value.Bytes())
+	return s
 }
 
 // MarshalJSON writes the report with every kind, and the number that is left.
@@ -114,6 +86,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Repair        bool         `json:"repair"`
 		FollowingRows int64        `json:"followingRows"`
 		FollowerRows  int64        `json:"followerRows"`
+		RequestRows   int64        `json:"friendRequestRows"`
+		InboxRows     int64        `json:"friendRequestInboxRows"`
 		Groups        int          `json:"groups"`
 		GroupsRead    int          `json:"groupsRead"`
 		RowsRead      int64        `json:"rowsRead"`
@@ -124,7 +98,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Unsettled     int          `json:"unsettled"`
 		Findings      []Finding    `json:"findings"`
 	}{
-		r.Began, r.Seconds, r.Resumed, r.Repair, r.Rows[storage.Forward], r.Rows[storage.Inverse],
+		r.Began, r.Seconds, r.Resumed, r.Repair, r.Rows[storage.Forward], r.Rows[storage.Inverse], r.Rows[storage.Requests], r.Rows[storage.Inbox],
 		r.Groups, r.GroupsRead, r.RowsRead, r.Bytes, kinds(r.Found), kinds(r.Repaired), r.Left(), r.Unsettled, findings,
 	})
 }
@@ -142,20 +116,43 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		}
 		return &row{e.Type, e.UpdateTime}
 	}
-	if f.Kind == WrongCount {
+	type edge struct {
+		Kind Kind   `json:"kind"`
+		Pair string `json:"pair"`
+		From string `json:"from"`
+		To   string `json:"to"`
+	}
+	e := edge{f.Kind, f.Side.String(), f.Forward.From.String(), f.Forward.To.String()}
+	switch {
+	case f.Kind == WrongCount:
+		table := f.Side.String()
+		if f.Friends {
+			table = "" // they are in two
+		}
 		return json.Marshal(struct {
 			Kind  Kind   `json:"kind"`
-			Table string `json:"table"`
+			Count string `json:"count"`
+			Table string `json:"table,omitempty"`
 			User  string `json:"user"`
 			Have  int64  `json:"have"`
 			Are   int64  `json:"are"`
-		}{f.Kind, f.Side.String(), f.User.String(), f.Have, f.Are})
+		}{f.Kind, f.about() + "_count", table, f.User.String(), f.Have, f.Are})
+	case f.Kind == Forbidden:
+		return json.Marshal(struct {
+			edge
+			Following *row `json:"following"`
+			Block     *row `json:"block"`
+		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
+	case f.Side == storage.Requests:
+		return json.Marshal(struct {
+			edge
+			Request *row `json:"friendRequest"`
+			Inbox   *row `json:"friendRequestInbox"`
+		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
 	}
 	return json.Marshal(struct {
-		Kind      Kind   `json:"kind"`
-		From      string `json:"from"`
-		To        string `json:"to"`
-		Following *row   `json:"following"`
-		Follower  *row   `json:"follower"`
-	}{f.Kind, f.Forward.From.String(), f.Forward.To.String(), rowOf(f.Forward), rowOf(f.Inverse)})
+		edge
+		Following *row `json:"following"`
+		Follower  *row `json:"follower"`
+	}{e, rowOf(f.Forward), rowOf(f.Inverse)})
 }

@@ -10,53 +10,64 @@ import (
 	"kith/storage"
 )
 
-// Names of checkpoints.
-const (
-	fullCheckpoint = "reconcile/full"
-	lastCheckpoint = "reconcile/full/last"
-)
+// fullCheckpoint is the name under which the state is kept.
+const fullCheckpoint = "reconcile/full"
 
 // stateLayout changes when an older state cannot be gone on with.
-const stateLayout = 1
+const stateLayout = 3
 
-// mostExplained bounds a state, which has to fit into a column of 16 MB.
-const mostExplained = 200_000
+// A state has to fit into a column of 16 MB, whatever the number of shards and of
+// disagreements. These bound it, and mostSums the tallies.
+const (
+	mostExplained = 200_000
+	mostListed    = 50_000
+)
 
 // A state is how far a full scan has come: what is kept of it when it ends early.
 type state struct {
 	Layout    int
 	Shards    int
 	Repair    bool
+	GroupRows int64
 	SliceRows int64
 
-	Digested  [2][]storage.UserID // by side and shard: the last owner whose digest is in Sums
-	Sums      []sum               // see full.indexOf
-	NextSlice int                 // of those that full.cut makes of Sums
-	Counted   [2][]storage.UserID // by side and shard: the last owner whose count was compared
+	Pair      int   // which pair of tables is compared; behind the last one, their rows have been
+	Coarse    tally // of that pair
+	Fine      tally // of what differs in Coarse; not made where that is fine enough
+	NextSlice int   // of those that the finest tally makes
+	Owed      []Key // what may differ by repairs that were begun, see [full.owe]
 
-	// Explained is by how much inverse counts are off because of rows that were
-	// found to be wrong, for at most mostExplained users. Wrong counts of others are
-	// findings of their own.
-	Explained map[storage.UserID]int64
+	Follows []storage.UserID         // by shard: the last owner whose follows were looked at for forbidden ones
+	Counted [counts][]storage.UserID // and whose count was compared
+
+	// Explained is by how much counts are off because of rows that were found to be
+	// wrong, for at most mostExplained users. Wrong counts of others are findings of
+	// their own.
+	Explained map[storage.UserID]countsOff
 
 	Report Report
 }
 
 func (f *full) newState() state {
 	s := state{
-		Layout: stateLayout, Shards: f.shards, Repair: f.cfg.Repair, SliceRows: f.cfg.SliceRows,
-		Sums: make([]sum, groups(f.shards)),
+		Layout: stateLayout, Shards: f.shards, Repair: f.cfg.Repair, GroupRows: f.cfg.GroupRows, SliceRows: f.cfg.SliceRows,
+		Follows: make([]storage.UserID, f.shards),
 		Report: Report{
 			Began: f.began, Repair: f.cfg.Repair,
-			Groups: groups(f.shards), Found: make(map[Kind]int), Repaired: make(map[Kind]int),
+			Found: make(map[Kind]int), Repaired: make(map[Kind]int),
 		},
-		Explained: make(map[storage.UserID]int64),
+		Explained: make(map[storage.UserID]countsOff),
 	}
-	for side := range 2 {
-		s.Digested[side] = make([]storage.UserID, f.shards)
-		s.Counted[side] = make([]storage.UserID, f.shards)
+	s.beginPair(f.shards)
+	for c := range counts {
+		s.Counted[c] = make([]storage.UserID, f.shards)
 	}
 	return s
+}
+
+// beginPair forgets the sums of the pair of tables before.
+func (s *state) beginPair(shards int) {
+	s.Coarse, s.Fine, s.NextSlice = newTally(1, allClasses(), shards), tally{}, 0
 }
 
 // take adds what was found to the report.
@@ -66,23 +77,16 @@ func (s *state) take(c confirmed, list int) {
 		if len(s.Report.Findings) < list {
 			s.Report.Findings = append(s.Report.Findings, d)
 		}
-		off := counted(d.Forward) - counted(d.Inverse)
-		if _, known := s.Explained[d.Forward.To]; off != 0 && (known || len(s.Explained) < mostExplained) {
-			s.Explained[d.Forward.To] += off
+	}
+	for id, off := range c.off {
+		if was, known := s.Explained[id]; known || len(s.Explained) < mostExplained {
+			s.Explained[id] = countsOff{was.Followers + off.Followers, was.Friends + off.Friends}
 		}
 	}
 	for kind, n := range c.repaired {
 		s.Report.Repaired[kind] += n
 	}
 	s.Report.Unsettled += c.unsettled
-}
-
-// counted is what an edge adds to a count.
-func counted(e storage.Edge) int64 {
-	if e.Type == storage.Following {
-		return 1
-	}
-	return 0
 }
 
 // load takes up an earlier scan, if there is one of this kind, or begins one.
@@ -126,9 +130,7 @@ func (s *state) fill(empty state) {
 func (f *full) commit(ctx context.Context, change func(*state)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.state.Report.totals()
 	change(&f.state)
-	f.measure(before)
 	if time.Since(f.saved) >= f.cfg.SaveEvery {
 		if err := f.save(ctx); err != nil && ctx.Err() == nil {
 			f.cfg.Logger.WarnContext(ctx, "how far the scan is was not saved", "error", err)
@@ -141,11 +143,17 @@ func (f *full) commit(ctx context.Context, change func(*state)) {
 func (f *full) save(ctx context.Context) error {
 	s := f.state
 	s.Report.Seconds += time.Since(f.began).Seconds()
-	var value bytes.Buffer
-	if err := gob.NewEncoder(&value).Encode(s); err != nil {
+	value, err := s.encode()
+	if err != nil {
 		return fmt.Errorf("save how far the full scan is: %w", err)
 	}
-	return f.cfg.Store.SaveCheckpoint(ctx, fullCheckpoint, value.Bytes())
+	return f.cfg.Store.SaveCheckpoint(ctx, fullCheckpoint, value)
+}
+
+func (s *state) encode() ([]byte, error) {
+	var value bytes.Buffer
+	err := gob.NewEncoder(&value).Encode(s)
+	return value.Bytes(), err
 }
 
 // saveAtEnd saves the state of a scan that ends early.

@@ -16,7 +16,8 @@ import (
 // ask any gateway for it.
 type Status struct {
 	Mode           Mode           `json:"mode"`
-	At             storage.Micros `json:"at"` // when it ended, or, while it runs, when it told last
+	At             storage.Micros `json:"at"`              // when it ended, or, while it runs, when it told last
+	Began          storage.Micros `json:"began,omitempty"` // of [ModeFull]
 	Found          map[Kind]int64 `json:"found"`
 	Repaired       map[Kind]int64 `json:"repaired"`
 	OldestUnpaired float64        `json:"oldestUnpaired"` // seconds

@@ -1,0 +1,51 @@
+package reconcile_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// Findings name the pair of tables, in text and in JSON.
+func TestFindingsNameTheirTables(t *testing.T) {
+	there := storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 7}
+	for _, tt := range []struct {
+		f          reconcile.Finding
+		text, json string
+	}{
+		{
+			reconcile.Finding{Kind: reconcile.WrongTime, Forward: edgeAt(storage.Following, 5), Inverse: edgeAt(storage.Following, 6)},
+			"wrong_time   1 → 2: following type 1 at 5, follower type 1 at 6",
+			`{"kind":"wrong_time","pair":"following","from":"1","to":"2","following":{"type":1,"updateTime":5},"follower":{"type":1,"updateTime":6}}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.Missing, Side: storage.Requests, Forward: there, Inverse: storage.Edge{From: 3, To: 4}},
+			"missing      3 → 4: friend_request type 2 at 7, friend_request_inbox has no row",
+			`{"kind":"missing","pair":"friend_request","from":"3","to":"4","friendRequest":{"type":2,"updateTime":7},"friendRequestInbox":null}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.WrongCount, Side: storage.Inverse, User: 9, Have: 2, Are: 1},
+			"wrong_count  user 9: follower says 2, there are 1",
+			`{"kind":"wrong_count","count":"follower_count","table":"follower","user":"9","have":2,"are":1}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.WrongCount, Friends: true, User: 9, Have: 2, Are: 1},
+			"wrong_count  user 9: friend says 2, there are 1",
+			`{"kind":"wrong_count","count":"friend_count","user":"9","have":2,"are":1}`,
+		},
+		{
+			reconcile.Finding{Kind: reconcile.Forbidden, Forward: edgeAt(storage.Following, 5), Inverse: storage.Edge{From: 2, To: 1, Type: storage.Blocking, UpdateTime: 4}},
+			"forbidden    1 → 2: following type 1 at 5, follower has a block the other way, type 2 at 4",
+			`{"kind":"forbidden","pair":"following","from":"1","to":"2","following":{"type":1,"updateTime":5},"block":{"type":2,"updateTime":4}}`,
+		},
+	} {
+		if got := tt.f.String(); got != tt.text {
+			t.Errorf("got  %s\nwant %s", got, tt.text)
+		}
+		if got, err := json.Marshal(tt.f); err != nil || string(got) != tt.json {
+			t.Errorf("got  %s, %v\nwant %s", got, err, tt.json)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+// pairs are the pairs of tables that are compared, by their forward ones.
+var pairs = [...]storage.Side{storage.Forward, storage.Requests}
+
+// A Key names an edge in one of the pairs of tables.
+type Key struct {
+	Side storage.Side // the forward table
+	Pair storage.Pair
+}
+
+// keyOf is the key of a row of either table.
+func keyOf(r storage.Row) Key { return Key{r.Side.Truth(), r.Edge.Pair()} }
+
+// KeysOf are the keys of edges in the pair of tables that a side is of.
+func KeysOf(side storage.Side, pairs []storage.Pair) []Key {
+	keys := make([]Key, len(pairs))
+	for i, p := range pairs {
+		keys[i] = Key{side.Truth(), p}
+	}
+	return keys
+}
+
+// bothRows are the rows of one edge, type None at time 0 where there is none.
+type bothRows struct{ forward, inverse storage.Edge }
+
+// readBoth reads both rows of each edge, the inverse ones first: whatever event has
+// made one of them had its forward row committed before, so that the forward rows are
+// never seen older than that. Those of a shard that does not answer have an Err.
+func readBoth(ctx context.Context, store Edges, keys []Key) []storage.Result[bothRows] {
+	results := make([]storage.Result[bothRows], len(keys))
+	for start := 0; start < len(keys); start += readAtOnce {
+		chunk := keys[start:min(start+readAtOnce, len(keys))]
+		inverse := readRows(ctx, store, chunk, storage.Side.Replica)
+		forward := readRows(ctx, store, chunk, storage.Side.Truth)
+		for i := range chunk {
+			r := &results[start+i]
+			r.Value = bothRows{forward[i].Value, inverse[i].Value}
+			if r.Err = inverse[i].Err; r.Err == nil {
+				r.Err = forward[i].Err
+			}
+			r.Found = r.Err == nil
+		}
+	}
+	return results
+}
+
+// readRows reads the row of each edge in one table of its pair, with one call for each
+// table.
+func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.Side) storage.Side) []storage.Result[storage.Edge] {
+	rows := make([]storage.Result[storage.Edge], len(keys))
+	for _, pair := range pairs {
+		var at []int
+		for i, k := range keys {
+			if k.Side == pair {
+				at = append(at, i)
+			}
+		}
+		side := table(pair)
+		for at := range slices.Chunk(at, readAtOnce) {
+			asked := make([]storage.Pair, len(at))
+			for j, i := range at {
+				asked[j] = keys[i].Pair
+			}
+			for j, r := range store.Edges(ctx, side, asked) {
+				p := asked[j]
+				if r.Err != nil {
+					r.Err = fmt.Errorf("read %s from %d to %d: %w", side, p.From, p.To, r.Err)
+				}
+				r.Value.From, r.Value.To = p.From, p.To // which a row that is not there lacks
+				rows[at[j]] = r
+			}
+		}
+	}
+	return rows
+}
+
+// Differences reads both rows of each edge and returns those that differ, in the
+// order of the keys.
+func Differences(ctx context.Context, store Edges, keys []Key) ([]Finding, error) {
+	var found []Finding
+	for chunk := range slices.Chunk(keys, readAtOnce) {
+		for i, r := range readBoth(ctx, store, chunk) {
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			if f, differ := compare(chunk[i].Side, r.Value); differ {
+				found = append(found, f)
+			}
+		}
+	}
+	return found, nil
+}

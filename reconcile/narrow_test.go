@@ -1,0 +1,38 @@
+package reconcile_test
+
+import (
+	"testing"
+
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// Of a large group that differs only a part is read: a second pass of digests tells
+// which.
+func TestOfALargeGroupAPartIsRead(t *testing.T) {
+	g := newGraph(t, 21, 3, 40, 1200) // as good as a class for each user
+	lost := g.rows(storage.Forward)[0].Pair()
+	g.remove(storage.Inverse, lost)
+	cfg := quick(g)
+	read := map[int64]reconcile.Report{}
+	for _, rows := range []int64{1000, 2} {
+		cfg.GroupRows = rows
+		r := scan(t, cfg)
+		found := 0
+		for _, f := range r.Findings {
+			if f.Kind == reconcile.Missing && f.Pair() == lost {
+				found++
+			}
+		}
+		if found != 1 || r.Total() != 1 {
+			t.Errorf("groups of %d rows: %v", rows, r.Findings)
+		}
+		read[rows] = r
+	}
+	if r := read[1000]; r.Groups != 2*storage.Classes || r.GroupsRead != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := read[2]; r.Groups <= 2*storage.Classes || r.GroupsRead != 1 || 2*r.RowsRead > read[1000].RowsRead {
+		t.Errorf("%d rows of %d groups were read, without the second pass %d", r.RowsRead, r.Groups, read[1000].RowsRead)
+	}
+}

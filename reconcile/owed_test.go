@@ -1,0 +1,59 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// struck is a store in which a scan is killed just behind a repair that something
+// follows from.
+type struck struct {
+	*dying
+	kill context.CancelFunc
+}
+
+func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	results := s.dying.RepairInverse(ctx, repairs)
+	for _, r := range results {
+		if len(r.Value.Also) > 0 {
+			s.dead.Store(true)
+			s.kill()
+		}
+	}
+	return results
+}
+
+// What follows from a repair comes to its other side also when the scan is killed
+// between the two: the scan that goes on does it.
+func TestWhatFollowsFromARepairOutlivesAKill(t *testing.T) {
+	g := newGraph(t, 11, 2, 50, 500)
+	g.lostBlock(g.apart[0], g.apart[1])
+	g.lostAcceptance(g.apart[2], g.apart[3])
+	g.forbiddenFollow(g.apart[4], g.apart[5])
+	kills := 0
+	for ended := false; !ended; {
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := quick(&struck{&dying{graph: g}, cancel})
+		cfg.Repair, cfg.Logger = true, slog.New(slog.DiscardHandler)
+		r, err := reconcile.Full(ctx, cfg)
+		cancel()
+		if ended = err == nil; ended {
+			if r.Left() != 0 {
+				t.Errorf("%+v", r)
+			}
+			break
+		}
+		if kills++; !errors.Is(err, context.Canceled) || kills > 10 {
+			t.Fatal(err)
+		}
+	}
+	if kills != 3 {
+		t.Errorf("it was killed %d times", kills)
+	}
+	g.whole()
+}

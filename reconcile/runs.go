@@ -1,0 +1,96 @@
+package reconcile
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Runs serves as metrics what the last runs of all modes have found, from where they
+// keep it in the store. Those that come to an end have no page of their own to serve
+// it, and their counters would be gone with them.
+type Runs struct {
+	store StatusReader
+
+	mu   sync.Mutex
+	read time.Time
+	last []Status
+}
+
+const (
+	// runsEvery is how old what is served may be.
+	runsEvery = 10 * time.Second
+
+	// runsWithin bounds how long a page waits for the store. Then it shows what was
+	// read last.
+	runsWithin = 2 * time.Second
+)
+
+var (
+	lastRun = prometheus.NewDesc("kith_reconcile_last_run_timestamp_seconds",
+		"When the last run ended, or told last while it runs, by mode, in Unix seconds.", []string{"mode"}, nil)
+	lastFound = prometheus.NewDesc("kith_reconcile_last_run_found",
+		"Disagreements that the last run has found, by mode and kind.", []string{"mode", "kind"}, nil)
+	lastRepaired = prometheus.NewDesc("kith_reconcile_last_run_repaired",
+		"Of those, repaired.", []string{"mode", "kind"}, nil)
+	lastUnpaired = prometheus.NewDesc("kith_reconcile_last_run_oldest_unpaired_seconds",
+		"How long the oldest edge had waited for its second half when the last run told, by mode.", []string{"mode"}, nil)
+	lastFullScan = prometheus.NewDesc("kith_reconcile_last_full_scan_timestamp_seconds",
+		"When the last full scan that went to its end began, in Unix seconds. 0 when there was none.", nil, nil)
+)
+
+// NewRuns makes the metrics and registers them.
+func NewRuns(registerer prometheus.Registerer, store StatusReader) *Runs {
+	r := &Runs{store: store}
+	registerer.MustRegister(r)
+	return r
+}
+
+// Describe implements [prometheus.Collector].
+func (r *Runs) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{lastRun, lastFound, lastRepaired, lastUnpaired, lastFullScan} {
+		descriptions <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (r *Runs) Collect(metrics chan<- prometheus.Metric) {
+	list, known := r.statuses()
+	if !known {
+		return // nothing is better than a 0 that is not true
+	}
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	fullScan := 0.0
+	for _, s := range list {
+		mode := string(s.Mode)
+		gauge(lastRun, float64(s.At)/1e6, mode)
+		gauge(lastUnpaired, s.OldestUnpaired, mode)
+		for _, kind := range Kinds() {
+			gauge(lastFound, float64(s.Found[kind]), mode, string(kind))
+			gauge(lastRepaired, float64(s.Repaired[kind]), mode, string(kind))
+		}
+		if s.Mode == ModeFull {
+			fullScan = float64(s.Began) / 1e6
+		}
+	}
+	gauge(lastFullScan, fullScan)
+}
+
+// statuses reads the store now and then; false while it has never answered.
+func (r *Runs) statuses() ([]Status, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.read) < runsEvery {
+		return r.last, true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), runsWithin)
+	defer cancel()
+	if list, err := Statuses(ctx, r.store); err == nil {
+		r.last, r.read = list, time.Now()
+	}
+	return r.last, !r.read.IsZero()
+}

@@ -1,0 +1,131 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// gathered are the values of all metrics of a registry, by name and the values of labels
+// in the order of their names.
+func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := []string{family.GetName()}
+			for _, label := range m.GetLabel() {
+				name = append(name, label.GetValue())
+			}
+			values[strings.Join(name, " ")] = m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return values
+}
+
+// A scan in many runs leaves word of all that all of them have found and repaired,
+// where any process can serve it.
+func TestAScansStatusCountsAllItsRuns(t *testing.T) {
+	g := newGraph(t, 16, 3, 120, 2000)
+	g.damage(8)
+	cfg := quick(g)
+	cfg.Repair, cfg.SliceRows, cfg.SaveEvery = true, 200, time.Nanosecond
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	began := time.Now()
+	var r reconcile.Report
+	runs := 0
+	for ended := false; !ended; runs++ {
+		if runs > 1000 {
+			t.Fatal("it does not come to its end")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := 2 + g.r.IntN(6)
+		cfg.OnProgress = func(reconcile.Progress) {
+			if steps--; steps == 0 {
+				cancel()
+			}
+		}
+		var err error
+		r, err = reconcile.Full(ctx, cfg)
+		if ended = err == nil; !ended && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	if runs < 5 || r.Total() == 0 {
+		t.Fatalf("%d runs, %d found", runs, r.Total())
+	}
+	statuses, err := reconcile.Statuses(t.Context(), g)
+	if err != nil || len(statuses) != 1 {
+		t.Fatal(statuses, err)
+	}
+	found, repaired := map[reconcile.Kind]int{}, map[reconcile.Kind]int{}
+	for _, kind := range reconcile.Kinds() {
+		found[kind], repaired[kind] = int(statuses[0].Found[kind]), int(statuses[0].Repaired[kind])
+	}
+	if !maps.Equal(found, r.Found) || !maps.Equal(repaired, r.Repaired) {
+		t.Errorf("the status has %v and %v, the report %v and %v", found, repaired, r.Found, r.Repaired)
+	}
+
+	registry := prometheus.NewRegistry()
+	reconcile.NewRuns(registry, g)
+	served := gathered(t, registry)
+	for _, kind := range reconcile.Kinds() {
+		if n := served["kith_reconcile_last_run_found "+string(kind)+" full"]; n != float64(r.Found[kind]) {
+			t.Errorf("%g of %s are served, %d were found", n, kind, r.Found[kind])
+		}
+		if n := served["kith_reconcile_last_run_repaired "+string(kind)+" full"]; n != float64(r.Repaired[kind]) {
+			t.Errorf("%g of %s are served, %d were repaired", n, kind, r.Repaired[kind])
+		}
+	}
+	at := served["kith_reconcile_last_full_scan_timestamp_seconds"]
+	if first := float64(began.UnixMicro()) / 1e6; at < first-1 || at > first+1 {
+		t.Errorf("the scan began at %f, served is %f", first, at)
+	}
+	if ended := served["kith_reconcile_last_run_timestamp_seconds full"]; ended < at {
+		t.Errorf("it began at %f and ended at %f", at, ended)
+	}
+}
+
+func TestNoRunIsNoFigureButOfTheFullScan(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	reconcile.NewRuns(registry, memoryStore{memory.New(), &sync.Map{}})
+	if served := gathered(t, registry); len(served) != 1 || served["kith_reconcile_last_full_scan_timestamp_seconds"] != 0 {
+		t.Error(served)
+	}
+}
+
+// away is a store that does not answer.
+type away struct{ err error }
+
+func (a *away) LoadCheckpoint(context.Context, string) ([]byte, bool, error) {
+	return nil, false, a.err
+}
+
+func TestAStoreThatIsAwayIsNoZero(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	store := &away{storage.ErrUnavailable}
+	reconcile.NewRuns(registry, store)
+	if served := gathered(t, registry); len(served) != 0 {
+		t.Error(served)
+	}
+	store.err = nil
+	if served := gathered(t, registry); len(served) != 1 {
+		t.Error(served)
+	}
+}

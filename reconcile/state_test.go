@@ -1,0 +1,87 @@
+package reconcile
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// The largest state there can be fits into its column (MEDIUMBLOB), with as many shards
+// as there are buckets.
+func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
+	const column = 1<<24 - 1
+	r := rand.New(rand.NewPCG(1, 2))
+	f := &full{cfg: FullConfig{Repair: true}.withDefaults(), shards: shard.Buckets}
+	f.state = f.newState()
+	s := &f.state
+	s.Fine = newTally(127, allClasses(), f.shards)
+	id := func() storage.UserID { return storage.UserID(1<<62 + r.Int64N(1<<62)) }
+	for _, tally := range []*tally{&s.Coarse, &s.Fine} {
+		for i := range tally.Sums {
+			tally.Sums[i] = sum{[2]int64{1e9 + r.Int64N(1e9), 1e9 + r.Int64N(1e9)}, 1<<63 | r.Uint64()}
+		}
+		for side := range 2 {
+			for i := range f.shards {
+				tally.Digested[side][i] = id()
+			}
+		}
+	}
+	for i := range f.shards {
+		s.Follows[i] = id()
+		for which := range s.Counted {
+			s.Counted[which][i] = id()
+		}
+	}
+	for range 2 * owedAtOnce {
+		s.Owed = append(s.Owed, Key{storage.Requests, storage.Pair{From: id(), To: id()}})
+	}
+	for len(s.Explained) < mostExplained {
+		s.Explained[id()] = countsOff{math.MinInt32, math.MinInt32}
+	}
+	for range mostListed {
+		e := storage.Edge{From: id(), To: id(), Type: storage.Following, UpdateTime: storage.Micros(id())}
+		s.Report.Findings = append(s.Report.Findings, Finding{Kind: WrongCount, Side: storage.Requests, Friends: true, Forward: e, Inverse: e, User: id(), Have: int64(id()), Are: int64(id())})
+	}
+	value, err := s.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d bytes", len(value))
+	if len(value) > column {
+		t.Errorf("the state has %d bytes, the column holds %d", len(value), column)
+	}
+}
+
+// A finer tally has no more sums than fit, whatever differs, and is as fine as asked
+// for where it can be.
+func TestAFinerTallyIsBounded(t *testing.T) {
+	for _, differ := range []int{1, 100, storage.Classes} {
+		for _, rows := range []int64{100, 1e3, 1e6, 1e12} {
+			coarse := newTally(1, allClasses(), 3)
+			for i := range differ {
+				coarse.Sums[i*storage.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
+			}
+			fine, better := coarse.finer(200, 3)
+			if better != (rows > 200) {
+				t.Errorf("%d classes of %d rows: finer: %v", differ, rows, better)
+			}
+			if !better {
+				continue
+			}
+			if len(fine.Sums) > mostSums || len(fine.Classes) != differ {
+				t.Errorf("%d classes of %d rows: %d sums of %d classes", differ, rows, len(fine.Sums), len(fine.Classes))
+			}
+			if parts := fine.Cut.Parts; rows == 1e3 && parts != 7 || rows == 1e12 && differ == 1 && parts != 1009 {
+				t.Errorf("%d classes of %d rows: %d parts", differ, rows, parts)
+			}
+			for i := range fine.Sums {
+				if fine.indexOf(fine.groupAt(i)) != i {
+					t.Fatalf("group %d is not where it is", i)
+				}
+			}
+		}
+	}
+}
