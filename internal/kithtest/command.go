@@ -129,6 +129,16 @@ func (c *Command) Ended() bool {
 	}
 }
 
+// EndsWithin gives the program so much time to end by itself, and tells whether it has.
+func (c *Command) EndsWithin(d time.Duration) bool {
+	select {
+	case <-c.gone:
+		return true
+	case <-time.After(d):
+		return c.Ended()
+	}
+}
+
 // Stdout is what the program has written to its standard output so far.
 func (c *Command) Stdout() string { return c.stdout.String() }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kith/consistency"
+	"kith/storage"
 )
 
 // client is one connection to each gateway, for one request at a time. Requests
@@ -128,6 +129,9 @@ func versions(token string) (map[edge]int64, error) {
 	}
 	list := map[edge]int64{}
 	for _, m := range marks {
+		if m.Side != storage.Forward {
+			continue
+		}
 		list[edge{int64(m.Pair.From), int64(m.Pair.To)}] = int64(m.Version)
 	}
 	return list, nil

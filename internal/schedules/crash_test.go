@@ -12,29 +12,33 @@ import (
 	"time"
 
 	"kith/internal/testenv"
+	"kith/reconcile"
 )
 
 // TestCrashes is the short schedule; see [TestLongCrashes].
 func TestCrashes(t *testing.T) {
-	for _, mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			s := schedule{operations: 1500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1}
-			s.run(t, mode)
-		})
-	}
+	crashes(t, []string{"sync"}, schedule{operations: 1500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, window: time.Second})
 }
 
 // TestLongCrashes writes through two gateways from 16 connections, while replicators,
-// gateways, a MariaDB server and Redis are killed and started again.
+// gateways, a MariaDB server and Redis are killed and started again. Then it measures
+// how long it takes to repair what has come apart, and does all of it once more with
+// the realtime mode beside.
 //
-//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/schedules -run TestLongCrashes/binlog
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/schedules -run TestLongCrashes/binlog -v
 func TestLongCrashes(t *testing.T) {
 	testenv.Long(t)
+	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, window: reconcile.DefaultWindow})
+}
+
+// crashes lets a schedule run in all redundancy modes, and in some of them once more
+// with the realtime mode beside. (In the mode binlog there is nothing for it to find.)
+func crashes(t *testing.T, watched []string, s schedule) {
 	for _, mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			s := schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2}
-			s.run(t, mode)
-		})
+		t.Run(mode, func(t *testing.T) { s.run(t, mode, false) })
+	}
+	for _, mode := range watched {
+		t.Run(mode+" with realtime", func(t *testing.T) { s.run(t, mode, true) })
 	}
 }
 
@@ -42,6 +46,7 @@ func TestLongCrashes(t *testing.T) {
 type schedule struct {
 	operations, connections, users                         int
 	replicatorKills, gatewayKills, serverKills, redisKills int
+	window                                                 time.Duration // of the modes that reconcile
 }
 
 // running is a schedule under way.
@@ -60,9 +65,15 @@ type running struct {
 // outage is when operations may fail on whatever gateway.
 type outage struct{ from, to time.Time }
 
-func (s schedule) run(t *testing.T, mode string) {
+// run lets the schedule run in a redundancy mode, with the realtime mode beside or not.
+func (s schedule) run(t *testing.T, mode string, watched bool) {
 	began := time.Now()
 	r := &running{schedule: s, deployment: deploy(t, mode, s.users), seed: seedOf(t)}
+	r.reconcile(t, "incremental") // begins here
+	var w *watching
+	if watched {
+		w = r.watch(t, s.window)
+	}
 	faults := r.faults()
 	wait := r.write(t)
 	r.strike(t, faults)
@@ -79,6 +90,9 @@ func (s schedule) run(t *testing.T, mode string) {
 	r.quiet(t, h)
 	r.allWell(t)
 	settled := time.Now()
+	if watched {
+		w.settle(t)
+	}
 	found := r.tables(t)
 	different := h.judge(t, found)
 	r.countsAreExact(t)
@@ -90,6 +104,9 @@ func (s schedule) run(t *testing.T, mode string) {
 	}
 	r.tell(t, h, found, different, faults)
 	t.Logf("started and written in %v, quiet %v later", written.Sub(began).Round(time.Millisecond), settled.Sub(written).Round(time.Millisecond))
+	if !watched {
+		r.repairTimes(t, found, different)
+	}
 }
 
 // seedOf is what a test's random choices begin with; KITH_TEST_SEED repeats one.
@@ -329,6 +346,7 @@ func (r *running) tell(t *testing.T, h *history, found tables, different []edge,
 	for _, list := range h.told {
 		changes += len(list)
 	}
-	t.Logf("%s: %d operations: %s; %d changes, %d rows, %d edges in doubt; killed: %s; %d edges differ",
-		r.mode, len(r.results), fmt.Sprint(outcomes), changes, len(found.forward), len(h.doubtful), fmt.Sprint(kills), len(different))
+	t.Logf("%s: %d operations: %s; %d changes, %d rows, %d edges in doubt; killed: %s; %d edges differ, %.0f of a million operations",
+		r.mode, len(r.results), fmt.Sprint(outcomes), changes, len(found.forward), len(h.doubtful), fmt.Sprint(kills), len(different),
+		1e6*float64(len(different))/float64(len(r.results)))
 }

@@ -245,3 +245,17 @@ func (v *vandal) damageForward(n int) {
 		v.put(v.t, storage.Forward, e)
 	}
 }
+
+// allowed are the rows that are no tombstones, without follows that a block the other
+// way forbids: those end.
+func allowed(rows []storage.Edge) []storage.Edge {
+	blocks := map[storage.Pair]bool{}
+	for _, e := range rows {
+		if e.Type == storage.Blocking {
+			blocks[storage.Pair{From: e.To, To: e.From}] = true
+		}
+	}
+	return slices.DeleteFunc(rows, func(e storage.Edge) bool {
+		return e.Type == storage.None || e.Type == storage.Following && blocks[e.Pair()]
+	})
+}

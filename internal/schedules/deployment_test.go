@@ -140,10 +140,15 @@ func (d *deployment) serving(name string, more ...string) *node {
 
 // replicating makes a place for `kith replicate`.
 func (d *deployment) replicating(name string) *node {
-	args := append([]string{"replicate"}, d.settings()...)
-	return &node{name: name, launch: func(t testing.TB) *life {
+	return &node{name: name, launch: d.command("replicate")}
+}
+
+// command launches a command of the program on this deployment.
+func (d *deployment) command(args ...string) func(testing.TB) *life {
+	args = append(args, d.settings()...)
+	return func(t testing.TB) *life {
 		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
-	}}
+	}
 }
 
 func (d *deployment) settings() []string {

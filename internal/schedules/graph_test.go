@@ -2,23 +2,15 @@ package schedules_test
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
+	"math"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/importer"
 	"kith/internal/testenv"
-	"kith/replication/incall"
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
@@ -44,7 +36,7 @@ func loadGraph(t testing.TB, servers testenv.Servers, data string) *graph {
 	g := &graph{dsns: servers.FreshDatabases(t, 2)}
 	g.place = shard.NewMap(len(g.dsns))
 	var err error
-	if g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + strings.Join(g.dsns, ";")}); err != nil {
+	if g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: g.location()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Store.Close() })
@@ -70,6 +62,8 @@ func loadGraph(t testing.TB, servers testenv.Servers, data string) *graph {
 	}
 	return g
 }
+
+func (g *graph) location() string { return "mysql:" + strings.Join(g.dsns, ";") }
 
 // pastTheBinlog is a connection whose writes no binlog has.
 func pastTheBinlog(t testing.TB, dsn string) *sql.Conn {
@@ -170,6 +164,10 @@ func (g *graph) whole(t testing.TB) {
 				return err
 			})
 		}
+		wrong, err := g.WrongFriends(t.Context(), shard, storage.OwnerRange{UpTo: math.MaxInt64})
+		if err != nil || len(wrong) > 0 {
+			t.Errorf("shard %d, counts of friends: %v, %v", shard, wrong, err)
+		}
 	}
 }
 
@@ -192,72 +190,3 @@ func (g *graph) put(t testing.TB, side storage.Side, e storage.Edge) {
 	g.exec(t, owner, "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, type, update_time) VALUES (?, ?, ?, ?)",
 		int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
 }
-
-// load follows and unfollows at a rate until what it returns is called: edges from
-// the other users to them and to those of the data set, on both sides as the mode
-// sync does it.
-func (g *graph) load(t testing.TB, perSecond int) (stop func() (written int)) {
-	t.Helper()
-	carry := incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(context.Background())
-	var n atomic.Int64
-	due := make(chan bool, perSecond)
-	var running sync.WaitGroup
-	running.Go(func() {
-		defer close(due)
-		sent := 0
-		for began := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
-			for want := int(time.Since(began).Seconds() * float64(perSecond)); sent < want && ctx.Err() == nil; sent++ {
-				select {
-				case due <- true:
-				case <-ctx.Done():
-				}
-			}
-		}
-	})
-	for i := range 8 {
-		r := rand.New(rand.NewPCG(uint64(i), 11))
-		running.Go(func() {
-			for range due {
-				// To its end, also when the load ends: half a write would be damage.
-				if err := g.writeOne(context.Background(), carry, r); err != nil {
-					t.Errorf("a write of the load: %v", err)
-					return
-				}
-				n.Add(1)
-			}
-		})
-	}
-	var once sync.Once
-	end := func() int {
-		once.Do(func() { cancel(); running.Wait(); carry.Close() })
-		return int(n.Load())
-	}
-	t.Cleanup(func() { end() })
-	return end
-}
-
-// writeOne changes one edge on both sides.
-func (g *graph) writeOne(ctx context.Context, carry *incall.Redundancy, r *rand.Rand) error {
-	from, to := g.others[r.IntN(len(g.others))], g.others[r.IntN(len(g.others))]
-	if r.IntN(2) == 0 {
-		to = g.users[r.IntN(len(g.users))]
-	}
-	if from == to {
-		return nil
-	}
-	change := storage.EdgeChange{To: to, Type: storage.Following, At: storage.MicrosOf(time.Now())}
-	if r.IntN(4) == 0 {
-		change.Type = storage.EdgeType(r.IntN(3))
-	}
-	written := g.ChangeEdges(ctx, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
-	if written.Err != nil || !written.Value.Changed {
-		return written.Err
-	}
-	return carry.Carry(ctx, []storage.Changed{written.Value})
-}
-
-// nobody is told of rows.
-type nobody struct{}
-
-func (nobody) Publish(context.Context, []storage.Edge) {}

@@ -51,6 +51,21 @@ type row struct {
 // tables are all rows of all shards.
 type tables struct{ forward, inverse map[edge]row }
 
+// different are the edges whose rows are not the same on both sides, in no order.
+func (t tables) different() (list []edge) {
+	for e, r := range t.forward {
+		if t.inverse[e] != r {
+			list = append(list, e)
+		}
+	}
+	for e, r := range t.inverse {
+		if _, there := t.forward[e]; !there && r != (row{}) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 func (d *deployment) tables(t testing.TB) tables {
 	t.Helper()
 	return tables{

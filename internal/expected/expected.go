@@ -1,0 +1,93 @@
+// Package expected holds a gateway against answers about real follow graphs that
+// unrelated programs have computed: how two users stand towards each other, what they
+// have in common, who is suggested. They lie beside the data sets; where those are
+// absent, tests are skipped.
+//
+//	answers := expected.Of(t, "wiki-vote")
+//	answers.Hold(t, gateway)
+package expected
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// Answers are all that are expected of one data set.
+type Answers struct {
+	Pairs       []Pair
+	Suggestions []Suggestion
+}
+
+// Of reads the answers of a data set, by its name without an ending ("wiki-vote").
+func Of(t testing.TB, name string) Answers {
+	t.Helper()
+	return Answers{
+		Pairs:       lines[Pair](t, name+".pairs.jsonl"),
+		Suggestions: lines[Suggestion](t, name+".suggest.jsonl"),
+	}
+}
+
+// Hold fails the test for each answer of a gateway that is another one.
+func (a Answers) Hold(t testing.TB, g *kithtest.Gateway) {
+	t.Helper()
+	began := time.Now()
+	for _, p := range a.Pairs {
+		for _, wrong := range p.Wrong(t, g) {
+			t.Error(wrong)
+		}
+	}
+	t.Logf("%d pairs compared in %s", len(a.Pairs), time.Since(began).Round(time.Millisecond))
+	began, pages := time.Now(), 0
+	for _, s := range a.Suggestions {
+		wrong, read := s.Wrong(t, g)
+		for _, w := range wrong {
+			t.Error(w)
+		}
+		pages += read
+	}
+	t.Logf("%d suggestions compared in %s, %d pages", len(a.Suggestions), time.Since(began).Round(time.Millisecond), pages)
+}
+
+// WrongPairs counts the pairs of which a gateway answers something else.
+func (a Answers) WrongPairs(t testing.TB, g *kithtest.Gateway) (n int) {
+	t.Helper()
+	for _, p := range a.Pairs {
+		if len(p.Wrong(t, g)) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// lines reads a file of answers, a JSON object a line.
+func lines[T any](t testing.TB, name string) []T {
+	t.Helper()
+	file, err := os.Open(testenv.Data(t, "expected/"+name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var list []T
+	scanner := bufio.NewScanner(file)
+	scanner.Buffer(nil, 16<<20)
+	for scanner.Scan() {
+		var answer T
+		if err := json.Unmarshal(scanner.Bytes(), &answer); err != nil {
+			t.Fatalf("%s:%d: %v", name, len(list)+1, err)
+		}
+		list = append(list, answer)
+	}
+	if err := scanner.Err(); err != nil || len(list) == 0 {
+		t.Fatalf("%s: %d answers, %v", name, len(list), err)
+	}
+	return list
+}
+
+func id(n int64) string { return strconv.FormatInt(n, 10) }
