@@ -1,7 +1,8 @@
 //go:build ignore
 
 // direct puts kith/graph/direct in front of the marshalers that gqlgen has just
-// generated: `go run scripts/direct.go`, from the top of the project.
+// generated, and has lists of ids read without a context for each of them: `go run
+// scripts/direct.go`, from the top of the project.
 package main
 
 import (
@@ -24,6 +25,10 @@ const types = `(?:User|UserEdge|UserConnection|PageInfo|Relationship|SuggestionE
 var (
 	lists = regexp.MustCompile(`(?m)^(func \(ec \*executionContext\) marshal[^(]*\(ctx context\.Context, sel ast\.SelectionSet, v \[\]\*model\.` + types + `\) graphql\.Marshaler \{\n` +
 		`(?:\tif v == nil \{\n\t\treturn graphql\.Null\n\t\}\n)?\tret := )graphql\.MarshalSliceConcurrently\(ctx, len\(v\), 0, false, `)
+	// Where an id stands in its list matters only to the error about it.
+	ids     = []byte("\t\tctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))\n\t\tres[i], err = ec.unmarshalNID2string(ctx, vSlice[i])\n\t\tif err != nil {\n")
+	idsFast = []byte("\t\tres[i], err = ec.unmarshalNID2string(ctx, vSlice[i])\n\t\tif err != nil {\n\t\t\tctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))\n\t\t\t_, err = ec.unmarshalNID2string(ctx, vSlice[i])\n")
+
 	objects = regexp.MustCompile(`(?m)^\treturn ec\.(_` + types + `)\(ctx, sel, v\)$`)
 )
 
@@ -33,7 +38,7 @@ func main() {
 	if err != nil || len(files) == 0 {
 		log.Fatalf("no generated code in %s: %v", folder, err)
 	}
-	var places [2]int
+	var places [3]int
 	for _, name := range files {
 		n, err := rewrite(name)
 		if err != nil {
@@ -41,19 +46,24 @@ func main() {
 		}
 		places[0] += n[0]
 		places[1] += n[1]
+		places[2] += n[2]
 	}
-	if places[0] == 0 || places[1] == 0 {
-		log.Fatal("gqlgen generates other code now: there is nothing to put kith/graph/direct in front of")
+	if places[0] == 0 || places[1] == 0 || places[2] == 0 {
+		log.Fatal("gqlgen generates other code now: there is nothing to put kith/graph/direct in front of, or no list of ids")
 	}
 }
 
-// rewrite tells in how many places lists and objects were found.
-func rewrite(name string) (places [2]int, err error) {
+// rewrite tells in how many places lists, objects and lists of ids were found.
+func rewrite(name string) (places [3]int, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return places, err
 	}
-	places = [2]int{len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1))}
+	places = [3]int{len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1)), bytes.Count(text, ids)}
+	text = bytes.ReplaceAll(text, ids, idsFast)
+	if places[0]+places[1] == 0 && places[2] > 0 {
+		return places, os.WriteFile(name, text, 0o644)
+	}
 	if places[0]+places[1] == 0 {
 		return places, nil
 	}

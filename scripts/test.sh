@@ -1,28 +1,29 @@
 #!/usr/bin/env bash
-# Runs every test: the packages where things happen at once under the race detector,
-# the rest without it (SQLite in Go is many times slower under it, and the real graphs
-# are large). Prints go test's lines, what was skipped and why, what failed, and a
-# closing line with the counts.
+# Runs every test, and those of the packages where things happen at once also under the
+# race detector, but for what it makes many times slower and shows nothing in: SQLite
+# in Go, plans and numbers of statements. Prints go test's lines, what was skipped and
+# why, what failed, and a closing line with the counts.
 #
 #   TIMEOUT=20m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long schedules too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Packages that run under the race detector, each with those below it.
+# Packages that run under the race detector too, each with those below it, and the tests
+# that do not.
 concurrent='gateway|internal/testenv|loaders|resolvers|social|storage'
+slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|/SQLite'
 
 # events prints the test2json events of both runs as one stream. The package paths hold
 # no blanks, so lists of them are split into words.
 events() {
-	local status=0 packages raced rest
+	local status=0 packages raced
 	packages=$(go list ./...)
 	raced=$(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages" || true)
-	rest=$(grep -vE "^[^/]+/($concurrent)(/|\$)" <<<"$packages" || true)
 	# -count=1: the tests use servers and data that go test's cache knows nothing of.
 	local test="go test -json -count=1 -timeout ${TIMEOUT:-20m}"
-	if [ -n "$raced" ]; then $test ${RACE-} $raced || status=1; fi
-	if [ -n "$rest" ]; then $test $rest || status=1; fi
+	if [ -n "${RACE-}" ] && [ -n "$raced" ]; then $test "$RACE" -skip "$slow" $raced || status=1; fi
+	$test $packages || status=1
 	return "$status"
 }
 
