@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -34,6 +36,7 @@ type ServeCmd struct {
 	RequestPause    time.Duration `name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
 	ConsistencyWait time.Duration `default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
+	GCPercent       int           `name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty."`
 
@@ -47,6 +50,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Cont
 	if err := c.check(); err != nil {
 		return err
 	}
+	c.tuneGC()
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
 		return cli.Misset("addr", listenError(c.Addr, err))
@@ -96,6 +100,9 @@ func (c *ServeCmd) check() error {
 	case c.Budget <= 0:
 		return cli.Misset("budget", positive)
 	}
+	if c.GCPercent <= 0 {
+		return cli.Misset("gc-percent", positive)
+	}
 	if c.MaxFollowing < 0 {
 		return cli.Misset("max-following", errors.New("it must not be negative"))
 	}
@@ -111,6 +118,15 @@ func (c *ServeCmd) check() error {
 		}
 	}
 	return nil
+}
+
+// tuneGC lets the heap grow further than Go does by itself. What lives in a gateway is
+// small and what its requests leave behind is much, so that collections follow closely on
+// one another. GOMEMLIMIT bounds the memory where that matters; the runtime heeds it.
+func (c *ServeCmd) tuneGC() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(c.GCPercent)
+	}
 }
 
 // announce prints where to look.

@@ -91,6 +91,7 @@ func TestBadSettings(t *testing.T) {
 		"negative drain":      {[]string{"--drain=-1s"}, "--drain (KITH_DRAIN): ", []string{"negative"}},
 		"no connections":      {[]string{"--shard-conns=0"}, "--shard-conns (KITH_SHARD_CONNS): ", []string{"at least 1"}},
 		"no number":           {[]string{"--max-cost=much"}, "--max-cost (KITH_MAX_COST): ", []string{`"much"`}},
+		"no garbage":          {[]string{"--gc-percent=0"}, "--gc-percent (KITH_GC_PERCENT): ", []string{"greater than 0"}},
 		"no cost":             {[]string{"--max-cost=0"}, "--max-cost (KITH_MAX_COST): ", []string{"greater than 0"}},
 		"negative budget":     {[]string{"--budget=-1"}, "--budget (KITH_BUDGET): ", []string{"greater than 0"}},
 		"unknown level":       {[]string{"--log-level=loud"}, "--log-level (KITH_LOG_LEVEL): ", []string{`"loud"`, `"debug"`}},

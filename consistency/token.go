@@ -61,6 +61,9 @@ func (t Token) String() string {
 // Parse reads tokens that are separated by commas or blanks, and merges them: of
 // marks on one row the newest counts.
 func Parse(text string) (Token, error) {
+	if text == "" {
+		return nil, nil
+	}
 	type row struct {
 		side storage.Side
 		pair storage.Pair

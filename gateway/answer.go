@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -27,8 +26,8 @@ const (
 // and we have. A client that accepts neither gets mediaJSON all the same.
 func negotiate(r *http.Request) string {
 	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
-		media, _, err := mime.ParseMediaType(part)
-		if err != nil {
+		media, ok := mediaOf(part)
+		if !ok {
 			continue
 		}
 		switch media {
@@ -54,11 +53,22 @@ type answer struct {
 	media    string
 }
 
+// The values of headers that are always the same are shared by all answers. Whoever adds
+// one gets a copy, for there is no room behind them.
+var (
+	contentTypes = map[string][]string{
+		mediaJSON:     {mediaJSON + "; charset=utf-8"},
+		mediaResponse: {mediaResponse + "; charset=utf-8"},
+	}
+	noStore = []string{"no-store"}
+	noSniff = []string{"nosniff"}
+)
+
 func (a answer) setHeaders() {
 	h := a.w.Header()
-	h.Set("Content-Type", a.media+"; charset=utf-8")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Content-Type"] = contentTypes[a.media]
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
 	h.Add("Vary", "Accept")
 }
 
@@ -118,13 +128,15 @@ func outcomeOf(ctx context.Context, response *graphql.Response) outcome {
 // data as it came from gqlgen. Going through encoding/json would scan and copy
 // all of it again. Data that is nil is left out.
 func (a answer) write(status int, response *graphql.Response) {
-	head := []byte{'{'}
-	tail := []byte{'}'}
-	if len(response.Errors) > 0 {
-		head = appendJSON(append(head, `"errors":`...), response.Errors)
-	}
-	if response.Data != nil {
-		head = append(separated(head), `"data":`...)
+	head, tail := headOfData, tailOfAll
+	if len(response.Errors) > 0 || response.Data == nil {
+		head = []byte{'{'}
+		if len(response.Errors) > 0 {
+			head = appendJSON(append(head, `"errors":`...), response.Errors)
+		}
+		if response.Data != nil {
+			head = append(separated(head), `"data":`...)
+		}
 	}
 	if len(response.Extensions) > 0 {
 		tail = appendJSON([]byte(`,"extensions":`), response.Extensions)
@@ -141,6 +153,9 @@ func (a answer) write(status int, response *graphql.Response) {
 		}
 	}
 }
+
+// What surrounds the data of most answers.
+var headOfData, tailOfAll = []byte(`{"data":`), []byte{'}'}
 
 func separated(object []byte) []byte {
 	if len(object) > 1 {

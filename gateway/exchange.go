@@ -19,7 +19,8 @@ type exchange struct {
 	name      string    // of the operation, as the client says
 	outcome   outcome   // "" where there is no GraphQL
 	stream    *streamed // of a connection that stays open, else nil
-	stays     func()    // takes it off the requests in flight; nil without metrics
+
+	inFlight atomic.Bool // it counts as a request in flight
 
 	reported atomic.Int32 // causes written to the log so far
 }

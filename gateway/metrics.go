@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,9 +74,9 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 		x := exchangeOf(r.Context())
 		start := time.Now()
 		m.inFlight.Inc()
-		x.stays = sync.OnceFunc(m.inFlight.Dec)
+		x.inFlight.Store(true)
 		defer func() {
-			x.stays()
+			m.landed(x)
 			if x.stream != nil || x.outcome == "" {
 				return // counted already; or a preflight
 			}
@@ -86,6 +85,13 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// landed takes a request off those in flight, once.
+func (m *Metrics) landed(x *exchange) {
+	if x.inFlight.CompareAndSwap(true, false) {
+		m.inFlight.Dec()
+	}
 }
 
 func (m *Metrics) counts(operation string, how outcome) {
@@ -104,7 +110,7 @@ func (m *Metrics) connected(x *exchange) {
 	if m == nil {
 		return
 	}
-	x.stays()
+	m.landed(x)
 	m.connections.WithLabelValues(x.stream.transport).Inc()
 }
 

@@ -61,8 +61,7 @@ func (t transport) read(w http.ResponseWriter, r *http.Request) (*graphql.RawPar
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != "application/json" {
+	if media, ok := mediaOf(r.Header.Get("Content-Type")); !ok || media != mediaJSON {
 		return nil, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
@@ -87,6 +86,15 @@ func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.Ra
 	return decodeParams(body)
 }
 
+// mediaOf is the media type of a header's value, without its parameters.
+func mediaOf(value string) (media string, ok bool) {
+	if value == mediaJSON { // as most say
+		return value, true
+	}
+	media, _, err := mime.ParseMediaType(value)
+	return media, err == nil
+}
+
 // tooLarge gives the connection up: to use it again, the rest of the body would
 // have to be read.
 func (t transport) tooLarge(w http.ResponseWriter) *refusal {
@@ -97,7 +105,10 @@ func (t transport) tooLarge(w http.ResponseWriter) *refusal {
 // decodeParams reads the JSON of a POST. What it returns shares no memory with
 // the body. No part of the body is quoted: it may hold secrets.
 func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
-	var params graphql.RawParams
+	params, ok := scanParams(body.String())
+	if ok {
+		return &params, nil
+	}
 	if err := decode(body, &params); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return nil, refuse(http.StatusBadRequest, "the parameter %s is of the wrong type", wrong.Field)

@@ -24,7 +24,12 @@ const (
 //	400 BAD_USER_INPUT   Kith-Viewer is no user's id
 func Middleware(v *Verifier, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, err := v.identify(r.Context(), r.Header.Values(headerAuthorization), r.Header.Values(headerViewer))
+		authorization, viewer := r.Header.Values(headerAuthorization), r.Header.Values(headerViewer)
+		if len(authorization) == 0 && len(viewer) == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx, err := v.identify(r.Context(), authorization, viewer)
 		if err != nil {
 			refuse(w, r, err)
 			return

@@ -3,6 +3,7 @@ package loaders
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -16,10 +17,12 @@ import (
 // and nobody waits for a timer.
 type Crowd struct {
 	mu       sync.Mutex
-	expected int      // members that are not done
-	asked    []func() // of members that wait
-	flush    func()
+	expected int           // members that are not done
+	waiting  int           // members that have asked
+	asked    []Question    // by them
 	gate     chan struct{} // closed when what they asked has been sent
+
+	joined atomic.Bool // whether there ever was a member
 }
 
 // Patience is how long a crowd waits for a member that does not come. None should
@@ -40,6 +43,7 @@ func (c *Crowd) Join(ctx context.Context) (_ context.Context, leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.expected > 1 {
+		c.joined.Store(true)
 		ctx = context.WithValue(ctx, memberKey{}, true)
 	}
 	return ctx, func() { c.Leave(1) }
@@ -50,7 +54,7 @@ func (c *Crowd) Leave(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expected = max(0, c.expected-n)
-	if len(c.asked) > 0 && len(c.asked) >= c.expected {
+	if c.waiting > 0 && c.waiting >= c.expected {
 		c.send()
 	}
 }
@@ -58,16 +62,17 @@ func (c *Crowd) Leave(n int) {
 type memberKey struct{}
 
 // IsMember tells whether someone computes under the context side by side with others.
-func IsMember(ctx context.Context) bool { return isMember(ctx) }
+func IsMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
 
-func isMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
+// isMember is [IsMember] for the request of the loaders; in most there is no member.
+func (l *Loaders) isMember(ctx context.Context) bool { return l.Crowd.joined.Load() && IsMember(ctx) }
 
-// meet has send called together with what the others ask, and flush after that.
-func (c *Crowd) meet(ctx context.Context, send, flush func()) {
+// meet sends questions together with what the others ask.
+func (c *Crowd) meet(ctx context.Context, questions []Question) {
 	c.mu.Lock()
-	c.asked = append(c.asked, send)
-	c.flush = flush
-	if len(c.asked) >= c.expected {
+	c.waiting++
+	c.asked = append(c.asked, questions...)
+	if c.waiting >= c.expected {
 		c.send()
 		c.mu.Unlock()
 		return
@@ -93,16 +98,15 @@ func (c *Crowd) meet(ctx context.Context, send, flush func()) {
 	}
 }
 
-// send lets everyone who waits ask. The lock is held.
+// send sends what everyone who waits has asked. The lock is held.
 func (c *Crowd) send() {
-	for _, ask := range c.asked {
-		ask()
+	for _, t := range tasksOf(c.asked) {
+		go t.run()
 	}
-	c.flush()
 	if c.gate != nil {
 		close(c.gate)
 	}
-	c.asked, c.gate = nil, nil
+	c.waiting, c.asked, c.gate = 0, nil, nil
 }
 
 // Reader reads edges for answers of many steps. Members of the crowd read through
@@ -126,7 +130,7 @@ func (r Reader) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 
 // Edges implements [storage.EdgeReader].
 func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	if isMember(ctx) {
+	if r.l.isMember(ctx) {
 		return r.l.Edges(side).Fetch(ctx, pairs)
 	}
 	return r.l.store.Edges(ctx, side, pairs)
@@ -134,7 +138,7 @@ func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 
 // Pages implements [storage.EdgeReader].
 func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if isMember(ctx) {
+	if r.l.isMember(ctx) {
 		return r.l.Pages(side).Fetch(ctx, queries)
 	}
 	return r.l.store.Pages(ctx, side, queries)
@@ -142,7 +146,7 @@ func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.
 
 // Walks implements [storage.EdgeReader].
 func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	if isMember(ctx) {
+	if r.l.isMember(ctx) {
 		return r.l.walksOf(side).Fetch(ctx, queries)
 	}
 	return r.l.store.Walks(ctx, side, queries)
@@ -150,7 +154,7 @@ func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.
 
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if isMember(ctx) {
+	if r.l.isMember(ctx) {
 		return r.l.neighboursOf(side).Fetch(ctx, owners)
 	}
 	return r.l.store.Neighbours(ctx, side, owners)

@@ -1,12 +1,14 @@
-// Package loaders batches what the resolvers of one request ask the store: one
-// dataloader for each look-up, on graph-gophers/dataloader. Every batch becomes
-// an IN-query for each shard that owns some of its keys.
+// Package loaders batches what the resolvers of one request ask the store, one loader
+// for each look-up. Every batch becomes an IN-query for each shard that owns some of
+// its keys. Keys that are known together leave together, at once; keys that come one
+// by one are collected by graph-gophers/dataloader.
 package loaders
 
 import (
 	"context"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"kith/storage"
 )
@@ -14,11 +16,11 @@ import (
 // Loaders are the loaders of one request.
 type Loaders struct {
 	// Users reads users by id.
-	Users *Loader[storage.UserID, storage.User]
+	Users Loader[storage.UserID, storage.User]
 	// Handles resolves folded handles.
-	Handles *Loader[string, storage.UserID]
+	Handles Loader[string, storage.UserID]
 	// Counts reads the counts of users.
-	Counts *Loader[storage.UserID, storage.Counts]
+	Counts Loader[storage.UserID, storage.Counts]
 
 	// Once guards what is done once in a request, whichever field comes first.
 	Once sync.Once
@@ -38,73 +40,85 @@ type Loaders struct {
 	ctx   context.Context // of the request
 	store storage.Reader
 
-	mu      sync.Mutex
-	flushes []func()
-	kept    map[reflect.Type]any
+	mu   sync.Mutex
+	kept map[reflect.Type]any
 }
 
 // New makes the loaders of one request, whose context it is.
 func New(ctx context.Context, store storage.Reader) *Loaders {
-	l := &Loaders{ctx: ctx, store: store}
-	l.Users = newLoader(ctx, l, store.Users)
-	l.Handles = newLoader(ctx, l, store.UserIDs)
-	l.Counts = newLoader(ctx, l, store.Counts)
+	l := &Loaders{}
+	l.init(ctx, store)
 	return l
 }
 
+func (l *Loaders) init(ctx context.Context, store storage.Reader) {
+	l.ctx, l.store = ctx, store
+	l.Users.all, l.Users.read = l, storage.Reader.Users
+	l.Handles.all, l.Handles.read = l, storage.Reader.UserIDs
+	l.Counts.all, l.Counts.read = l, storage.Reader.Counts
+}
+
 // lazy is a loader that most requests do without.
-type lazy[K comparable, V any] struct {
-	once   sync.Once
-	loader *Loader[K, V]
+type lazy[K comparable, V any] struct{ made atomic.Pointer[Loader[K, V]] }
+
+func (z *lazy[K, V]) of(l *Loaders, read lookup[K, V]) *Loader[K, V] {
+	if loader := z.made.Load(); loader != nil {
+		return loader
+	}
+	z.made.CompareAndSwap(nil, &Loader[K, V]{all: l, read: read})
+	return z.made.Load()
 }
 
-func (z *lazy[K, V]) of(l *Loaders, read func(context.Context, []K) []storage.Result[V]) *Loader[K, V] {
-	z.once.Do(func() { z.loader = newLoader(l.ctx, l, read) })
-	return z.loader
-}
+// sided is a method of the store that answers keys from one side.
+type sided[K comparable, V any] func(storage.Reader, context.Context, storage.Side, []K) []storage.Result[V]
 
-// of is a look-up of one side.
-func of[K, V any](side storage.Side, read func(context.Context, storage.Side, []K) []storage.Result[V]) func(context.Context, []K) []storage.Result[V] {
-	return func(ctx context.Context, keys []K) []storage.Result[V] { return read(ctx, side, keys) }
+// ofSide is the loader of one side.
+func (z *lazy[K, V]) ofSide(l *Loaders, side storage.Side, read sided[K, V]) *Loader[K, V] {
+	if loader := z.made.Load(); loader != nil {
+		return loader
+	}
+	return z.of(l, func(store storage.Reader, ctx context.Context, keys []K) []storage.Result[V] {
+		return read(store, ctx, side, keys)
+	})
 }
 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
 func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
-	return l.edges[side].of(l, of(side, l.store.Edges))
+	return l.edges[side].ofSide(l, side, storage.Reader.Edges)
 }
 
 // Pages reads stretches of followings (Forward), of followers (Inverse) or of requests.
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return l.pages[side].of(l, of(side, l.store.Pages))
+	return l.pages[side].ofSide(l, side, storage.Reader.Pages)
 }
 
 func (l *Loaders) walksOf(side storage.Side) *Loader[storage.WalkQuery, storage.Stretch] {
-	return l.walks[side].of(l, of(side, l.store.Walks))
+	return l.walks[side].ofSide(l, side, storage.Reader.Walks)
 }
 
 func (l *Loaders) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
-	return l.neighbours[side].of(l, of(side, l.store.Neighbours))
+	return l.neighbours[side].ofSide(l, side, storage.Reader.Neighbours)
 }
 
 // Blocks lists who is in a block with a user.
 func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
-	return l.blocks.of(l, l.store.Blocks)
+	return l.blocks.of(l, storage.Reader.Blocks)
 }
 
 // Marks reads what users note on whom they follow.
 func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
-	return l.marks.of(l, l.store.Marks)
+	return l.marks.of(l, storage.Reader.Marks)
 }
 
 // Specials lists whom a user follows specially.
 func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
-	return l.specials.of(l, l.store.Specials)
+	return l.specials.of(l, storage.Reader.Specials)
 }
 
 // Messages reads what is written with requests that are pending.
 func (l *Loaders) Messages() *Loader[storage.Pair, string] {
-	return l.messages.of(l, l.store.Messages)
+	return l.messages.of(l, storage.Reader.Messages)
 }
 
 // Kept is what a package keeps for the length of a request, by its type: one value,
@@ -125,31 +139,44 @@ func Kept[T any](l *Loaders) *T {
 }
 
 // A Question is keys asked of one loader.
-type Question interface{ enqueue() }
-
-// Dispatch sends what has been asked, all of it at once: now, or for a member of
-// the crowd together with what the others ask.
-func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
-	send := func() {
-		for _, q := range asked {
-			q.enqueue()
-		}
-	}
-	if isMember(ctx) {
-		l.Crowd.meet(ctx, send, l.flush)
-		return
-	}
-	send()
-	l.flush()
+type Question interface {
+	claim()     // has the keys sent with the loader's next batch
+	take() task // that batch; nil if there is none
 }
 
-func (l *Loaders) flush() {
-	l.mu.Lock()
-	flushes := l.flushes
-	l.mu.Unlock()
-	for _, flush := range flushes {
-		flush()
+// task is a batch to run.
+type task interface{ run() }
+
+// Dispatch sends what has been asked, all of it at once: now, or for a member of
+// the crowd together with what the others ask. It may return before the answers are
+// there.
+func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
+	if l.isMember(ctx) {
+		l.Crowd.meet(ctx, asked)
+		return
 	}
+	tasks := tasksOf(asked)
+	for i, t := range tasks {
+		if i == len(tasks)-1 {
+			t.run() // whoever asks has to wait anyway
+			return
+		}
+		go t.run()
+	}
+}
+
+// tasksOf are the batches that questions make together.
+func tasksOf(asked []Question) []task {
+	for _, q := range asked {
+		q.claim()
+	}
+	tasks := make([]task, 0, len(asked))
+	for _, q := range asked {
+		if t := q.take(); t != nil {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
 }
 
 type contextKey struct{}
@@ -157,7 +184,22 @@ type contextKey struct{}
 // Attach gives a request its loaders. It waits for a silent shard once.
 func Attach(ctx context.Context, store storage.Reader) context.Context {
 	ctx = storage.RememberOutages(ctx)
-	return context.WithValue(ctx, contextKey{}, New(ctx, store))
+	a := &attached{Context: ctx}
+	a.loaders.init(ctx, store)
+	return a
+}
+
+// attached is a context with its loaders: one allocation, where every request has one.
+type attached struct {
+	context.Context
+	loaders Loaders
+}
+
+func (a *attached) Value(key any) any {
+	if key == (contextKey{}) {
+		return &a.loaders
+	}
+	return a.Context.Value(key)
 }
 
 // For returns the loaders of the request. A context without them is a mistake in

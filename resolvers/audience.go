@@ -23,12 +23,36 @@ func resolverOf(ctx context.Context) *Resolver { return ctx.Value(resolverKey{})
 // request is what is known for the length of a request.
 type request struct {
 	mu       sync.Mutex
+	needs    []knownNeeds
 	audience *social.Audience
 	shown    map[listPage]storage.Result[social.Shown]
 	sizes    map[social.List]storage.Result[social.Size]
 }
 
 func requestOf(ctx context.Context) *request { return loaders.Kept[request](loaders.For(ctx)) }
+
+// eyes are those of whoever asks. What they need of a context, which is a long chain, is
+// found once for many questions; they are for one goroutine.
+type eyes struct {
+	viewer   storage.UserID // 0: nobody is signed in
+	resolver *Resolver
+	loaders  *loaders.Loaders
+	request  *request
+
+	last [len(storage.Sides)]opened // by side, the list that was asked about last: many relationships have one end
+}
+
+// opened is whether a list is open.
+type opened struct {
+	owner storage.UserID // 0: of none yet
+	open  bool
+}
+
+func eyesOf(ctx context.Context) *eyes {
+	viewer, _ := identity.Of(ctx)
+	l := loaders.For(ctx)
+	return &eyes{viewer: viewer.ID, resolver: resolverOf(ctx), loaders: l, request: loaders.Kept[request](l)}
+}
 
 // isAbsent tells whether a user is hidden from everybody but itself. It reads nothing.
 func isAbsent(ctx context.Context, id storage.UserID) bool {
@@ -39,30 +63,40 @@ func isAbsent(ctx context.Context, id storage.UserID) bool {
 	return !ok || viewer.ID != id
 }
 
+// isAbsent is [isAbsent].
+func (e *eyes) isAbsent(id storage.UserID) bool {
+	return e.resolver.isHidden(id) && (e.viewer == 0 || e.viewer != id)
+}
+
 func (r *Resolver) isHidden(id storage.UserID) bool { return r.Absentees != nil && r.Absentees.Has(id) }
 
 // audienceOf is for whom the answers are made. The first who asks has the viewer's
 // blocks read. A mutation that changes them asks afterwards only.
 func audienceOf(ctx context.Context) (*social.Audience, error) {
-	request := requestOf(ctx)
-	if a := request.knownAudience(); a != nil {
+	if a := requestOf(ctx).knownAudience(); a != nil {
+		return a, nil
+	}
+	return eyesOf(ctx).audience(ctx)
+}
+
+func (e *eyes) audience(ctx context.Context) (*social.Audience, error) {
+	if a := e.request.knownAudience(); a != nil {
 		return a, nil
 	}
 	var blocks []storage.UserID
-	viewer, ok := identity.Of(ctx)
-	if ok {
-		r := loaders.For(ctx).Blocks().Fetch(ctx, []storage.UserID{viewer.ID})[0]
+	if e.viewer != 0 {
+		r := e.loaders.Blocks().Get(ctx, e.viewer)
 		if r.Err != nil {
 			return nil, r.Err
 		}
 		blocks = r.Value
 	}
-	request.mu.Lock()
-	defer request.mu.Unlock()
-	if request.audience == nil {
-		request.audience = social.NewAudience(viewer.ID, resolverOf(ctx).Absentees, blocks)
+	e.request.mu.Lock()
+	defer e.request.mu.Unlock()
+	if e.request.audience == nil {
+		e.request.audience = social.NewAudience(e.viewer, e.resolver.Absentees, blocks)
 	}
-	return request.audience, nil
+	return e.request.audience, nil
 }
 
 func (r *request) knownAudience() *social.Audience {
@@ -80,19 +114,18 @@ func bothLists(id storage.UserID) []social.List {
 // whether the viewer follows those who show them to their fans.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
-	owners := ownersOf(a, lists)
-	rows := map[storage.UserID]storage.User{}
-	for i, r := range l.Users.Fetch(ctx, owners) {
-		rows[owners[i]] = r.Value
+	l.Users.Have(ctx, ownersOf(a, lists))
+	if a.Viewer == 0 {
+		return
 	}
 	var follows []storage.Pair
 	for _, list := range lists {
-		if a.MindsFollow(list, rows[list.Owner]) {
+		if !a.Owns(list) && a.MindsFollow(list, l.Users.Get(ctx, list.Owner).Value) {
 			follows = append(follows, storage.Pair{From: a.Viewer, To: list.Owner})
 		}
 	}
 	if len(follows) > 0 {
-		l.Edges(storage.Forward).Fetch(ctx, follows)
+		l.Edges(storage.Forward).Have(ctx, follows)
 	}
 }
 
@@ -113,44 +146,66 @@ func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 // been fetched. The lists of somebody who is unknown, or absent, are open: there is
 // nothing on them.
 func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return false, err
-	}
-	l := loaders.For(ctx)
+	e := eyesOf(ctx)
 	for _, list := range lists {
-		if a.Owns(list) || a.Lacks(list.Owner) {
-			continue
-		}
-		row := l.Users.Fetch(ctx, []storage.UserID{list.Owner})[0]
-		if row.Err != nil {
-			return false, row.Err
-		}
-		follows := false
-		if a.MindsFollow(list, row.Value) {
-			r := l.Edges(storage.Forward).Fetch(ctx, []storage.Pair{{From: a.Viewer, To: list.Owner}})[0]
-			if r.Err != nil {
-				return false, r.Err
-			}
-			follows = r.Value.Type == storage.Following
-		}
-		if !a.Opens(list, row.Value, follows) {
-			return false, nil
+		if open, err := e.isOpen(ctx, list); err != nil || !open {
+			return false, err
 		}
 	}
 	return true, nil
+}
+
+func (e *eyes) isOpen(ctx context.Context, list social.List) (bool, error) {
+	last := &e.last[list.Side]
+	if last.owner == list.Owner && last.owner != 0 {
+		return last.open, nil
+	}
+	open, err := e.look(ctx, list)
+	if err == nil {
+		*last = opened{list.Owner, open}
+	}
+	return open, err
+}
+
+// look is isOpen for a list that has not just been asked about.
+func (e *eyes) look(ctx context.Context, list social.List) (bool, error) {
+	a, err := e.audience(ctx)
+	if err != nil {
+		return false, err
+	}
+	if a.Owns(list) || a.Lacks(list.Owner) {
+		return true, nil
+	}
+	row := e.loaders.Users.Get(ctx, list.Owner)
+	if row.Err != nil {
+		return false, row.Err
+	}
+	follows := false
+	if a.MindsFollow(list, row.Value) {
+		r := e.loaders.Edges(storage.Forward).Get(ctx, storage.Pair{From: a.Viewer, To: list.Owner})
+		if r.Err != nil {
+			return false, r.Err
+		}
+		follows = r.Value.Type == storage.Following
+	}
+	return a.Opens(list, row.Value, follows), nil
 }
 
 // fetchVisible reads what tells whether both edges between two others may be seen. The
 // lists of the first are enough where both are open.
 func fetchVisible(ctx context.Context, a *social.Audience, pairs []storage.Pair) {
 	var first, second []social.List
-	for _, p := range pairs {
-		first = append(first, bothLists(p.From)...)
+	for _, id := range endsOf(pairs, storage.Forward) {
+		first = append(first, bothLists(id)...)
 	}
 	fetchOpen(ctx, a, first)
+	e := eyesOf(ctx)
 	for _, p := range pairs {
-		if open, err := isOpen(ctx, bothLists(p.From)...); err == nil && !open {
+		open, err := e.isOpen(ctx, social.List{Side: storage.Forward, Owner: p.From})
+		if err == nil && open {
+			open, err = e.isOpen(ctx, social.List{Side: storage.Inverse, Owner: p.From})
+		}
+		if err == nil && !open {
 			second = append(second, bothLists(p.To)...)
 		}
 	}
@@ -162,27 +217,30 @@ func fetchVisible(ctx context.Context, a *social.Audience, pairs []storage.Pair)
 // isBetweenOthers tells whether a relationship's edges have to be asked whether they
 // may be seen: those with the viewer always may, and where there are none, there is
 // nothing to see.
-func isBetweenOthers(ctx context.Context, p storage.Pair) bool {
-	viewer, _ := identity.Of(ctx)
-	return p.From != viewer.ID && p.To != viewer.ID && p.From != p.To && !isAbsent(ctx, p.From) && !isAbsent(ctx, p.To)
+func (e *eyes) isBetweenOthers(p storage.Pair) bool {
+	return p.From != e.viewer && p.To != e.viewer && p.From != p.To && !e.isAbsent(p.From) && !e.isAbsent(p.To)
+}
+
+// isViewers tells whether a relationship is the viewer's own, towards somebody who is
+// not hidden from everybody.
+func (e *eyes) isViewers(p storage.Pair) bool {
+	return e.viewer != 0 && p.From == e.viewer && p.To != e.viewer && !e.isAbsent(p.To)
 }
 
 // isVisible tells whether both edges between two users may be seen: each lies in the
 // followings of one and the fans of the other, and one open list is enough.
-func isVisible(ctx context.Context, p storage.Pair) (bool, error) {
-	if !isBetweenOthers(ctx, p) {
+func (e *eyes) isVisible(ctx context.Context, p storage.Pair) (bool, error) {
+	if !e.isBetweenOthers(p) {
 		return true, nil
 	}
-	eitherOpen := func(a, b social.List) (bool, error) {
-		if open, err := isOpen(ctx, a); err != nil || open {
-			return open, err
+	for i, side := range sides {
+		open, err := e.isOpen(ctx, social.List{Side: side, Owner: p.From})
+		if err == nil && !open {
+			open, err = e.isOpen(ctx, social.List{Side: sides[1-i], Owner: p.To})
 		}
-		return isOpen(ctx, b)
+		if err != nil || !open {
+			return false, err
+		}
 	}
-	from, to := bothLists(p.From), bothLists(p.To)
-	out, err := eitherOpen(from[storage.Forward], to[storage.Inverse])
-	if err != nil || !out {
-		return false, err
-	}
-	return eitherOpen(from[storage.Inverse], to[storage.Forward])
+	return true, nil
 }

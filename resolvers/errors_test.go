@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -71,8 +68,6 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2, 3)
 	apitest.Follow(t, store, 2, 1, 3)
-	log.SetOutput(io.Discard) // where the dataloader tells of panics
-	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 	secret := errors.New(`Error 1064: You have an error near 'SELECT user_id FROM users' app:hunter2@tcp(10.0.0.7:3306)/kith`)
 	for lookup, want := range map[string]struct {
 		query string

@@ -111,6 +111,14 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 	b.opens = append(b.opens, n.others...)
 }
 
+// joined appends a list that nobody else keeps.
+func joined[T any](to, more []T) []T {
+	if to == nil {
+		return more
+	}
+	return append(to, more...)
+}
+
 // viewerPairs is the viewer towards each of the users.
 func viewerPairs(ctx context.Context, users []storage.UserID) []storage.Pair {
 	viewer, _ := identity.Of(ctx)
@@ -124,7 +132,7 @@ func viewerPairs(ctx context.Context, users []storage.UserID) []storage.Pair {
 func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n relationshipNeeds) {
 	for _, side := range sides {
 		if n.sides[side] {
-			b.edges[side] = append(b.edges[side], seenFrom(side, pairs)...)
+			b.edges[side] = joined(b.edges[side], seenFrom(side, pairs))
 		}
 	}
 	if n.from != nil {
@@ -134,11 +142,15 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n re
 		b.next = append(b.next, wanted{users: endsOf(pairs, storage.Inverse), exist: true, sel: n.to})
 	}
 	var own []storage.Pair
+	e := eyesOf(ctx)
 	for _, p := range pairs {
 		switch {
-		case isViewers(ctx, p):
+		case e.isViewers(p):
 			own = append(own, p)
-		case isBetweenOthers(ctx, p):
+		case e.isBetweenOthers(p):
+			if b.others == nil {
+				b.others = make([]storage.Pair, 0, len(pairs))
+			}
 			b.others = append(b.others, p)
 		}
 	}
@@ -152,13 +164,6 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n re
 			b.requests = append(b.requests, requested{storage.Side(side), turned, sel})
 		}
 	}
-}
-
-// isViewers tells whether a relationship is the viewer's own, towards somebody who is
-// not hidden from everybody.
-func isViewers(ctx context.Context, p storage.Pair) bool {
-	viewer, ok := identity.Of(ctx)
-	return ok && p.From == viewer.ID && p.To != viewer.ID && !isAbsent(ctx, p.To)
 }
 
 var sides = [...]storage.Side{storage.Forward, storage.Inverse}
@@ -197,34 +202,34 @@ func (b *batch) run(ctx context.Context) []wanted {
 	lists := b.pagesAhead(known)
 
 	rows := append(b.rows, b.owners(ctx)...)
-	users, counts := l.Users.Ask(ctx, rows), l.Counts.Ask(ctx, b.counts)
+	users, counts := l.Users.Ask(rows), l.Counts.Ask(b.counts)
 	asked := []loaders.Question{users, counts}
 	if len(b.marks) > 0 {
-		asked = append(asked, l.Marks().Ask(ctx, b.marks))
+		asked = append(asked, l.Marks().Ask(b.marks))
 	}
 	var edges [len(storage.Sides)]*loaders.Asked[storage.Pair, storage.Edge]
 	for _, side := range storage.Sides {
 		if len(b.edges[side]) > 0 {
-			edges[side] = l.Edges(side).Ask(ctx, b.edges[side])
+			edges[side] = l.Edges(side).Ask(b.edges[side])
 			asked = append(asked, edges[side])
 		}
 	}
 	for _, p := range lists {
-		if len(p.asked) > 0 {
-			p.pages = l.Pages(p.side).Ask(ctx, p.asked)
+		if p != nil && len(p.asked) > 0 {
+			p.pages = l.Pages(p.side).Ask(p.asked)
 			asked = append(asked, p.pages)
 		}
 	}
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
-		asked = append(asked, l.Blocks().Ask(ctx, []storage.UserID{viewer.ID}))
+		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
 	}
 	l.Dispatch(ctx, asked...)
 
-	users.Results()
-	counts.Results()
+	users.Wait()
+	counts.Wait()
 	for _, asked := range edges {
 		if asked != nil {
-			asked.Results()
+			asked.Wait()
 		}
 	}
 	if b.looksAtLists() {
@@ -270,7 +275,9 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		fetchVisible(ctx, a, b.others)
 	}
 	for _, p := range lists {
-		p.show(ctx, a)
+		if p != nil {
+			p.show(ctx, a)
+		}
 	}
 	for _, list := range b.lists {
 		if list.users == nil {

@@ -164,5 +164,5 @@ func rememberTies(ctx context.Context, ties []social.Tie) {
 }
 
 func remember(ctx context.Context, row storage.Edge) {
-	loaders.For(ctx).Edges(storage.Forward).Prime(ctx, row.Pair(), row)
+	loaders.For(ctx).Edges(storage.Forward).Prime(row.Pair(), row)
 }

@@ -118,9 +118,9 @@ func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: owner, Limit: p.size, After: p.after, Before: p.before, Backward: p.backward}
 }
 
-// info tells what lies on both sides of the page. Behind a given cursor something
-// is taken to lie without a look.
-func (p pageArguments) info(more bool, cursors []string) *model.PageInfo {
+// info tells what lies on both sides of the page of edges. Behind a given cursor
+// something is taken to lie without a look.
+func (p pageArguments) info(side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
 	info := &model.PageInfo{
 		HasNextPage:     more,
 		HasPreviousPage: p.after != storage.Position{},
@@ -128,8 +128,9 @@ func (p pageArguments) info(more bool, cursors []string) *model.PageInfo {
 	if p.backward {
 		info.HasNextPage, info.HasPreviousPage = p.before != storage.Position{}, more
 	}
-	if n := len(cursors); n > 0 {
-		info.StartCursor, info.EndCursor = &cursors[0], &cursors[n-1]
+	if n := len(edges); n > 0 {
+		first, last := cursorOf(side, storage.PositionOf(side, edges[0])), cursorOf(side, storage.PositionOf(side, edges[n-1]))
+		info.StartCursor, info.EndCursor = &first, &last
 	}
 	return info
 }
@@ -167,9 +168,13 @@ type pagesOfSide struct {
 	totaled map[storage.UserID]bool
 }
 
-// pagesAhead is what to read of the lists of a level, each page once. Who is hidden may
+// pagesAhead is what to read of the lists of a level, each page once; nil where there is
+// none. Who is hidden may
 // not be known yet; then pages are read on for it later.
 func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
+	if len(b.lists) == 0 {
+		return all
+	}
 	seen := map[listPage]bool{}
 	for _, side := range sides {
 		all[side] = &pagesOfSide{side: side, totaled: map[storage.UserID]bool{}}
@@ -199,13 +204,17 @@ func (p *pagesOfSide) add(name listPage, a *social.Audience) {
 // show keeps those of the pages that are open to the audience, without hidden users, and
 // the lengths of the lists.
 func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
-	request, graph := requestOf(ctx), social.New(loaders.For(ctx).Reader(), resolverOf(ctx).Budget, a)
+	if len(p.names)+len(p.totals) == 0 {
+		return
+	}
+	e := eyesOf(ctx)
+	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a)
 	var names []listPage
 	var queries, asked []storage.PageQuery
 	var read []storage.Result[[]storage.Edge]
 	if p.pages != nil {
 		for i, r := range p.pages.Results() {
-			if open, err := isOpen(ctx, p.names[i].List); err == nil && open {
+			if open, err := e.isOpen(ctx, p.names[i].List); err == nil && open {
 				names = append(names, p.names[i])
 				queries = append(queries, p.names[i].page.query(p.names[i].Owner))
 				asked = append(asked, p.asked[i])
@@ -216,7 +225,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	shown := graph.Show(ctx, p.side, queries, asked, read)
 	var owners []storage.UserID
 	for _, owner := range p.totals {
-		if open, err := isOpen(ctx, social.List{Side: p.side, Owner: owner}); err == nil && open {
+		if open, err := e.isOpen(ctx, social.List{Side: p.side, Owner: owner}); err == nil && open {
 			owners = append(owners, owner)
 		}
 	}
@@ -262,9 +271,9 @@ func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[st
 	if shown.Err != nil {
 		return nil, shown.Err
 	}
-	page, cursors := entriesOf(side, shown.Value.Edges)
+	page := entriesOf(side, shown.Value.Edges, n.cursors)
 	fill(ctx, c, n, page)
-	c.PageInfo = p.info(shown.Value.More, cursors)
+	c.PageInfo = p.info(side, shown.Value.More, shown.Value.Edges)
 	if !shown.Value.Complete {
 		c.Complete = false
 		goOn := cursorOf(side, shown.Value.End)
@@ -292,7 +301,7 @@ func fetchList(ctx context.Context, name listPage, n connectionNeeds) {
 	if n.rows {
 		p.add(name, a)
 		l := loaders.For(ctx)
-		p.pages = l.Pages(name.Side).Ask(ctx, p.asked)
+		p.pages = l.Pages(name.Side).Ask(p.asked)
 		l.Dispatch(ctx, p.pages)
 	}
 	if n.total {
@@ -301,15 +310,19 @@ func fetchList(ctx context.Context, name listPage, n connectionNeeds) {
 	p.show(ctx, a)
 }
 
-// entriesOf makes the places of a page of a plain list.
-func entriesOf(side storage.Side, edges []storage.Edge) (page []entry, cursors []string) {
-	page, cursors = make([]entry, len(edges)), make([]string, len(edges))
+// entriesOf makes the places of a page of a plain list, with their cursors only where
+// somebody asks for them.
+func entriesOf(side storage.Side, edges []storage.Edge, cursors bool) []entry {
+	page, times := make([]entry, len(edges)), make([]time.Time, len(edges))
 	for i, e := range edges {
 		at := storage.PositionOf(side, e)
-		cursors[i] = cursorOf(side, at)
-		page[i] = entry{at.Peer, cursors[i], timeOf(e.UpdateTime)}
+		times[i] = e.UpdateTime.Time()
+		page[i] = entry{user: at.Peer, since: &times[i]}
+		if cursors {
+			page[i].cursor = cursorOf(side, at)
+		}
 	}
-	return page, cursors
+	return page
 }
 
 func cursorOf(side storage.Side, at storage.Position) string {
@@ -339,8 +352,7 @@ func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, args map[str
 	}
 	total := len(edges)
 	edges, more := p.cut(edges)
-	page, cursors := entriesOf(storage.Forward, edges)
-	return setConnection(ctx, page, total, true, p.info(more, cursors)), nil
+	return setConnection(ctx, entriesOf(storage.Forward, edges, true), total, true, p.info(storage.Forward, more, edges)), nil
 }
 
 // cut takes the page out of a whole list, newest first.
@@ -372,8 +384,10 @@ func fill(ctx context.Context, c *model.UserConnection, n connectionNeeds, page 
 	users := usersOnPage(ctx, n, page)
 	c.Nodes = users
 	c.Edges = make([]*model.UserEdge, len(page))
+	made := make([]model.UserEdge, len(page))
 	for i, e := range page {
-		c.Edges[i] = &model.UserEdge{Cursor: e.cursor, Node: users[i], FollowedAt: e.since}
+		made[i] = model.UserEdge{Cursor: e.cursor, Node: users[i], FollowedAt: e.since}
+		c.Edges[i] = &made[i]
 	}
 }
 

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -57,14 +58,45 @@ type connectionNeeds struct {
 	total bool             // totalCount
 	users ast.SelectionSet // on the users of the page; nil: not selected
 
+	cursors bool // `cursor` of the edges
+
 	nodes []string    // response keys of `nodes`
 	edges [][2]string // response keys of `edges` and the `node` in it
 }
 
-// fieldsOf lists the fields that a selection asks of a type, fragments and
-// directives applied.
+// fieldsOf lists the fields that a selection asks of a type, fragments and directives
+// applied. Most selections are nothing but fields, of which there is nothing to collect.
 func fieldsOf(ctx context.Context, sel ast.SelectionSet, types ...string) []graphql.CollectedField {
-	return graphql.CollectFields(graphql.GetOperationContext(ctx), sel, types)
+	if !isPlain(sel) {
+		return graphql.CollectFields(graphql.GetOperationContext(ctx), sel, slices.Clone(types))
+	}
+	fields := make([]graphql.CollectedField, len(sel))
+	for i, s := range sel {
+		f := s.(*ast.Field)
+		fields[i] = graphql.CollectedField{Field: f, Selections: f.SelectionSet}
+	}
+	return fields
+}
+
+// isPlain tells whether a selection is nothing but fields, none of them twice and none
+// with a directive. Long ones are taken for others: each field is compared with each.
+func isPlain(sel ast.SelectionSet) bool {
+	const most = 32
+	if len(sel) > most {
+		return false
+	}
+	for i, s := range sel {
+		f, ok := s.(*ast.Field)
+		if !ok || len(f.Directives) > 0 {
+			return false
+		}
+		for _, before := range sel[:i] {
+			if before.(*ast.Field).Alias == f.Alias {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func argumentsOf(ctx context.Context, f graphql.CollectedField) map[string]any {
@@ -76,7 +108,45 @@ func selectedHere(ctx context.Context) ast.SelectionSet {
 	return graphql.GetFieldContext(ctx).Field.Selections
 }
 
+// needsOfUsers reads the needs off a selection. Whoever fetches asks, and whoever makes the
+// users of what has been fetched.
 func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
+	viewer, _ := identity.Of(ctx)
+	request := requestOf(ctx)
+	if n, ok := request.knownNeeds(viewer.ID, sel); ok {
+		return n
+	}
+	n := readNeedsOfUsers(ctx, sel)
+	request.mu.Lock()
+	defer request.mu.Unlock()
+	if len(request.needs) < mostNeeds {
+		request.needs = append(request.needs, knownNeeds{viewer.ID, sel, n})
+	}
+	return n
+}
+
+func (r *request) knownNeeds(viewer storage.UserID, sel ast.SelectionSet) (n userNeeds, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, known := range r.needs {
+		if known.viewer == viewer && slices.Equal(known.sel, sel) {
+			return known.needs, true
+		}
+	}
+	return n, false
+}
+
+// knownNeeds are the needs of a selection, which depend on who asks.
+type knownNeeds struct {
+	viewer storage.UserID
+	sel    ast.SelectionSet
+	needs  userNeeds
+}
+
+// mostNeeds is how many selections are remembered; they are looked through one by one.
+const mostNeeds = 16
+
+func readNeedsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 	var n userNeeds
 	for _, f := range fieldsOf(ctx, sel, "User", "Node") {
 		switch f.Name {
@@ -232,7 +302,10 @@ func needsOfConnection(ctx context.Context, connection, edge string, sel ast.Sel
 		case "edges":
 			n.rows = true
 			for _, e := range fieldsOf(ctx, f.Selections, edge) {
-				if e.Name == "node" {
+				switch e.Name {
+				case "cursor":
+					n.cursors = true
+				case "node":
 					n.edges = append(n.edges, [2]string{f.Alias, e.Alias})
 					n.users = append(n.users, e.Selections...)
 				}

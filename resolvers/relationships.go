@@ -6,7 +6,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/model"
-	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -15,23 +14,21 @@ import (
 // loaders hold. One of two others whose edges are not to be seen is nil; so is one whose
 // shard did not answer, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.SelectionSet, path func(i int) ast.Path) []*model.Relationship {
-	viewer, _ := identity.Of(ctx)
+	e := eyesOf(ctx)
 	n := needsOfRelationship(ctx, sel)
-	list := make([]*model.Relationship, len(pairs))
+	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
-		visible, err := isVisible(ctx, p)
-		var halves [2]storage.Edge
+		visible, err := e.isVisible(ctx, p)
+		r := &made[i]
 		if err == nil && visible {
-			halves, err = halvesOf(ctx, p, n)
+			err = e.addHalves(ctx, r, p, n)
 		}
 		if err != nil {
 			failAt(ctx, []ast.Path{path(i)}, err)
 		}
 		if err == nil && visible {
-			list[i] = &model.Relationship{
-				Pair: p, Out: halves[storage.Forward], Back: halves[storage.Inverse],
-				IsViewers: p.From == viewer.ID,
-			}
+			r.Pair, r.IsViewers = p, p.From == e.viewer
+			list[i] = r
 		}
 	}
 	if n.mark {
@@ -54,16 +51,16 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.Selectio
 
 // addMarks adds what the viewer has noted to its own relationships.
 func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) ast.Path) {
-	l := loaders.For(ctx)
+	e := eyesOf(ctx)
 	for i, r := range list {
 		if r == nil || !r.IsViewers {
 			continue
 		}
 		r.Mark = &storage.EdgeMark{}
-		if !isViewers(ctx, r.Pair) {
+		if !e.isViewers(r.Pair) {
 			continue
 		}
-		mark := l.Marks().Load(ctx, r.Pair)
+		mark := e.loaders.Marks().Load(ctx, r.Pair)
 		if mark.Err != nil {
 			failAt(ctx, []ast.Path{path(i)}, mark.Err)
 			list[i] = nil
@@ -79,7 +76,7 @@ var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
 // addRequests adds the requests on one side to the viewer's own relationships.
 func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, n relationshipNeeds, path func(i int) ast.Path) {
-	l := loaders.For(ctx)
+	e := eyesOf(ctx)
 	places := func(i int) (paths []ast.Path) {
 		for _, key := range n.requestKeys[side] {
 			paths = append(paths, append(path(i), ast.PathName(key)))
@@ -89,10 +86,10 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 	var rows []storage.Edge
 	var index []int
 	for i, r := range list {
-		if r == nil || !isViewers(ctx, r.Pair) {
+		if r == nil || !e.isViewers(r.Pair) {
 			continue
 		}
-		row := l.Edges(side).Load(ctx, side.Pair(r.Pair.From, r.Pair.To))
+		row := e.loaders.Edges(side).Load(ctx, side.Pair(r.Pair.From, r.Pair.To))
 		if row.Err != nil {
 			failAt(ctx, places(i), row.Err)
 		}
@@ -100,7 +97,7 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 			rows, index = append(rows, row.Value), append(index, i)
 		}
 	}
-	requests := resolverOf(ctx).requestsOf(ctx, rows, n.requests[side], func(k int) []ast.Path { return places(index[k]) })
+	requests := e.resolver.requestsOf(ctx, rows, n.requests[side], func(k int) []ast.Path { return places(index[k]) })
 	for k, request := range requests {
 		if side == storage.Requests {
 			list[index[k]].SentRequest = request
@@ -110,24 +107,27 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 	}
 }
 
-// halvesOf are the edges of a relationship that its needs name. Towards somebody who is
-// hidden from everybody there is nothing.
-func halvesOf(ctx context.Context, p storage.Pair, n relationshipNeeds) (halves [2]storage.Edge, err error) {
-	if isAbsent(ctx, p.From) || isAbsent(ctx, p.To) {
-		return halves, nil
+// addHalves adds the edges of a relationship that its needs name. Towards somebody who
+// is hidden from everybody there is nothing.
+func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.Pair, n relationshipNeeds) error {
+	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
+		return nil
 	}
-	l := loaders.For(ctx)
 	for _, side := range sides {
-		if !n.sides[side] || p.From == p.To {
+		if !n.sides[side] {
 			continue
 		}
-		r := l.Edges(side).Load(ctx, side.Pair(p.From, p.To))
-		if r.Err != nil {
-			return halves, r.Err
+		half := e.loaders.Edges(side).Load(ctx, side.Pair(p.From, p.To))
+		if half.Err != nil {
+			return half.Err
 		}
-		halves[side] = r.Value
+		if side == storage.Forward {
+			r.Out = half.Value
+		} else {
+			r.Back = half.Value
+		}
 	}
-	return halves, nil
+	return nil
 }
 
 // relationshipEnds makes the users at one end of all relationships, by id; none

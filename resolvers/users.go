@@ -9,7 +9,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/model"
-	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -18,17 +17,17 @@ import (
 // A user who does not exist, or is hidden from everybody else, is nil; so is one whose
 // shard did not answer, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
-	l := loaders.For(ctx)
-	n := needsOfUsers(ctx, w.sel)
-	viewer, _ := identity.Of(ctx)
-	users := make([]*model.User, len(w.users))
+	e, n := eyesOf(ctx), needsOfUsers(ctx, w.sel)
+	l := e.loaders
+	users, made := make([]*model.User, len(w.users)), make([]model.User, len(w.users))
 	for i, id := range w.users {
-		if isAbsent(ctx, id) {
+		if e.isAbsent(id) {
 			l.Crowd.Leave(n.sets)
 			continue
 		}
-		u := &model.User{UserID: id, IsViewer: id == viewer.ID}
-		if u.IsViewer && resolverOf(ctx).isHidden(id) {
+		u := &made[i]
+		u.UserID, u.IsViewer = id, id == e.viewer
+		if u.IsViewer && e.resolver.isHidden(id) {
 			u.State = storage.Deactivated
 		}
 		if n.row || w.exist {

@@ -9,7 +9,20 @@ import (
 // shards did not answer in time, so that one request waits for a silent shard once
 // and not again on every level of its query.
 func RememberOutages(ctx context.Context) context.Context {
-	return context.WithValue(ctx, outagesKey{}, &Outages{})
+	return &remembering{Context: ctx}
+}
+
+// remembering is a context with its outages: one allocation, where every request has one.
+type remembering struct {
+	context.Context
+	outages Outages
+}
+
+func (r *remembering) Value(key any) any {
+	if key == (outagesKey{}) {
+		return &r.outages
+	}
+	return r.Context.Value(key)
 }
 
 type outagesKey struct{}

@@ -35,12 +35,12 @@ const (
 
 // Encode spells a cursor. The numbers must not be negative.
 func Encode(kind Kind, numbers ...int64) string {
-	b := make([]byte, 1, 1+len(numbers)*binary.MaxVarintLen64)
-	b[0] = byte(kind)
+	var raw, text [64]byte // room for what all but the longest hold, off the heap: pages are full of cursors
+	b := append(raw[:0], byte(kind))
 	for _, n := range numbers {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
 // Decode reads the numbers of a cursor of a kind into the places given. Anything

@@ -10,10 +10,10 @@
 package direct
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -50,8 +50,13 @@ type elements []any
 
 type withoutKey struct{}
 
+// withouts tells whether anybody ever wanted that, which spares all others to search
+// their contexts.
+var withouts atomic.Bool
+
 // Without has everything answered by gqlgen, for comparison.
 func Without(ctx context.Context) context.Context {
+	withouts.Store(true)
 	return context.WithValue(ctx, withoutKey{}, true)
 }
 
@@ -61,17 +66,18 @@ type written struct {
 	v    any
 }
 
-// buffers are for writers that are no [bytes.Buffer].
+// buffers are where answers grow until they are whole, and of which those are kept that
+// are not too large.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const maxPooled = 64 << 10
 
 // MarshalGQL implements [graphql.Marshaler].
 func (a written) MarshalGQL(w io.Writer) {
-	if buffer, ok := w.(*bytes.Buffer); ok {
-		buffer.Write(a.plan.append(buffer.AvailableBuffer(), a.v))
-		return
-	}
 	scratch := buffers.Get().(*[]byte)
 	*scratch = a.plan.append((*scratch)[:0], a.v)
 	w.Write(*scratch)
-	buffers.Put(scratch)
+	if cap(*scratch) <= maxPooled {
+		buffers.Put(scratch)
+	}
 }

@@ -10,6 +10,7 @@ import (
 // plan is a selection on a type, ready to be written.
 type plan struct {
 	steps    []step
+	keys     []byte // of all steps
 	mayFail  bool
 	typeName string
 }
@@ -23,7 +24,7 @@ type step struct {
 
 // planOf makes the plan of a selection; nil when it is not for this package.
 func planOf(ctx context.Context, t *objectType, sel ast.SelectionSet) *plan {
-	if t == nil || !t.mayFit(sel) || ctx.Value(withoutKey{}) != nil {
+	if t == nil || !t.mayFit(sel) || withouts.Load() && ctx.Value(withoutKey{}) != nil {
 		return nil
 	}
 	return compile(graphql.GetOperationContext(ctx), t, sel)
@@ -40,9 +41,9 @@ func (t *objectType) mayFit(sel ast.SelectionSet) bool {
 }
 
 func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) *plan {
-	p := &plan{typeName: t.name}
+	p := &plan{typeName: t.name, steps: make([]step, 0, len(sel))}
 	if simple(sel) {
-		p.steps = make([]step, 0, len(sel))
+		p.keys = make([]byte, 0, lengthOfKeys(sel))
 		for _, s := range sel {
 			if f := s.(*ast.Field); !p.add(op, t, f, f.SelectionSet) {
 				return nil
@@ -58,9 +59,24 @@ func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) 
 	return p
 }
 
+// lengthOfKeys is how long the keys of a simple selection are together, so that there is
+// room for them at once.
+func lengthOfKeys(sel ast.SelectionSet) (n int) {
+	for _, s := range sel {
+		n += len(s.(*ast.Field).Alias) + len(`,"":`)
+	}
+	return n
+}
+
+// mostSimple is how many fields are looked through for doubles, each beside each.
+const mostSimple = 32
+
 // simple tells whether a selection is what it looks like: nothing to leave out, to
 // bring in or to merge.
 func simple(sel ast.SelectionSet) bool {
+	if len(sel) > mostSimple {
+		return false
+	}
 	for i, s := range sel {
 		f, ok := s.(*ast.Field)
 		if !ok || len(f.Directives) > 0 {
@@ -81,10 +97,12 @@ func (p *plan) add(op *graphql.OperationContext, t *objectType, f *ast.Field, se
 	if s.field == nil && f.Name != "__typename" {
 		return false
 	}
+	start := len(p.keys)
 	if len(p.steps) > 0 {
-		s.key = append(s.key, ',')
+		p.keys = append(p.keys, ',')
 	}
-	s.key = append(appendString(s.key, f.Alias), ':')
+	p.keys = append(appendString(p.keys, f.Alias), ':')
+	s.key = p.keys[start:len(p.keys):len(p.keys)]
 	if s.field != nil {
 		p.mayFail = p.mayFail || s.field.fails != nil
 		if s.field.of != nil {

@@ -1614,9 +1614,10 @@ func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any
 	var err error
 	res := make([]string, len(vSlice))
 	for i := range vSlice {
-		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
 		res[i], err = ec.unmarshalNID2string(ctx, vSlice[i])
 		if err != nil {
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+			_, err = ec.unmarshalNID2string(ctx, vSlice[i])
 			return nil, err
 		}
 	}

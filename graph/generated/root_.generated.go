@@ -1712,7 +1712,7 @@ type ReconcileStatus {
 }
 
 type ReconcileKind {
-  "` + "`" + `missing` + "`" + `, ` + "`" + `extra` + "`" + `, ` + "`" + `wrong_type` + "`" + `, ` + "`" + `wrong_time` + "`" + ` or ` + "`" + `wrong_count` + "`" + `"
+  "` + "`" + `missing` + "`" + `, ` + "`" + `extra` + "`" + `, ` + "`" + `wrong_type` + "`" + `, ` + "`" + `wrong_time` + "`" + `, ` + "`" + `wrong_count` + "`" + ` or ` + "`" + `forbidden` + "`" + `"
   kind: String!
   found: Int!
   repaired: Int!

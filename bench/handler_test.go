@@ -1,0 +1,133 @@
+package bench_test
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/bench"
+	"kith/events"
+	"kith/gateway"
+	"kith/graph/generated"
+	"kith/identity"
+	"kith/resolvers"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// BenchmarkHandler measures what a question costs besides SQL and the network: the
+// gateway's handler, as the program puts it together, over the store in memory, called
+// without a connection. It is what to profile:
+//
+//	go test ./bench -run '^$' -bench Handler -benchmem -cpuprofile cpu.out -memprofile mem.out -memprofilerate 1
+//
+// The question q0 asks for nothing, so it is what every request costs.
+func BenchmarkHandler(b *testing.B) {
+	graph := bench.NewGraph(2_000, 42)
+	h := handlerOver(b, fill(b, memory.New(), graph))
+	b.Run("q0", func(b *testing.B) {
+		askHandler(b, h, func(body []byte) []byte { return append(body, `{"query":"query Q0 { __typename }"}`...) })
+	})
+	for _, q := range bench.Questions {
+		b.Run(q.Name, func(b *testing.B) {
+			random := rand.New(rand.NewPCG(7, 7))
+			askHandler(b, h, func(body []byte) []byte { return q.AppendBody(body, q.Draw(graph, random)) })
+		})
+	}
+}
+
+// askHandler asks one question after another, each of a body made afresh.
+func askHandler(b *testing.B, h http.Handler, appendBody func([]byte) []byte) {
+	b.ReportAllocs()
+	var body []byte
+	var content bytes.Reader
+	request := httptest.NewRequest(http.MethodPost, "/graphql", nil)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	answer := discarding{header: http.Header{}}
+	for b.Loop() {
+		body = appendBody(body[:0])
+		content.Reset(body)
+		request.Body, request.ContentLength = io.NopCloser(&content), int64(len(body))
+		clear(answer.header)
+		answer.status = 0
+		h.ServeHTTP(&answer, request)
+		if answer.status != http.StatusOK || answer.failed {
+			b.Fatalf("%s is answered with %d", body, answer.status)
+		}
+	}
+}
+
+// discarding is an answer of which only the status and whether there are errors are kept.
+type discarding struct {
+	header http.Header
+	status int
+	failed bool
+}
+
+func (d *discarding) Header() http.Header    { return d.header }
+func (d *discarding) WriteHeader(status int) { d.status = status }
+
+func (d *discarding) Write(b []byte) (int, error) {
+	d.failed = d.failed || bytes.HasPrefix(b, []byte(`{"errors"`))
+	return len(b), nil
+}
+
+// handlerOver puts the handler together as `kith serve` does, with nobody signed in.
+func handlerOver(b *testing.B, store storage.Store) http.Handler {
+	b.Helper()
+	registry := prometheus.NewRegistry()
+	absentees := accounts.NewAbsentees(store, accounts.NewMetrics(registry), time.Now)
+	if err := absentees.Refresh(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	ties := social.NewTies(social.TiesConfig{Store: store, Absentees: absentees})
+	root := &resolvers.Resolver{
+		Ties: ties, Absentees: absentees, Store: store, Handles: store,
+		Hub: events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
+	}
+	return gateway.New(gateway.Config{
+		Schema:     generated.NewExecutableSchema(generated.Config{Resolvers: root}),
+		PerRequest: root.Attach,
+		Identify: func(next http.Handler) http.Handler {
+			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // nobody brings a token to verify
+		},
+		Store: store, Edges: store,
+		Metrics: gateway.NewMetrics(registry),
+		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)), AccessLevel: slog.LevelDebug,
+	})
+}
+
+// fill puts a graph into a store.
+func fill(b *testing.B, store storage.Store, graph *bench.Graph) storage.Store {
+	b.Helper()
+	users := make([]storage.User, graph.Users)
+	for i := range users {
+		id := graph.ID(i + 1)
+		users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: 1, UpdatedAt: 1}
+	}
+	for _, r := range store.CreateUsers(b.Context(), users) {
+		if r.Err != nil {
+			b.Fatal(r.Err)
+		}
+	}
+	edges := slices.Collect(graph.Edges())
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range store.Apply(b.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				b.Fatal(r.Err)
+			}
+		}
+	}
+	return store
+}

@@ -1,0 +1,226 @@
+package loaders_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"kith/loaders"
+	"kith/storage"
+)
+
+// counting is a store that counts how often each user and each count is read. Its users
+// are those with even ids.
+type counting struct {
+	storage.Reader
+
+	mu      sync.Mutex
+	users   map[storage.UserID]int
+	counts  map[storage.UserID]int
+	batches int
+}
+
+func newCounting() *counting {
+	return &counting{users: map[storage.UserID]int{}, counts: map[storage.UserID]int{}}
+}
+
+func (c *counting) note(read map[storage.UserID]int, ids []storage.UserID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.batches++
+	for _, id := range ids {
+		read[id]++
+	}
+}
+
+func (c *counting) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	c.note(c.users, ids)
+	results := make([]storage.Result[storage.User], len(ids))
+	for i, id := range ids {
+		if id < 0 {
+			panic("no such id")
+		}
+		if id%2 == 0 {
+			results[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: true}
+		}
+	}
+	return results
+}
+
+func (c *counting) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	c.note(c.counts, ids)
+	results := make([]storage.Result[storage.Counts], len(ids))
+	for i, id := range ids {
+		results[i] = storage.Result[storage.Counts]{Value: storage.Counts{Following: int64(id)}, Found: true}
+	}
+	return results
+}
+
+// isUser tells whether a result is that of a user of counting.
+func isUser(id storage.UserID, r storage.Result[storage.User]) bool {
+	return r.Err == nil && r.Found == (id%2 == 0) && (!r.Found || r.Value.ID == id)
+}
+
+// Whoever asks, in whichever way and however many at a time: each key is read once, and
+// everyone gets the answers to its own keys, in their order.
+func TestNoKeyIsReadTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := newCounting()
+		ctx := loaders.Attach(context.Background(), store)
+		l := loaders.For(ctx)
+		keys := rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 12), func(n int) storage.UserID { return storage.UserID(n) }), 1, 6)
+		var all sync.WaitGroup
+		for range rapid.IntRange(1, 8).Draw(t, "askers") {
+			ids, way := keys.Draw(t, "ids"), rapid.IntRange(0, 4).Draw(t, "way")
+			all.Go(func() {
+				var got []storage.Result[storage.User]
+				switch way {
+				case 0:
+					got = l.Users.Fetch(ctx, ids)
+				case 1:
+					users, counts := l.Users.Ask(ids), l.Counts.Ask(ids)
+					l.Dispatch(ctx, users, counts)
+					users.Wait()
+					got = users.Results()
+					for i, r := range counts.Results() {
+						if r.Value.Following != int64(ids[i]) {
+							t.Errorf("the counts of %d are %+v", ids[i], r)
+						}
+					}
+				case 2:
+					for _, id := range ids {
+						got = append(got, l.Users.Load(ctx, id))
+					}
+				case 3:
+					for _, id := range ids {
+						got = append(got, l.Users.Get(ctx, id))
+					}
+				case 4:
+					l.Users.Have(ctx, ids)
+					for _, id := range ids {
+						got = append(got, l.Users.Load(ctx, id))
+					}
+				}
+				for i, r := range got {
+					if !isUser(ids[i], r) {
+						t.Errorf("of %v, asked in way %d, the answer to %d is %+v", ids, way, ids[i], r)
+					}
+				}
+				if len(got) != len(ids) {
+					t.Errorf("%d answers to %v", len(got), ids)
+				}
+			})
+		}
+		all.Wait()
+		for id, n := range store.users {
+			if n != 1 || store.counts[id] > 1 {
+				t.Errorf("user %d was read %d times, its counts %d times", id, n, store.counts[id])
+			}
+		}
+	})
+}
+
+// What is asked of several loaders leaves as one batch for each, and what is known as none.
+func TestQuestionsLeaveTogether(t *testing.T) {
+	t.Cleanup(loaders.SetWait(long))
+	store := newCounting()
+	ctx := loaders.Attach(t.Context(), store)
+	l := loaders.For(ctx)
+	start := time.Now()
+	l.Dispatch(ctx, l.Users.Ask([]storage.UserID{1, 2, 1}), l.Counts.Ask([]storage.UserID{2}), l.Users.Ask([]storage.UserID{4, 2}))
+	l.Users.Fetch(ctx, []storage.UserID{4, 1, 2})
+	l.Counts.Load(ctx, 2)
+	l.Users.Fetch(ctx, nil)
+	if store.batches != 2 {
+		t.Errorf("there were %d batches, want one of users and one of counts", store.batches)
+	}
+	if took := time.Since(start); took > patience {
+		t.Errorf("it took %s: something waited on a timer", took)
+	}
+}
+
+// Who waits for keys, one of which another is reading, waits for that one too.
+func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
+	store := held{newCounting(), make(chan bool), make(chan bool)}
+	ctx := loaders.Attach(t.Context(), store)
+	l := loaders.For(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { l.Users.Fetch(ctx, []storage.UserID{heldUser}) })
+	<-store.reading
+
+	var released atomic.Bool
+	asked := l.Users.Ask([]storage.UserID{heldUser, 4})
+	l.Dispatch(ctx, asked) // reads user 4
+	all.Go(func() {
+		asked.Wait()
+		if !released.Load() {
+			t.Error("it did not wait for both")
+		}
+	})
+	time.Sleep(10 * time.Millisecond) // time to be wrong in; what is right does not hang on it
+	released.Store(true)
+	store.release <- true
+	all.Wait()
+	if got := asked.Results(); !isUser(heldUser, got[0]) || !isUser(4, got[1]) {
+		t.Errorf("the answers are %+v", got)
+	}
+}
+
+// held is a store that tells when one user is read, and waits until it may be.
+type held struct {
+	*counting
+	reading, release chan bool
+}
+
+const heldUser = 2
+
+func (h held) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	if slices.Contains(ids, heldUser) {
+		h.reading <- true
+		<-h.release
+	}
+	return h.counting.Users(ctx, ids)
+}
+
+// Lone keys that nobody knew of wait for one another.
+func TestLateKeysShareABatch(t *testing.T) {
+	t.Cleanup(loaders.SetWait(time.Second))
+	store := newCounting()
+	ctx := loaders.Attach(t.Context(), store)
+	l := loaders.For(ctx)
+	l.Users.Prime(6, storage.User{ID: 6, Name: "primed"})
+	l.Users.Prime(6, storage.User{ID: 6, Name: "too late"})
+	var all sync.WaitGroup
+	for _, id := range []storage.UserID{2, 3, 4, 2, 6} {
+		all.Go(func() {
+			if r := l.Users.Load(ctx, id); !isUser(id, r) {
+				t.Errorf("the answer to %d is %+v", id, r)
+			}
+		})
+	}
+	all.Wait()
+	if r := l.Users.Load(ctx, 6); r.Value.Name != "primed" {
+		t.Errorf("the primed user is %+v", r)
+	}
+	if store.batches != 1 || store.users[6] != 0 {
+		t.Errorf("there were %d batches of %v, want one without the primed user", store.batches, store.users)
+	}
+}
+
+// A look-up that panics has failed for everybody who waits for it.
+func TestLookUpThatPanicsHasFailed(t *testing.T) {
+	ctx := loaders.Attach(t.Context(), newCounting())
+	l := loaders.For(ctx)
+	fetched := l.Users.Fetch(ctx, []storage.UserID{2, -1})
+	for _, r := range slices.Concat(fetched, []storage.Result[storage.User]{l.Users.Load(ctx, 2), l.Users.Load(ctx, -3)}) {
+		if r.Found || r.Err == nil || !strings.Contains(r.Err.Error(), "no such id") {
+			t.Errorf("the answer is %+v, want an error that tells why", r)
+		}
+	}
+}
