@@ -1,0 +1,212 @@
+package storagetest_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"kith/storage"
+	"kith/storage/memory"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Mistakes about the states of users and their end.
+
+type statesOfUsers struct{ *memory.Store }
+
+func (s statesOfUsers) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	results := s.Store.StatesOf(ctx, users)
+	for i, known := range s.Users(ctx, users) {
+		results[i].Found = results[i].Found && known.Found
+	}
+	return results
+}
+
+type statesAgain struct{ *memory.Store }
+
+func (s statesAgain) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	_, err := s.Store.SetState(ctx, user, state, at)
+	return err == nil && state != storage.Active, err
+}
+
+type forbidsNothing struct{ *memory.Store }
+
+func (s forbidsNothing) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if errors.Is(err, storage.ErrForbidden) {
+		return false, nil
+	}
+	return changed, err
+}
+
+type statesOfNobody struct{ *memory.Store }
+
+func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return false, nil // as an UPDATE that found no row
+	}
+	return changed, err
+}
+
+// statesKeepVersion takes off the versions what states have raised.
+type statesKeepVersion struct {
+	*memory.Store
+	mu     sync.Mutex
+	raised map[storage.UserID]int64
+}
+
+func (s *statesKeepVersion) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if changed {
+		s.raised[user]++
+	}
+	return changed, err
+}
+
+func (s *statesKeepVersion) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := s.Store.Counts(ctx, ids)
+	for i, id := range ids {
+		results[i].Value.Version -= s.raised[id]
+	}
+	return results
+}
+
+// statesByClock tells the times that were given.
+type statesByClock struct {
+	*memory.Store
+	mu    sync.Mutex
+	given map[storage.UserID]storage.Micros
+}
+
+func (s *statesByClock) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed, err := s.Store.SetState(ctx, user, state, at)
+	if changed {
+		s.given[user] = at
+	}
+	return changed, err
+}
+
+func (s *statesByClock) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changes, err := s.Store.StateChanges(ctx, shard, after, limit)
+	for i, c := range changes {
+		changes[i].At = cmp.Or(s.given[c.User], c.At)
+	}
+	return changes, err
+}
+
+type changesByTime struct{ *memory.Store }
+
+func (s changesByTime) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	after.User = 0
+	return s.Store.StateChanges(ctx, shard, after, limit)
+}
+
+type unlockedStates struct{ *memory.Store }
+
+func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	before := s.StatesOf(ctx, []storage.UserID{user})[0].Value
+	time.Sleep(time.Millisecond) // the time between two statements
+	_, err := s.Store.SetState(ctx, user, state, at)
+	return err == nil && before != state, err
+}
+
+type rowsToTheEnd struct{ *memory.Store }
+
+func (s rowsToTheEnd) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, _ int) ([]storage.Edge, error) {
+	return s.Store.AllRows(ctx, side, owner, after, 1<<30)
+}
+
+type rowsOfTypeOne struct{ *memory.Store }
+
+func (s rowsOfTypeOne) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
+	rows, err := s.Store.AllRows(ctx, side, owner, after, limit)
+	return slices.DeleteFunc(rows, func(e storage.Edge) bool { return e.Type != 1 }), err
+}
+
+type keepsHandle struct{ *memory.Store }
+
+func (s keepsHandle) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	handle := s.Users(ctx, []storage.UserID{user})[0].Value.Handle
+	err := s.Store.Erase(ctx, user, at)
+	if err == nil {
+		err = s.Claim(ctx, handle, user, at)
+	}
+	return err
+}
+
+type erasesAnybody struct{ *memory.Store }
+
+func (s erasesAnybody) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	s.SetState(ctx, user, storage.Deleting, at)
+	return s.Store.Erase(ctx, user, at)
+}
+
+// erasesHandleAgain removes the handle also where it is another's by now.
+type erasesHandleAgain struct {
+	*memory.Store
+	mu      sync.Mutex
+	handles map[storage.UserID]string
+}
+
+func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if handle, again := s.handles[user]; again {
+		return s.Claim(ctx, handle, user, at)
+	}
+	s.handles[user] = s.Users(ctx, []storage.UserID{user})[0].Value.Handle
+	return s.Store.Erase(ctx, user, at)
+}
+
+// erasesOneStep leaves what is beyond a thousand dismissals.
+type erasesOneStep struct {
+	*memory.Store
+	left map[storage.UserID][]storage.UserID
+}
+
+func (s *erasesOneStep) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	list := s.Store.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
+	if len(list) > 1000 {
+		s.left[user] = list[1000:]
+	}
+	return s.Store.Erase(ctx, user, at)
+}
+
+func (s *erasesOneStep) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	results := s.Store.Dismissals(ctx, queries)
+	for i, q := range queries {
+		results[i].Value = append(results[i].Value, s.left[q.User]...)
+	}
+	return results
+}
+
+type importRevives struct{ *memory.Store }
+
+func (s importRevives) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
+	results := s.Store.StatesOf(ctx, users)
+	for i, known := range s.Users(ctx, users) {
+		if known.Found && results[i].Value == storage.Deleted {
+			results[i].Value = storage.Active
+		}
+	}
+	return results
+}
+
+type erasedIsUnknown struct{ *memory.Store }
+
+func (s erasedIsUnknown) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	if s.StatesOf(ctx, []storage.UserID{user})[0].Value == storage.Deleted {
+		return storage.ErrUserUnknown
+	}
+	return s.Store.Erase(ctx, user, at)
+}

@@ -1,0 +1,152 @@
+package storagetest_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"kith/storage"
+	"kith/storage/memory"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Mistakes about dismissals, who is popular, and searches.
+
+type dismissedBehind struct{ *memory.Store }
+
+func (s dismissedBehind) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		queries[i].Since++
+	}
+	return s.Store.Dismissals(ctx, queries)
+}
+
+// hasDismissed tells whether a user has dismissed another, and how many it has.
+func hasDismissed(ctx context.Context, s *memory.Store, user, dismissed storage.UserID) (has bool, n int) {
+	list := s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
+	return slices.Contains(list, dismissed), len(list)
+}
+
+type dismissesOnce struct{ *memory.Store }
+
+func (s dismissesOnce) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	if has, _ := hasDismissed(ctx, s.Store, user, dismissed); has {
+		return nil
+	}
+	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
+}
+
+type forgetsNothing struct{ *memory.Store }
+
+func (s forgetsNothing) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, _ storage.Micros) error {
+	return s.Store.Dismiss(ctx, user, dismissed, at, 0)
+}
+
+type keepsOldest struct{ *memory.Store }
+
+func (s keepsOldest) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	if _, n := hasDismissed(ctx, s.Store, user, dismissed); n >= storage.MaxDismissals {
+		return nil
+	}
+	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
+}
+
+type nobodyDismisses struct{ *memory.Store }
+
+func (s nobodyDismisses) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	err := s.Store.Dismiss(ctx, user, dismissed, at, forget)
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return nil
+	}
+	return err
+}
+
+type greaterIsPopular struct{ *memory.Store }
+
+func (s greaterIsPopular) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+	list, err := s.Store.Popular(ctx, since, storage.PopularSample)
+	slices.SortFunc(list, func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(b.User, a.User))
+	})
+	return list[:min(limit, len(list))], err
+}
+
+type alwaysActive struct{ *memory.Store }
+
+func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]storage.PopularUser, error) {
+	return s.Store.Popular(ctx, 1, limit)
+}
+
+type activeByFans struct{ *memory.Store }
+
+func (s activeByFans) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	for _, e := range edges {
+		s.UpdateProfile(ctx, e.To, storage.ProfileChange{}, e.UpdateTime)
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+type samplesAll struct {
+	*memory.Store
+	users []storage.User
+}
+
+func (s *samplesAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	s.users = append(s.users, users...)
+	return s.Store.CreateUsers(ctx, users)
+}
+
+func (s *samplesAll) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+	var list []storage.PopularUser
+	for _, user := range s.users {
+		if storage.DayOf(user.CreatedAt) >= since {
+			list = append(list, storage.PopularUser{User: user.ID, Followers: s.Counts(ctx, []storage.UserID{user.ID})[0].Value.Follower})
+		}
+	}
+	slices.SortFunc(list, func(a, b storage.PopularUser) int {
+		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
+	})
+	return list[:min(limit, len(list))], nil
+}
+
+// searchesBy finds handles by another rule.
+type searchesBy struct {
+	*memory.Store
+	matches func(handle, prefix string) bool
+}
+
+func containing(s *memory.Store) storage.Store { return searchesBy{s, strings.Contains} }
+
+func underscorePattern(s *memory.Store) storage.Store {
+	return searchesBy{s, func(handle, prefix string) bool {
+		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(prefix), "_", ".")
+		return regexp.MustCompile(pattern).MatchString(handle)
+	}}
+}
+
+func (s searchesBy) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	list, err := s.Store.SearchHandles(ctx, "", after, 1<<30)
+	list = slices.DeleteFunc(list, func(h storage.HandleOwner) bool { return !s.matches(h.Handle, prefix) })
+	return list[:min(limit, len(list))], err
+}
+
+type fromHandle struct{ *memory.Store }
+
+func (s fromHandle) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	list, err := s.Store.SearchHandles(ctx, prefix, after, limit)
+	if owner := s.UserIDs(ctx, []string{after})[0]; owner.Found && len(list) > 0 {
+		list = append([]storage.HandleOwner{{Handle: after, User: owner.Value}}, list[1:]...)
+	}
+	return list, err
+}
+
+type noPrefixNobody struct{ *memory.Store }
+
+func (s noPrefixNobody) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	if prefix == "" {
+		return nil, nil
+	}
+	return s.Store.SearchHandles(ctx, prefix, after, limit)
+}
