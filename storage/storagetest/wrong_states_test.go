@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"kith/storage"
-	"kith/storage/memory"
 	"slices"
 	"sync"
 	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
 )
 
 // Mistakes about the states of users and their end.

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"kith/storage"
-	"kith/storage/memory"
 	"regexp"
 	"slices"
 	"strings"
+
+	"kith/storage"
+	"kith/storage/memory"
 )
 
 // Mistakes about dismissals, who is popular, and searches.
