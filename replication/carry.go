@@ -7,19 +7,13 @@ import (
 	"kith/storage"
 )
 
-// Store is what rows are carried within.
-type Store interface {
-	storage.EdgeReader
-	storage.EdgeWriter
-}
-
 // A Carrier brings forward rows to the other sides of their tables, and what follows
 // from them there to its own other side, until nothing is left. It is for modes
 // without a log of all forward rows, in which what a store writes by itself would not
 // be found again: [Carrier.Carry] is all that a row gets.
 type Carrier struct {
-	// Store is read from and written to.
-	Store Store
+	// Store is written to.
+	Store storage.EdgeWriter
 
 	// Publisher is told what is on both sides. Defaults to nobody.
 	Publisher Publisher
@@ -40,10 +34,8 @@ type Left struct {
 // in part: what followed from a row the first time follows again. Rows whose other side
 // is written already are only published.
 //
-// A row may come so late that a newer one has been applied before. Then its
-// consequences may have been written by a first try that did not live to carry them,
-// and the store, for which the row is past, does not tell of them again. So the rows
-// that they would be are read, and carried as they are.
+// A row may come again, or so late that a newer one has been applied before, when a first
+// try did not live to carry what followed from it. The store tells of that again.
 func (c Carrier) Carry(ctx context.Context, rows []storage.Written) []Left {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -93,22 +85,17 @@ func (c Carrier) apply(ctx context.Context, side storage.Side, work []carried) (
 		return nil, nil
 	}
 	var tell []storage.Row
-	var late []carried
 	for i, r := range c.Store.Apply(ctx, side.Replica(), edges, storage.IfNewer) {
 		if r.Err != nil {
 			left = append(left, Left{rows[i].root, rows[i].row, r.Err})
 			continue
 		}
 		tell = append(tell, storage.Row{Side: side, Edge: r.Value.Row})
-		if r.Value.Row.UpdateTime > edges[i].UpdateTime && hasConsequences(rows[i].row) {
-			late = append(late, rows[i])
-		}
 		on, there := rows[i].followed(r.Value.Also, c.Logger)
 		next, tell = append(next, on...), append(tell, there...)
 	}
 	c.publish(ctx, tell)
-	again, failed := c.again(ctx, late)
-	return append(next, again...), append(left, failed...)
+	return next, left
 }
 
 // followed returns what is to be carried on of what followed from a row, and what is on
@@ -123,30 +110,6 @@ func (r carried) followed(also []storage.Written, logger *slog.Logger) (next []c
 		next = append(next, carried{r.root, row, from})
 	}
 	return next, there
-}
-
-// again reads what may have followed from rows that came late: what the other of the
-// two users does towards the first.
-func (c Carrier) again(ctx context.Context, late []carried) (next []carried, left []Left) {
-	if len(late) == 0 {
-		return nil, nil
-	}
-	back := make([]storage.Pair, len(late))
-	for i, r := range late {
-		back[i] = storage.Pair{From: r.row.Edge.To, To: r.row.Edge.From}
-	}
-	for _, side := range truths {
-		for i, r := range c.Store.Edges(ctx, side, back) {
-			switch {
-			case r.Err != nil:
-				left = append(left, Left{late[i].root, late[i].row, r.Err})
-			case r.Found:
-				on, _ := late[i].followed([]storage.Written{{Row: storage.Row{Side: side, Edge: r.Value}}}, c.Logger)
-				next = append(next, on...)
-			}
-		}
-	}
-	return next, left
 }
 
 func (c Carrier) publish(ctx context.Context, rows []storage.Row) {

@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/direct"
 	"kith/identity"
 	"kith/social"
 	"kith/storage"
@@ -67,7 +68,7 @@ type connectionNeeds struct {
 // fieldsOf lists the fields that a selection asks of a type, fragments and directives
 // applied. Most selections are nothing but fields, of which there is nothing to collect.
 func fieldsOf(ctx context.Context, sel ast.SelectionSet, types ...string) []graphql.CollectedField {
-	if !isPlain(sel) {
+	if !direct.Simple(sel) {
 		return graphql.CollectFields(graphql.GetOperationContext(ctx), sel, slices.Clone(types))
 	}
 	fields := make([]graphql.CollectedField, len(sel))
@@ -76,27 +77,6 @@ func fieldsOf(ctx context.Context, sel ast.SelectionSet, types ...string) []grap
 		fields[i] = graphql.CollectedField{Field: f, Selections: f.SelectionSet}
 	}
 	return fields
-}
-
-// isPlain tells whether a selection is nothing but fields, none of them twice and none
-// with a directive. Long ones are taken for others: each field is compared with each.
-func isPlain(sel ast.SelectionSet) bool {
-	const most = 32
-	if len(sel) > most {
-		return false
-	}
-	for i, s := range sel {
-		f, ok := s.(*ast.Field)
-		if !ok || len(f.Directives) > 0 {
-			return false
-		}
-		for _, before := range sel[:i] {
-			if before.(*ast.Field).Alias == f.Alias {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func argumentsOf(ctx context.Context, f graphql.CollectedField) map[string]any {

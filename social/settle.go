@@ -28,7 +28,7 @@ func (t *Ties) settle(ctx context.Context, written []storage.Written) (all []sto
 	told := map[storage.Row]bool{}
 	for fresh := written; ; {
 		fresh = slices.DeleteFunc(slices.Clone(fresh), func(w storage.Written) bool {
-			known := told[w.Row] // two accepted requests tell of each other for ever
+			known := told[w.Row] // what is there already is told again
 			told[w.Row] = true
 			return known
 		})

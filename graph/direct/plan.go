@@ -42,7 +42,7 @@ func (t *objectType) mayFit(sel ast.SelectionSet) bool {
 
 func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) *plan {
 	p := &plan{typeName: t.name, steps: make([]step, 0, len(sel))}
-	if simple(sel) {
+	if Simple(sel) {
 		p.keys = make([]byte, 0, lengthOfKeys(sel))
 		for _, s := range sel {
 			if f := s.(*ast.Field); !p.add(op, t, f, f.SelectionSet) {
@@ -71,9 +71,9 @@ func lengthOfKeys(sel ast.SelectionSet) (n int) {
 // mostSimple is how many fields are looked through for doubles, each beside each.
 const mostSimple = 32
 
-// simple tells whether a selection is what it looks like: nothing to leave out, to
-// bring in or to merge.
-func simple(sel ast.SelectionSet) bool {
+// Simple tells whether a selection is what it looks like: nothing but fields, of which
+// there is none to leave out, to bring in or to merge. Long ones are taken for others.
+func Simple(sel ast.SelectionSet) bool {
 	if len(sel) > mostSimple {
 		return false
 	}

@@ -61,7 +61,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 }
 
 // New starts the background tries, which end with Close.
-func New(store replication.Store, publisher replication.Publisher, metrics *Metrics, logger *slog.Logger) *Redundancy {
+func New(store storage.EdgeWriter, publisher replication.Publisher, metrics *Metrics, logger *slog.Logger) *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redundancy{carrier: replication.Carrier{Store: store, Publisher: publisher, Logger: logger}, logger: logger, metrics: metrics, stop: stop,
 		retries: make(chan []storage.Written, maxRetries)}

@@ -16,7 +16,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
-	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -38,7 +37,7 @@ func consumeForEver() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	var to replication.Store = store
+	var to storage.EdgeWriter = store
 	if os.Getenv(envStuck) != "" {
 		to = stuck{store}
 	}

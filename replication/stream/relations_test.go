@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
-	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/memory"
@@ -20,7 +19,7 @@ import (
 
 // stuck is a store of a consumer that is killed before it ends a follow on the inverse
 // side: what follows from a block.
-type stuck struct{ replication.Store }
+type stuck struct{ storage.EdgeWriter }
 
 func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	for _, e := range edges {
@@ -28,7 +27,7 @@ func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 			select {} // until it is killed
 		}
 	}
-	return s.Store.Apply(ctx, side, edges, rule)
+	return s.EdgeWriter.Apply(ctx, side, edges, rule)
 }
 
 // A consumer that is killed between applying a block and carrying on that it has ended

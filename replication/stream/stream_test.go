@@ -28,7 +28,7 @@ func connect(t testing.TB, addr string) redis.UniversalClient {
 }
 
 // applied applies to the other sides of a store.
-type applied struct{ store replication.Store }
+type applied struct{ store storage.EdgeWriter }
 
 func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
 	written := make([]storage.Written, len(rows))

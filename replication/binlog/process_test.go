@@ -1,0 +1,85 @@
+package binlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// A replicator in a process of its own, which can be killed: this test binary, started
+// again with an environment variable.
+
+// childVariable makes this test binary a replicator of the DSNs that it holds.
+const childVariable = "KITH_TEST_REPLICATE"
+
+// childStopsVariable makes it stop where a follow ends on the inverse side, see stuck.
+const childStopsVariable = "KITH_TEST_REPLICATE_STUCK"
+
+func child(dsns []string) int {
+	ctx := context.Background()
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";")})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var to storage.EdgeWriter = store
+	if os.Getenv(childStopsVariable) != "" {
+		to = stuck{store}
+	}
+	applier := replication.New(replication.Config{Store: to, Shards: len(dsns)})
+	go applier.Run(ctx)
+	if err := binlog.New(binlog.Config{DSNs: dsns, Applier: applier, Checkpoints: store}).Run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+var errNotYet = errors.New("not yet")
+
+// process is a replicator in a process of its own.
+type process struct {
+	cmd  *exec.Cmd
+	gone chan struct{}
+	log  *lines
+}
+
+// launch starts one. It is killed when t ends, and with this process.
+func (w *world) launch(t testing.TB, environment ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{}), log: &lines{}}
+	p.cmd.Env = append(append(os.Environ(), childVariable+"="+strings.Join(w.dsns, ";")), environment...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.SysProcAttr = childAttr()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the parent-death signal comes with the end of this thread
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait()
+			close(p.gone)
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+// kill ends it as a crash does.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	<-p.gone
+}
