@@ -223,6 +223,29 @@ func (s blocking) ARedeliveredBlockTellsAgain(t *testing.T) {
 	}
 }
 
+// An unblock may have been applied before it comes again: what it has ended still has
+// to be carried on.
+func (s blocking) ABlockThatIsPastTellsWhatItHasEnded(t *testing.T) {
+	for _, n := range sizes {
+		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		var follows, requests, blocks, unblocks []storage.Edge
+		for _, id := range others {
+			follows = append(follows, follow(storage.Forward, me, id, 1))
+			requests = append(requests, stateOf(storage.Requests, me, id, storage.Pending, 1))
+			blocks = append(blocks, edge(storage.Inverse, me, id, storage.Blocking, at(2)))
+			unblocks = append(unblocks, edge(storage.Inverse, me, id, storage.None, at(3)))
+		}
+		s.apply(t, storage.Forward, follows...)
+		s.apply(t, storage.Requests, requests...)
+		first := s.apply(t, storage.Inverse, blocks...)
+		s.apply(t, storage.Inverse, unblocks...)
+		for i, past := range s.apply(t, storage.Inverse, blocks...) {
+			wantEqual(t, "rows told", len(first[i].Also), 2)
+			wantApplied(t, "past", past, storage.Applied{Row: unblocks[i], Also: first[i].Also})
+		}
+	}
+}
+
 func (s blocking) AnUnfollowDoesNotEndABlock(t *testing.T) {
 	me, to := s.people(t, 1)[0].ID, s.ids(2)
 	rows := []storage.Edge{s.change(t, me, block(to[0], 1))[0].Row, s.change(t, me, block(to[1], 1))[0].Row}

@@ -253,3 +253,17 @@ func (s bulkForgetsFriends) Counts(ctx context.Context, ids []storage.UserID) []
 	}
 	return results
 }
+
+// pastIsSilent does not tell what has followed from an edge that a newer one has
+// replaced.
+type pastIsSilent struct{ *memory.Store }
+
+func (s pastIsSilent) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+	results := s.Store.Apply(ctx, side, edges, rule)
+	for i, e := range edges {
+		if results[i].Value.Row.UpdateTime > e.UpdateTime {
+			results[i].Value.Also = nil
+		}
+	}
+	return results
+}

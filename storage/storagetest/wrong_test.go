@@ -105,6 +105,7 @@ var wrongStores = []struct {
 	{"blockers follow whom they block", func(s *memory.Store) storage.Store { return blockersFollow{s} }, "blocking/FollowsAreRefusedBothWays", historiesToo},
 	{"what follows from a block is not told", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
 	{"what followed is told once", func(s *memory.Store) storage.Store { return toldOnce{s} }, "blocking/ARedeliveredBlockTellsAgain", historiesToo},
+	{"what is past tells nothing", func(s *memory.Store) storage.Store { return pastIsSilent{s} }, "blocking/ABlockThatIsPastTellsWhatItHasEnded", promiseOnly},
 	{"late blocks end follows", func(s *memory.Store) storage.Store { return remoteUndo{s} }, "blocking/ALateBlockDoesNothing", historiesToo},
 	{"own blocks keep requests", func(s *memory.Store) storage.Store { return keepsOwnRequests{keepsRequests{s}} }, "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
 	{"applied blocks keep requests", func(s *memory.Store) storage.Store { return keepsBlockedRequests{keepsRequests{s}} }, "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
