@@ -44,13 +44,7 @@ type Loaders struct {
 	kept map[reflect.Type]any
 }
 
-// New makes the loaders of one request, whose context it is.
-func New(ctx context.Context, store storage.Reader) *Loaders {
-	l := &Loaders{}
-	l.init(ctx, store)
-	return l
-}
-
+// init makes the loaders of one request, whose context it is.
 func (l *Loaders) init(ctx context.Context, store storage.Reader) {
 	l.ctx, l.store = ctx, store
 	l.Users.all, l.Users.read = l, storage.Reader.Users
