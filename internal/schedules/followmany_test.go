@@ -19,8 +19,16 @@ func TestFollowManyStatements(t *testing.T) {
 					o.targets = append(o.targets, int64(101+i))
 				}
 				// What the gateway does by itself is not counted.
+				byItself := []string{`"leases"`, `"states.changes"`}
+				if mode != "sync" { // the replicator in the same process
+					byItself = append(byItself, `"apply.follower"`)
+				}
 				counted := func() float64 {
-					return l.metric(t, counter, "") - l.metric(t, counter, `"leases"`) - l.metric(t, counter, `"states.changes"`)
+					n := l.metric(t, counter, "")
+					for _, what := range byItself {
+						n -= l.metric(t, counter, what)
+					}
+					return n
 				}
 				before := counted()
 				r := o.send(t.Context(), c, l)
@@ -42,7 +50,13 @@ func TestFollowManyStatements(t *testing.T) {
 			if mode == "sync" {
 				want += 3*4 + 1
 			}
-			if few != want || many != want {
+			// The replicator may be in the way of the transaction, which is then run again.
+			const again, most = 4, 3
+			fits := func(n float64) bool {
+				tries := (n - want) / again
+				return n == want || mode != "sync" && tries > 0 && tries <= most && tries == float64(int(tries))
+			}
+			if !fits(few) || !fits(many) {
 				t.Errorf("followMany of 50 takes %v statements, of 200 %v; want %v", few, many, want)
 			}
 			d.quiet(t, h)
