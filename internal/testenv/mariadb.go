@@ -93,6 +93,9 @@ func startMariaDB(mariadbd, installDB string, options []string) (*MariaDBServer,
 	if err := copyTemplate(filepath.Join(dir, "data"), mariadbd, installDB); err != nil {
 		return nil, fmt.Errorf("prepare mariadb data: %w", err)
 	}
+	if err := os.Mkdir(tmpDir(dir), 0o700); err != nil {
+		return nil, fmt.Errorf("prepare mariadb data: %w", err)
+	}
 	server := &MariaDBServer{&Server{
 		kind:   "mariadb",
 		bin:    mariadbd,
@@ -112,6 +115,7 @@ func mariaDBArgs(s *Server) []string {
 	return append([]string{
 		"--no-defaults", // first, or it is not understood
 		"--datadir=" + filepath.Join(s.dir, "data"),
+		"--tmpdir=" + tmpDir(s.dir),
 		"--socket=" + s.Socket(),
 		"--pid-file=" + filepath.Join(s.dir, "pid"),
 		"--bind-address=127.0.0.1",
@@ -131,6 +135,10 @@ func mariaDBArgs(s *Server) []string {
 		"--server-id=" + strconv.Itoa(s.port), // unique among the servers of this machine
 	}, commonArgs()...)
 }
+
+// tmpDir is where a server keeps its temporary tables. Not the machine's /tmp: a
+// server that starts removes the #sql files it finds there, another server's too.
+func tmpDir(serverDir string) string { return filepath.Join(serverDir, "tmp") }
 
 // commonArgs are the options that the template's making and the servers share.
 func commonArgs() []string {

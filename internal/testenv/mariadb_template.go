@@ -53,7 +53,12 @@ func makeTemplate(path, mariadbd, installDB string) error {
 	if err := os.RemoveAll(draft); err != nil {
 		return err
 	}
-	options := append([]string{"--no-defaults", "--datadir=" + draft}, commonArgs()...)
+	tmp, err := os.MkdirTemp(filepath.Dir(path), "tmp-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	options := append([]string{"--no-defaults", "--datadir=" + draft, "--tmpdir=" + tmp}, commonArgs()...)
 
 	install := exec.Command(installDB, append(options, "--auth-root-authentication-method=normal", "--skip-test-db")...)
 	if out, err := install.CombinedOutput(); err != nil {

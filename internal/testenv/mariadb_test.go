@@ -167,3 +167,18 @@ func readInt(t *testing.T, db *sql.DB, query string) (n int) {
 	}
 	return n
 }
+
+// A server that starts clears its temporary directory of #sql files, so no two may share one.
+func TestTemporaryTablesAreEachServersOwn(t *testing.T) {
+	first, second := testenv.MariaDB(t), testenv.MariaDB(t)
+	var dirs [2]string
+	for i, server := range []*testenv.MariaDBServer{first, second} {
+		server.CreateDatabase(t, "kith")
+		if err := server.Open(t, "kith").QueryRow("SELECT @@tmpdir").Scan(&dirs[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dirs[0] == dirs[1] {
+		t.Errorf("both servers keep temporary tables in %s", dirs[0])
+	}
+}
