@@ -63,6 +63,8 @@ func (l *leases) Lease(_ context.Context, kind, owner string, slots int, now, un
 	return slot, nil
 }
 
+func (l *leases) Holders(context.Context, string, storage.Micros) (int, error) { return 0, nil }
+
 func (l *leases) Release(_ context.Context, kind, owner string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

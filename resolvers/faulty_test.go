@@ -57,6 +57,15 @@ func (f *faulty) Counts(ctx context.Context, ids []storage.UserID) []storage.Res
 	return failing(ctx, f, "counts", ids, f.place.Of, f.Store.Counts(ctx, ids))
 }
 
+func (f *faulty) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return failing(ctx, f, "profiles", ids, f.place.Of, f.Store.Profiles(ctx, ids))
+}
+
+func (f *faulty) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	owner := func(q storage.ListQuery) int { return f.place.Of(q.Owner) }
+	return failing(ctx, f, "lists."+side.String(), queries, owner, f.Store.Lists(ctx, side, queries))
+}
+
 func (f *faulty) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	owner := func(p storage.Pair) int { return f.place.Of(side.Owner(p)) }
 	return failing(ctx, f, "edges."+side.String(), pairs, owner, f.Store.Edges(ctx, side, pairs))

@@ -151,6 +151,8 @@ type Store interface {
 	HandleSearcher
 	Leaser
 	Pinger
+	Snapshots
+	UserLister
 
 	// Empty reports whether the store holds no user at all.
 	Empty(ctx context.Context) (bool, error)

@@ -120,4 +120,7 @@ type Leaser interface {
 
 	// Release gives the owner's slot back. One that it does not hold is no error.
 	Release(ctx context.Context, kind, owner string) error
+
+	// Holders counts the slots of a kind whose leases have not ended.
+	Holders(ctx context.Context, kind string, now Micros) (int, error)
 }

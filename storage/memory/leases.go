@@ -53,6 +53,22 @@ func (s *Store) Release(ctx context.Context, kind, owner string) error {
 	return nil
 }
 
+// Holders implements [storage.Leaser].
+func (s *Store) Holders(ctx context.Context, kind string, now storage.Micros) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n := 0
+	for _, l := range s.leases[kind] {
+		if l.until > now {
+			n++
+		}
+	}
+	return n, nil
+}
+
 func (s *Store) slotOf(kind, owner string) (slot int, held bool) {
 	for slot, l := range s.leases[kind] {
 		if l.owner == owner {

@@ -34,6 +34,7 @@ type dialect struct {
 	upsert       func(key string, sets string) string                // ends an INSERT; in sets, NEW.x is the row that came
 	edgesOf      func(t *edgeTable, pairs int) string                // reads edges by (owner, peer)
 	rowsOf       func(sides []storage.Side, pairs int) (string, int) // reads rows by (owner, peer) from several tables; how often it takes the pairs
+	wanted       func(columns []string, rows int) (string, string)   // a table of arguments: what goes before the SELECT, and into its FROM
 	greater      func(a, b string) string                            // of two numbers
 	identity     func(context.Context, *node) (string, error)        // a text that no other database has
 

@@ -37,6 +37,10 @@ var sideServedBy = map[string][]string{
 	"rows.friend_request":        {"PRIMARY"},
 	"rows.friend_request_inbox":  {"PRIMARY"},
 	"users.handle":               {"PRIMARY"},
+	"users.after":                {"PRIMARY"},
+	"profiles":                   {"PRIMARY"},
+	"lists.following":            {"PRIMARY"},
+	"lists.follower":             {"PRIMARY"},
 	"handles":                    {"PRIMARY"},
 	"erase":                      {"PRIMARY", "idx_special", "idx_dismissed_at", "idx_friend_request_list"}, // all begin with the user
 }
@@ -171,9 +175,26 @@ func runSideLookUps(t *testing.T, s *Store) {
 		s.Specials(ctx, ids)
 		s.Dismissals(ctx, dismissed)
 		s.StatesOf(ctx, ids)
+		runSnapshots(t, s, ids)
 	}
 	for _, limit := range []int{1, 100, 1000} {
 		runLimited(t, s, limit)
+	}
+}
+
+// runSnapshots reads some who are there and some who are not, lists with bounds of their own.
+func runSnapshots(t *testing.T, s *Store, ids []storage.UserID) {
+	t.Helper()
+	ids = append(slices.Clone(ids), 1e9)
+	s.Profiles(t.Context(), ids)
+	s.Profiles(t.Context(), ids[:1])
+	var queries []storage.ListQuery
+	for i, id := range ids {
+		queries = append(queries, storage.ListQuery{Owner: id, Longest: i % 4 * 1000, EndedSince: storage.Micros(i % 3 * 5e8)})
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		s.Lists(t.Context(), side, queries)
+		s.Lists(t.Context(), side, []storage.ListQuery{{Owner: 1, Longest: 1e6}})
 	}
 }
 
@@ -199,6 +220,8 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
 		check(s.Popular(ctx, since, limit))
 	}
+	check(s.UserIDsAfter(ctx, 0, 0, limit))
+	check(s.UserIDsAfter(ctx, 0, 19_000, limit))
 	check(s.StateChanges(ctx, 0, storage.StatePosition{}, limit))
 	check(s.StateChanges(ctx, 0, storage.StatePosition{At: 1000, User: 5_000_000}, limit))
 }

@@ -308,6 +308,9 @@ func explainMariaDB(t *testing.T, db *sql.DB, st Statement) []plan {
 		if extra.String == "Impossible WHERE noticed after reading const tables" || extra.String == "Select tables optimized away" {
 			continue // such a row does not exist
 		}
+		if extra.String == "No tables used" {
+			continue // a row of arguments
+		}
 		if st.Lookup == "empty" {
 			access.String = "" // the first row of an index is all it reads
 			key.String = "PRIMARY"

@@ -17,6 +17,12 @@ FROM kith_leases
 WHERE kind = ?
 ORDER BY slot`
 
+	// Served by the primary key.
+	sqlCountLeases = `
+SELECT COUNT(*)
+FROM kith_leases
+WHERE kind = ? AND leased_until > ?`
+
 	sqlTakeLease = ` INTO kith_leases (kind, slot, owner, leased_until)
 VALUES (?, ?, ?, ?)`
 
@@ -96,4 +102,12 @@ func (s *Store) Release(ctx context.Context, kind, owner string) error {
 		_, err := w.exec(1, sqlRelease, kind, owner)
 		return err
 	})
+}
+
+// Holders implements [storage.Leaser].
+func (s *Store) Holders(ctx context.Context, kind string, now storage.Micros) (n int, err error) {
+	err = s.query(ctx, "leases", 0, 1, sqlCountLeases, []any{kind, int64(now)}, func(rows *sql.Rows) error {
+		return rows.Scan(&n)
+	})
+	return n, err
 }

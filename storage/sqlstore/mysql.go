@@ -51,6 +51,10 @@ var mysqlDialect = &dialect{
 		}
 		return text, len(sides)
 	},
+	wanted: func(columns []string, rows int) (with, table string) {
+		table = "(SELECT ? AS " + strings.Join(columns, ", ? AS ") + strings.Repeat(" UNION ALL SELECT "+marks(len(columns)), rows-1) + ") wanted"
+		return "", table
+	},
 	greater: func(a, b string) string { return "GREATEST(" + a + ", " + b + ")" },
 	identity: func(ctx context.Context, n *node) (id string, err error) {
 		err = n.write.QueryRowContext(ctx, `SELECT CONCAT(@@hostname, ':', @@port, ':', @@datadir, '/', DATABASE())`).Scan(&id)

@@ -52,6 +52,9 @@ var sqliteDialect = &dialect{
 		}
 		return text, 1
 	},
+	wanted: func(columns []string, rows int) (with, table string) {
+		return "WITH wanted(" + strings.Join(columns, ", ") + ") AS (VALUES " + tuples(rows, len(columns)) + ")", "wanted"
+	},
 	greater: func(a, b string) string { return "MAX(" + a + ", " + b + ")" },
 	identity: func(_ context.Context, n *node) (string, error) {
 		path, err := filepath.Abs(n.name)

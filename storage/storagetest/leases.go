@@ -64,6 +64,26 @@ func (s leases) AReleasedSlotIsTaken(t *testing.T) {
 	s.wantNoLease(t, "released", "third", 1, 2)
 }
 
+func (s leases) HoldersAreCountedWhileTheirLeasesLast(t *testing.T) {
+	s.wantHolders(t, "counted", 0, 0)
+	s.lease(t, "counted", "one", 5, 0, 100)
+	s.lease(t, "counted", "another", 5, 0, 200)
+	s.lease(t, "counted elsewhere", "third", 5, 0, 200)
+	s.wantHolders(t, "counted", 99, 2)
+	s.wantHolders(t, "counted", 100, 1)
+	s.release(t, "counted", "another")
+	s.wantHolders(t, "counted", 99, 1)
+}
+
+func (s leases) wantHolders(t *testing.T, kind string, now, want int) {
+	t.Helper()
+	got, err := s.store.Holders(t.Context(), kind, at(now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "holders", got, want)
+}
+
 func (s leases) KindsAreApart(t *testing.T) {
 	for _, kind := range []string{"kind a", "kind b"} {
 		wantEqual(t, "slot", s.lease(t, kind, "one", 1, 0, 100), 0)

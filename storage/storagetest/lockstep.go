@@ -15,6 +15,7 @@ func (p *pair) everything(t *rapid.T) {
 	p.comparePasswords(t, p.ids)
 	p.compareLogs(t)
 	p.compareCounts(t, p.ids)
+	p.compareProfiles(t)
 	var pairs []storage.Pair
 	p.compareMessages(t)
 	var pages []storage.PageQuery
@@ -32,6 +33,8 @@ func (p *pair) everything(t *rapid.T) {
 		p.compareWalks(t, side, walks)
 		p.compareNeighbours(t, side, p.ids)
 	}
+	p.compareLists(t, storage.Forward)
+	p.compareLists(t, storage.Inverse)
 }
 
 func (p *pair) compareUsers(t *rapid.T, ids []storage.UserID) {
@@ -100,6 +103,32 @@ func (p *pair) compareWalks(t *rapid.T, side storage.Side, queries []storage.Wal
 func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage.UserID) {
 	compare(t, "neighbours of "+side.String(), owners,
 		p.store.Neighbours(t.Context(), side, owners), p.reference.Neighbours(t.Context(), side, owners), slices.Equal)
+}
+
+// compareProfiles compares users with their counts. The version is the one of the counts.
+func (p *pair) compareProfiles(t *rapid.T) {
+	versions := p.store.Counts(t.Context(), p.ids)
+	got := p.store.Profiles(t.Context(), p.ids)
+	want := p.reference.Profiles(t.Context(), p.ids)
+	for i := range min(len(want), len(versions)) {
+		want[i].Value.Counts.Version = versions[i].Value.Version
+	}
+	compare(t, "profiles", p.ids, got, want, equal)
+}
+
+// compareLists compares whole lists, some of them with too low a bound.
+func (p *pair) compareLists(t *rapid.T, side storage.Side) {
+	var queries []storage.ListQuery
+	for i, owner := range p.ids {
+		queries = append(queries, storage.ListQuery{Owner: owner, Longest: 100}, storage.ListQuery{Owner: owner, Longest: i % 3, EndedSince: at(i)})
+	}
+	versions := p.store.Counts(t.Context(), p.ids)
+	got := p.store.Lists(t.Context(), side, queries)
+	want := p.reference.Lists(t.Context(), side, queries)
+	for i := range min(len(want), 2*len(versions)) {
+		want[i].Value.Version = versions[i/2].Value.Version
+	}
+	compare(t, "lists of "+side.String(), queries, got, want, equalLists)
 }
 
 // compareMessages compares what was written with all requests.

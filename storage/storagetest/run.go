@@ -54,6 +54,9 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return states{h} },
 		func(h *harness) any { return rows{h} },
 		func(h *harness) any { return erase{h} },
+		func(h *harness) any { return userList{h} },
+		func(h *harness) any { return profiles{h} },
+		func(h *harness) any { return lists{h} },
 		func(h *harness) any { return histories{h} },
 	}
 	for _, topic := range topics {

@@ -1,0 +1,45 @@
+package storage
+
+import "context"
+
+// Snapshots reads what caches keep. Each answer is as of one moment, with the version
+// that the owner's counts had then ([Counts].Version), so that of two answers the newer
+// is known.
+type Snapshots interface {
+	// Profiles reads users together with their counts. A user is Found when either of
+	// the two is there.
+	Profiles(ctx context.Context, ids []UserID) []Result[Profile]
+
+	// Lists reads whole lists of the Forward or the Inverse side. Every query is Found.
+	Lists(ctx context.Context, side Side, queries []ListQuery) []Result[List]
+}
+
+// Profile is a user with its counts, at one moment.
+type Profile struct {
+	User    User
+	Exists  bool // there is such a user; false where only edges are known, or nothing
+	Counts  Counts
+	Counted bool // there is a row of counts
+}
+
+// ListQuery asks for all that a side keeps of one owner. It is comparable.
+type ListQuery struct {
+	Owner UserID
+	// Longest is how long a list may be, by its owner's count: a longer one is not read.
+	Longest int
+	// EndedSince asks for tombstones, too, that are at least so new.
+	EndedSince Micros
+}
+
+// List is all that a side keeps of one owner, at one moment.
+type List struct {
+	Version int64  // of the owner's counts; 0 where it has none
+	Long    bool   // the list is longer than was asked for: Edges are empty
+	Edges   []Edge // follows, blocks and the tombstones asked for, by ascending peer
+}
+
+// UserLister lists all users.
+type UserLister interface {
+	// UserIDsAfter lists users of one shard with greater ids, ascending, at most so many.
+	UserIDsAfter(ctx context.Context, shard int, after UserID, limit int) ([]UserID, error)
+}

@@ -1,0 +1,186 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// Being one statement is what makes an answer one of one moment.
+func TestSnapshotsAreOneStatementAShard(t *testing.T) {
+	dir := t.TempDir()
+	seen := &recorder{}
+	s, err := Open(t.Context(), Config{
+		Location:    "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db"),
+		OnStatement: seen.record,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ids := make([]storage.UserID, 400)
+	queries := make([]storage.ListQuery, len(ids))
+	for i := range ids {
+		ids[i] = storage.UserID(i + 1)
+		queries[i] = storage.ListQuery{Owner: ids[i], Longest: i, EndedSince: storage.Micros(i)}
+	}
+	seen.reset()
+	s.Profiles(t.Context(), ids)
+	s.Lists(t.Context(), storage.Forward, queries)
+	s.Lists(t.Context(), storage.Inverse, queries)
+	n := map[string]int{}
+	for _, st := range seen.all() {
+		n[fmt.Sprintf("%s on shard %d", st.Lookup, st.Shard)]++
+	}
+	for _, lookup := range []string{"profiles", "lists.following", "lists.follower"} {
+		for shard := range 2 {
+			if what := fmt.Sprintf("%s on shard %d", lookup, shard); n[what] != 1 {
+				t.Errorf("%s: %d statements, want 1", what, n[what])
+			}
+		}
+	}
+	if len(n) != 6 {
+		t.Errorf("statements: %v", n)
+	}
+}
+
+// Only follows and fans are counted, so that nothing else is a list.
+func TestListsOfRequestsAreRefused(t *testing.T) {
+	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+		if r := s.Lists(t.Context(), side, []storage.ListQuery{{Owner: 1, Longest: 10}})[0]; r.Err == nil || r.Found {
+			t.Errorf("%s: %+v, want an error", side, r)
+		}
+	}
+}
+
+// A shard that is gone costs its own keys and no others.
+func TestSnapshotsWithADeadShard(t *testing.T) {
+	server := testenv.SharedMariaDB(t, 1)[0]
+	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	const database, user = "kith_snapshots", "kith_snapshots"
+	server.CreateDatabase(t, database)
+	t.Cleanup(func() { server.Exec(t, "DROP DATABASE "+database) })
+	server.Exec(t, "CREATE USER "+user+" IDENTIFIED BY 'old'")
+	t.Cleanup(func() { server.Exec(t, "DROP USER "+user) })
+	server.Exec(t, "GRANT ALL ON "+database+".* TO "+user)
+	other := fmt.Sprintf("%s:old@tcp(%s)/%s", user, server.Addr(), database)
+	s, err := Open(t.Context(), Config{Location: "mysql:" + strings.Join([]string{dsn, other}, ";"), StatementTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+
+	var users []storage.User
+	var ids []storage.UserID
+	var edges []storage.Edge
+	var queries []storage.ListQuery
+	for id := storage.UserID(1); id <= 40; id++ {
+		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id)})
+		ids = append(ids, id)
+		edges = append(edges, storage.Edge{From: id, To: 99, Type: storage.Following, UpdateTime: 1})
+		queries = append(queries, storage.ListQuery{Owner: id, Longest: 10})
+	}
+	for i, r := range s.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(i, r.Err)
+		}
+	}
+	for i, r := range s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer) {
+		if r.Err != nil {
+			t.Fatal(i, r.Err)
+		}
+	}
+	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
+	server.Exec(t, "KILL USER "+user)
+
+	profiles := s.Profiles(t.Context(), ids)
+	lists := s.Lists(t.Context(), storage.Forward, queries)
+	dead := 0
+	for i, id := range ids {
+		if s.place.Of(id) == 1 {
+			dead++
+			if p := profiles[i]; !errors.Is(p.Err, storage.ErrUnavailable) || p.Found {
+				t.Errorf("profile %d of the dead shard: %+v", id, p)
+			}
+			if l := lists[i]; !errors.Is(l.Err, storage.ErrUnavailable) || l.Found || l.Value.Edges != nil {
+				t.Errorf("list %d of the dead shard: %+v", id, l)
+			}
+			continue
+		}
+		if p := profiles[i]; p.Err != nil || p.Value.User.Handle != users[i].Handle {
+			t.Errorf("profile %d: %+v", id, p)
+		}
+		if l := lists[i]; l.Err != nil || len(l.Value.Edges) != 1 || l.Value.Edges[0] != edges[i] {
+			t.Errorf("list %d: %+v", id, l)
+		}
+	}
+	if dead == 0 || dead == len(ids) {
+		t.Fatalf("%d of %d users are on one shard", dead, len(ids))
+	}
+	if _, err := s.UserIDsAfter(t.Context(), 1, 0, 10); !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("users of the dead shard: %v", err)
+	}
+	if ids, err := s.UserIDsAfter(t.Context(), 0, 0, 10); err != nil || len(ids) != 10 {
+		t.Errorf("users of the other: %v, %v", ids, err)
+	}
+}
+
+// A list that is too long is known by its count alone: none of its rows are read.
+func TestLongListsAreNotRead(t *testing.T) {
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
+	s, err := Open(t.Context(), Config{Location: "mysql:" + dsns[0], StatementTimeout: time.Minute, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	const n = 5000
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		var edges []storage.Edge
+		for i := range storage.UserID(n) {
+			p := side.Pair(1, 10+i)
+			edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: 1})
+		}
+		for _, r := range s.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		for _, long := range []bool{true, false} {
+			q := storage.ListQuery{Owner: 1, Longest: n}
+			if long {
+				q.Longest--
+			}
+			before := rowsRead(t, s)
+			if r := s.Lists(t.Context(), side, []storage.ListQuery{q})[0]; r.Err != nil || r.Value.Long != long {
+				t.Fatalf("%+v", r)
+			}
+			if read := rowsRead(t, s) - before; (read < n/10) != long {
+				t.Errorf("%s, long: %v: %d rows were read", side, long, read)
+			}
+		}
+	}
+}
+
+// rowsRead is how many rows the store's only connection for look-ups has read by an index.
+func rowsRead(t *testing.T, s *Store) int {
+	t.Helper()
+	var n int
+	err := s.shards[0].read.QueryRowContext(t.Context(), `
+SELECT SUM(variable_value) FROM information_schema.session_status
+WHERE variable_name IN ('HANDLER_READ_NEXT', 'HANDLER_READ_KEY')`).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,160 @@
+package storagetest
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+// profiles: users together with their counts.
+type profiles struct{ *harness }
+
+func (s profiles) AnEmptyBatchHasNoResults(t *testing.T) {
+	answers(t, s.store.Profiles(t.Context(), nil), 0)
+	answers(t, s.store.Profiles(t.Context(), []storage.UserID{}), 0)
+}
+
+func (s profiles) AUserComesWithItsCounts(t *testing.T) {
+	full, plain, peers := person(s.id()), person(s.id()), s.ids(5)
+	full.Name, full.Bio, full.AvatarURL = "Åsa 🦆 Öberg", "x 'y' \\ \"z\"\n", "https://example.org/🦆.png"
+	full.FollowingsVisibility, full.FollowersVisibility, full.Undiscoverable = storage.ToFollowers, storage.ToNobody, true
+	full.UpdatedAt = at(7)
+	s.register(t, full)
+	answers(t, s.store.CreateUsers(t.Context(), []storage.User{plain}), 1)
+	for i, peer := range peers {
+		if i < 3 {
+			s.apply(t, storage.Forward, follow(storage.Forward, full.ID, peer, i))
+		}
+		if i > 0 {
+			s.apply(t, storage.Inverse, follow(storage.Inverse, full.ID, peer, i))
+		}
+	}
+	got := found(t, s.store.Profiles(t.Context(), []storage.UserID{full.ID, plain.ID}), 2)
+	for i, user := range []storage.User{full, plain} {
+		wantEqual(t, "profile", got[i], storage.Profile{User: user, Exists: true, Counts: s.countsOf(t, user.ID), Counted: true})
+	}
+	counts := got[0].Counts
+	counts.Version = 0
+	wantEqual(t, "counts", counts, storage.Counts{Following: 3, Follower: 4, Friend: 2})
+}
+
+func (s profiles) OnlyCountsMayBeThere(t *testing.T) {
+	id := s.id()
+	s.apply(t, storage.Inverse, follow(storage.Inverse, id, s.id(), 1))
+	got := found(t, s.store.Profiles(t.Context(), []storage.UserID{id}), 1)[0]
+	wantEqual(t, "profile", got, storage.Profile{Counts: s.countsOf(t, id), Counted: true})
+	wantEqual(t, "fans", got.Counts.Follower, 1)
+}
+
+func (s profiles) NobodyIsNotFound(t *testing.T) {
+	known, gone := s.people(t, 2), erase(s).erased(t).ID
+	results := s.store.Profiles(t.Context(), []storage.UserID{s.id(), known[0].ID, gone, known[1].ID, s.id()})
+	wantFound(t, results, false, true, false, true, false)
+	wantEqual(t, "nobody", results[0].Value, storage.Profile{})
+}
+
+func (s profiles) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
+	p, gone := s.people(t, 2), s.id()
+	results := s.store.Profiles(t.Context(), []storage.UserID{p[0].ID, p[1].ID, gone, p[0].ID, gone})
+	wantFound(t, results, true, true, false, true, false)
+	wantEqual(t, "again", results[3].Value, results[0].Value)
+	wantEqual(t, "user", results[3].Value.User, p[0])
+}
+
+func (s profiles) ALargeBatchIsAnswered(t *testing.T) {
+	people := s.people(t, 50)
+	ids := s.ids(many)
+	for i := 0; i < many; i += 7 {
+		ids[i] = people[i%len(people)].ID
+	}
+	results := s.store.Profiles(t.Context(), ids)
+	answers(t, results, many)
+	for i, result := range results {
+		known := i%7 == 0
+		if result.Found != known || known && result.Value.User != people[i%len(people)] {
+			t.Fatalf("key %d: got %+v, found is to be %v", i, result, known)
+		}
+	}
+}
+
+func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
+	user, peer, name := s.people(t, 1)[0].ID, s.people(t, 1)[0].ID, "Another"
+	old := s.profileOf(t, user)
+	for _, step := range []struct {
+		what string
+		do   func()
+	}{
+		{"a follow", func() { s.apply(t, storage.Forward, follow(storage.Forward, user, peer, 1)) }},
+		{"a fan", func() { s.apply(t, storage.Inverse, follow(storage.Inverse, user, peer, 2)) }},
+		{"a block", func() { s.apply(t, storage.Forward, edge(storage.Forward, user, s.id(), storage.Blocking, at(3))) }},
+		{"a mark", func() {
+			s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"})
+		}},
+		{"a new name", func() {
+			if _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(4)); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a state", func() { s.setState(t, user, storage.Deactivated, 5, true) }},
+	} {
+		step.do()
+		now := s.profileOf(t, user)
+		if now.Counts.Version <= old.Counts.Version {
+			t.Errorf("with %s the version was %d and is %d", step.what, old.Counts.Version, now.Counts.Version)
+		}
+		old = now
+	}
+	wantEqual(t, "name", old.User.Name, name)
+}
+
+// Of a version there is one profile, whatever is written meanwhile.
+func (s profiles) AllIsOfOneMoment(t *testing.T) {
+	user, peer := s.people(t, 1)[0].ID, s.id()
+	is := s.profileOf(t, user)
+	versions := map[int64]storage.Profile{is.Counts.Version: is}
+	seen := whileWriting(t, func(step int) {
+		name := person(storage.UserID(step + 1)).Name
+		if _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(step)); err != nil {
+			t.Error(err)
+		}
+		s.note(t, user, versions)
+		kind := []storage.EdgeType{storage.Following, storage.None}[step%2]
+		noErrors(t, s.store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: user, To: peer, Type: kind, UpdateTime: at(step)}}, storage.IfNewer), 1)
+		s.note(t, user, versions)
+	}, func() (int64, storage.Profile, bool) {
+		results := s.store.Profiles(t.Context(), []storage.UserID{user})
+		return results[0].Value.Counts.Version, results[0].Value, noErrors(t, results, 1)
+	})
+	for version, all := range seen {
+		for _, got := range all {
+			wantEqual(t, "profile", got, versions[version])
+		}
+	}
+}
+
+// note remembers what there is of a user at its present version, read by other means.
+// Nobody else writes.
+func (s profiles) note(t *testing.T, user storage.UserID, versions map[int64]storage.Profile) {
+	users := s.store.Users(t.Context(), []storage.UserID{user})
+	counts := s.store.Counts(t.Context(), []storage.UserID{user})
+	if noErrors(t, users, 1) && noErrors(t, counts, 1) {
+		versions[counts[0].Value.Version] = storage.Profile{User: users[0].Value, Exists: true, Counts: counts[0].Value, Counted: true}
+	}
+}
+
+func (s profiles) profileOf(t *testing.T, id storage.UserID) storage.Profile {
+	t.Helper()
+	return found(t, s.store.Profiles(t.Context(), []storage.UserID{id}), 1)[0]
+}
+
+// SnapshotsAreRefused is a promise of cancellation, too.
+func (s cancellation) SnapshotsAreRefused(t *testing.T) {
+	ids := idsOf(s.people(t, 2))
+	ctx := ended(t)
+	wantEnded(t, "profiles", s.store.Profiles(ctx, ids), 2)
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
+		wantEnded(t, "lists", s.store.Lists(ctx, side, []storage.ListQuery{{Owner: ids[0]}, {Owner: ids[1]}}), 2)
+	})
+	_, err := s.store.UserIDsAfter(ctx, 0, 0, 1)
+	wantEndedErr(t, "all users", err)
+}

@@ -1,0 +1,58 @@
+package storagetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// userList: all users, shard by shard.
+type userList struct{ *harness }
+
+func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
+	people := s.people(t, 30)
+	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), people[0].ID, 1)) // nobody's
+	gone := erase(s).erased(t).ID
+	place := shard.NewMap(s.store.Shards())
+	for _, limit := range []int{1, 4, 100} {
+		var all []storage.UserID
+		for ordinal := range s.store.Shards() {
+			list := s.all(t, ordinal, limit)
+			if !slices.IsSorted(list) {
+				t.Errorf("not in order: %v", list)
+			}
+			for _, id := range list {
+				wantEqual(t, "shard", place.Of(id), ordinal)
+			}
+			all = append(all, list...)
+		}
+		slices.Sort(all)
+		wantList(t, fmt.Sprintf("users with limit %d", limit), all, slices.Sorted(slices.Values(idsOf(people))))
+	}
+	if slices.Contains(s.all(t, place.Of(gone), 100), gone) {
+		t.Errorf("user %d has been erased", gone)
+	}
+}
+
+// all reads the users of a shard page by page. A page that is shorter than its limit is
+// the last.
+func (s userList) all(t *testing.T, ordinal, limit int) []storage.UserID {
+	t.Helper()
+	var list []storage.UserID
+	for after := storage.UserID(0); ; after = list[len(list)-1] {
+		page, err := s.store.UserIDsAfter(t.Context(), ordinal, after, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) > limit {
+			t.Fatalf("%d users, want %d at most", len(page), limit)
+		}
+		list = append(list, page...)
+		if len(page) < limit || len(list) > many {
+			return list
+		}
+	}
+}

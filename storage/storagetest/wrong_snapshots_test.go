@@ -1,0 +1,269 @@
+package storagetest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes in what caches keep, and in the list of all users.
+var snapshotMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"the list of users ignores its limit", func(s *memory.Store) storage.Store {
+		return wrongUserLists{s, func(after storage.UserID, _ int) (storage.UserID, int) { return after, 1000 }}
+	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+	{"the list of users begins with the last", func(s *memory.Store) storage.Store {
+		return wrongUserLists{s, func(after storage.UserID, limit int) (storage.UserID, int) { return max(after, 1) - 1, limit }}
+	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+	{"whoever is counted is a user", func(s *memory.Store) storage.Store { return countedAreUsers{s} }, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+
+	{"profiles are open to all", profilesWith(func(_ int, p *storage.Result[storage.Profile]) {
+		p.Value.User.FollowersVisibility = storage.ToEveryone
+	}), "profiles/AUserComesWithItsCounts", promiseOnly},
+	{"profiles have no friends", profilesWith(func(_ int, p *storage.Result[storage.Profile]) { p.Value.Counts.Friend = 0 }), "profiles/AUserComesWithItsCounts", historiesToo},
+	{"who is no user has no profile", profilesWith(func(_ int, p *storage.Result[storage.Profile]) {
+		if !p.Value.Exists {
+			*p = storage.Result[storage.Profile]{}
+		}
+	}), "profiles/OnlyCountsMayBeThere", historiesToo},
+	{"nobody has a profile", profilesWith(func(_ int, p *storage.Result[storage.Profile]) { p.Found = p.Err == nil }), "profiles/NobodyIsNotFound", historiesToo},
+	{"a profile twice is answered once", func(s *memory.Store) storage.Store { return profilesOnce{s} }, "profiles/AKeyThatOccursTwiceIsAnsweredTwice", promiseOnly},
+	{"the end of a batch has no profiles", profilesWith(func(i int, p *storage.Result[storage.Profile]) {
+		if i >= 500 {
+			*p = storage.Result[storage.Profile]{}
+		}
+	}), "profiles/ALargeBatchIsAnswered", promiseOnly},
+	{"profiles keep their first version", func(s *memory.Store) storage.Store {
+		return &firstVersions{Store: s, first: map[storage.UserID]int64{}}
+	}, "profiles/TheVersionRisesWithEachChange", historiesToo},
+	{"profiles are of two moments", func(s *memory.Store) storage.Store { return profilesOfTwoMoments{s} }, "profiles/AllIsOfOneMoment", lostRace},
+
+	{"who has no edges has no list", listsWith(func(_ storage.Side, _ storage.ListQuery, l *storage.Result[storage.List]) {
+		l.Found = l.Found && (l.Value.Long || len(l.Value.Edges) > 0)
+	}), "lists/WithoutEdgesTheyAreEmpty", historiesToo},
+	{"lists descend", listsWith(func(_ storage.Side, _ storage.ListQuery, l *storage.Result[storage.List]) {
+		slices.Reverse(l.Value.Edges)
+	}), "lists/FollowsAndBlocksAscend", historiesToo},
+	{"blocks are not in lists", listsWith(func(_ storage.Side, _ storage.ListQuery, l *storage.Result[storage.List]) {
+		l.Value.Edges = slices.DeleteFunc(l.Value.Edges, func(e storage.Edge) bool { return e.Type == storage.Blocking })
+	}), "lists/FollowsAndBlocksAscend", historiesToo},
+	{"tombstones begin behind the time", listsWith(func(_ storage.Side, q storage.ListQuery, l *storage.Result[storage.List]) {
+		l.Value.Edges = slices.DeleteFunc(l.Value.Edges, func(e storage.Edge) bool { return e.Type == storage.None && e.UpdateTime == q.EndedSince })
+	}), "lists/TombstonesAreThereFromATimeOn", promiseOnly},
+	{"every tombstone is there", listsAsked(func(q *storage.ListQuery) { q.EndedSince = 0 }), "lists/TombstonesAreThereFromATimeOn", historiesToo},
+	{"a list that just fits is long", listsAsked(func(q *storage.ListQuery) { q.Longest-- }), "lists/ALongOneIsNotRead", historiesToo},
+	{"no list is long", listsAsked(func(q *storage.ListQuery) { q.Longest = 1 << 40 }), "lists/ALongOneIsNotRead", historiesToo},
+	{"rows make a list long", listsWith(func(_ storage.Side, q storage.ListQuery, l *storage.Result[storage.List]) {
+		if len(l.Value.Edges) > q.Longest {
+			l.Value.Long, l.Value.Edges = true, nil
+		}
+	}), "lists/ALongOneIsNotRead", historiesToo},
+	{"followings tell which list is long", func(s *memory.Store) storage.Store { return longByFollowings{s} }, "lists/TheSidesAreApart", historiesToo},
+	{"an owner has one bound", func(s *memory.Store) storage.Store { return firstBounds{s} }, "lists/QueriesOfOneOwnerMayDiffer", historiesToo},
+	{"the end of a batch has no lists", func(s *memory.Store) storage.Store { return shortLists{s} }, "lists/ALargeBatchIsAnswered", promiseOnly},
+	{"who has no counts has no list", func(s *memory.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
+	{"lists are of two moments", func(s *memory.Store) storage.Store { return listsOfTwoMoments{s} }, "lists/AllIsOfOneMoment", lostRace},
+
+	{"ended contexts are served with snapshots", func(s *memory.Store) storage.Store { return deafSnapshots{s} }, "cancellation/SnapshotsAreRefused", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, snapshotMistakes...) }
+
+// pauseBetween is long enough for another to write in between.
+const pauseBetween = 200 * time.Microsecond
+
+type wrongUserLists struct {
+	*memory.Store
+	ask func(after storage.UserID, limit int) (storage.UserID, int)
+}
+
+func (s wrongUserLists) UserIDsAfter(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
+	after, limit = s.ask(after, limit)
+	return s.Store.UserIDsAfter(ctx, shard, after, limit)
+}
+
+type countedAreUsers struct{ *memory.Store }
+
+func (s countedAreUsers) UserIDsAfter(_ context.Context, _ int, after storage.UserID, limit int) ([]storage.UserID, error) {
+	var ids []storage.UserID
+	for _, counts := range s.Snapshot().Counts {
+		if counts.ID > after && len(ids) < limit {
+			ids = append(ids, counts.ID)
+		}
+	}
+	return ids, nil
+}
+
+// wrongProfiles changes what the store answers.
+type wrongProfiles struct {
+	*memory.Store
+	change func(i int, p *storage.Result[storage.Profile])
+}
+
+func profilesWith(change func(i int, p *storage.Result[storage.Profile])) func(*memory.Store) storage.Store {
+	return func(s *memory.Store) storage.Store { return wrongProfiles{s, change} }
+}
+
+func (s wrongProfiles) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	results := s.Store.Profiles(ctx, ids)
+	for i := range results {
+		s.change(i, &results[i])
+	}
+	return results
+}
+
+type profilesOnce struct{ *memory.Store }
+
+func (s profilesOnce) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	results := s.Store.Profiles(ctx, ids)
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			results[i] = storage.Result[storage.Profile]{}
+		}
+	}
+	return results
+}
+
+type firstVersions struct {
+	*memory.Store
+	mu    sync.Mutex
+	first map[storage.UserID]int64
+}
+
+func (s *firstVersions) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := s.Store.Profiles(ctx, ids)
+	for i, id := range ids {
+		if _, ok := s.first[id]; !ok {
+			s.first[id] = results[i].Value.Counts.Version
+		}
+		results[i].Value.Counts.Version = s.first[id]
+	}
+	return results
+}
+
+func (s *firstVersions) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	s.Profiles(ctx, ids) // what is read first stays
+	return s.Store.Counts(ctx, ids)
+}
+
+type profilesOfTwoMoments struct{ *memory.Store }
+
+func (s profilesOfTwoMoments) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	users := s.Users(ctx, ids)
+	time.Sleep(pauseBetween)
+	results := s.Store.Profiles(ctx, ids)
+	for i := range results {
+		results[i].Value.User = users[i].Value
+	}
+	return results
+}
+
+// wrongLists changes what is asked for and what the store answers.
+type wrongLists struct {
+	*memory.Store
+	ask    func(q *storage.ListQuery)
+	change func(side storage.Side, q storage.ListQuery, l *storage.Result[storage.List])
+}
+
+func listsWith(change func(side storage.Side, q storage.ListQuery, l *storage.Result[storage.List])) func(*memory.Store) storage.Store {
+	return func(s *memory.Store) storage.Store { return wrongLists{s, func(*storage.ListQuery) {}, change} }
+}
+
+func listsAsked(ask func(q *storage.ListQuery)) func(*memory.Store) storage.Store {
+	return func(s *memory.Store) storage.Store {
+		return wrongLists{s, ask, func(storage.Side, storage.ListQuery, *storage.Result[storage.List]) {}}
+	}
+}
+
+func (s wrongLists) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	asked := slices.Clone(queries)
+	for i := range asked {
+		s.ask(&asked[i])
+	}
+	results := s.Store.Lists(ctx, side, asked)
+	for i, q := range queries {
+		s.change(side, q, &results[i])
+	}
+	return results
+}
+
+type longByFollowings struct{ *memory.Store }
+
+func (s longByFollowings) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	all := slices.Clone(queries)
+	for i := range all {
+		all[i].Longest = 1 << 40
+	}
+	results := s.Store.Lists(ctx, side, all)
+	for i, q := range queries {
+		counts := s.Counts(ctx, []storage.UserID{q.Owner})[0].Value
+		if counts.Following > int64(q.Longest) {
+			results[i].Value.Long, results[i].Value.Edges = true, nil
+		}
+	}
+	return results
+}
+
+type firstBounds struct{ *memory.Store }
+
+func (s firstBounds) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	queries = slices.Clone(queries)
+	first := map[storage.UserID]storage.ListQuery{}
+	for i, q := range queries {
+		if _, ok := first[q.Owner]; !ok {
+			first[q.Owner] = q
+		}
+		queries[i] = first[q.Owner]
+	}
+	return s.Store.Lists(ctx, side, queries)
+}
+
+type shortLists struct{ *memory.Store }
+
+func (s shortLists) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	results := s.Store.Lists(ctx, side, queries)
+	for i := 500; i < len(results); i++ {
+		results[i].Value.Edges = nil
+	}
+	return results
+}
+
+type listsOfCounted struct{ *memory.Store }
+
+func (s listsOfCounted) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	results := s.Store.Lists(ctx, side, queries)
+	for i, q := range queries {
+		if !s.Counts(ctx, []storage.UserID{q.Owner})[0].Found {
+			results[i].Value = storage.List{}
+		}
+	}
+	return results
+}
+
+type listsOfTwoMoments struct{ *memory.Store }
+
+func (s listsOfTwoMoments) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	before := s.Store.Lists(ctx, side, queries)
+	time.Sleep(pauseBetween)
+	results := s.Store.Lists(ctx, side, queries)
+	for i := range results {
+		results[i].Value.Version = before[i].Value.Version
+	}
+	return results
+}
+
+type deafSnapshots struct{ *memory.Store }
+
+func (s deafSnapshots) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return s.Store.Profiles(context.WithoutCancel(ctx), ids)
+}
