@@ -253,7 +253,7 @@ func tallyRow(b *testing.B, out io.Writer, w world, n int) {
 	rates := measure([]func(int){
 		func(i int) { consume(Tally(ballots[i%20], nil)) },
 		func(i int) { consume(Tally(ballots[i%20], weights)) },
-		func(i int) { Best(ballots[i%20], weights, 20, lists[0], lists[1]) },
+		func(i int) { Poll{Sets: ballots[i%20], Weights: weights, Except: lists[:2], Most: 20}.Best() },
 		func(i int) { mapTally(slow[i%20]) },
 	})
 	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.crowd), cells(rates))

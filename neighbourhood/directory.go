@@ -45,6 +45,8 @@ type Directory struct {
 	lateMu sync.RWMutex
 	late   map[storage.UserID]ordinal
 	belate atomic.Int64 // len(late)
+
+	remembered remembered
 }
 
 // page numbers up to [pageSlots] users. Slots below used are never changed.

@@ -172,6 +172,9 @@ func (f *firstIDs) add(o ordinal) {
 	case p.late:
 		f.late = append(f.late, id)
 	case len(f.ids) < f.want:
+		if f.ids == nil {
+			f.ids = make([]storage.UserID, 0, min(f.want, 32))
+		}
 		f.ids = append(f.ids, id)
 	}
 }
@@ -182,19 +185,29 @@ func (f *firstIDs) inChunks(a, b *chunk, scratch *scratch) {
 	if f == nil {
 		return
 	}
-	p, from, enough := f.view.pages[a.page], uint16(0), pageSlots
-	if !p.late {
-		enough = f.want - len(f.ids)
-		if enough <= 0 || a.page < f.from.page() {
-			return
-		}
-		if a.page == f.from.page() {
-			from = f.from.slot()
-		}
+	if from, enough := f.room(a.page); enough > 0 {
+		f.slots = appendCommon(f.slots[:0], a, b, from, enough, scratch)
+		f.addSlots(a.page, f.slots)
 	}
-	f.slots = appendCommon(f.slots[:0], a, b, from, enough, scratch)
-	for _, slot := range f.slots {
-		f.add(ordinal(a.page<<pageBits | uint32(slot)))
+}
+
+// room tells from which slot on a page has users who may be among the first, and how
+// many of those are enough.
+func (f *firstIDs) room(page uint32) (from uint16, enough int) {
+	switch {
+	case f.view.pages[page].late:
+		return 0, pageSlots
+	case page < f.from.page():
+		return 0, 0
+	case page == f.from.page():
+		from = f.from.slot()
+	}
+	return from, f.want - len(f.ids)
+}
+
+func (f *firstIDs) addSlots(page uint32, slots []uint16) {
+	for _, slot := range slots {
+		f.add(ordinal(page<<pageBits | uint32(slot)))
 	}
 }
 

@@ -2,9 +2,7 @@ package neighbourhood
 
 import (
 	"cmp"
-	"container/heap"
 	"iter"
-	"slices"
 	"sync"
 
 	"kith/storage"
@@ -42,60 +40,6 @@ func Tally(sets []*Set, weights []int64) iter.Seq[Vote] {
 			return true
 		})
 	}
-}
-
-// Best returns the best of those whom [Tally] would count, at most so many, best
-// first: by score, ties by ascending id. Users in any of the sets of except are left
-// out. It is faster than sorting all.
-func Best(sets []*Set, weights []int64, most int, except ...*Set) []Vote {
-	if most <= 0 || len(sets) == 0 {
-		return nil
-	}
-	out := make([]*Set, len(except))
-	for i, e := range except {
-		out[i] = e.In(sets[0].dir)
-	}
-	best := make(worstFirst, 0, most)
-	tally(sets, weights, func(b *booth, page uint32) bool {
-		users := b.view.pages[page].ids
-		for _, slot := range b.touched {
-			v := Vote{Votes: int(b.votes[slot]), Score: b.score(slot)}
-			if len(best) == most && v.Score < best[0].Score {
-				continue // as most are
-			}
-			v.ID = users[slot]
-			if len(best) == most && better(v, best[0]) >= 0 || anyHas(out, ordinal(page<<pageBits|uint32(slot))) {
-				continue
-			}
-			if len(best) < most {
-				heap.Push(&best, v)
-			} else {
-				best[0] = v
-				heap.Fix(&best, 0)
-			}
-		}
-		return true
-	})
-	slices.SortFunc(best, better)
-	return best
-}
-
-func anyHas(sets []*Set, o ordinal) bool {
-	return slices.ContainsFunc(sets, func(s *Set) bool { return s.has(o) })
-}
-
-// worstFirst is a heap of the best so far, the worst of them on top.
-type worstFirst []Vote
-
-func (h worstFirst) Len() int           { return len(h) }
-func (h worstFirst) Less(i, j int) bool { return better(h[i], h[j]) > 0 }
-func (h worstFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *worstFirst) Push(v any)        { *h = append(*h, v.(Vote)) }
-func (h *worstFirst) Pop() any {
-	last := len(*h) - 1
-	v := (*h)[last]
-	*h = (*h)[:last]
-	return v
 }
 
 // booth is where the votes for the users of one page are counted, in 256 kB, or 768

@@ -64,9 +64,12 @@ func TestTally(t *testing.T) {
 			return found
 		})
 		most := rapid.SampledFrom([]int{0, 1, 20, 3000}).Draw(t, "most")
-		best := Best(sets, weights, most, Build(d, nil), Build(d, out))
+		best, struck := Poll{Sets: sets, Weights: weights, Except: []*Set{Build(d, nil), Build(d, out)}, Most: most}.Best()
 		if !slices.Equal(best, votes[:min(most, len(votes))]) {
 			t.Fatalf("the best %d of %d are %d others", most, len(votes), len(best))
+		}
+		if left := len(want) - len(votes); !slices.Equal(struck, []int{0, left}) {
+			t.Fatalf("%d are struck out, want %d", struck, left)
 		}
 	})
 }

@@ -145,27 +145,24 @@ type listPage struct {
 func (r *request) page(p listPage) (shown storage.Result[social.Shown], ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	shown, ok = r.shown[p]
-	return shown, ok
+	return r.shown.get(p)
 }
 
 // size is how long a list is, where that has been fetched.
 func (r *request) size(l social.List) (size storage.Result[social.Size], ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	size, ok = r.sizes[l]
-	return size, ok
+	return r.sizes.get(l)
 }
 
 // pagesOfSide are pages of plain lists of one side that are fetched together, and lists
 // whose lengths are.
 type pagesOfSide struct {
-	side    storage.Side
-	names   []listPage
-	asked   []storage.PageQuery
-	pages   *loaders.Asked[storage.PageQuery, []storage.Edge]
-	totals  []storage.UserID
-	totaled map[storage.UserID]bool
+	side   storage.Side
+	names  []listPage
+	asked  []storage.PageQuery
+	pages  *loaders.Asked[storage.PageQuery, []storage.Edge]
+	totals distinct
 }
 
 // pagesAhead is what to read of the lists of a level, each page once; nil where there is
@@ -175,20 +172,23 @@ func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 	if len(b.lists) == 0 {
 		return all
 	}
-	seen := map[listPage]bool{}
-	for _, side := range sides {
-		all[side] = &pagesOfSide{side: side, totaled: map[storage.UserID]bool{}}
-	}
+	var seen few[listPage, bool]
 	for _, list := range b.lists {
 		p := all[list.side]
+		if p == nil {
+			p = &pagesOfSide{side: list.side}
+			all[list.side] = p
+		}
 		for _, owner := range list.owners {
-			if list.total && !p.totaled[owner] {
-				p.totaled[owner] = true
-				p.totals = append(p.totals, owner)
+			if list.total {
+				p.totals.add(owner)
 			}
 			name := listPage{social.List{Side: list.side, Owner: owner}, list.page}
-			if list.rows && !seen[name] {
-				seen[name] = true
+			if !list.rows {
+				continue
+			}
+			if _, ok := seen.get(name); !ok {
+				seen.put(name, true)
 				p.add(name, a)
 			}
 		}
@@ -204,11 +204,11 @@ func (p *pagesOfSide) add(name listPage, a *social.Audience) {
 // show keeps those of the pages that are open to the audience, without hidden users, and
 // the lengths of the lists.
 func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
-	if len(p.names)+len(p.totals) == 0 {
+	if len(p.names)+len(p.totals.ids) == 0 {
 		return
 	}
 	e := eyesOf(ctx)
-	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a)
+	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a).WithPacked(e.resolver.Packed)
 	var names []listPage
 	var queries, asked []storage.PageQuery
 	var read []storage.Result[[]storage.Edge]
@@ -224,7 +224,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	}
 	shown := graph.Show(ctx, p.side, queries, asked, read)
 	var owners []storage.UserID
-	for _, owner := range p.totals {
+	for _, owner := range p.totals.ids {
 		if open, err := e.isOpen(ctx, social.List{Side: p.side, Owner: owner}); err == nil && open {
 			owners = append(owners, owner)
 		}
@@ -235,14 +235,11 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	}
 	request.mu.Lock()
 	defer request.mu.Unlock()
-	if request.shown == nil {
-		request.shown, request.sizes = map[listPage]storage.Result[social.Shown]{}, map[social.List]storage.Result[social.Size]{}
-	}
 	for i, name := range names {
-		request.shown[name] = shown[i]
+		request.shown.put(name, shown[i])
 	}
 	for i, owner := range owners {
-		request.sizes[social.List{Side: p.side, Owner: owner}] = sizes[i]
+		request.sizes.put(social.List{Side: p.side, Owner: owner}, sizes[i])
 	}
 }
 
@@ -305,7 +302,7 @@ func fetchList(ctx context.Context, name listPage, n connectionNeeds) {
 		l.Dispatch(ctx, p.pages)
 	}
 	if n.total {
-		p.totals = []storage.UserID{name.Owner}
+		p.totals.add(name.Owner)
 	}
 	p.show(ctx, a)
 }

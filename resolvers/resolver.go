@@ -33,6 +33,10 @@ type Resolver struct {
 	// Absentees are the users who are hidden. Nil: nobody is.
 	Absentees social.Absentees
 
+	// Reads is what requests read from: the store, or caches of it. Nil: Store.
+	Reads storage.Reader
+	// Packed has lists in memory, as sets. Nil: nobody has.
+	Packed social.Packed
 	// Store is read by what outlives a request's loaders: payloads that wait for a
 	// write to arrive on the inverse side, at most so long, and subscriptions.
 	Store           storage.Reader
@@ -60,5 +64,5 @@ func (r *Resolver) setAnswer(ctx context.Context) (_ context.Context, graph *soc
 	l := loaders.For(ctx)
 	ctx, leave = l.Crowd.Join(ctx)
 	audience, err := audienceOf(ctx)
-	return ctx, social.New(l.Reader(), r.Budget, audience), leave, err
+	return ctx, social.New(l.Reader(), r.Budget, audience).WithPacked(r.Packed), leave, err
 }

@@ -24,6 +24,9 @@ type Audience struct {
 
 	once   sync.Once
 	hidden []storage.UserID
+
+	setsMu sync.Mutex
+	sets   hiddenSets
 }
 
 // NewAudience makes the audience of one request. absent may be nil; blocks are those
@@ -82,9 +85,12 @@ func (a *Audience) HidesAtMost() int {
 	return n
 }
 
+// hidesAny tells whether anybody may be hidden at all.
+func (a *Audience) hidesAny() bool { return a != nil && (a.absent != nil || len(a.blocks) > 0) }
+
 // showing lists those of the users whom the audience may be shown; ids stays as it is.
 func (a *Audience) showing(ids []storage.UserID) []storage.UserID {
-	if a.HidesAtMost() == 0 || !slices.ContainsFunc(ids, a.Hides) {
+	if !a.hidesAny() || !slices.ContainsFunc(ids, a.Hides) {
 		return ids
 	}
 	return slices.DeleteFunc(slices.Clone(ids), a.Hides)

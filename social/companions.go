@@ -56,8 +56,11 @@ type CompanionPage struct {
 }
 
 // Fits tells whether the whole base list can be looked through within one budget, and
-// how many rows that takes.
+// how many rows that takes. Lists in memory always fit.
 func (g *Graph) Fits(ctx context.Context, q Companions) (rows int64, fits bool, err error) {
+	if _, ok := g.packedPair(ctx, q.Base, q.Other); ok {
+		return 0, true, nil
+	}
 	base, _, err := g.lengths(ctx, q)
 	if err != nil {
 		return 0, false, fmt.Errorf("read counts of user %s: %w", q.Base.Owner, err)
@@ -78,16 +81,28 @@ func (g *Graph) lengths(ctx context.Context, q Companions) (base, other int64, e
 
 // Companions returns the first companions behind a mark, without hidden users.
 //
-// Where far fewer are on the other list than on the base, and only those on both are
+// Lists in memory are compared as sets, in the order of the base. Of rows, where far fewer
+// are on the other list than on the base, and only those on both are
 // asked for, they are looked up in the base and sorted; otherwise the base is walked,
 // newest first, and looked up in the other list.
 func (g *Graph) Companions(ctx context.Context, q Companions, from CompanionMark, first int) (CompanionPage, error) {
+	if p, ok, err := g.companionsPacked(ctx, q, from, first); ok || err != nil {
+		return p, wrongCompanions(q, err)
+	}
 	c := &companions{Companions: q, graph: g, from: from, first: first, examinable: int(g.budget), found: from.Found, decided: from.After}
 	if err := c.run(ctx); err != nil {
-		return CompanionPage{}, fmt.Errorf("look up %s of user %s among %s of user %s: %w",
-			q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
+		return CompanionPage{}, wrongCompanions(q, err)
 	}
 	return c.page(), nil
+}
+
+// wrongCompanions tells what an error is about.
+func wrongCompanions(q Companions, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("look up %s of user %s among %s of user %s: %w",
+		q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
 }
 
 // companions is the state of one answer.

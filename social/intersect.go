@@ -31,11 +31,14 @@ type Common struct {
 // Intersect returns the first ids that both lists have in common behind a mark, without
 // hidden users.
 //
-// A first look at both lists settles it when they are short. Otherwise a list
+// Lists in memory are intersected as sets. Of rows, a first look at both lists settles it when they are short. Otherwise a list
 // that has ended, or is far shorter by its count, is probed into the index of the
 // longer one; two long lists are walked together in order of id, each skipping to
 // where the other stands. Neither is ever held as a whole.
 func (g *Graph) Intersect(ctx context.Context, a, b List, from Mark, first int) (Common, error) {
+	if c, ok := g.intersectPacked(ctx, a, b, from, first); ok {
+		return c, nil
+	}
 	in := &intersection{
 		graph: g, first: first, examinable: int(g.budget),
 		lists: [2]*cursor{{List: a, last: from.After}, {List: b, last: from.After}},

@@ -141,20 +141,24 @@ type Size struct {
 	Complete bool
 }
 
-// Sizes counts plain lists of one side. Where hidden users are few beside a list, they
-// are looked up in its index; otherwise the list is walked.
+// Sizes counts plain lists of one side. Hidden users are counted on lists in memory as
+// sets. Of rows, where they are few beside a list, they are looked up in its index;
+// otherwise the list is walked.
 func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[Size] {
 	sizes := make([]storage.Result[Size], len(owners))
 	hidden := int64(g.audience.HidesAtMost())
-	var probed, walked []int
+	var rest, probed, walked []int
 	for i, r := range g.store.Counts(ctx, owners) {
 		n := r.Value.Of(side)
 		sizes[i] = storage.Result[Size]{Value: Size{n, true}, Found: true, Err: r.Err}
-		switch {
-		case r.Err != nil || n <= 0 || hidden == 0:
-		case hidden*probeCost < n || hidden <= sparse:
+		if r.Err == nil && n > 0 && hidden > 0 {
+			rest = append(rest, i)
+		}
+	}
+	for _, i := range g.subtractPacked(ctx, side, owners, rest, sizes) {
+		if hidden*probeCost < sizes[i].Value.Total || hidden <= sparse {
 			probed = append(probed, i)
-		default:
+		} else {
 			walked = append(walked, i)
 		}
 	}

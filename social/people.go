@@ -99,11 +99,15 @@ func (f Filter) String() string {
 // without hidden users. The filter has been checked. empty are lists that count as
 // empty, whatever is on them.
 //
-// One list is the beginning of all lists, read in one go: short ones are whole then.
+// Lists in memory are combined as sets, if all of them are there. Of rows, the first look is
+// at the beginning of all lists, read in one go: short ones are whole then.
 // After that, the shortest list that everybody wanted is on gives the candidates, a
 // stretch at a time, and the others are asked about them: by a walk over the same
 // stretch or, where a list is far longer, by looking the candidates up.
 func (g *Graph) People(ctx context.Context, f Filter, empty func(List) bool, from Mark, first int) (Common, error) {
+	if c, ok := g.peoplePacked(ctx, f, empty, from, first); ok {
+		return c, nil
+	}
 	q := &peopleQuery{graph: g, examinable: int(g.budget), lists: map[List]*walked{}}
 	t := q.term(f, empty)
 	if err := q.begin(ctx, from.After); err != nil {

@@ -29,8 +29,10 @@ type Graph struct {
 	store    Reader
 	budget   Budget
 	audience *Audience // hidden users are left out; nil: nobody is hidden
+	packed   Packed    // lists in memory, asked first; nil: there are none
 
 	firstLook, stride, probes, maxPool int // the constants below, but in tests
+	plan                               packedPlan
 }
 
 // New makes a graph over a store, as an audience may see it. A budget of 0 means
@@ -39,7 +41,10 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Graph{store, budget, audience, firstLook, stride, stride, maxPool}
+	return &Graph{
+		store: store, budget: budget, audience: audience,
+		firstLook: firstLook, stride: stride, probes: stride, maxPool: maxPool, plan: packedDefaults,
+	}
 }
 
 // Budget is how many rows one answer may examine.

@@ -63,6 +63,13 @@ func drawPlanner(t *rapid.T, store Reader) *Graph {
 		stride:    rapid.IntRange(1, 12).Draw(t, "stride"),
 		probes:    rapid.IntRange(1, 12).Draw(t, "probes"),
 		maxPool:   rapid.IntRange(1, 30).Draw(t, "pool"),
+		packed:    drawPacked(t, store),
+		plan: packedPlan{
+			fewCommon:    rapid.IntRange(0, 12).Draw(t, "few in common"),
+			fewPlaces:    rapid.IntRange(0, 12).Draw(t, "few places"),
+			fewHidden:    rapid.IntRange(0, 12).Draw(t, "few hidden"),
+			placesPerRow: rapid.SampledFrom([]int{1, 5, 1000}).Draw(t, "places a row"),
+		},
 	}
 }
 

@@ -111,15 +111,14 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	if p.empty && q.From == (SuggestionMark{}) {
 		return g.suggestPopular(ctx, q)
 	}
-	lists, err := g.listsOf(ctx, p.speakers)
+	sieve := g.sieveOf(q, p)
+	votes, err := g.votesOf(ctx, q, p, sieve)
 	if err != nil {
 		return Suggestions{}, err
 	}
-	votes := tally(lists, p.weights(q.Order))
 	out := Suggestions{Complete: p.last, Next: q.From}
-	sieve := g.sieveOf(q, p)
-	out.Excluded = sieve.excluded(votes)
-	ranked, err := sieve.best(ctx, votes, q.From, q.First+1)
+	out.Excluded = votes.excluded()
+	ranked, err := sieve.best(ctx, votes, q.First+1)
 	if err != nil {
 		return Suggestions{}, err
 	}
@@ -133,6 +132,25 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	if !out.More && !p.last {
 		out.More, out.Next = true, SuggestionMark{Pool: p.end}
 	}
-	speakersOf(out.Suggestions, p.speakers, lists, q.Via)
+	votes.via(out.Suggestions, q.Via)
 	return out, nil
+}
+
+// votes is what the followings of a pool say about candidates, counted of rows or of
+// lists in memory.
+type votes interface {
+	// excluded counts the candidates who are out without a look into the store.
+	excluded() Exclusions
+	// best ranks the other candidates behind the query's mark: at least the n best, or all
+	// where there are fewer.
+	best(n int) (top ranking, all bool)
+	// via fills in which of the followings follow each suggestion, so many at most.
+	via(suggestions []Suggestion, via int)
+}
+
+func (g *Graph) votesOf(ctx context.Context, q SuggestionQuery, p pool, s *sieve) (votes, error) {
+	if v, err := g.packedVotesOf(ctx, q, p, s); v != nil || err != nil {
+		return v, err
+	}
+	return g.rowVotesOf(ctx, q, p, s)
 }

@@ -11,13 +11,13 @@ import (
 
 // pool is the followings that one page of suggestions asks.
 type pool struct {
-	speakers   []storage.UserID        // ascending: those whose lists are open
-	degrees    []int64                 // how many each of them follows
-	followings map[storage.UserID]bool // those read
-	empty      bool                    // there are none
-	whole      bool                    // all followings have been read
-	last       bool                    // nobody is left to ask after this pool
-	end        storage.Position        // of its oldest following
+	speakers   []storage.UserID // ascending: those whose lists are open
+	degrees    []int64          // how many each of them follows
+	followings []storage.UserID // those read, newest first
+	empty      bool             // there are none
+	whole      bool             // all followings have been read
+	last       bool             // nobody is left to ask after this pool
+	end        storage.Position // of its oldest following
 }
 
 // poolOf takes followings, newest first, until their lists fill the budget, but at
@@ -29,15 +29,15 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 		return pool{}, r.Err
 	}
 	edges := r.Value
-	p := pool{followings: make(map[storage.UserID]bool, len(edges)), empty: len(edges) == 0}
+	p := pool{empty: len(edges) == 0}
 	p.whole = after == (storage.Position{}) && len(edges) <= g.maxPool
 	p.last = len(edges) <= g.maxPool
 	edges = edges[:min(g.maxPool, len(edges))]
 	ids := make([]storage.UserID, len(edges))
 	for i, e := range edges {
 		ids[i] = e.To
-		p.followings[e.To] = true
 	}
+	p.followings = ids
 	degrees, err := g.fitting(ctx, ids)
 	if err != nil {
 		return pool{}, err
@@ -86,16 +86,16 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 		id     storage.UserID
 		degree int64
 	}
-	var admitted []speaker
+	admitted := make([]speaker, 0, len(ids))
 	for i, id := range ids {
 		if !g.audience.Hides(id) && g.audience.Opens(List{storage.Forward, id}, rows[i], follows(id)) {
 			admitted = append(admitted, speaker{id, degrees[i]})
 		}
 	}
 	slices.SortFunc(admitted, func(a, b speaker) int { return cmp.Compare(a.id, b.id) })
-	for _, s := range admitted {
-		p.speakers = append(p.speakers, s.id)
-		p.degrees = append(p.degrees, s.degree)
+	p.speakers, p.degrees = make([]storage.UserID, len(admitted)), make([]int64, len(admitted))
+	for i, s := range admitted {
+		p.speakers[i], p.degrees[i] = s.id, s.degree
 	}
 	return nil
 }
@@ -177,6 +177,38 @@ func tally(lists [][]storage.UserID, weights []int64) map[storage.UserID]vote {
 		}
 	}
 	return votes
+}
+
+// rowVotes are votes that were counted of rows.
+type rowVotes struct {
+	pool  pool
+	lists [][]storage.UserID // of the pool's speakers
+	votes map[storage.UserID]vote
+	sieve *sieve
+	from  SuggestionMark
+	all   ranking // the candidates behind from, in no order; nil: not made yet
+}
+
+func (g *Graph) rowVotesOf(ctx context.Context, q SuggestionQuery, p pool, s *sieve) (*rowVotes, error) {
+	lists, err := g.listsOf(ctx, p.speakers)
+	if err != nil {
+		return nil, err
+	}
+	return &rowVotes{pool: p, lists: lists, votes: tally(lists, p.weights(q.Order)), sieve: s, from: q.From}, nil
+}
+
+func (v *rowVotes) excluded() Exclusions { return v.sieve.excluded(v.votes) }
+
+func (v *rowVotes) best(n int) (top ranking, all bool) {
+	if v.all == nil {
+		v.all = v.sieve.candidates(v.votes, v.from)
+	}
+	top = v.all.top(n)
+	return top, len(top) == len(v.all)
+}
+
+func (v *rowVotes) via(suggestions []Suggestion, via int) {
+	speakersOf(suggestions, v.pool.speakers, v.lists, via)
 }
 
 // speakersOf fills in which of the speakers, ascending, follow each suggestion.

@@ -27,6 +27,8 @@ type sieve struct {
 	pool      pool
 	dismissed []storage.UserID
 
+	followings map[storage.UserID]bool // of the pool, made where votes are counted of rows
+
 	followedOutside int // candidates found to be followed, by followings outside of the pool
 }
 
@@ -39,15 +41,27 @@ func (s *sieve) isDismissed(id storage.UserID) bool {
 	return found
 }
 
+// followed are the pool's followings.
+func (s *sieve) followed() map[storage.UserID]bool {
+	if s.followings == nil {
+		s.followings = make(map[storage.UserID]bool, len(s.pool.followings))
+		for _, id := range s.pool.followings {
+			s.followings[id] = true
+		}
+	}
+	return s.followings
+}
+
 // keepsBack tells who is out without a look into the store.
 func (s *sieve) keepsBack(id storage.UserID) bool {
-	return id == s.user || s.pool.followings[id] || s.graph.audience.Hides(id) || s.isDismissed(id)
+	return id == s.user || s.followed()[id] || s.graph.audience.Hides(id) || s.isDismissed(id)
 }
 
 // excluded counts candidates whom keepsBack keeps back.
 func (s *sieve) excluded(votes map[storage.UserID]vote) Exclusions {
 	var e Exclusions
-	for id := range s.pool.followings {
+	followings := s.followed()
+	for id := range followings {
 		if _, ok := votes[id]; ok && id != s.user {
 			e.Followed++
 		}
@@ -55,7 +69,7 @@ func (s *sieve) excluded(votes map[storage.UserID]vote) Exclusions {
 	// The few who are in a block or dismissed are looked up among the many candidates.
 	counted := func(id storage.UserID) bool {
 		_, ok := votes[id]
-		return ok && id != s.user && !s.pool.followings[id]
+		return ok && id != s.user && !followings[id]
 	}
 	if a := s.graph.audience; a != nil {
 		for _, id := range a.blocks {
@@ -72,8 +86,8 @@ func (s *sieve) excluded(votes map[storage.UserID]vote) Exclusions {
 	return e
 }
 
-// best ranks the candidates behind a mark, the first so many that are wanted, or all.
-func (s *sieve) best(ctx context.Context, votes map[storage.UserID]vote, from SuggestionMark, want int) (ranking, error) {
+// candidates are those behind a mark who are not kept back, in no order.
+func (s *sieve) candidates(votes map[storage.UserID]vote, from SuggestionMark) ranking {
 	behind := Suggestion{ID: from.ID, Score: from.Score}
 	all := make(ranking, 0, len(votes))
 	for id, v := range votes {
@@ -83,12 +97,17 @@ func (s *sieve) best(ctx context.Context, votes map[storage.UserID]vote, from Su
 		}
 		all = append(all, c)
 	}
+	return all
+}
+
+// best ranks the candidates, the first so many that are wanted, or all.
+func (s *sieve) best(ctx context.Context, votes votes, want int) (ranking, error) {
 	// Some of the best may drop out after all; then more are looked at.
 	for few := want; ; few *= 4 {
-		top := all.top(few)
+		top, all := votes.best(few)
 		s.followedOutside = 0
 		kept, err := s.keep(ctx, top, want)
-		if err != nil || len(kept) >= want || len(top) == len(all) {
+		if err != nil || len(kept) >= want || all {
 			return kept, err
 		}
 	}
@@ -132,8 +151,9 @@ func (r ranking) threshold(want int) int64 {
 }
 
 // keep drops those of a ranking who turn out not to want to be suggested, or to be
-// followed by a following outside of the pool, until so many are left at the front.
-// Whoever cannot be read stays: who it is cannot be shown either.
+// followed by a following outside of the pool, until so many are left at the front; of
+// what comes behind those nothing is counted. Whoever cannot be read stays: who it is
+// cannot be shown either.
 func (s *sieve) keep(ctx context.Context, r ranking, want int) (ranking, error) {
 	var kept ranking
 	for len(r) > 0 && len(kept) < want {
@@ -144,12 +164,13 @@ func (s *sieve) keep(ctx context.Context, r ranking, want int) (ranking, error) 
 			ids[i] = c.ID
 		}
 		rows := s.graph.store.Users(ctx, ids)
-		followed, err := s.followed(ctx, ids)
+		followed, err := s.outside(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
 		for i, c := range batch {
 			switch {
+			case len(kept) == want:
 			case followed != nil && followed[i]:
 				s.followedOutside++
 			case !rows[i].Value.Undiscoverable:
@@ -160,8 +181,8 @@ func (s *sieve) keep(ctx context.Context, r ranking, want int) (ranking, error) 
 	return kept, nil
 }
 
-// followed tells whom of the candidates the user follows; nil where the pool knows.
-func (s *sieve) followed(ctx context.Context, ids []storage.UserID) ([]bool, error) {
+// outside tells whom of the candidates the user follows; nil where the pool knows.
+func (s *sieve) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
 	if s.pool.whole {
 		return nil, nil
 	}

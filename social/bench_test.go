@@ -1,0 +1,214 @@
+package social
+
+import (
+	"context"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/neighbourhood"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// BenchmarkWays measures the questions of the design's section 6 that work on lists, of rows
+// and of lists in memory, both over a store in memory: what the planner and its look-ups
+// cost, without SQL.
+//
+//	go test ./social -run '^$' -bench Ways -benchmem
+//
+// 50,000 users follow 50 others each, and the first four have 30,000 fans besides. Ids are
+// dense, or made by time.
+func BenchmarkWays(b *testing.B) {
+	for name, id := range map[string]func(n int) storage.UserID{
+		"dense":     func(n int) storage.UserID { return storage.UserID(n + 1) },
+		"Sonyflake": func(n int) storage.UserID { return storage.UserID(n+1)*31<<24 | storage.UserID(1024+n%4) },
+	} {
+		b.Run(name, func(b *testing.B) { waysOver(b, id) })
+	}
+}
+
+const benchUsers = 50_000
+
+func waysOver(b *testing.B, id func(n int) storage.UserID) {
+	store, kept := benchStore(b, id)
+	some := rand.New(rand.NewPCG(41, 42))
+	anyone := func() storage.UserID { return id(4 + some.IntN(benchUsers-4)) }
+	away := absentees{}
+	for n := 0; n < benchUsers; n += 100 {
+		away = append(away, id(n+5))
+	}
+	viewer := NewAudience(id(9), sortedAbsentees{away[:0]}, nil)
+	questions := []struct {
+		name     string
+		audience *Audience
+		ask      func(g *Graph) error
+	}{
+		{"common followings of two", viewer, func(g *Graph) error {
+			_, err := g.Intersect(context.Background(), List{storage.Forward, anyone()}, List{storage.Forward, anyone()}, Mark{}, 20)
+			return err
+		}},
+		{"common fans of celebrities", viewer, func(g *Graph) error {
+			_, err := g.Intersect(context.Background(), List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))}, Mark{}, 20)
+			return err
+		}},
+		{"the same, 500 hidden", NewAudience(id(9), sortedAbsentees{away}, nil), func(g *Graph) error {
+			_, err := g.Intersect(context.Background(), List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))}, Mark{}, 20)
+			return err
+		}},
+		{"the same, newest first", viewer, func(g *Graph) error {
+			q := Companions{Base: List{storage.Inverse, id(some.IntN(2))}, Other: List{storage.Inverse, id(2 + some.IntN(2))}}
+			_, err := g.Companions(context.Background(), q, CompanionMark{}, 20)
+			return err
+		}},
+		{"fans of a celebrity not followed", viewer, func(g *Graph) error {
+			_, err := g.Companions(context.Background(), NotFollowedBack(id(some.IntN(4))), CompanionMark{}, 20)
+			return err
+		}},
+		{"friends", viewer, func(g *Graph) error {
+			_, err := g.Companions(context.Background(), Friends(anyone()), CompanionMark{}, 20)
+			return err
+		}},
+		{"fans of two celebrities, not of a third", viewer, func(g *Graph) error {
+			not := Filter{On: []List{{storage.Inverse, id(2)}}}
+			f := Filter{All: []Filter{{On: []List{{storage.Inverse, id(0)}}}, {On: []List{{storage.Inverse, id(1)}}}, {Not: &not}}}
+			_, err := g.People(context.Background(), f, func(List) bool { return false }, Mark{}, 20)
+			return err
+		}},
+		{"20 suggestions", viewer, func(g *Graph) error {
+			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3})
+			return err
+		}},
+		{"20 suggestions, Adamic Adar", viewer, func(g *Graph) error {
+			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3, Order: ByAdamicAdar})
+			return err
+		}},
+	}
+	for _, q := range questions {
+		for _, way := range []struct {
+			name string
+			Packed
+		}{{"rows", nil}, {"packed", kept}} {
+			b.Run(q.name+"/"+way.name, func(b *testing.B) {
+				b.ReportAllocs()
+				began := cpuTime()
+				for b.Loop() {
+					if err := q.ask(New(store, 0, q.audience).WithPacked(way.Packed)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(cpuTime()-began)/float64(b.N), "cpu-ns/op")
+			})
+		}
+	}
+}
+
+// cpuTime is that of the process, of which other load on the machine takes nothing.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// sortedAbsentees are looked up as the real ones are.
+type sortedAbsentees struct{ ids []storage.UserID }
+
+func (a sortedAbsentees) Has(id storage.UserID) bool {
+	return len(behind(a.ids, id-1)) > 0 && behind(a.ids, id-1)[0] == id
+}
+func (a sortedAbsentees) IDs() []storage.UserID { return a.ids }
+
+// keptLists are lists that have been made before.
+type keptLists [2]map[storage.UserID]neighbourhood.Neighbourhood
+
+func (k *keptLists) Neighbourhoods(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[neighbourhood.Neighbourhood] {
+	lists := make([]storage.Result[neighbourhood.Neighbourhood], len(owners))
+	for i, owner := range owners {
+		lists[i].Value, lists[i].Found = k[side][owner]
+	}
+	return lists
+}
+
+// readLists are rows at hand: [storage.EdgeReader] out of slices, so that rows cost what
+// the rules do with them and no more.
+type readLists struct {
+	Reader
+	edges [2]map[storage.UserID][]storage.Edge   // newest first
+	peers [2]map[storage.UserID][]storage.UserID // ascending
+}
+
+func (r *readLists) Walks(_ context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	answers := make([]storage.Result[storage.Stretch], len(queries))
+	for i, q := range queries {
+		rest := behind(r.peers[side][q.Owner], q.After)
+		s := storage.Stretch{Peers: rest[:min(q.Limit, len(rest))], Last: q.After, End: len(rest) < q.Limit}
+		if s.Examined = len(s.Peers); s.Examined > 0 {
+			s.Last = s.Peers[s.Examined-1]
+		}
+		answers[i] = storage.Result[storage.Stretch]{Value: s, Found: true}
+	}
+	return answers
+}
+
+func (r *readLists) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	answers := make([]storage.Result[[]storage.UserID], len(owners))
+	for i, owner := range owners {
+		answers[i] = storage.Result[[]storage.UserID]{Value: r.peers[side][owner], Found: true}
+	}
+	return answers
+}
+
+func (r *readLists) Pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	answers := make([]storage.Result[[]storage.Edge], len(queries))
+	for i, q := range queries {
+		rest := r.edges[side][q.Owner]
+		for q.After != (storage.Position{}) && len(rest) > 0 && storage.PositionOf(side, rest[0]).Compare(q.After) <= 0 {
+			rest = rest[1:]
+		}
+		answers[i] = storage.Result[[]storage.Edge]{Value: rest[:min(q.Limit, len(rest))], Found: true}
+	}
+	return answers
+}
+
+func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists) {
+	random := rand.New(rand.NewPCG(43, 44))
+	store, dir := memory.New(), neighbourhood.NewDirectory()
+	var edges []storage.Edge
+	var ids []storage.UserID
+	users := make([]storage.User, benchUsers)
+	for n := range benchUsers {
+		ids = append(ids, id(n))
+		users[n] = storage.User{ID: id(n), Handle: "u" + id(n).String(), Name: "u", CreatedAt: 1, UpdatedAt: 1}
+		follow := map[int]bool{}
+		for star := range 4 {
+			follow[star] = random.IntN(10) < 6
+		}
+		for range 47 {
+			follow[random.IntN(benchUsers)] = true
+		}
+		for to := range follow {
+			if follow[to] && to != n {
+				edges = append(edges, storage.Edge{From: id(n), To: id(to), Type: storage.Following, UpdateTime: storage.Micros(1 + random.IntN(1_000_000))})
+			}
+		}
+	}
+	dir.Learn(ids)
+	store.CreateUsers(b.Context(), users)
+	rows := &readLists{Reader: store}
+	kept := &keptLists{}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		store.Apply(b.Context(), side, edges, storage.IfNewer)
+		rows.edges[side], rows.peers[side] = map[storage.UserID][]storage.Edge{}, map[storage.UserID][]storage.UserID{}
+		kept[side] = map[storage.UserID]neighbourhood.Neighbourhood{}
+		for n := range benchUsers {
+			l := List{side, id(n)}
+			rows.edges[side][l.Owner] = store.Pages(b.Context(), side, []storage.PageQuery{{Owner: l.Owner, Limit: benchUsers}})[0].Value
+			rows.peers[side][l.Owner] = store.Neighbours(b.Context(), side, []storage.UserID{l.Owner})[0].Value
+			kept[side][l.Owner] = neighbourhood.New(dir, positionsOf(b.Context(), store, l))
+		}
+	}
+	return rows, kept
+}

@@ -1,0 +1,300 @@
+package social
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/neighbourhood"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// somePacked has lists of a store in memory, each with a share of the questions only, so
+// that answers go on with rows where they began with sets, and the other way round.
+type somePacked struct {
+	store  Reader
+	share  float64
+	random *rand.Rand
+	dirs   []*neighbourhood.Directory
+	read   map[List][]storage.Position
+}
+
+func (p *somePacked) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[neighbourhood.Neighbourhood] {
+	lists := make([]storage.Result[neighbourhood.Neighbourhood], len(owners))
+	for i, owner := range owners {
+		if p.random.Float64() >= p.share {
+			continue
+		}
+		dir := p.dirs[p.random.IntN(len(p.dirs))]
+		l := List{side, owner}
+		if p.read[l] == nil {
+			p.read[l] = positionsOf(ctx, p.store, l)
+		}
+		lists[i] = storage.Result[neighbourhood.Neighbourhood]{Value: neighbourhood.New(dir, p.read[l]), Found: true}
+	}
+	return lists
+}
+
+// positionsOf reads a list, newest first.
+func positionsOf(ctx context.Context, store Reader, l List) []storage.Position {
+	edges := store.Pages(ctx, l.Side, []storage.PageQuery{{Owner: l.Owner, Limit: 1 << 30}})[0].Value
+	positions := make([]storage.Position, len(edges))
+	for i, e := range edges {
+		positions[i] = storage.PositionOf(l.Side, e)
+	}
+	return positions
+}
+
+func newPacked(store Reader, share float64, seed uint64, dirs ...*neighbourhood.Directory) *somePacked {
+	return &somePacked{store, share, rand.New(rand.NewPCG(seed, 0)), dirs, map[List][]storage.Position{}}
+}
+
+// drawPacked draws how much of a store is in memory. All lists are numbered by one
+// directory or by either of two, which learned of some users before.
+func drawPacked(t *rapid.T, store Reader) Packed {
+	share := rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "share in memory")
+	p := newPacked(store, share, rapid.Uint64().Draw(t, "which"))
+	for range rapid.IntRange(1, 2).Draw(t, "directories") {
+		dir := neighbourhood.NewDirectory()
+		for id := storage.UserID(1); id <= people; id++ {
+			if p.random.IntN(3) > 0 {
+				dir.Learn([]storage.UserID{id})
+			}
+		}
+		p.dirs = append(p.dirs, dir)
+	}
+	return p
+}
+
+// question is one that is asked of rows and of lists in memory. page answers it behind a
+// mark, which is of its own kind or nil, and tells the next mark, nil at the end.
+type question struct {
+	name string
+	page func(ctx context.Context, g *Graph, mark any, first int) (answer, next any, err error)
+}
+
+// questions are all kinds of them.
+func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery) []question {
+	common := func(c Common, err error) (any, any, error) {
+		if len(c.IDs) == 0 {
+			c.IDs = nil
+		}
+		if !c.More {
+			return c, nil, err
+		}
+		return c, c.Next, err
+	}
+	companions := func(q Companions) func(context.Context, *Graph, any, int) (any, any, error) {
+		return func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
+			from, _ := mark.(CompanionMark)
+			p, err := g.Companions(ctx, q, from, first)
+			if len(p.Companions) == 0 {
+				p.Companions = nil
+			}
+			if !p.More {
+				return p, nil, err
+			}
+			return p, p.Next, err
+		}
+	}
+	return []question{
+		{"common", func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
+			from, _ := mark.(Mark)
+			return common(g.Intersect(ctx, a, b, from, first))
+		}},
+		{"people", func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
+			from, _ := mark.(Mark)
+			return common(g.People(ctx, f, empty, from, first))
+		}},
+		{"recent", companions(Companions{Base: a, Other: b})},
+		{"absent", companions(Companions{Base: a, Other: b, Absent: true})},
+		{"friends", companions(Friends(a.Owner))},
+		{"fits", func(ctx context.Context, g *Graph, _ any, _ int) (any, any, error) {
+			_, fits, err := g.Fits(ctx, Companions{Base: a, Other: b})
+			return fits, nil, err
+		}},
+		{"sizes", func(ctx context.Context, g *Graph, _ any, _ int) (any, any, error) {
+			return g.Sizes(ctx, a.Side, []storage.UserID{a.Owner, b.Owner, c.Owner, 1 << 40}), nil, nil
+		}},
+		{"suggestions", func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
+			asked := q
+			asked.From, _ = mark.(SuggestionMark)
+			asked.First = first
+			s, err := g.Suggest(ctx, asked)
+			if len(s.Suggestions) == 0 {
+				s.Suggestions = nil
+			}
+			if !s.More {
+				return s, nil, err
+			}
+			return s, s.Next, err
+		}},
+	}
+}
+
+// tester is a test, or a check of rapid's.
+type tester interface {
+	Context() context.Context
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// askBothWays pages through a question, so many pages at most. Every page is the same made of rows and of lists
+// in memory, whichever way the mark before came from: pages, totals, marks, all of it.
+func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func() int) {
+	var mark any
+	for page := range pages {
+		first := size()
+		want, _, err := q.page(t.Context(), rows, mark, first)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, next, err := q.page(t.Context(), packed, mark, first)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s, page %d of at most %d: %+v, %v; rows say %+v", q.name, page, first, got, err, want)
+		}
+		if next == nil {
+			return
+		}
+		if next == mark && first > 0 {
+			t.Fatalf("%s: no way on from %+v", q.name, mark)
+		}
+		mark = next
+	}
+}
+
+// Whatever is in memory answers as rows do, for every audience.
+func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := drawGraph(t)
+		drawPeople(t, store)
+		rows := drawPlanner(t, store)
+		rows.budget = 1_000_000
+		p := drawPacked(t, store).(*somePacked)
+		p.share = rapid.SampledFrom([]float64{0.7, 1}).Draw(t, "share of answers from memory")
+		none := storage.UserID(rapid.IntRange(0, people).Draw(t, "whose lists are empty"))
+		q := SuggestionQuery{
+			User:  storage.UserID(rapid.IntRange(1, people).Draw(t, "user")),
+			Order: rapid.SampledFrom([]SuggestionOrder{ByMutualCount, ByAdamicAdar}).Draw(t, "order"),
+			Via:   rapid.IntRange(0, 5).Draw(t, "via"),
+		}
+		for id := storage.UserID(1); id <= people; id++ {
+			if rapid.IntRange(0, 6).Draw(t, "dismissed") == 0 {
+				q.Dismissed = append(q.Dismissed, id)
+			}
+		}
+		f := drawFilter(t, 3)
+		for _, question := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), f, func(l List) bool { return l.Owner == none }, q) {
+			askBothWays(t, rows.WithPacked(nil), rows.WithPacked(p), question, 2000, func() int { return rapid.IntRange(0, 4).Draw(t, "first") })
+		}
+	})
+}
+
+// Lists that are long enough for bitmaps, and audiences from whom hundreds are hidden.
+func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
+	t.Parallel()
+	const users, celebrities = 4000, 4
+	r := rand.New(rand.NewPCG(31, 32))
+	store := memory.New()
+	var edges []storage.Edge
+	add := func(from, to storage.UserID) {
+		kind := storage.Following
+		if r.IntN(20) == 0 {
+			kind = storage.None
+		}
+		edges = append(edges, storage.Edge{From: from, To: to, Type: kind, UpdateTime: storage.Micros(1 + r.IntN(users))})
+	}
+	for id := storage.UserID(1); id <= users; id++ {
+		for star := storage.UserID(1); star <= celebrities; star++ {
+			if id != star && r.IntN(10) < 6 {
+				add(id, star)
+			}
+			if id != star && r.IntN(10) < int(3*(star-1)) {
+				add(star, id)
+			}
+		}
+		for range 3 {
+			if to := storage.UserID(1 + r.IntN(users)); to != id && to > celebrities {
+				add(id, to)
+			}
+		}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, applied := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if applied.Err != nil {
+				t.Fatal(applied.Err)
+			}
+		}
+	}
+	some := func(n int) (ids []storage.UserID) {
+		for range n {
+			ids = append(ids, storage.UserID(1+r.IntN(users)))
+		}
+		slices.Sort(ids)
+		return slices.Compact(ids)
+	}
+	audiences := map[string]*Audience{
+		"nobody":              nil,
+		"no one is hidden":    NewAudience(7, absentees{}, nil),
+		"a few are":           NewAudience(9, absentees(some(5)), some(5)),
+		"hundreds are":        NewAudience(11, absentees(some(900)), some(300)),
+		"the viewer is":       NewAudience(some(1)[0], absentees(slices.Concat(some(50))), nil),
+		"nearly everybody is": NewAudience(12, absentees(some(5*users)), nil),
+	}
+	for name, a := range audiences {
+		t.Run(name, func(t *testing.T) {
+			rows := New(store, 100_000_000, a)
+			p := newPacked(store, 1, 1, neighbourhood.NewDirectory())
+			sizes := []int{0, 1, 20, 100, 300}
+			at := 0
+			size := func() int { at++; return sizes[at%len(sizes)] }
+			not := Filter{On: []List{{storage.Inverse, 3}}}
+			f := Filter{All: []Filter{{On: []List{{storage.Inverse, 1}}}, {Any: []Filter{{On: []List{{storage.Inverse, 2}}}, {On: []List{{storage.Forward, 4}}}}}, {Not: &not}}}
+			lists := []List{{storage.Inverse, 1}, {storage.Inverse, 2}, {storage.Forward, 3}, {storage.Forward, 50}}
+			for i, list := range lists {
+				other := lists[(i+1)%len(lists)]
+				suggest := SuggestionQuery{User: storage.UserID(2 + 50*i), Order: SuggestionOrder(i % 2), Via: 3, Dismissed: some(100)}
+				for _, q := range questions(list, other, lists[0], f, func(List) bool { return false }, suggest) {
+					askBothWays(t, rows, rows.WithPacked(p), q, 8, size)
+				}
+			}
+		})
+	}
+}
+
+// Neither a long list nor a small budget makes an answer from memory incomplete, or has it
+// refused, where rows would be.
+func TestListsInMemoryNeedNoBudget(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	var edges []storage.Edge
+	for id := storage.UserID(3); id <= 2000; id++ {
+		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
+		edges = append(edges, storage.Edge{From: id, To: 2, Type: storage.Following, UpdateTime: storage.Micros(id)})
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	rows := New(store, 500, nil)
+	packed := rows.WithPacked(newPacked(store, 1, 1, neighbourhood.NewDirectory()))
+	a, b := List{storage.Inverse, 1}, List{storage.Inverse, 2}
+	if c, err := rows.Intersect(t.Context(), a, b, Mark{}, 10); err != nil || c.Complete {
+		t.Fatalf("rows: %+v, %v", c, err)
+	}
+	if c, err := packed.Intersect(t.Context(), a, b, Mark{}, 10); err != nil || !c.Complete || c.Total != 1998 || len(c.IDs) != 10 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	q := Companions{Base: a, Other: b}
+	if _, fits, _ := rows.Fits(t.Context(), q); fits {
+		t.Error("rows fit")
+	}
+	if _, fits, err := packed.Fits(t.Context(), q); err != nil || !fits {
+		t.Error("it does not fit in memory", err)
+	}
+	if p, err := packed.Companions(t.Context(), q, CompanionMark{}, 10); err != nil || !p.Complete || p.Total != 1998 || p.Companions[0].ID != 2000 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
