@@ -63,7 +63,8 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 		shards = append(shards, database{"mysql", servers[i].CreateDatabase(t, "kith")})
 	}
 	redis := testenv.Redis(t)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=500ms", "--store", location(shards...), "--redis", redis.URL()))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
+		"--store", location(shards...), "--redis", redis.URL()))
 
 	names := []string{"shard 0: " + servers[0].Addr() + "/kith", "shard 1: " + servers[1].Addr() + "/kith", "redis"}
 	all := []*testenv.Server{servers[0].Server, servers[1].Server, redis.Server}
@@ -133,7 +134,7 @@ func ownedBy(t *testing.T, d database) string { return d.text(t, "SELECT MIN(use
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(newSQLite(t, 2)...)))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--cache-bytes", "0", "--store", location(newSQLite(t, 2)...)))
 	const queries = 3
 	for range queries {
 		g.Query(t, `{ users(ids: ["1", "2", "3"]) { handle followings(first: 5) { totalCount nodes { name } } } }`, nil, new(any))

@@ -37,6 +37,7 @@ type ServeCmd struct {
 	ConsistencyWait time.Duration `default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	GCPercent       int           `name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
+	CacheBytes      uint64        `default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty."`
 

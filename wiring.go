@@ -29,6 +29,7 @@ import (
 // parts are what a gateway is made of, besides its settings.
 type parts struct {
 	store      *sqlstore.Store
+	caches     *cli.Caches
 	redis      *cli.Redis
 	identity   *identity.Service
 	ids        *ids.Generator
@@ -72,14 +73,32 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 	p.closers = append(p.closers, p.hub.Close)
 	bus := cli.EventsOf(store, redis, p.hub, metrics)
 	p.closers = append(p.closers, inBackground(bus.Run))
+	p.caches, err = settings.OpenCaches(cli.CacheConfig{Store: store, Bus: bus, Redis: redis, Bytes: c.CacheBytes, Registerer: registry})
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, p.caches.Close)
 	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
-		Store: store, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
+		Store: store, Writer: p.caches.Writer, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.closers = append(p.closers, p.redundancy.Close)
+	c.startCaches(settings, p)
 	return p, c.openTies(ctx, settings, p, bus)
+}
+
+// startCaches returns when other gateways know that there is one more.
+func (c *ServeCmd) startCaches(settings *cli.Settings, p *parts) {
+	started := make(chan struct{})
+	p.closers = append(p.closers, inBackground(func(ctx context.Context) {
+		p.caches.Run(ctx, cli.Hearing{
+			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == cli.RedundancySync,
+			Logger: p.logger, Started: func() { close(started) },
+		})
+	}))
+	<-started
 }
 
 // openTies loads who is hidden, and makes the rules that need it. What is done in the
@@ -91,11 +110,11 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 	}
 	p.closers = append(p.closers, inBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
 	p.ties = social.NewTies(social.TiesConfig{
-		Store: p.store, Redundancy: p.redundancy, Absentees: p.absentees,
+		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
 	})
 	p.states = &accounts.States{
-		Store: p.store, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
+		Store: p.caches.Writer, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
@@ -113,15 +132,17 @@ func inBackground(run func(context.Context)) (stop func()) {
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(p *parts) gateway.Config {
+	exact := p.caches.Exact()
 	root := &resolvers.Resolver{
 		Budget: social.Budget(c.Budget),
 		Ties:   p.ties,
 		States: p.states, Absentees: p.absentees,
 		Accounts: &accounts.Accounts{
-			Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+			Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
 			Limits: p.identity.Limits, Now: time.Now,
 		},
-		Store: p.store, Handles: p.store, ConsistencyWait: c.ConsistencyWait,
+		Reads: p.caches.Reader(), Packed: p.caches.Packed(),
+		Store: exact, Handles: p.store, ConsistencyWait: c.ConsistencyWait,
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now),
 	}
@@ -136,7 +157,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		RequestTimeout:  c.RequestTimeout,
 		CORSOrigins:     c.CORSOrigin,
 		Store:           p.store,
-		Edges:           p.store,
+		Edges:           exact,
 		ConsistencyWait: c.ConsistencyWait,
 		Checks: slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{
 			{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},

@@ -19,8 +19,12 @@ import (
 
 // BenchCmd is `kith bench`.
 type BenchCmd struct {
+	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this program on private servers: six questions and a mixed load, cold and warm, beside a hand-written handler. This is what bench does when nothing else is said."`
+	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes."`
+	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`
 	Run      BenchRunCmd      `cmd:"" help:"Ask a gateway that serves such a graph, and tell how fast it answers."`
+	Limit    BenchLimitCmd    `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
 }
 
 // graphFlags say which graph is meant: the same for writing it and for asking

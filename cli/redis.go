@@ -12,11 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/gateway"
+	"kith/storage/rediscache"
 )
 
 // Redis is the Redis beside the store; its zero value is none.
 type Redis struct {
 	client redis.UniversalClient
+	runs   *rediscache.Runs // sees each of its connections
 }
 
 // redisAnswers is how long a Redis may take to answer at the start.
@@ -40,7 +42,9 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 	}
 	options.DialerRetries = 1            // each question is tried again as it is; five dials a try take 2 s
 	options.ContextTimeoutEnabled = true // or a Redis that hangs is noticed late
-	r := &Redis{redis.NewUniversalClient(options)}
+	runs := rediscache.NewRuns()
+	options.OnConnect = runs.OnConnect
+	r := &Redis{redis.NewUniversalClient(options), runs}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
 	if err := r.client.Ping(asking).Err(); err != nil {

@@ -37,6 +37,7 @@ type Redundancy struct {
 // Redundant is what a mode is made of.
 type Redundant struct {
 	Store      *sqlstore.Store
+	Writer     storage.EdgeWriter // the store, as it tells caches of what is applied
 	Redis      *Redis
 	Bus        *events.Bus // is told what has been applied
 	Registerer prometheus.Registerer
@@ -82,7 +83,7 @@ func (s *Settings) sync(_ context.Context, r *Redundancy, with Redundant) {
 	if with.Store.HasLog() {
 		publisher = nobody{} // the relation_log tells
 	}
-	sync := incall.New(with.Store, publisher, incall.NewMetrics(with.Registerer), with.Logger)
+	sync := incall.New(with.Writer, publisher, incall.NewMetrics(with.Registerer), with.Logger)
 	r.Redundancy, r.close = sync, sync.Close
 }
 
@@ -115,7 +116,7 @@ func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 
 // carrying applies rows to the store of a mode and tells its bus.
 func carrying(with Redundant) applied {
-	return applied{replication.Carrier{Store: with.Store, Publisher: with.Bus, Logger: with.Logger}}
+	return applied{replication.Carrier{Store: with.Writer, Publisher: with.Bus, Logger: with.Logger}}
 }
 
 // streamReport is what /readyz shows of the mode stream.
@@ -200,7 +201,7 @@ func (s *Settings) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 		return
 	}
 	applier := replication.New(replication.Config{
-		Store: with.Store, Shards: with.Store.Shards(), Publisher: with.Bus,
+		Store: with.Writer, Shards: with.Store.Shards(), Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
 	})
 	_, dsns, _ := strings.Cut(s.Store, ":")

@@ -49,8 +49,13 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reconcile.NewRuns(registry, store)
 	bus := EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
+	caches, err := settings.OpenCaches(CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
+	if err != nil {
+		return err
+	}
+	defer caches.Close()
 	applier := replication.New(replication.Config{
-		Store: store, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
+		Store: caches.Writer, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
 	})
 	_, dsns, _ := strings.Cut(settings.Store, ":")
 	replicator := binlog.New(binlog.Config{

@@ -17,6 +17,7 @@ import (
 type Settings struct {
 	Store            string        `default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Where the graph is: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…], one shard each, always in the same order. Default: ${default}."`
 	Redis            string        `env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
+	RedisCache       bool          `default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Keep users and lists in the Redis as well. Everything that runs on a store with a Redis has to have the same. Default: ${default}."`
 	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: sync on sqlite and on one shard, binlog on several MySQL shards."`
 	StatementTimeout time.Duration `default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
 	ShardConns       int           `default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`

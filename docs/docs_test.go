@@ -28,6 +28,8 @@ import (
 	"kith/replication"
 	"kith/replication/incall"
 	"kith/replication/stream"
+	"kith/storage/localcache"
+	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )
 
@@ -189,6 +191,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)
 	reconcile.NewRuns(&r, nil)
+	rediscache.NewMetrics(&r)
+	localcache.NewMetrics(&r)
 	slices.Sort(r.metrics)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {

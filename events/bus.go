@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,6 +19,9 @@ type Bus struct {
 	channel string
 	sender  uint64
 	metrics *Metrics
+
+	hearing   atomic.Bool
+	onHearing atomic.Pointer[func(bool)]
 
 	mu     sync.Mutex
 	queue  []Event // what the others have not been sent yet
@@ -57,6 +61,23 @@ func NewBus(hub *Hub, cfg BusConfig) *Bus {
 		sender:  rand.Uint64(),
 		metrics: cfg.Metrics.orNone(),
 		waking:  make(chan struct{}, 1),
+	}
+}
+
+// OnHearing calls a function when what the others send begins or ceases to reach this
+// gateway, and at once with how it is now. There is one such function. Without a Redis
+// nothing ever reaches it.
+func (b *Bus) OnHearing(f func(bool)) {
+	b.onHearing.Store(&f)
+	f(b.hearing.Load())
+}
+
+func (b *Bus) hear(is bool) {
+	if b.hearing.Swap(is) == is {
+		return
+	}
+	if f := b.onHearing.Load(); f != nil {
+		(*f)(is)
 	}
 }
 

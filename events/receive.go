@@ -39,6 +39,7 @@ func (b *Bus) receive(ctx context.Context) {
 func (b *Bus) listen(ctx context.Context) {
 	subscription := b.client.Subscribe(ctx, b.channel)
 	defer subscription.Close()
+	defer b.hear(false)
 	// Receiving does not end with the context; closing the connection does it.
 	defer context.AfterFunc(ctx, func() { _ = subscription.Close() })()
 
@@ -60,6 +61,7 @@ func (b *Bus) listen(ctx context.Context) {
 			// The library subscribes again by itself when a connection breaks.
 			clear(numbers)
 			b.gap("connected")
+			b.hear(true)
 		case *redis.Message:
 			b.accept(got.Payload, numbers)
 		}

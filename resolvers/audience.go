@@ -13,7 +13,11 @@ import (
 // Attach gives a request what its resolvers share: the loaders, and the resolver
 // itself, for what is read below fields.
 func (r *Resolver) Attach(ctx context.Context) context.Context {
-	return context.WithValue(loaders.Attach(ctx, r.Store), resolverKey{}, r)
+	reads := r.Reads
+	if reads == nil {
+		reads = r.Store
+	}
+	return context.WithValue(loaders.Attach(ctx, reads), resolverKey{}, r)
 }
 
 type resolverKey struct{}
@@ -25,8 +29,8 @@ type request struct {
 	mu       sync.Mutex
 	needs    []knownNeeds
 	audience *social.Audience
-	shown    map[listPage]storage.Result[social.Shown]
-	sizes    map[social.List]storage.Result[social.Size]
+	shown    few[listPage, storage.Result[social.Shown]]
+	sizes    few[social.List, storage.Result[social.Size]]
 }
 
 func requestOf(ctx context.Context) *request { return loaders.Kept[request](loaders.For(ctx)) }
@@ -131,15 +135,13 @@ func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 
 // ownersOf lists whose lists they are, each once, without the viewer's.
 func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
-	var owners []storage.UserID
-	seen := map[storage.UserID]bool{}
+	var owners distinct
 	for _, list := range lists {
-		if !a.Owns(list) && !seen[list.Owner] {
-			seen[list.Owner] = true
-			owners = append(owners, list.Owner)
+		if !a.Owns(list) {
+			owners.add(list.Owner)
 		}
 	}
-	return owners
+	return owners.ids
 }
 
 // isOpen tells whether lists are open to whoever asks, all of them. What tells so has

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/bench/report"
+	"kith/bench/suite"
+)
+
+// benchFlags say what is measured, and how long.
+type benchFlags struct {
+	JSON        string        `name:"json" placeholder:"FILE" help:"Where to write the figures, for kith bench report."`
+	Engines     []string      `placeholder:"E,…" enum:"sqlite,mariadb,mariadb+redis" help:"On which stores: sqlite, mariadb, mariadb+redis."`
+	States      []string      `default:"limit,cold,warm" enum:"limit,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written limit, Kith without its caches (cold) and with them (warm). Default: ${default}."`
+	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"A server on which databases may be made and dropped; auto starts a private one. Default: ${default}."`
+	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"A Redis that may be filled; auto starts a private one. Default: ${default}."`
+	Seed        uint64        `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
+	Sonyflake   bool          `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
+	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
+	Rounds      int           `default:"2" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
+	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
+	Heat        time.Duration `default:"6s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
+	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
+
+	program string // that is measured; empty: this one
+}
+
+// BenchAllCmd is `kith bench` and `kith bench all`.
+type BenchAllCmd struct {
+	Users      int      `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
+	MixedUsers int      `default:"50000" placeholder:"N" help:"How many users the mixed load's own graph has. Default: ${default}."`
+	Questions  []string `placeholder:"Q,…" help:"Which: ${bench_questions}, mixed. Default: all."`
+	benchFlags
+}
+
+// Run measures, prints the tables and writes the figures. Wrong answers are an error
+// after that.
+func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
+	if c.Users < bench.Community || c.MixedUsers < bench.Community {
+		return fmt.Errorf("--users and --mixed-users: they must be at least one community, %d", bench.Community)
+	}
+	if len(c.Engines) == 0 {
+		c.Engines = report.Engines
+	}
+	names := c.Questions
+	config := suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}, Questions: bench.Questions}
+	if len(names) == 0 || slices.Contains(names, bench.MixName) {
+		config.MixedUsers = c.MixedUsers
+	}
+	if len(names) > 0 {
+		var err error
+		if config.Questions, err = questionsNamed(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == bench.MixName })); err != nil {
+			return err
+		}
+	}
+	return c.measure(ctx, k, report.Standard, config)
+}
+
+// BenchGrowCmd is `kith bench grow`.
+type BenchGrowCmd struct {
+	Sizes     []string `default:"10000:100000,50000:1000000,200000:4000000" placeholder:"USERS:FOLLOWS,…" help:"The graphs, ascending. Default: ${default}."`
+	Questions []string `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
+	benchFlags
+}
+
+// Run measures, prints the tables and writes the figures.
+func (c *BenchGrowCmd) Run(ctx context.Context, k *kong.Context) error {
+	if len(c.Engines) == 0 {
+		c.Engines = []string{report.SQLite}
+	}
+	config := suite.Config{Questions: bench.Questions}
+	if len(c.Questions) > 0 {
+		var err error
+		if config.Questions, err = questionsNamed(c.Questions); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.Sizes {
+		users, edges, _ := strings.Cut(text, ":")
+		var g suite.Graph
+		var err, errEdges error
+		g.Users, err = strconv.Atoi(users)
+		g.Edges, errEdges = strconv.Atoi(edges)
+		if err != nil || errEdges != nil || g.Users < bench.Community || g.Edges < g.Users {
+			return fmt.Errorf("--sizes: %q is not USERS:FOLLOWS with at least %d users and one follow each", text, bench.Community)
+		}
+		config.Graphs = append(config.Graphs, g)
+	}
+	return c.measure(ctx, k, report.Growth, config)
+}
+
+func questionsNamed(names []string) ([]*bench.Question, error) {
+	var questions []*bench.Question
+	for _, name := range names {
+		q := bench.QuestionByName(name)
+		if q == nil {
+			return nil, fmt.Errorf("--questions: %q is none of %s", name, strings.Join(bench.QuestionNames(), ", "))
+		}
+		questions = append(questions, q)
+	}
+	return questions, nil
+}
+
+// measure completes what is to be measured, does so, and tells.
+func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config) (err error) {
+	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
+		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
+	}
+	config.Program = f.program
+	if config.Program == "" {
+		if config.Program, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	if config.Folder, err = os.MkdirTemp(f.Folder, "kith-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(config.Folder)) }()
+	config.Engines, config.States, config.MariaDB, config.Redis = f.Engines, f.States, f.MariaDB, f.Redis
+	config.Seed, config.Sonyflake = f.Seed, f.Sonyflake
+	config.Connections, config.Rounds, config.Duration, config.Heat = f.Connections, f.Rounds, f.Duration, f.Heat
+	config.FirstWarmup, config.Warmup = f.Duration/4, f.Duration/10
+	began := time.Now()
+	config.Log = func(format string, args ...any) {
+		fmt.Fprintf(k.Stderr, "%4.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	r := report.Report{
+		Kind: kind, Command: f.command(k), Date: began.UTC().Format(time.DateOnly),
+		Connections: f.Connections, Rounds: f.Rounds, Seconds: f.Duration.Seconds(),
+	}
+	if r.Sizes, r.Machine, err = suite.Run(ctx, config); err != nil {
+		return err
+	}
+	r.WriteTables(k.Stdout)
+	if f.JSON != "" {
+		if err := r.Write(f.JSON); err != nil {
+			return err
+		}
+	}
+	return wrongAnswers(&r)
+}
+
+// command is how the program was called, without what may hold a password.
+func (f *benchFlags) command(k *kong.Context) string {
+	text := "kith " + strings.Join(k.Args, " ")
+	if f.MariaDB != suite.Auto {
+		text = strings.ReplaceAll(text, f.MariaDB, "DSN")
+	}
+	if f.Redis != suite.Auto {
+		text = strings.ReplaceAll(text, f.Redis, "URL")
+	}
+	return text
+}
+
+// wrongAnswers is an error where there was one.
+func wrongAnswers(r *report.Report) error {
+	for _, s := range r.Sizes {
+		for _, c := range s.Cells {
+			if c.Errors > 0 {
+				return fmt.Errorf("%s %s, %s: %d of %d answers were wrong, the first: %s", c.Engine, c.State, c.Question, c.Errors, c.Requests, c.Error)
+			}
+		}
+	}
+	return nil
+}

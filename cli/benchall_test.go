@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/bench/report"
+	"kith/internal/kithtest"
+)
+
+// quick are flags of a run that only has to come to an end.
+var quick = []string{"--engines", "sqlite", "--connections", "2", "--rounds", "1", "--duration", "60ms", "--heat", "50ms"}
+
+// `kith bench` measures the program, and `kith bench report` makes a page of it.
+func TestBenchAll(t *testing.T) {
+	measuredProgram = kithtest.Binary(t)
+	folder := t.TempDir()
+	standard, growth, page := filepath.Join(folder, "s.json"), filepath.Join(folder, "g.json"), filepath.Join(folder, "page.md")
+	stores := filepath.Join(folder, "stores")
+	if err := os.Mkdir(stores, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	out, err := benchCommand(t, append(quick, "--users", "300", "--mixed-users", "300", "--questions", "q1,mixed", "--folder", stores, "--json", standard)...)
+	if err != nil || !strings.Contains(out, "### SQLite") || !strings.Contains(out, "\n| mixed | ") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if left, err := os.ReadDir(stores); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v %v", left, err)
+	}
+	r, err := report.Read(standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Sizes) != 1 || len(r.Sizes[0].Cells) != 6 || !strings.HasPrefix(r.Command, "kith bench --engines sqlite ") {
+		t.Errorf("%+v", r)
+	}
+	out, err = benchCommand(t, append([]string{"grow", "--sizes", "300:3000,600:6000", "--questions", "q1", "--states", "cold", "--json", growth}, quick...)...)
+	if err != nil || !strings.Contains(out, "| 300 users, ") || strings.Contains(out, "warm") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+
+	if out, err := benchCommand(t, "report", standard, growth); err != nil || !strings.Contains(out, "### SQLite, cold, by size") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	marks := "<!-- kith bench report: from here on it is generated -->\n<!-- kith bench report: up to here -->\n"
+	if err := os.WriteFile(page, []byte(marks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := benchCommand(t, "report", "--page", page, standard, growth); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(text), "](page/ratio-sqlite.svg)") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "page", "growth-sqlite-cold.svg")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBenchAllFails(t *testing.T) {
+	for _, c := range []struct {
+		arguments []string
+		want      string
+	}{
+		{[]string{"--users", "10"}, "--users"},
+		{[]string{"--rounds", "0"}, "--rounds"},
+		{[]string{"--questions", "q7"}, `"q7" is none of q1, `},
+		{[]string{"--engines", "oracle"}, "--engines"},
+		{[]string{"--mariadb", "no dsn", "--engines", "mariadb"}, "DSN"},
+		{[]string{"grow", "--sizes", "10000"}, "--sizes"},
+		{[]string{"grow", "--sizes", "1000:10"}, "--sizes"},
+		{[]string{"grow", "--questions", "mixed"}, `"mixed" is none of q1, `},
+		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
+	} {
+		_, err := benchCommand(t, c.arguments...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.arguments, err, c.want)
+		}
+	}
+}
+
+// What may hold a password is not kept.
+func TestCommandIsKeptWithoutPasswords(t *testing.T) {
+	dsn := "root:secret@tcp(127.0.0.1:1)/"
+	_, err := benchCommand(t, "--engines", "mariadb", "--mariadb", dsn)
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench/limit"
+	"kith/bench/report"
+)
+
+// BenchReportCmd is `kith bench report FILE…`.
+type BenchReportCmd struct {
+	Files []string `arg:"" name:"file" help:"What kith bench has written with --json, in the order of the page."`
+	Page  string   `placeholder:"PATH" help:"The page whose generated part is replaced; its charts go into a folder beside it. Default: the tables are printed."`
+}
+
+// Run writes the page, or prints the tables.
+func (c *BenchReportCmd) Run(k *kong.Context) error {
+	var reports []*report.Report
+	for _, file := range c.Files {
+		r, err := report.Read(file)
+		if err != nil {
+			return err
+		}
+		reports = append(reports, r)
+	}
+	if c.Page != "" {
+		return report.WritePage(c.Page, reports...)
+	}
+	for _, r := range reports {
+		r.WriteTables(k.Stdout)
+	}
+	return nil
+}
+
+// BenchLimitCmd is `kith bench limit`.
+type BenchLimitCmd struct {
+	Addr string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+}
+
+// Run answers from the store of the settings until the context is done.
+func (c *BenchLimitCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
+	listener, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return Misset("addr", err)
+	}
+	fmt.Fprintf(k.Stdout, "the limit answers at http://%s/graphql\n", listener.Addr())
+	return limit.Serve(ctx, settings.Store, listener)
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/events"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/localcache"
+	"kith/storage/notify"
+	"kith/storage/rediscache"
+	"kith/storage/sqlstore"
+)
+
+// Caches are what stands between a gateway and its store, and the store as it tells them
+// of every write. Without any of them everything is the store itself.
+type Caches struct {
+	store *sqlstore.Store
+	bus   *events.Bus
+	local *localcache.Cache // nil: nothing is kept in this process
+	redis *rediscache.Cache // nil: nothing is kept in Redis
+
+	// Writer is the store, as whoever writes has to see it.
+	Writer storage.Store
+}
+
+// CacheConfig says what is cached.
+type CacheConfig struct {
+	Store      *sqlstore.Store
+	Bus        *events.Bus
+	Redis      *Redis
+	Bytes      uint64 // of this process; 0: nothing is kept in it
+	Registerer prometheus.Registerer
+}
+
+// OpenCaches makes the caches of the settings. The one in the process begins when
+// [Caches.Run] hears of changes.
+func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
+	c := &Caches{store: cfg.Store, bus: cfg.Bus}
+	c.Writer = notify.Watch(cfg.Store, c.wrote)
+	var source storage.Snapshots = cfg.Store
+	if s.RedisCache && cfg.Redis.client != nil {
+		var err error
+		c.redis, err = rediscache.New(rediscache.Config{
+			Redis: cfg.Redis.client, Runs: cfg.Redis.runs, Prefix: "kith:" + cfg.Store.UUID(),
+			Source: cfg.Store, Metrics: rediscache.NewMetrics(cfg.Registerer),
+		})
+		if err != nil {
+			return nil, Misset("redis", err)
+		}
+		source = c.redis
+	}
+	if cfg.Bytes > 0 || c.redis != nil {
+		c.local = localcache.New(localcache.Config{
+			Source: source, Rows: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
+		})
+		c.local.Switch(localcache.Off)
+	}
+	return c, nil
+}
+
+// Close gives up what Redis could not be told yet.
+func (c *Caches) Close() {
+	if c.redis != nil {
+		c.redis.Close()
+	}
+}
+
+// Reader is what requests read from.
+func (c *Caches) Reader() storage.Reader {
+	if c.local == nil {
+		return c.store
+	}
+	return c.local
+}
+
+// Packed has lists in memory; nil without a cache in this process.
+func (c *Caches) Packed() social.Packed {
+	if c.local == nil {
+		return nil
+	}
+	return c.local
+}
+
+// Exact reads from the store itself, and has the caches know what it has seen.
+func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.expect) }
+
+// wrote is told of every write of this process.
+func (c *Caches) wrote(ctx context.Context, w notify.Write) {
+	if c.redis != nil {
+		c.redis.Changed(ctx, changes(w)) // first, or the other one would read what was before
+	}
+	if c.local != nil {
+		c.local.Wrote(w.Rows, w.Users)
+	}
+	told := make([]events.Event, len(w.Users))
+	for i, id := range w.Users {
+		told[i] = events.User(id)
+	}
+	c.bus.Send(ctx, told...)
+}
+
+// changes is a write in the words of the cache in Redis.
+func changes(w notify.Write) []rediscache.Change {
+	list := make([]rediscache.Change, 0, len(w.Rows)+len(w.Users))
+	for _, r := range w.Rows {
+		list = append(list, rediscache.Change{
+			User: r.Side.Owner(r.Edge.Pair()), Forward: r.Side == storage.Forward, Inverse: r.Side == storage.Inverse,
+		})
+	}
+	for _, id := range w.Users {
+		list = append(list, rediscache.Change{User: id, Profile: true, Forward: true, Inverse: true})
+	}
+	return list
+}
+
+func (c *Caches) expect(ctx context.Context, rows []storage.Row) {
+	if c.redis != nil {
+		c.redis.Changed(ctx, changes(notify.Write{Rows: rows}))
+	}
+	if c.local != nil {
+		c.local.Expect(rows)
+	}
+}
+
+// Hearing says how a gateway learns of changes.
+type Hearing struct {
+	Hub *events.Hub
+
+	// SelfSufficient tells that the gateway sees all changes itself while it is the only
+	// one on its store.
+	SelfSufficient bool
+
+	// Started is called when others know of this gateway.
+	Started func()
+	Logger  *slog.Logger
+}
+
+// Run keeps the cache of this process right until the context is done. It is on while the
+// events of all other gateways reach this one, or while there are none.
+func (c *Caches) Run(ctx context.Context, h Hearing) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	roll := newRollCall(c.store)
+	alone := roll.enter(ctx) && h.SelfSufficient
+	if c.local == nil {
+		h.Started()
+		roll.watch(ctx, func(bool) {})
+		return
+	}
+	defer c.local.Close()
+	running.Go(func() { c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger) })
+	running.Go(c.local.Follow(ctx, h.Hub))
+
+	var mu sync.Mutex
+	hearing := false
+	change := func(what *bool, is bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		*what = is
+		c.local.Switch(c.mode(hearing, alone))
+	}
+	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
+	h.Started()
+	roll.watch(ctx, func(is bool) { change(&alone, is && h.SelfSufficient) })
+}
+
+// mode is what the cache of this process may do. hearing tells that the others' events
+// come, and with them that Redis answers.
+func (c *Caches) mode(hearing, alone bool) localcache.Mode {
+	switch {
+	case c.local.MaxBytes() > 1 && (hearing || alone):
+		return localcache.On
+	case c.redis != nil && hearing:
+		return localcache.Through
+	}
+	return localcache.Off
+}
+
+// directoryShare is what part of a cache's size the numbers of users may take besides.
+const directoryShare = 4

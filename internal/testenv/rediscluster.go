@@ -1,0 +1,57 @@
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// RedisCluster starts a cluster of n masters for t alone, without replicas, and removes it
+// when t ends. Each may be stopped, killed and restarted by itself.
+func RedisCluster(t testing.TB, n int, options ...string) []*RedisServer {
+	t.Helper()
+	const slots = 16384
+	servers := make([]*RedisServer, n)
+	ctx := t.Context()
+	for i := range servers {
+		servers[i] = Redis(t, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, options...)...)
+		client := redis.NewClient(&redis.Options{Addr: servers[i].Addr()})
+		defer client.Close()
+		if err := client.ClusterAddSlotsRange(ctx, i*slots/n, (i+1)*slots/n-1).Err(); err != nil {
+			t.Fatalf("give slots to a Redis: %v", err)
+		}
+		host, port, err := net.SplitHostPort(servers[0].Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.ClusterMeet(ctx, host, port).Err(); err != nil {
+			t.Fatalf("join a Redis cluster: %v", err)
+		}
+	}
+	for _, server := range servers {
+		client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		defer client.Close()
+		if !poll(func() bool { return clusterOf(ctx, client) == fmt.Sprint("ok ", n) }) {
+			t.Fatalf("the Redis cluster does not come up: %s; its log ends:\n%s", clusterOf(ctx, client), tail(server.Log(), 20))
+		}
+	}
+	return servers
+}
+
+// clusterOf is a node's view: its state and how many nodes it knows.
+func clusterOf(ctx context.Context, client *redis.Client) string {
+	info, err := client.ClusterInfo(ctx).Result()
+	if err != nil {
+		return err.Error()
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		fields[name] = value
+	}
+	return fields["cluster_state"] + " " + fields["cluster_size"]
+}

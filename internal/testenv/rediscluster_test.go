@@ -1,0 +1,29 @@
+package testenv_test
+
+import (
+	"fmt"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+)
+
+func TestRedisClusterSpreadsKeys(t *testing.T) {
+	servers := testenv.RedisCluster(t, 3)
+	client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{servers[1].Addr()}})
+	defer client.Close()
+	ctx := t.Context()
+	for i := range 100 {
+		if err := client.Set(ctx, fmt.Sprint("key", i), i, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, server := range servers {
+		one := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+		defer one.Close()
+		if n, err := one.DBSize(ctx).Result(); err != nil || n == 0 || n == 100 {
+			t.Errorf("server %d has %d of 100 keys: %v", i, n, err)
+		}
+	}
+}

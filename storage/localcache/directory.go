@@ -1,0 +1,109 @@
+package localcache
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"kith/neighbourhood"
+	"kith/storage"
+)
+
+// Users are numbered densely for their sets ([neighbourhood.Directory]), best in order of
+// their ids. So all of them are read once at the start, and again when many have come
+// out of order. A store with more users than fit is numbered as they are met.
+
+// UserLister lists all users of a store.
+type UserLister interface {
+	storage.UserLister
+	Shards() int
+}
+
+const (
+	usersAtOnce = 10_000
+	checkEvery  = time.Minute
+	lateShare   = 8 // a directory is renewed when more than one of so many is out of order
+)
+
+// Number keeps the directory in order until the context is done. atMost is how many users
+// it may hold, 8 bytes each.
+func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger *slog.Logger) {
+	ticks := time.NewTicker(checkEvery)
+	defer ticks.Stop()
+	renew := true
+	for {
+		if renew {
+			if err := c.number(ctx, users, atMost); err != nil && ctx.Err() == nil {
+				logger.WarnContext(ctx, "users are not numbered in order: sets take more room and time", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		d := c.directory.Load()
+		renew = d.Late() > max(usersAtOnce, d.Len()/lateShare)
+	}
+}
+
+// number makes a directory of all users, and forgets the sets of the one before.
+func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
+	dir := neighbourhood.NewDirectory()
+	readers := make([]*idReader, users.Shards())
+	for shard := range readers {
+		readers[shard] = &idReader{users: users, shard: shard}
+	}
+	batch := make([]storage.UserID, 0, usersAtOnce)
+	for n := 0; ; n++ {
+		var least *idReader
+		for _, r := range readers {
+			if err := r.fill(ctx); err != nil {
+				return err
+			}
+			if len(r.ids) > 0 && (least == nil || r.ids[0] < least.ids[0]) {
+				least = r
+			}
+		}
+		if least == nil {
+			break
+		}
+		if n == atMost {
+			return fmt.Errorf("more than %d users", atMost)
+		}
+		batch = append(batch, least.ids[0])
+		least.ids = least.ids[1:]
+		if len(batch) == cap(batch) {
+			dir.Learn(batch)
+			batch = batch[:0]
+		}
+	}
+	dir.Learn(batch)
+	c.directory.Store(dir)
+	c.Forget()
+	return nil
+}
+
+// idReader reads the ids of one shard, ascending.
+type idReader struct {
+	users UserLister
+	shard int
+	ids   []storage.UserID // read ahead
+	last  storage.UserID
+	end   bool
+}
+
+func (r *idReader) fill(ctx context.Context) error {
+	if len(r.ids) > 0 || r.end {
+		return nil
+	}
+	ids, err := r.users.UserIDsAfter(ctx, r.shard, r.last, usersAtOnce)
+	if err != nil {
+		return fmt.Errorf("list users of shard %d: %w", r.shard, err)
+	}
+	if r.ids, r.end = ids, len(ids) < usersAtOnce; len(ids) > 0 {
+		r.last = ids[len(ids)-1]
+	}
+	return nil
+}

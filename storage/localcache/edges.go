@@ -1,0 +1,164 @@
+package localcache
+
+import (
+	"context"
+
+	"kith/storage"
+)
+
+// fillOwners is for how many owners of one question lists are read to answer it, which
+// then are there for the next; the edges of more are looked up one by one.
+const fillOwners = 8
+
+// keeps tells whether lists of a side are kept.
+func (c *Cache) keeps(side storage.Side) bool {
+	return side <= storage.Inverse && c.Mode() != Off
+}
+
+// Edges implements [storage.EdgeReader].
+func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	if !c.keeps(side) {
+		return c.Reader.Edges(ctx, side, pairs)
+	}
+	lists := c.listsFor(ctx, side, pairs)
+	results := make([]storage.Result[storage.Edge], len(pairs))
+	var rest []storage.Pair
+	var where []int
+	for i, p := range pairs {
+		var sure bool
+		l := lists.of(side.Owner(p))
+		if l != nil {
+			results[i], sure = l.edge(p)
+		}
+		if !sure {
+			results[i], sure = c.edgeOfOther(side, p)
+		}
+		if !sure {
+			rest, where = append(rest, p), append(where, i)
+		}
+	}
+	if len(rest) > 0 {
+		for i, r := range c.Reader.Edges(ctx, side, rest) {
+			results[where[i]] = r
+		}
+	}
+	return results
+}
+
+// edgeOfOther looks an edge up in the list of its other end, if that is there: of two
+// lists that an edge is on, one is mostly short.
+func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
+	other := side ^ 1
+	l, ok := get[*list](c, key{listKind(other), other.Owner(p)})
+	if !ok {
+		return r, false
+	}
+	return l.edge(p)
+}
+
+// owned are lists by owner, for few owners.
+type owned struct {
+	owners []storage.UserID
+	lists  []*list
+}
+
+func (o *owned) of(owner storage.UserID) *list {
+	for i, id := range o.owners {
+		if id == owner {
+			return o.lists[i]
+		}
+	}
+	return nil
+}
+
+// listsFor returns the lists of the owners of pairs, as far as they are worth having:
+// all that are there, and those that are not where they are few.
+func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) owned {
+	var o owned
+	var last storage.UserID
+	seen := make(map[storage.UserID]bool)
+	for _, p := range pairs {
+		if owner := side.Owner(p); owner != last {
+			last = owner
+			if !seen[owner] {
+				seen[owner] = true
+				o.owners = append(o.owners, owner)
+			}
+		}
+	}
+	if len(o.owners) <= fillOwners {
+		o.lists = make([]*list, len(o.owners))
+		for i, r := range c.fetchLists(ctx, side, o.owners) {
+			o.lists[i] = r.Value // nil where it is too long or could not be read: then rows are looked up
+		}
+		return o
+	}
+	there := owned{}
+	for _, owner := range o.owners {
+		if l, ok := get[*list](c, key{listKind(side), owner}); ok {
+			there.owners, there.lists = append(there.owners, owner), append(there.lists, l)
+		}
+	}
+	return there
+}
+
+// answer answers queries by lists, and those whose lists are too long by rows.
+func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries []Q, owner func(Q) storage.UserID,
+	byList func(*list, Q) storage.Result[V], byRows func(context.Context, storage.Side, []Q) []storage.Result[V],
+) []storage.Result[V] {
+	owners := make([]storage.UserID, len(queries))
+	for i, q := range queries {
+		owners[i] = owner(q)
+	}
+	results := make([]storage.Result[V], len(queries))
+	var rest []Q
+	var where []int
+	for i, r := range c.fetchLists(ctx, side, owners) {
+		switch {
+		case r.Found:
+			results[i] = byList(r.Value, queries[i])
+		case r.Err != nil:
+			results[i].Err = r.Err
+		default:
+			rest, where = append(rest, queries[i]), append(where, i)
+		}
+	}
+	if len(rest) > 0 {
+		for i, r := range byRows(ctx, side, rest) {
+			results[where[i]] = r
+		}
+	}
+	return results
+}
+
+// Pages implements [storage.EdgeReader].
+func (c *Cache) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	if !c.keeps(side) {
+		return c.Reader.Pages(ctx, side, queries)
+	}
+	for _, q := range queries {
+		if q.Type > storage.Following {
+			return c.Reader.Pages(ctx, side, queries) // blocks, which are seldom listed
+		}
+	}
+	return answer(ctx, c, side, queries, func(q storage.PageQuery) storage.UserID { return q.Owner }, (*list).page, c.Reader.Pages)
+}
+
+// Walks implements [storage.EdgeReader].
+func (c *Cache) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
+	if !c.keeps(side) {
+		return c.Reader.Walks(ctx, side, queries)
+	}
+	return answer(ctx, c, side, queries, func(q storage.WalkQuery) storage.UserID { return q.Owner }, (*list).walk, c.Reader.Walks)
+}
+
+// Neighbours implements [storage.EdgeReader].
+func (c *Cache) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	if !c.keeps(side) {
+		return c.Reader.Neighbours(ctx, side, owners)
+	}
+	ids := func(l *list, _ storage.UserID) storage.Result[[]storage.UserID] {
+		return storage.Result[[]storage.UserID]{Value: l.follows.Peers.IDs(), Found: true}
+	}
+	return answer(ctx, c, side, owners, func(id storage.UserID) storage.UserID { return id }, ids, c.Reader.Neighbours)
+}

@@ -1,0 +1,271 @@
+package localcache_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/storage"
+	"kith/storage/localcache"
+	"kith/storage/memory"
+)
+
+// slow answers of a store may be held back after they were read.
+type slow struct {
+	storage.Store
+	hold func(what string) // called between reading and answering; nil: at once
+}
+
+func (s *slow) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	r := s.Store.Profiles(ctx, ids)
+	s.held("profiles")
+	return r
+}
+
+func (s *slow) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
+	r := s.Store.Lists(ctx, side, q)
+	s.held("lists")
+	return r
+}
+
+func (s *slow) Blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
+	r := s.Store.Blocks(ctx, ids)
+	s.held("blocks")
+	return r
+}
+
+func (s *slow) held(what string) {
+	if s.hold != nil {
+		s.hold(what)
+	}
+}
+
+// Another gateway writes; its events come late, twice and in any order, while this one's
+// reads take their time. Once all events have come, the cache shows what the store has.
+func TestLateDoubledAndReorderedEvents(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex // of random, for reads in the background
+			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
+
+			const people = 6
+			inner := memory.New()
+			store := &slow{Store: inner, hold: func(string) { time.Sleep(time.Duration(draw(300)) * time.Microsecond) }}
+			var users []storage.User
+			for id := range storage.UserID(people) {
+				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
+			}
+			inner.CreateUsers(t.Context(), users)
+			now := time.Now()
+			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
+			defer cache.Close()
+			hub := events.NewHub(nil)
+			defer hub.Close()
+			var following sync.WaitGroup
+			following.Go(cache.Follow(t.Context(), hub))
+
+			readers := sync.WaitGroup{}
+			done := make(chan struct{})
+			for range 3 {
+				readers.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+							ask(t.Context(), cache, storage.UserID(1+draw(people)))
+						}
+					}
+				})
+			}
+			at := storage.MicrosOf(now)
+			var pending []events.Event
+			for range 300 {
+				from, to := storage.UserID(1+draw(people)), storage.UserID(1+draw(people))
+				switch at++; draw(8) {
+				case 0:
+					name := fmt.Sprint("name ", at)
+					if _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at); err != nil {
+						t.Error(err)
+					}
+					pending = append(pending, events.User(from))
+				default:
+					if from == to {
+						continue
+					}
+					kind := []storage.EdgeType{storage.Following, storage.Following, storage.None, storage.Blocking}[draw(4)]
+					change := storage.EdgeChange{To: to, Type: kind, At: at - storage.Micros(draw(50))}
+					if kind == storage.None {
+						change.Ends = storage.EdgeType(1 + draw(2))
+					}
+					r := inner.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
+					for _, w := range r.Value.Written() {
+						if w.Side == storage.Forward {
+							pending = append(pending, events.Edge(w.Edge))
+						}
+					}
+				}
+				if draw(8) == 0 { // or all is written before anything is read
+					ask(t.Context(), cache, storage.UserID(1+draw(people)))
+				}
+				for len(pending) > 0 && draw(3) > 0 {
+					i := draw(len(pending))
+					hub.Publish(pending[i])
+					if draw(4) > 0 { // otherwise it comes again
+						pending = append(pending[:i], pending[i+1:]...)
+					}
+				}
+			}
+			for _, i := range random.Perm(len(pending)) {
+				hub.Publish(pending[i])
+			}
+			close(done)
+			readers.Wait()
+			settled(t, cache, inner, people)
+			cache.Switch(localcache.Off)
+			hub.Close()
+			following.Wait()
+		})
+	}
+}
+
+// ask asks everything that a cache keeps of a user.
+func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
+	ids := []storage.UserID{id}
+	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids)}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		answers = append(answers,
+			r.Pages(ctx, side, []storage.PageQuery{{Owner: id, Limit: 100}}),
+			r.Neighbours(ctx, side, ids))
+		var pairs []storage.Pair
+		for other := storage.UserID(1); other <= 8; other++ {
+			pairs = append(pairs, side.Pair(id, other))
+		}
+		edges := r.Edges(ctx, side, pairs)
+		for i := range edges { // a tombstone is as good as none
+			if edges[i].Value.Type == storage.None {
+				edges[i] = storage.Result[storage.Edge]{Err: edges[i].Err}
+			}
+		}
+		answers = append(answers, edges)
+	}
+	return answers
+}
+
+// settled waits until a cache shows what the store has, which takes no longer than for
+// the events to be taken in.
+func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people int) {
+	t.Helper()
+	for id := storage.UserID(1); id <= storage.UserID(people); id++ {
+		want := ask(t.Context(), store, id)
+		var got []any
+		for end := time.Now().Add(10 * time.Second); ; {
+			if got = ask(t.Context(), cache, id); fmt.Sprint(got) == fmt.Sprint(want) {
+				break
+			}
+			if time.Now().After(end) {
+				for i := range got {
+					if !reflect.DeepEqual(got[i], want[i]) {
+						t.Errorf("user %d, answer %d: got  %v\nwant %v", id, i, got[i], want[i])
+					}
+				}
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// What was read before a change, and comes back after it, is not kept.
+func TestAReadThatAChangeOvertakes(t *testing.T) {
+	for what, change := range map[string]func(*memory.Store, *localcache.Cache){
+		"profiles": func(s *memory.Store, c *localcache.Cache) {
+			name := "new"
+			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			c.Wrote(nil, []storage.UserID{1})
+		},
+		"lists": func(s *memory.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil)
+		},
+		"blocks": func(s *memory.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil)
+		},
+		"gap": func(s *memory.Store, c *localcache.Cache) {
+			name := "new"
+			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			c.Forget()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inner := memory.New()
+			inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+			reading, goOn := make(chan struct{}), make(chan struct{})
+			var held atomic.Bool
+			store := &slow{Store: inner, hold: func(read string) {
+				if read == what || what == "gap" && read == "profiles" {
+					if !held.Swap(true) {
+						close(reading)
+						<-goOn
+					}
+				}
+			}}
+			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return time.UnixMicro(0) }})
+			defer cache.Close()
+			first := make(chan struct{})
+			go func() { defer close(first); ask(t.Context(), cache, 1) }()
+			<-reading
+			change(inner, cache)
+			if what != "lists" { // whoever waits for the list gets the change with it
+				// Who asks now does not wait for the read that missed it.
+				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
+					t.Errorf("during the read: got  %s\nwant %s", got, want)
+				}
+			}
+			close(goOn)
+			<-first
+			if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
+				t.Errorf("after the read: got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// A follow that comes an hour late, long after it was ended again, does not come back.
+func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
+	inner := memory.New()
+	inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+	now := time.Now()
+	past := storage.MicrosOf(now.Add(-time.Hour))
+	ended := storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past + 10}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		inner.Apply(t.Context(), side, []storage.Edge{ended}, storage.IfNewer)
+	}
+	cache := localcache.New(localcache.Config{Source: inner, Rows: inner, Bytes: 1 << 20, Now: func() time.Time { return now }})
+	defer cache.Close()
+	hub := events.NewHub(nil)
+	defer hub.Close()
+	var following sync.WaitGroup
+	following.Go(cache.Follow(t.Context(), hub))
+	ask(t.Context(), cache, 1)
+	ask(t.Context(), cache, 2)
+	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: past}))
+	hub.Close()
+	following.Wait()
+	for id := storage.UserID(1); id <= 2; id++ {
+		if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), inner, id)); got != want {
+			t.Errorf("user %d: got  %s\nwant %s", id, got, want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package localcache
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"kith/storage"
+)
+
+// fills are the reads of the store that are under way: whoever asks for the same waits
+// for them instead of reading again.
+type fills[V any] struct {
+	mu       sync.Mutex
+	open     map[key]*fill[V]
+	gathered []missed[V] // what the next read is to read
+}
+
+// fill is one of them, of one key.
+type fill[V any] struct {
+	done   chan struct{} // closed when the result is there
+	result storage.Result[V]
+
+	generation uint64
+	missed     bool           // something changed since the read began: it is not kept
+	late       []storage.Edge // rows that came since, for the list that is being read
+}
+
+// begin joins the read of a key, or begins one, which is then the caller's to end.
+func (f *fills[V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if one, ok := f.open[k]; ok {
+		return one, false
+	}
+	one = &fill[V]{done: make(chan struct{}), generation: c.generation.Load()}
+	if f.open == nil {
+		f.open = make(map[key]*fill[V])
+	}
+	f.open[k] = one
+	return one, true
+}
+
+// leave lets no more join a read.
+func (f *fills[V]) leave(k key, one *fill[V]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[k] == one {
+		delete(f.open, k)
+	}
+}
+
+// leaveAll lets no more join any read.
+func (f *fills[V]) leaveAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open = nil
+}
+
+// change tells the read of a key that is under way of a change, if there is one. The
+// stripe of the key is held.
+func (f *fills[V]) change(k key, tell func(*fill[V])) {
+	f.mu.Lock()
+	one := f.open[k]
+	f.mu.Unlock()
+	if one != nil {
+		tell(one)
+	}
+}
+
+// abandon lets the read of a key end for those who wait for it already, and for nobody
+// else: it may have missed a change. The stripe of the key is held.
+func (f *fills[V]) abandon(k key) {
+	f.change(k, func(one *fill[V]) {
+		one.missed = true
+		f.leave(k, one)
+	})
+}
+
+// end hands the result of a read out. With the stripe held, so that no change comes in
+// between, keep puts it into the cache, unless it may have missed something.
+func (f *fills[V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
+	lock := c.stripe(k)
+	lock.Lock()
+	if r.Err == nil && !one.missed && one.generation == c.generation.Load() && c.Mode() == On {
+		r = keep(r, one.late)
+	}
+	one.result = r
+	f.leave(k, one)
+	lock.Unlock()
+	close(one.done)
+}
+
+// wait returns the result of a read, or the end of the context.
+func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		return storage.Result[V]{Err: context.Cause(ctx)}
+	}
+	return one.result
+}
+
+// source is how the keys of one kind are come by.
+type source[V any] struct {
+	kind kind
+	// known tells what the cache has.
+	known func(key) (storage.Result[V], bool)
+	// read reads ids from the store.
+	read func(context.Context, []storage.UserID) []storage.Result[V]
+	// keep puts a result into the cache, with the rows that came since it was read.
+	keep func(key, storage.Result[V], []storage.Edge) storage.Result[V]
+}
+
+// fetch answers keys: what is known at once, the rest by reads of what nobody reads yet.
+func fetch[V any](ctx context.Context, c *Cache, f *fills[V], from source[V], ids []storage.UserID) []storage.Result[V] {
+	results := make([]storage.Result[V], len(ids))
+	var waiting []awaited[V]
+	var missing []missed[V]
+	for i, id := range ids {
+		k := key{from.kind, id}
+		if r, ok := from.known(k); ok {
+			results[i] = r
+			continue
+		}
+		one, mine := f.begin(c, k)
+		if mine {
+			missing = append(missing, missed[V]{id, one})
+		}
+		waiting = append(waiting, awaited[V]{i, one})
+	}
+	c.metrics.hit(from.kind, len(ids)-len(waiting))
+	if len(missing) > 0 {
+		c.metrics.miss(from.kind, len(missing))
+		f.read(ctx, c, from, missing)
+	}
+	for _, w := range waiting {
+		results[w.index] = w.fill.wait(ctx)
+	}
+	return results
+}
+
+// awaited is a key of a request that is being read.
+type awaited[V any] struct {
+	index int
+	fill  *fill[V]
+}
+
+// missed is a key to be read.
+type missed[V any] struct {
+	id   storage.UserID
+	fill *fill[V]
+}
+
+// read has missing keys read, in a goroutine of its own: who asks may not wait to the
+// end. What others miss before that begins is read together with it.
+func (f *fills[V]) read(ctx context.Context, c *Cache, from source[V], missing []missed[V]) {
+	f.mu.Lock()
+	first := len(f.gathered) == 0
+	f.gathered = append(f.gathered, missing...)
+	f.mu.Unlock()
+	if !first {
+		return
+	}
+	go func() {
+		runtime.Gosched() // lets those who ask at the same time come
+		f.mu.Lock()
+		all := f.gathered
+		f.gathered = nil
+		f.mu.Unlock()
+		f.readAll(ctx, c, from, all)
+	}()
+}
+
+func (f *fills[V]) readAll(ctx context.Context, c *Cache, from source[V], all []missed[V]) {
+	reading, cancel := detached(ctx)
+	defer cancel()
+	answered := 0
+	defer func() { // also if the store panics: nobody waits for ever
+		for _, m := range all[answered:] {
+			f.end(c, key{from.kind, m.id}, m.fill, storage.Result[V]{Err: errFill}, nil)
+		}
+	}()
+	ids := make([]storage.UserID, len(all))
+	for i, m := range all {
+		ids[i] = m.id
+	}
+	for i, r := range from.read(reading, ids) {
+		k := key{from.kind, all[i].id}
+		f.end(c, k, all[i].fill, r, func(r storage.Result[V], late []storage.Edge) storage.Result[V] { return from.keep(k, r, late) })
+		answered++
+	}
+}

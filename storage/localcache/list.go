@@ -1,0 +1,205 @@
+package localcache
+
+import (
+	"cmp"
+	"slices"
+
+	"kith/neighbourhood"
+	"kith/storage"
+)
+
+// list is all that one side keeps of an owner: whom it follows or who follows it, and
+// blocks. It never changes; see with.
+type list struct {
+	lifetime
+	side    storage.Side
+	follows neighbourhood.Neighbourhood
+	blocks  []storage.Edge // by ascending peer
+
+	// ended are edges that were ended not long ago, by ascending peer: what comes late
+	// about them must not bring them back. Those of before floor are not known.
+	ended []endedEdge
+	floor storage.Micros
+}
+
+// endedEdge is a tombstone.
+type endedEdge struct {
+	peer storage.UserID
+	at   storage.Micros
+}
+
+// endedKept is how far back tombstones are kept. Rows that come later than that are
+// compared with the table.
+const endedKept storage.Micros = 600_000_000
+
+func (l *list) bytes() int {
+	return l.follows.Bytes() + 32*len(l.blocks) + 16*len(l.ended)
+}
+
+// long is what is kept of a list that is too long to be kept when it is first asked
+// for: how often it has been since. There is one for all, as it changes.
+type long struct {
+	lifetime
+	asked *asked
+}
+
+func (l *long) bytes() int { return 64 }
+
+// makeList makes a list of what was read.
+func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros) *list {
+	l := &list{side: side, floor: floor, lifetime: c.lives(keep)}
+	positions := make([]storage.Position, 0, len(r.Edges))
+	for _, e := range r.Edges {
+		switch e.Type {
+		case storage.Following:
+			positions = append(positions, storage.PositionOf(side, e))
+		case storage.Blocking:
+			l.blocks = append(l.blocks, e)
+		default:
+			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime})
+		}
+	}
+	if len(positions) > shortList {
+		l.lifetime = c.lives(keepLong)
+	}
+	l.follows = neighbourhood.New(c.directory.Load(), positions)
+	return l
+}
+
+// verdict is what a row that came means to a list.
+type verdict uint8
+
+const (
+	old       verdict = iota // the list knows that, or better
+	newer                    // the list has to change
+	uncertain                // the row is older than the tombstones that the list knows
+)
+
+// judge compares a row with what the list knows of its pair: also where the edge is on
+// the list now.
+func (l *list) judge(e storage.Edge) (v verdict, there storage.Position, listed bool) {
+	peer := l.side.Peer(e.Pair())
+	at := storage.PositionOf(l.side, e)
+	if l.follows.Peers.Contains(peer) {
+		if l.follows.Order.Has(at) {
+			return old, at, true // the same row again, which is common
+		}
+		there, listed = l.follows.Order.Find(peer)
+		if there.UpdateTime >= e.UpdateTime {
+			return old, there, listed
+		}
+		return newer, there, listed
+	}
+	if i, blocked := l.block(peer); blocked {
+		if l.blocks[i].UpdateTime >= e.UpdateTime {
+			return old, there, false
+		}
+		return newer, there, false
+	}
+	i, ended := l.end(peer)
+	switch {
+	case ended && l.ended[i].at >= e.UpdateTime:
+		return old, there, false
+	case !ended && e.UpdateTime < l.floor && e.Type != storage.None:
+		return uncertain, there, false
+	}
+	return newer, there, false
+}
+
+func (l *list) block(peer storage.UserID) (int, bool) {
+	return slices.BinarySearchFunc(l.blocks, peer, func(e storage.Edge, id storage.UserID) int {
+		return cmp.Compare(l.side.Peer(e.Pair()), id)
+	})
+}
+
+func (l *list) end(peer storage.UserID) (int, bool) {
+	return slices.BinarySearchFunc(l.ended, peer, func(e endedEdge, id storage.UserID) int { return cmp.Compare(e.peer, id) })
+}
+
+// with is the list after a row has been written that is newer than what it knows, or
+// that was read from the table just now.
+func (l *list) with(e storage.Edge, now storage.Micros) *list {
+	v, there, listed := l.judge(e)
+	if v == old {
+		return l
+	}
+	next := *l
+	peer := l.side.Peer(e.Pair())
+	if listed {
+		next.follows = next.follows.Remove(there)
+	}
+	if i, blocked := l.block(peer); blocked {
+		next.blocks = slices.Concat(l.blocks[:i], l.blocks[i+1:])
+	}
+	if i, ended := l.end(peer); ended {
+		next.ended = slices.Concat(l.ended[:i], l.ended[i+1:])
+	}
+	switch e.Type {
+	case storage.Following:
+		next.follows = next.follows.Insert(storage.PositionOf(l.side, e))
+	case storage.Blocking:
+		i, _ := next.block(peer)
+		next.blocks = slices.Insert(slices.Clone(next.blocks), i, e)
+	default:
+		i, _ := next.end(peer)
+		next.ended = slices.Insert(slices.Clone(next.ended), i, endedEdge{peer, e.UpdateTime})
+		next.prune(now)
+	}
+	return &next
+}
+
+// prune drops tombstones that are too old to matter, once there are many.
+func (l *list) prune(now storage.Micros) {
+	const many = 64
+	if len(l.ended)%many != 0 {
+		return
+	}
+	l.floor = max(l.floor, now-endedKept)
+	l.ended = slices.DeleteFunc(l.ended, func(e endedEdge) bool { return e.at < l.floor })
+}
+
+// edge is what the side has on a pair. sure is false where the list is long and finding
+// out when the edge came to be would take a look at all of it.
+func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
+	peer := l.side.Peer(p)
+	if l.follows.Peers.Contains(peer) {
+		if l.follows.Order.Len() > shortList {
+			return r, false
+		}
+		at, _ := l.follows.Order.Find(peer)
+		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}, true
+		return r, true
+	}
+	if i, blocked := l.block(peer); blocked {
+		r.Value, r.Found = l.blocks[i], true
+	} else if i, ended := l.end(peer); ended {
+		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, UpdateTime: l.ended[i].at}, true
+	}
+	return r, true
+}
+
+// page answers a query for follows.
+func (l *list) page(q storage.PageQuery) storage.Result[[]storage.Edge] {
+	positions := l.follows.Order.Page(q.After, q.Before, q.Limit, q.Backward)
+	edges := make([]storage.Edge, len(positions))
+	for i, at := range positions {
+		p := l.side.Pair(q.Owner, at.Peer)
+		edges[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}
+	}
+	return storage.Result[[]storage.Edge]{Value: edges, Found: true}
+}
+
+// walk answers a walk in order of ids.
+func (l *list) walk(q storage.WalkQuery) storage.Result[storage.Stretch] {
+	s := storage.Stretch{Last: q.After, End: true}
+	for id := range l.follows.Peers.Above(q.After) {
+		if len(s.Peers) == q.Limit {
+			s.End = false
+			break
+		}
+		s.Peers = append(s.Peers, id)
+		s.Last = id
+	}
+	s.Examined = len(s.Peers)
+	return storage.Result[storage.Stretch]{Value: s, Found: true}
+}

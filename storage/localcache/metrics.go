@@ -1,0 +1,62 @@
+package localcache
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics tell what a cache is worth. One is for one cache.
+type Metrics struct {
+	hits, misses [kinds]prometheus.Counter
+	forgotten    prometheus.Counter
+	built        prometheus.Histogram
+	cache        *Cache // nil until there is one
+
+	all []prometheus.Collector
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := newMetrics()
+	registerer.MustRegister(m.all...)
+	return m
+}
+
+func newMetrics() *Metrics {
+	m := &Metrics{}
+	hits := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kith_cache_hits_total", Help: "Keys that were answered from the gateway's memory, by what they are."}, []string{"kind"})
+	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kith_cache_misses_total", Help: "Keys that had to be read, by what they are."}, []string{"kind"})
+	for k := range kinds {
+		m.hits[k], m.misses[k] = hits.WithLabelValues(k.String()), misses.WithLabelValues(k.String())
+	}
+	m.forgotten = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kith_cache_forgotten_total", Help: "Times that everything in the gateway's memory was forgotten, since changes may have been missed."})
+	m.built = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "kith_cache_long_list_seconds", Help: "How long it took to read a long list into memory.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
+	m.all = []prometheus.Collector{
+		hits, misses, m.forgotten, m.built,
+		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory, about.", func(c *Cache) float64 { return float64(c.entries.WeightedSize()) }),
+		m.gauge("kith_cache_entries", "How many users and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.entries.EstimatedSize()) }),
+		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),
+		m.gauge("kith_cache_enabled", "1 while the gateway keeps anything in memory.", func(c *Cache) float64 {
+			if c.Mode() == On {
+				return 1
+			}
+			return 0
+		}),
+	}
+	return m
+}
+
+// gauge is what a cache tells by itself.
+func (m *Metrics) gauge(name, help string, of func(*Cache) float64) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+		if m.cache == nil {
+			return 0
+		}
+		return of(m.cache)
+	})
+}
+
+func (m *Metrics) hit(k kind, n int)  { m.hits[k].Add(float64(n)) }
+func (m *Metrics) miss(k kind, n int) { m.misses[k].Add(float64(n)) }

@@ -1,0 +1,92 @@
+package localcache
+
+import (
+	"context"
+
+	"kith/storage"
+)
+
+// profile is a user with its counts, or the fact that there is neither.
+type profile struct {
+	lifetime
+	storage.Profile
+	found bool
+}
+
+func (p *profile) bytes() int {
+	return 200 + len(p.User.Handle) + len(p.User.Name) + len(p.User.Bio) + len(p.User.AvatarURL)
+}
+
+// Users implements [storage.UserReader].
+func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	if c.Mode() == Off {
+		return c.Reader.Users(ctx, ids)
+	}
+	users := make([]storage.Result[storage.User], len(ids))
+	for i, r := range c.fetchProfiles(ctx, ids) {
+		users[i] = storage.Result[storage.User]{Err: r.Err}
+		if r.Value.Exists {
+			users[i].Value, users[i].Found = r.Value.User, true
+		}
+	}
+	return users
+}
+
+// Counts implements [storage.CountReader].
+func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	if c.Mode() == Off {
+		return c.Reader.Counts(ctx, ids)
+	}
+	counts := make([]storage.Result[storage.Counts], len(ids))
+	for i, r := range c.fetchProfiles(ctx, ids) {
+		counts[i] = storage.Result[storage.Counts]{Err: r.Err}
+		if r.Value.Counted {
+			counts[i].Value, counts[i].Found = r.Value.Counts, true
+		}
+	}
+	return counts
+}
+
+func (c *Cache) fetchProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return fetch(ctx, c, &c.profiles, source[storage.Profile]{profileKind, c.knownProfile, c.source.Profiles, c.keepProfile}, ids)
+}
+
+func (c *Cache) knownProfile(k key) (r storage.Result[storage.Profile], ok bool) {
+	p, ok := get[*profile](c, k)
+	if ok {
+		r.Value, r.Found = p.Profile, p.found
+	}
+	return r, ok
+}
+
+func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
+	c.entries.Set(k, &profile{c.lives(keep), r.Value, r.Found})
+	return r
+}
+
+// blockList is who is in a block with a user, ascending.
+type blockList struct {
+	lifetime
+	users []storage.UserID
+}
+
+func (b *blockList) bytes() int { return 48 + 8*len(b.users) }
+
+// Blocks implements [storage.TieReader].
+func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	if c.Mode() == Off {
+		return c.Reader.Blocks(ctx, users)
+	}
+	known := func(k key) (r storage.Result[[]storage.UserID], ok bool) {
+		b, ok := get[*blockList](c, k)
+		if ok {
+			r.Value, r.Found = b.users, true
+		}
+		return r, ok
+	}
+	keepBlocks := func(k key, r storage.Result[[]storage.UserID], _ []storage.Edge) storage.Result[[]storage.UserID] {
+		c.entries.Set(k, &blockList{c.lives(keep), r.Value})
+		return r
+	}
+	return fetch(ctx, c, &c.blocks, source[[]storage.UserID]{blocksKind, known, c.Reader.Blocks, keepBlocks}, users)
+}

@@ -1,0 +1,211 @@
+package localcache
+
+import (
+	"context"
+	"errors"
+
+	"kith/events"
+	"kith/storage"
+)
+
+// errFill is the end of a read that did not come to its result.
+var errFill = errors.New("the read that others waited for has failed")
+
+// Wrote takes in rows that have just been written, as they are now, each on the side
+// that it names, and forgets users of whom something else has changed. Whoever writes
+// calls it after the commit and before answering.
+func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID) {
+	if c.Mode() != On {
+		return
+	}
+	for _, r := range rows {
+		c.forgetUser(r.Side.Owner(r.Edge.Pair()), r.Edge)
+		if r.Side <= storage.Inverse {
+			c.change(r.Side, r.Edge, true)
+		}
+	}
+	for _, id := range users {
+		c.forget(key{profileKind, id})
+	}
+}
+
+// forgetUser forgets what an edge changes of one of its ends: the counts, and who is in
+// a block with it.
+func (c *Cache) forgetUser(id storage.UserID, e storage.Edge) {
+	c.forget(key{profileKind, id})
+	if e.Type != storage.Following || c.inBlock(id, e) {
+		c.forget(key{blocksKind, id})
+	}
+}
+
+// inBlock tells whether the cache, or a read that is under way, may hold a block between
+// the ends of an edge.
+func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
+	k := key{blocksKind, id}
+	reading := false
+	c.blocks.change(k, func(*fill[[]storage.UserID]) { reading = true })
+	if reading {
+		return true
+	}
+	b, ok := c.entries.GetEntryQuietly(k)
+	if !ok {
+		return false
+	}
+	other := e.From
+	if other == id {
+		other = e.To
+	}
+	for _, blocked := range b.Value.(*blockList).users {
+		if blocked == other {
+			return true
+		}
+	}
+	return false
+}
+
+// forget forgets a user or its blocks, also those that are being read.
+func (c *Cache) forget(k key) {
+	lock := c.stripe(k)
+	lock.Lock()
+	defer lock.Unlock()
+	switch k.kind {
+	case profileKind:
+		c.profiles.abandon(k)
+	case blocksKind:
+		c.blocks.abandon(k)
+	case forwardKind:
+		c.lists[storage.Forward].abandon(k)
+	case inverseKind:
+		c.lists[storage.Inverse].abandon(k)
+	}
+	c.entries.Invalidate(k)
+}
+
+// change makes a change to the list of one end of an edge, if it is there or being read.
+// It returns false where the row has to be compared with the table first. fresh tells that
+// the row has just been read or written.
+func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool) {
+	k := key{listKind(side), side.Owner(e.Pair())}
+	lock := c.stripe(k)
+	lock.Lock()
+	defer lock.Unlock()
+	c.lists[side].change(k, func(f *fill[*list]) { f.late = append(f.late, e) })
+	known, there := c.entries.GetEntryQuietly(k)
+	if !there {
+		return true
+	}
+	l, isList := known.Value.(*list)
+	if !isList {
+		return true
+	}
+	if v, _, _ := l.judge(e); v == uncertain && !fresh {
+		return false
+	}
+	if next := l.with(e, storage.MicrosOf(c.now())); next != l {
+		c.entries.Set(k, next)
+	}
+	return true
+}
+
+// Follow subscribes to a hub and returns what takes in its events, until the context is
+// done: rows of lists, and whose users have changed. What was kept before is forgotten; so
+// is everything after a gap, or when too much comes at a time.
+func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
+	told := hub.Subscribe(ctx)
+	c.Forget()
+	return func() {
+		for {
+			for e := range told.Events() {
+				batch := []events.Event{e}
+				for range min(len(told.Events()), eventsAtOnce) {
+					if e, ok := <-told.Events(); ok {
+						batch = append(batch, e)
+					}
+				}
+				c.take(ctx, batch)
+			}
+			if !errors.Is(told.Err(), events.ErrSlow) {
+				return
+			}
+			told = hub.Subscribe(ctx)
+			c.Forget()
+		}
+	}
+}
+
+// eventsAtOnce is how many events are taken in together: what is uncertain among them is
+// looked up at once.
+const eventsAtOnce = 500
+
+func (c *Cache) take(ctx context.Context, batch []events.Event) {
+	if c.Mode() != On {
+		return
+	}
+	var doubtful [2][]storage.Edge // by side
+	for _, e := range batch {
+		switch e.Kind {
+		case events.EdgeChanged:
+			for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
+				if !c.change(side, e.Edge, false) {
+					doubtful[side] = append(doubtful[side], e.Edge)
+				}
+			}
+		case events.UserChanged, events.CountsChanged, events.StateChanged:
+			c.forget(key{profileKind, e.User})
+		case events.Gap:
+			c.Forget()
+		case events.RequestChanged: // requests are not kept
+		}
+	}
+	for side, edges := range doubtful {
+		c.compare(ctx, storage.Side(side), edges)
+	}
+}
+
+// compare reads the rows of edges and takes those in; lists whose rows cannot be read
+// are forgotten.
+func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {
+	if len(edges) == 0 {
+		return
+	}
+	pairs := make([]storage.Pair, len(edges))
+	for i, e := range edges {
+		pairs[i] = e.Pair()
+	}
+	for i, r := range c.Reader.Edges(ctx, side, pairs) {
+		switch {
+		case r.Err != nil:
+			c.forget(key{listKind(side), side.Owner(pairs[i])})
+		case r.Found:
+			c.change(side, r.Value, true)
+		}
+	}
+}
+
+// Expect makes sure that answers show at least some rows that are known to be in the
+// tables, each on the side it names, though events may not have told of them yet.
+func (c *Cache) Expect(rows []storage.Row) {
+	for _, r := range rows {
+		if r.Side > storage.Inverse {
+			continue
+		}
+		owner := r.Side.Owner(r.Edge.Pair())
+		c.forget(key{profileKind, owner})
+		c.forget(key{blocksKind, owner})
+		k := key{listKind(r.Side), owner}
+		known, there := c.entries.GetEntryQuietly(k)
+		if !there {
+			lock := c.stripe(k)
+			lock.Lock()
+			c.lists[r.Side].abandon(k)
+			lock.Unlock()
+			continue
+		}
+		if l, ok := known.Value.(*list); ok {
+			if v, _, _ := l.judge(r.Edge); v != old {
+				c.forget(k)
+			}
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package rediscache
+
+import (
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Once Changed has returned, every gateway answers with what is there.
+func TestChangesAreSeenByAll(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2, 3)
+	_, a, b := pair(t, s)
+	for i, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking, storage.Following} {
+		for _, to := range []storage.UserID{2, 3, 55} {
+			s.write(t, 1, to, kind)
+			[]*Cache{a, b}[i%2].Changed(t.Context(), both(1, to))
+			a.agrees(t, s, 1, 2, 3, 55)
+			b.idle(t) // or a flight from before may be joined
+			b.agrees(t, s, 1, 2, 3, 55)
+			b.idle(t)
+		}
+	}
+	s.create(t, 4)
+	s.create(t, 55)
+	a.Changed(t.Context(), []Change{{User: 4, Profile: true}, {User: 55, Profile: true}})
+	b.agrees(t, s, 1, 2, 3, 4, 55)
+	name := "other"
+	if _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
+		t.Fatal(err)
+	}
+	b.Changed(t.Context(), []Change{{User: 1, Profile: true}})
+	a.idle(t)
+	if p := a.profile(t, 1); p.User.Name != name {
+		t.Errorf("name is %s", p.User.Name)
+	}
+}
+
+// A user that is kept is renewed in place, and one that is not kept stays so.
+func TestUsersAreRenewedInPlace(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2)
+	server, a, b := pair(t, s)
+	a.profile(t, 1)
+	a.idle(t)
+	s.write(t, 1, 2, storage.Following)
+	a.Changed(t.Context(), both(1, 2))
+	calls := s.calls()
+	if p := b.profile(t, 1); p.Counts.Following != 1 || s.calls() != calls {
+		t.Errorf("%+v, after %d more calls", p, s.calls()-calls)
+	}
+	if n := admin(t, server).HExists(t.Context(), a.epoch.Load().user(2), "p").Val(); n {
+		t.Error("nobody has asked for user 2")
+	}
+	if p := b.profile(t, 2); p.Counts.Follower != 1 {
+		t.Errorf("%+v", p)
+	}
+	b.idle(t)
+
+	// Late, twice, and as somebody sees it who reads an old copy: nothing goes back.
+	old := newSource(t, 1, 2)
+	stale := connect(t, old, nil, func(c *Config) { c.Redis, c.Runs = a.cfg.Redis, a.cfg.Runs })
+	old.write(t, 2, 1, storage.Following) // version 1
+	for range 3 {
+		s.write(t, 2, 1, storage.None)
+		s.write(t, 2, 1, storage.Following)
+	}
+	a.Changed(t.Context(), both(2, 1))
+	b.agrees(t, s, 1, 2)
+	b.idle(t)
+	stale.Changed(t.Context(), both(2, 1))
+	a.Changed(t.Context(), both(2, 1))
+	calls = s.calls()
+	b.agrees(t, s, 1, 2)
+	if s.calls() != calls {
+		t.Error("a late change has cost a look-up")
+	}
+}
+
+// A fill that was read before a change is not stored after it, whoever was told: here
+// the other gateway, which also sees that its own answer is new.
+func TestFillsFromBeforeAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(t *testing.T, s *source, b *Cache){
+		"changed": func(t *testing.T, s *source, b *Cache) {
+			s.write(t, 1, 2, storage.Following)
+			b.Changed(t.Context(), both(1, 2))
+		},
+		"changed and asked for": func(t *testing.T, s *source, b *Cache) {
+			s.write(t, 1, 2, storage.Following)
+			b.Changed(t.Context(), both(1, 2))
+			b.agrees(t, s, 1, 2)
+			b.idle(t)
+		},
+		"changed without versions": func(t *testing.T, s *source, b *Cache) {
+			s.write(t, 1, 2, storage.Following)
+			s.set(func() { s.fail = storage.ErrUnavailable })
+			b.Changed(t.Context(), both(1, 2))
+			s.set(func() { s.fail = nil })
+		},
+		"flushed": func(t *testing.T, s *source, b *Cache) {
+			s.write(t, 1, 2, storage.Following)
+			b.Changed(t.Context(), both(1, 2))
+			if err := b.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"flushed before the change": func(t *testing.T, s *source, b *Cache) {
+			if err := b.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			s.write(t, 1, 2, storage.Following)
+			b.Changed(t.Context(), both(1, 2))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSource(t, 1, 2)
+			_, a, b := pair(t, s)
+			b.profile(t, 3)
+			read, held := make(chan struct{}, 3), make(chan struct{})
+			s.set(func() { s.after = func() { read <- struct{}{}; <-held } })
+			done := make(chan struct{}, 3)
+			go func() { a.Profiles(t.Context(), []storage.UserID{1, 2}); done <- struct{}{} }()
+			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+				go func() {
+					a.Lists(t.Context(), side, []storage.ListQuery{whole(1), whole(2)})
+					done <- struct{}{}
+				}()
+			}
+			for range 3 {
+				<-read
+			}
+			s.set(func() { s.after = nil })
+			between(t, s, b)
+			close(held)
+			for range 3 {
+				<-done
+			}
+			a.idle(t)
+			for range 2 {
+				b.agrees(t, s, 1, 2)
+				a.agrees(t, s, 1, 2)
+				a.idle(t)
+				b.idle(t)
+			}
+			if n := a.fills("following", "lost"); n == 0 {
+				t.Error("no fill was refused")
+			}
+		})
+	}
+}
+
+// Nothing older than what was told is taken, though its lease holds: the store answered
+// from a copy that lags behind.
+func TestOlderVersionsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2)
+	old := newSource(t, 1, 2)
+	behind := old.Store
+	server, a, b := pair(t, s)
+	late := connect(t, old, []*testenv.RedisServer{server})
+	s.write(t, 1, 2, storage.Following)
+	s.write(t, 1, 2, storage.None)
+	old.write(t, 1, 2, storage.Following)
+	a.Changed(t.Context(), both(1, 2))
+	late.Changed(t.Context(), both(1, 2)) // of version 1: what was told before counts
+	s.set(func() { s.pretend = func() *memory.Store { return behind } })
+	a.Profiles(t.Context(), []storage.UserID{1})
+	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
+	a.idle(t)
+	if a.fills("user", "older") != 1 || a.fills("following", "older") != 1 {
+		t.Error("it was not refused")
+	}
+	s.set(func() { s.pretend = nil })
+	b.agrees(t, s, 1, 2)
+	b.idle(t)
+	if b.fills("user", "taken") == 0 || b.fills("following", "taken") == 0 {
+		t.Error("what is new was refused, too")
+	}
+	a.agrees(t, s, 1, 2)
+}
+
+// Whoever asks after Changed does not join those who asked before.
+func TestNobodyJoinsWhoAskedBefore(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2)
+	_, a, _ := pair(t, s)
+	read, held := make(chan struct{}), make(chan struct{})
+	s.set(func() { s.after = func() { close(read); <-held } })
+	before := make(chan storage.List)
+	go func() { before <- a.list(t, storage.Forward, whole(1)) }()
+	<-read
+	s.set(func() { s.after = nil })
+	s.write(t, 1, 2, storage.Following)
+	a.Changed(t.Context(), both(1, 2))
+	a.agrees(t, s, 1, 2)
+	close(held)
+	if l := <-before; len(l.Edges) != 0 {
+		t.Error("the first answer is from after the change: the test shows nothing")
+	}
+	a.agrees(t, s, 1, 2)
+}
+
+// A flight is joined for a short time only, since its answer may be as old.
+func TestOldFlightsAreNotJoined(t *testing.T) {
+	t.Parallel()
+	fs := newFlights[storage.UserID, storage.Profile](users{})
+	at := time.Unix(1000, 0)
+	first, begun := fs.board([]storage.UserID{1, 1, 2}, at)
+	if first[0] != first[1] || first[0] == first[2] || len(begun) != 2 {
+		t.Error("one flight a user")
+	}
+	if second, begun := fs.board([]storage.UserID{1}, at.Add(joinable)); second[0] != first[0] || len(begun) != 0 {
+		t.Error("not joined")
+	}
+	third, begun := fs.board([]storage.UserID{1}, at.Add(joinable+1))
+	if third[0] == first[0] || len(begun) != 1 {
+		t.Error("joined too late")
+	}
+	fs.land(first[0], storage.Result[storage.Profile]{})
+	if _, begun := fs.board([]storage.UserID{1}, at.Add(joinable+2)); len(begun) != 0 {
+		t.Error("the old flight took the new one with it")
+	}
+	fs.land(third[0], storage.Result[storage.Profile]{})
+	if _, begun := fs.board([]storage.UserID{1}, at.Add(joinable+2)); len(begun) != 1 {
+		t.Error("it is still there")
+	}
+}

@@ -1,0 +1,136 @@
+package rediscache
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// A cluster does what one server does: keys of all masters are filled, changed and told of.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	var ids []storage.UserID
+	for id := range storage.UserID(60) {
+		ids = append(ids, id+1)
+	}
+	s := newSource(t, ids...)
+	servers := testenv.RedisCluster(t, 3)
+	a, b := connect(t, s, servers), connect(t, s, servers)
+	for i, id := range ids[1:] {
+		s.write(t, 1, id, storage.Following)
+		[]*Cache{a, b}[i%2].Changed(t.Context(), both(1, id))
+	}
+	ids = append(ids, 404)
+	for range 2 {
+		a.agrees(t, s, ids...)
+		a.idle(t)
+	}
+	calls := s.calls()
+	b.agrees(t, s, ids...)
+	b.idle(t)
+	if n := s.calls() - calls; n > 0 {
+		t.Errorf("%d calls for what is there", n)
+	}
+	for i, server := range servers {
+		if n := admin(t, server).DBSize(t.Context()).Val(); n < 30 {
+			t.Errorf("master %d has %d keys", i, n)
+		}
+	}
+
+	// One master comes back with old data: no key of any master is believed any more, for
+	// the epoch is that of all.
+	rollBack := saved(t, servers[1])
+	for _, id := range ids[1:60] {
+		s.write(t, 1, id, storage.None)
+		a.Changed(t.Context(), both(1, id))
+	}
+	before := a.epoch.Load().keys
+	rollBack()
+	up := func() bool {
+		a.agrees(t, s, ids...)
+		b.agrees(t, s, ids...)
+		x, y := a.epoch.Load(), b.epoch.Load()
+		return x != nil && y != nil && x.keys == y.keys && x.keys != before
+	}
+	eventually(t, "both are in a new epoch", up)
+
+	// One master is gone: its users are read from the store.
+	servers[2].Kill(t)
+	began := time.Now()
+	for range 5 {
+		s.write(t, 2, 3, storage.Following)
+		a.Changed(t.Context(), both(2, 3))
+		a.agrees(t, s, ids...)
+		s.write(t, 2, 3, storage.None)
+		a.Changed(t.Context(), both(2, 3))
+		a.agrees(t, s, ids...)
+	}
+	t.Logf("10 rounds without a master: %s", time.Since(began))
+	servers[2].Restart(t)
+	eventually(t, "all changes are told", func() bool { return !a.late.behind() })
+	time.Sleep(verifyEvery)
+	eventually(t, "Redis is used again", func() bool {
+		hits := b.lookups("user", "hit")
+		b.agrees(t, s, ids...)
+		b.idle(t)
+		return b.lookups("user", "hit") >= hits+50
+	})
+}
+
+// A replica that takes over may lack changes: it is a new epoch. Before that nobody is
+// connected to it.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	var ids []storage.UserID
+	for id := range storage.UserID(30) {
+		ids = append(ids, id+1)
+	}
+	s := newSource(t, ids...)
+	masters := testenv.RedisCluster(t, 3)
+	replica := testenv.Redis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	client := admin(t, replica)
+	host, port, err := net.SplitHostPort(masters[0].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.ClusterMeet(t.Context(), host, port).Err(); err != nil {
+		t.Fatal(err)
+	}
+	id := admin(t, masters[0]).ClusterMyID(t.Context()).Val()
+	eventually(t, "it is a replica", func() bool { return client.ClusterReplicate(t.Context(), id).Err() == nil })
+	eventually(t, "it has what its master has", func() bool {
+		info := client.Info(t.Context(), "replication").Val()
+		return infoField(info, "master_link_status") == "up"
+	})
+	runs := NewRuns()
+	watched := redis.NewClient(&redis.Options{Addr: replica.Addr(), DialerRetries: 1, OnConnect: runs.OnConnect})
+	defer watched.Close()
+	if err := watched.Ping(context.Background()).Err(); !errors.Is(err, errReplica) {
+		t.Errorf("a connection to a replica: %v", err)
+	}
+
+	a := connect(t, s, masters, func(c *Config) { c.Timeout = 300 * time.Millisecond })
+	a.agrees(t, s, ids...)
+	before := a.epoch.Load().keys
+	masters[0].Kill(t)
+	if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a new epoch", func() bool {
+		s.write(t, 1, 2, storage.Following)
+		a.Changed(t.Context(), both(1, 2))
+		a.agrees(t, s, ids...)
+		e := a.epoch.Load()
+		return e != nil && e.keys != before
+	})
+	if err := watched.Ping(context.Background()).Err(); err != nil {
+		t.Errorf("a connection to the new master: %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package rediscache
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/notify"
+	"kith/storage/storagetest"
+)
+
+// cached is a store whose users and lists are read through a cache, which is told of every
+// write. Two caches take turns, as the requests of a client come to two gateways.
+type cached struct {
+	*notify.Store
+	caches [2]*Cache
+	turn   atomic.Int64
+}
+
+func (s *cached) next() *Cache { return s.caches[s.turn.Add(1)%2] }
+
+func (s *cached) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return s.next().Profiles(ctx, ids)
+}
+
+func (s *cached) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	return s.next().Lists(ctx, side, queries)
+}
+
+func (s *cached) wrote(ctx context.Context, w notify.Write) {
+	var what []Change
+	for _, row := range w.Rows {
+		owner := row.Side.Owner(row.Edge.Pair())
+		what = append(what, Change{User: owner, Forward: row.Side == storage.Forward, Inverse: row.Side == storage.Inverse})
+	}
+	for _, user := range w.Users {
+		what = append(what, Change{User: user, Profile: true, Forward: true, Inverse: true})
+	}
+	s.next().Changed(ctx, what)
+}
+
+func TestConformance(t *testing.T) {
+	servers := []*testenv.RedisServer{testenv.Redis(t)}
+	opened := 0
+	storagetest.Run(t, func(t *testing.T) storage.Store {
+		opened++
+		store := memory.New()
+		own := func(c *Config) { c.Prefix, c.Timeout = fmt.Sprint("kith:", opened), 5*time.Second }
+		s := &cached{caches: [2]*Cache{connect(t, store, servers, own), connect(t, store, servers, own)}}
+		s.Store = notify.Watch(store, s.wrote)
+		return s
+	})
+}

@@ -1,0 +1,158 @@
+package rediscache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// epoch is the part of all keys that changes when what Redis holds cannot be believed any
+// more: when a Redis is another process than before, or a gateway could not deliver its
+// changes. All gateways have the same one. Its name lies in Redis under one key, as the
+// runs of the masters, a dot, and something random; so deleting that key empties the cache.
+type epoch struct {
+	name string // as it lies in Redis
+	keys string // what keys begin with
+	turn int64  // of [Runs]: while that is the same, the masters are
+}
+
+// verifyEvery is how long an epoch is believed before Redis is asked again whether it is
+// still that: other gateways may have begun a new one, which only they had a reason to.
+const verifyEvery = 50 * time.Millisecond
+
+// holds tells whether an epoch is still that of this gateway. Asked after an answer of
+// Redis, it tells whether that answer can be believed: a connection to a new process is
+// noticed before it carries any.
+func (c *Cache) holds(e *epoch) bool {
+	return c.epoch.Load() == e && c.cfg.Runs.turn.Load() == e.turn
+}
+
+// currentEpoch returns the epoch, which it finds out if need be.
+func (c *Cache) currentEpoch(ctx context.Context) (*epoch, error) {
+	if e := c.epoch.Load(); e != nil && c.holds(e) {
+		return e, nil
+	}
+	return c.learnEpoch(ctx, false)
+}
+
+// learnEpoch asks all masters who they are, gives them the scripts, and agrees with the
+// other gateways on a name. Many who ask at once share one answer.
+func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {
+	answer := c.learning.DoChan(strconv.FormatBool(fresh), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTimeout)
+		defer cancel()
+		c.learnAlone.Lock() // or one that is slow would bring back the epoch before a fresh one
+		defer c.learnAlone.Unlock()
+		e, err := c.learn(ctx, fresh)
+		if err != nil {
+			return nil, fmt.Errorf("learn the epoch of Redis: %w", err)
+		}
+		c.epoch.Store(e)
+		c.verified.Store(c.cfg.Now().UnixNano())
+		c.cfg.Metrics.epochs.Inc()
+		return e, nil
+	})
+	select {
+	case a := <-answer:
+		if a.Err != nil {
+			return nil, a.Err
+		}
+		return a.Val.(*epoch), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+const learnTimeout = time.Second
+
+func (c *Cache) learn(ctx context.Context, fresh bool) (*epoch, error) {
+	const attempts = 3 // in case that a process is met only while asking
+	for range attempts {
+		c.cfg.Runs.asking()
+		runs, err := c.askMasters(ctx)
+		if err != nil {
+			return nil, err
+		}
+		turn, ok := c.cfg.Runs.believe(runs)
+		if !ok {
+			continue
+		}
+		random := strconv.FormatUint(rand.Uint64()>>24, 36)
+		name, err := epochScript.call(ctx, c.cfg.Redis, []string{c.epochKey()}, nameOf(runs), random, fresh).Text()
+		if err != nil {
+			return nil, err
+		}
+		_, random, _ = strings.Cut(name, ".")
+		return &epoch{name: name, keys: c.cfg.Prefix + ":" + formOfKeys + ":" + random + ":", turn: turn}, nil
+	}
+	return nil, errors.New("the masters keep changing")
+}
+
+// askMasters gives all masters the scripts and returns their run ids.
+func (c *Cache) askMasters(ctx context.Context) ([]string, error) {
+	var mu sync.Mutex
+	var runs []string
+	ask := func(ctx context.Context, one *redis.Client) error {
+		pipe := one.Pipeline()
+		info := pipe.Info(ctx, "server")
+		for _, s := range scripts {
+			pipe.ScriptLoad(ctx, s.text)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		run := infoField(info.Val(), "run_id")
+		if run == "" {
+			return errors.New("it does not tell its run_id")
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		runs = append(runs, run)
+		return nil
+	}
+	if cluster, ok := c.cfg.Redis.(*redis.ClusterClient); ok {
+		err := cluster.ForEachMaster(ctx, ask)
+		return runs, err
+	}
+	err := ask(ctx, c.cfg.Redis.(*redis.Client))
+	return runs, err
+}
+
+// formOfKeys rises when keys or values change their form, so that gateways of different
+// versions can share a Redis.
+const formOfKeys = "1"
+
+func (c *Cache) epochKey() string { return c.cfg.Prefix + ":" + formOfKeys + ":epoch" }
+
+// verifying adds the question for the epoch to a pipeline, when it is time; nil otherwise.
+func (c *Cache) verifying(ctx context.Context, pipe redis.Pipeliner) *redis.StringCmd {
+	last := c.verified.Load()
+	now := c.cfg.Now().UnixNano()
+	if now-last < int64(verifyEvery) || !c.verified.CompareAndSwap(last, now) {
+		return nil
+	}
+	return pipe.Get(ctx, c.epochKey())
+}
+
+// verify looks at the answer. False: the epoch is over, or it cannot be told.
+func (c *Cache) verify(e *epoch, answer *redis.StringCmd) bool {
+	if answer == nil {
+		return c.holds(e)
+	}
+	switch name, err := answer.Result(); {
+	case err != nil && !errors.Is(err, redis.Nil):
+		c.verified.Store(0) // the next one asks
+		return false
+	case name != e.name:
+		c.epoch.CompareAndSwap(e, nil)
+		return false
+	}
+	return c.holds(e)
+}

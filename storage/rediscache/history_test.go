@@ -1,0 +1,222 @@
+package rediscache
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// TestRandomHistory lets clients of two gateways follow, unfollow and look, while Redis is
+// flushed, killed, frozen and rolled back to old data.
+//
+//   - Always: whoever has written sees that, on the gateway that it wrote on.
+//   - Without faults: on the other one as well, at most 100 ms later.
+//   - In the end both gateways agree with the store about everything.
+func TestRandomHistory(t *testing.T) {
+	t.Parallel()
+	for _, faults := range []bool{false, true} {
+		name := map[bool]string{false: "quiet", true: "with faults"}[faults]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runHistory(t, faults)
+		})
+	}
+}
+
+func runHistory(t *testing.T, faults bool) {
+	const clients = 32
+	length := 5 * time.Second
+	if os.Getenv("KITH_TEST_LONG") == "1" {
+		length = time.Minute
+	}
+	// Each client is one user, who follows stars and other clients.
+	var everybody, peers []storage.UserID
+	for id := range storage.UserID(clients) {
+		everybody = append(everybody, 100+id)
+	}
+	peers = append([]storage.UserID{1, 2, 3, 4}, everybody[:8]...)
+	everybody = append(everybody, 1, 2, 3, 4, 404)
+	s := newSource(t, everybody[:clients+2]...) // 3 and 4 have counts only, 404 has nothing
+	server, a, b := pair(t, s, func(c *Config) {
+		c.MaxLate = 20
+		if c.Timeout = 5 * time.Second; faults { // without, no change may come late
+			c.Timeout = 100 * time.Millisecond
+		}
+	})
+	gateways := []*Cache{a, b}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var load sync.WaitGroup
+	var steps, worst atomic.Int64
+	for i := range clients {
+		load.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 30))
+			c := &client{t: t, s: s, me: storage.UserID(100 + i), follows: map[storage.UserID]bool{}}
+			for ctx.Err() == nil && !t.Failed() {
+				own, other := gateways[i%2], gateways[1-i%2]
+				c.step(own, peers[random.IntN(len(peers))], everybody[random.IntN(len(everybody))])
+				if !faults {
+					took := c.seenOn(other)
+					for w := worst.Load(); took > w && !worst.CompareAndSwap(w, took); w = worst.Load() {
+					}
+				}
+				steps.Add(1)
+			}
+		})
+	}
+	end := time.Now().Add(length)
+	if faults {
+		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 31))
+		rollBack := saved(t, server)
+		for time.Now().Before(end) && !t.Failed() {
+			sleep(ctx, time.Duration(random.IntN(800))*time.Millisecond)
+			switch random.IntN(6) {
+			case 0:
+				admin(t, server).FlushAll(ctx)
+			case 1:
+				server.Kill(t)
+				sleep(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+				server.Restart(t)
+			case 2:
+				server.Freeze(t)
+				sleep(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+				server.Thaw(t)
+			case 3:
+				rollBack = saved(t, server)
+			case 4:
+				rollBack()
+			case 5:
+				admin(t, server).ScriptFlush(ctx)
+			}
+		}
+	} else {
+		for time.Now().Before(end) && !t.Failed() {
+			sleep(ctx, 10*time.Millisecond)
+		}
+	}
+	stop()
+	load.Wait()
+	eventually(t, "all is told", func() bool { return !a.late.behind() && !b.late.behind() })
+	sleep(t.Context(), 2*verifyEvery)
+	for _, c := range gateways {
+		c.idle(t)
+		c.agrees(t, s, everybody...)
+	}
+	t.Logf("%d steps, %v epochs, %v lookups of users hit; on the other gateway old for %s at most", steps.Load(), epochs(gateways), a.lookups("user", "hit"), time.Duration(worst.Load()))
+	if steps.Load() < 100 {
+		t.Errorf("%d steps only", steps.Load())
+	}
+	if hits := a.lookups("user", "hit") + b.lookups("user", "hit"); hits < 100 {
+		t.Errorf("%v users were found in Redis: the test shows little", hits)
+	}
+	if time.Duration(worst.Load()) > 100*time.Millisecond {
+		t.Errorf("the other gateway did not have it after %s", time.Duration(worst.Load()))
+	}
+}
+
+func epochs(gateways []*Cache) (names []string) {
+	for _, c := range gateways {
+		if e := c.epoch.Load(); e != nil {
+			names = append(names, e.name)
+		}
+	}
+	return names
+}
+
+// client is one user, the only one who writes what it follows.
+type client struct {
+	t       *testing.T
+	s       *source
+	me      storage.UserID
+	follows map[storage.UserID]bool
+	last    storage.UserID // whom it has followed or left last
+	asked   time.Time      // its last question
+}
+
+// step writes, and looks at all that comes of it, as well as at somebody else.
+func (c *client) step(own *Cache, peer, somebody storage.UserID) {
+	if peer == c.me {
+		return
+	}
+	kind := storage.Following
+	if c.follows[peer] {
+		kind = storage.None
+	}
+	c.s.write(c.t, c.me, peer, kind)
+	c.follows[peer], c.last = kind == storage.Following, peer
+	own.Changed(context.Background(), both(c.me, peer))
+	if text := c.missing(own); text != "" {
+		c.t.Errorf("user %d, %v to %d: %s", c.me, kind, peer, text)
+	}
+	own.profile(c.t, somebody)
+	own.list(c.t, storage.Inverse, whole(somebody))
+}
+
+// missing tells what a gateway does not show of what the client did.
+func (c *client) missing(on *Cache) string {
+	ctx := context.Background()
+	c.asked = time.Now()
+	mine := on.Lists(ctx, storage.Forward, []storage.ListQuery{whole(c.me)})[0]
+	n := 0
+	for _, e := range mine.Value.Edges {
+		if (e.Type == storage.Following) != c.follows[e.To] {
+			return "its own list is old"
+		}
+		if e.Type == storage.Following {
+			n++
+		}
+	}
+	for _, follows := range c.follows {
+		if follows {
+			n--
+		}
+	}
+	if mine.Err != nil || n != 0 {
+		return "its own list lacks somebody"
+	}
+	c.asked = time.Now()
+	profile := on.Profiles(ctx, []storage.UserID{c.me})[0]
+	follows := int64(0)
+	for _, f := range c.follows {
+		if f {
+			follows++
+		}
+	}
+	if profile.Err != nil || profile.Value.Counts.Following != follows {
+		return "its own count is old"
+	}
+	c.asked = time.Now()
+	fans := on.Lists(ctx, storage.Inverse, []storage.ListQuery{whole(c.last)})[0]
+	at := slices.IndexFunc(fans.Value.Edges, func(e storage.Edge) bool { return e.From == c.me })
+	if fans.Err != nil || at < 0 || (fans.Value.Edges[at].Type == storage.Following) != c.follows[c.last] {
+		return "the fans are old"
+	}
+	return ""
+}
+
+// seenOn is how long after the change another gateway was asked that still did not show it,
+// in nanoseconds. How long it took to answer does not count.
+func (c *client) seenOn(other *Cache) int64 {
+	if c.last == 0 {
+		return 0
+	}
+	began := time.Now()
+	var stale time.Duration
+	for {
+		text := c.missing(other)
+		if text == "" {
+			return int64(stale)
+		}
+		if stale = c.asked.Sub(began); stale > 5*time.Second {
+			c.t.Errorf("user %d, on the other gateway: %s", c.me, text)
+			return 0
+		}
+	}
+}

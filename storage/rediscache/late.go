@@ -1,0 +1,117 @@
+package rediscache
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kith/storage"
+)
+
+// late remembers the changes that Redis could not be told, and tells it as soon as it
+// can be reached. Until then this gateway does not read from Redis.
+type late struct {
+	cache  *Cache
+	closed context.Context // done when the cache is closed
+
+	some atomic.Bool // there are any
+
+	mu       sync.Mutex
+	changes  map[storage.UserID]Change
+	tooMany  bool // they were thrown away: a new epoch has to begin
+	carrying bool // somebody tries
+}
+
+// behind tells whether Redis lacks changes of this gateway.
+func (l *late) behind() bool { return l.some.Load() }
+
+// add remembers changes and sees that somebody tries.
+func (l *late) add(what []Change) {
+	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what)))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.some.Store(true)
+	if l.changes == nil {
+		l.changes = make(map[storage.UserID]Change)
+	}
+	l.keep(what)
+	if !l.carrying && l.closed.Err() == nil {
+		l.carrying = true
+		l.cache.running.Go(l.carry)
+	}
+}
+
+// keep has room for so many users.
+func (l *late) keep(what []Change) {
+	for _, w := range what {
+		if old, found := l.changes[w.User]; found {
+			w = w.and(old)
+		} else if len(l.changes) >= l.cache.cfg.MaxLate {
+			l.changes, l.tooMany = make(map[storage.UserID]Change), true
+		}
+		if !l.tooMany {
+			l.changes[w.User] = w
+		}
+	}
+	l.cache.cfg.Metrics.late.Set(float64(len(l.changes)))
+}
+
+// Pauses between attempts.
+const (
+	firstPause = 20 * time.Millisecond
+	longPause  = time.Second
+)
+
+// carry tries until nothing is left.
+func (l *late) carry() {
+	pause := firstPause
+	for sleep(l.closed, pause) {
+		if !l.try() {
+			pause = min(2*pause, longPause)
+			continue
+		}
+		pause = firstPause
+		l.mu.Lock()
+		if len(l.changes) == 0 && !l.tooMany {
+			l.some.Store(false)
+			l.carrying = false
+			l.mu.Unlock()
+			return
+		}
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
+	l.carrying = false
+	l.mu.Unlock()
+}
+
+// try tells Redis of all there is; what it could not be told stays.
+func (l *late) try() bool {
+	l.mu.Lock()
+	changes, tooMany := l.changes, l.tooMany
+	l.changes, l.tooMany = make(map[storage.UserID]Change), false
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(l.closed, changeTimeout)
+	defer cancel()
+	what := make([]Change, 0, len(changes))
+	for _, w := range changes {
+		what = append(what, w)
+	}
+	var err error
+	if tooMany {
+		if _, err = l.cache.learnEpoch(ctx, true); err != nil {
+			l.cache.failed("learn")
+		}
+	} else if len(what) > 0 {
+		err = l.cache.deliver(ctx, what)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil {
+		l.tooMany = l.tooMany || tooMany
+		l.keep(what)
+	}
+	l.cache.cfg.Metrics.late.Set(float64(len(l.changes)))
+	return err == nil
+}

@@ -1,0 +1,13 @@
+-- Stores a list under a lease: 1. Refused: 0 where the lease is not held any more, -1
+-- where something newer is known.
+-- KEYS: list. ARGV: token, version, list, life in ms.
+local held = redis.call('GETRANGE', KEYS[1], 0, 9 + #ARGV[1])
+if string.sub(held, 1, 1) ~= 'M' or string.sub(held, 10) ~= ARGV[1] then
+  return 0
+end
+if struct.unpack('>i8', held, 2) > tonumber(ARGV[2]) then
+  redis.call('SET', KEYS[1], string.sub(held, 1, 9), 'KEEPTTL')
+  return -1
+end
+redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
+return 1

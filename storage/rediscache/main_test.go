@@ -1,0 +1,302 @@
+package rediscache
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(unheard{}) // Redis goes away here, on purpose
+	testenv.Main(m)
+}
+
+type unheard struct{}
+
+func (unheard) Printf(context.Context, string, ...any) {}
+
+// source is a store that tests can look into and stop.
+type source struct {
+	*memory.Store
+	profiles, lists atomic.Int64 // calls
+	running, most   atomic.Int64 // calls at a time
+
+	mu      sync.Mutex
+	after   func()               // called with an answer at hand
+	pretend func() *memory.Store // answers instead
+	fail    error
+	time    storage.Micros
+}
+
+func newSource(t testing.TB, users ...storage.UserID) *source {
+	t.Helper()
+	s := &source{Store: memory.New()}
+	for _, id := range users {
+		s.create(t, id)
+	}
+	return s
+}
+
+func (s *source) create(t testing.TB, id storage.UserID) {
+	t.Helper()
+	u := storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 7, UpdatedAt: 8}
+	if r := s.CreateUsers(t.Context(), []storage.User{u}); r[0].Err != nil {
+		t.Fatal(r[0].Err)
+	}
+}
+
+// write writes both sides of an edge, as replication does.
+func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeType) {
+	s.mu.Lock()
+	s.time++
+	edge := storage.Edge{From: from, To: to, Type: kind, UpdateTime: s.time}
+	s.mu.Unlock()
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range s.Apply(context.Background(), side, []storage.Edge{edge}, storage.IfNewer) {
+			if r.Err != nil {
+				t.Error(r.Err)
+			}
+		}
+	}
+}
+
+// both are the changes of an edge.
+func both(from, to storage.UserID) []Change {
+	return []Change{{User: from, Forward: true}, {User: to, Inverse: true}}
+}
+
+func (s *source) store() (*memory.Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pretend != nil {
+		return s.pretend(), s.fail
+	}
+	return s.Store, s.fail
+}
+
+func (s *source) answered() {
+	s.mu.Lock()
+	after := s.after
+	s.mu.Unlock()
+	if after != nil {
+		after()
+	}
+}
+
+// set changes what the source does.
+func (s *source) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+func (s *source) begin() {
+	n := s.running.Add(1)
+	for m := s.most.Load(); n > m && !s.most.CompareAndSwap(m, n); m = s.most.Load() {
+	}
+}
+
+func (s *source) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	s.profiles.Add(1)
+	s.begin()
+	defer s.running.Add(-1)
+	store, err := s.store()
+	answer := store.Profiles(ctx, ids)
+	failed(answer, err)
+	s.answered()
+	failed(answer, ctx.Err())
+	return answer
+}
+
+func (s *source) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	s.lists.Add(1)
+	s.begin()
+	defer s.running.Add(-1)
+	store, err := s.store()
+	answer := store.Lists(ctx, side, queries)
+	failed(answer, err)
+	s.answered()
+	failed(answer, ctx.Err())
+	return answer
+}
+
+func failed[V any](answer []storage.Result[V], err error) {
+	for i := range answer {
+		if err != nil {
+			answer[i] = storage.Result[V]{Err: err}
+		}
+	}
+}
+
+// calls are all look-ups so far.
+func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() }
+
+// connect makes a cache, as a gateway of its own, on some servers.
+func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, changes ...func(*Config)) *Cache {
+	t.Helper()
+	runs := NewRuns()
+	options := &redis.UniversalOptions{ContextTimeoutEnabled: true, DialerRetries: 1, OnConnect: runs.OnConnect, IsClusterMode: len(servers) > 1}
+	for _, server := range servers {
+		options.Addrs = append(options.Addrs, server.Addr())
+	}
+	client := redis.NewUniversalClient(options)
+	t.Cleanup(func() { client.Close() })
+	config := Config{Redis: client, Runs: runs, Prefix: "kith:test", Source: s, Timeout: time.Second, Metrics: newMetrics()}
+	for _, change := range changes {
+		change(&config)
+	}
+	c, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// pair is a Redis with two gateways.
+func pair(t testing.TB, s storage.Snapshots, changes ...func(*Config)) (server *testenv.RedisServer, a, b *Cache) {
+	t.Helper()
+	server = testenv.Redis(t)
+	servers := []*testenv.RedisServer{server}
+	return server, connect(t, s, servers, changes...), connect(t, s, servers, changes...)
+}
+
+// whole asks for all of a list.
+func whole(owner storage.UserID) storage.ListQuery {
+	return storage.ListQuery{Owner: owner, Longest: 1 << 40}
+}
+
+func (c *Cache) profile(t testing.TB, id storage.UserID) storage.Profile {
+	t.Helper()
+	r := c.Profiles(context.Background(), []storage.UserID{id})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Value
+}
+
+func (c *Cache) list(t testing.TB, side storage.Side, q storage.ListQuery) storage.List {
+	t.Helper()
+	r := c.Lists(context.Background(), side, []storage.ListQuery{q})[0]
+	if r.Err != nil || !r.Found {
+		t.Fatal(r)
+	}
+	return r.Value
+}
+
+// agrees holds a cache against what is really there, now.
+func (c *Cache) agrees(t testing.TB, s *source, ids ...storage.UserID) {
+	t.Helper()
+	if text := c.disagreement(s, ids...); text != "" {
+		t.Fatal(text)
+	}
+}
+
+func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {
+	ctx := context.Background()
+	if got, want := c.Profiles(ctx, ids), s.Store.Profiles(ctx, ids); !reflect.DeepEqual(got, want) {
+		return fmt.Sprintf("profiles are\n%+v\nwant\n%+v", got, want)
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		queries := make([]storage.ListQuery, len(ids))
+		for i, id := range ids {
+			queries[i] = whole(id)
+		}
+		got, want := c.Lists(ctx, side, queries), s.Store.Lists(ctx, side, queries)
+		for i := range got {
+			if !sameList(got[i], want[i]) {
+				return fmt.Sprintf("%s of %d is\n%+v\nwant\n%+v", side, ids[i], got[i], want[i])
+			}
+		}
+	}
+	return ""
+}
+
+// sameList compares lists. The version of one that is kept may be less than the owner's,
+// for that also rises with changes of other things.
+func sameList(got, want storage.Result[storage.List]) bool {
+	if got.Value.Version > want.Value.Version || len(got.Value.Edges) != len(want.Value.Edges) {
+		return false
+	}
+	for i, e := range got.Value.Edges {
+		if e != want.Value.Edges[i] {
+			return false
+		}
+	}
+	return got.Err == nil && want.Err == nil && got.Found == want.Found && got.Value.Long == want.Value.Long
+}
+
+// counted is what a counter has.
+func (c *Cache) lookups(kind, outcome string) float64 {
+	return testutil.ToFloat64(c.cfg.Metrics.lookups.WithLabelValues(kind, outcome))
+}
+
+func (c *Cache) fills(kind, outcome string) float64 {
+	return testutil.ToFloat64(c.cfg.Metrics.fills.WithLabelValues(kind, outcome))
+}
+
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !condition() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 30 s: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// idle waits until no look-up is under way and all that was missing has been stored, so that
+// the next one goes to Redis and finds it.
+func (c *Cache) idle(t testing.TB) {
+	t.Helper()
+	eventually(t, "all flights have landed", func() bool {
+		return c.users.empty() && c.lists[0].empty() && c.lists[1].empty() && c.stored("user") && c.stored("following") && c.stored("follower")
+	})
+}
+
+// stored tells whether each miss was filled, or not, by now.
+func (c *Cache) stored(kind string) bool {
+	fills := 0.0
+	for _, outcome := range []string{"taken", "lost", "older", "failed", "unread"} {
+		fills += c.fills(kind, outcome)
+	}
+	return c.lookups(kind, "miss") == fills
+}
+
+func (fs *flights[Q, V]) empty() bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return len(fs.byOwner) == 0
+}
+
+// admin is a client for tests to reach into a Redis.
+func admin(t testing.TB, server *testenv.RedisServer) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func copyFile(t testing.TB, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

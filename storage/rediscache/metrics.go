@@ -1,0 +1,57 @@
+package rediscache
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics counts what the cache does.
+type Metrics struct {
+	lookups *prometheus.CounterVec
+	fills   *prometheus.CounterVec
+	waits   *prometheus.CounterVec
+	changes *prometheus.CounterVec
+	errors  *prometheus.CounterVec
+	epochs  prometheus.Counter
+	late    prometheus.Gauge
+	open    prometheus.Gauge
+}
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registerer prometheus.Registerer) *Metrics {
+	m := newMetrics()
+	registerer.MustRegister(m.lookups, m.fills, m.waits, m.changes, m.errors, m.epochs, m.late, m.open)
+	return m
+}
+
+func newMetrics() *Metrics {
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kith_redis_cache_" + name, Help: help}, labels)
+	}
+	return &Metrics{
+		lookups: counters("lookups_total", "Look-ups of users and lists in Redis, by how they ended.", "kind", "outcome"),
+		fills:   counters("fills_total", "Values read from the store to be stored in Redis, by what became of them.", "kind", "outcome"),
+		waits:   counters("waits_total", "Times that a look-up waited for another gateway's fill.", "kind"),
+		changes: counters("changes_total", "Changed users that Redis was told of, or could not be told of yet.", "outcome"),
+		errors:  counters("errors_total", "Exchanges with Redis that failed, by what they were for.", "exchange"),
+		epochs: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kith_redis_cache_epochs_total", Help: "Times that this gateway found out the epoch of Redis."}),
+		late: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kith_redis_cache_late_users", Help: "Changed users that Redis could not be told of yet."}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kith_redis_cache_open", Help: "1 while Redis is left alone because it does not answer."}),
+	}
+}
+
+// orNone are metrics that nobody reads where there are none.
+func (m *Metrics) orNone() *Metrics {
+	if m == nil {
+		return newMetrics()
+	}
+	return m
+}
+
+func (m *Metrics) looked(kind, outcome string, n int) {
+	if n > 0 {
+		m.lookups.WithLabelValues(kind, outcome).Add(float64(n))
+	}
+}
+
+func (m *Metrics) filled(kind, outcome string) { m.fills.WithLabelValues(kind, outcome).Inc() }

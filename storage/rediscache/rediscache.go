@@ -1,0 +1,170 @@
+// Package rediscache keeps users with their counts, and whole lists, in a Redis that all
+// gateways of a deployment share: one server or a cluster, version 6 or later.
+//
+// It answers as the store would, at some moment since the question or shortly before: what
+// [Cache.Changed] was told of is never answered as it was before. Three things see to that,
+// each alone enough where the others hold:
+//
+//   - Whoever fills a key holds a lease on it, which any change of the user ends. So what was
+//     read before a change is not stored after it.
+//   - All values have versions, those of user_counts. A change leaves its version, and nothing
+//     older is taken.
+//   - All keys begin with an epoch, which is another one as soon as Redis cannot be believed
+//     any more: after a restart, which may bring back old data, and when a change could not
+//     be delivered (see [Runs] and epoch.go).
+//
+// Without Redis everything is read from the store, by a bounded number of callers at a time.
+package rediscache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
+
+	"kith/storage"
+)
+
+// Config says what is cached where.
+type Config struct {
+	// Redis is a *redis.Client or a *redis.ClusterClient. Its options need the OnConnect of
+	// Runs and ContextTimeoutEnabled.
+	Redis redis.UniversalClient
+
+	// Runs watches the connections of that client.
+	Runs *Runs
+
+	// Prefix begins all keys. Stores that share a Redis need one each.
+	Prefix string
+
+	// Source is the store.
+	Source storage.Snapshots
+
+	// TTL is how long what is there is kept, ± 20 %. Defaults to 10 minutes.
+	TTL time.Duration
+
+	// NothingTTL is how long it is kept that there is nothing, ± 20 %. Defaults to 1 minute.
+	NothingTTL time.Duration
+
+	// Timeout ends one exchange with Redis. Defaults to 100 ms.
+	Timeout time.Duration
+
+	// FillTimeout ends a look-up in the store. Leases last a little longer. Defaults to 5 s.
+	FillTimeout time.Duration
+
+	// MaxConcurrent is how many look-ups of the store run at a time; others wait. Defaults to 32.
+	MaxConcurrent int
+
+	// MaxLate is how many users' changes are remembered while Redis is away, some 40 bytes
+	// each. If there are more, a new epoch begins when it is back. Defaults to 100,000.
+	MaxLate int
+
+	// Metrics counts. Defaults to none.
+	Metrics *Metrics
+
+	// Now is the clock. Defaults to time.Now.
+	Now func() time.Time
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch c.Redis.(type) {
+	case *redis.Client, *redis.ClusterClient:
+	default:
+		return c, fmt.Errorf("redis cache: a client of type %T", c.Redis)
+	}
+	if c.Source == nil || c.Runs == nil {
+		return c, errors.New("redis cache: no source, or nobody who watches the connections")
+	}
+	if c.Prefix == "" || strings.ContainsAny(c.Prefix, "{}") {
+		return c, fmt.Errorf("redis cache: prefix %q is empty or has braces, which tell the slot of a key", c.Prefix)
+	}
+	for value, standard := range map[*time.Duration]time.Duration{
+		&c.TTL: 10 * time.Minute, &c.NothingTTL: time.Minute, &c.Timeout: 100 * time.Millisecond, &c.FillTimeout: 5 * time.Second,
+	} {
+		if *value <= 0 {
+			*value = standard
+		}
+	}
+	if c.MaxConcurrent <= 0 {
+		c.MaxConcurrent = 32
+	}
+	if c.MaxLate <= 0 {
+		c.MaxLate = 100_000
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Metrics = c.Metrics.orNone()
+	return c, nil
+}
+
+// Cache is a [storage.Snapshots] before another one. It is safe for concurrent use. What it
+// returns is shared with other callers and must not be changed.
+type Cache struct {
+	cfg     Config
+	users   *flights[storage.UserID, storage.Profile]
+	lists   [2]*flights[storage.ListQuery, storage.List] // by storage.Side
+	source  *semaphore.Weighted
+	breaker *breaker
+	late    *late
+	tokens  atomic.Uint64
+
+	epoch      atomic.Pointer[epoch] // nil: not known
+	verified   atomic.Int64          // when Redis last told the epoch, Unix nanoseconds
+	learning   singleflight.Group
+	learnAlone sync.Mutex
+	instance   string // in tokens of leases
+	closing    context.CancelFunc
+	running    sync.WaitGroup
+}
+
+var _ storage.Snapshots = (*Cache)(nil)
+
+// New makes a cache. It does not ask Redis yet.
+func New(config Config) (*Cache, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &Cache{
+		cfg:      config,
+		users:    newFlights[storage.UserID, storage.Profile](users{}),
+		source:   semaphore.NewWeighted(int64(config.MaxConcurrent)),
+		breaker:  &breaker{now: config.Now, metrics: config.Metrics},
+		instance: newInstance(),
+		closing:  cancel,
+	}
+	for side := range c.lists {
+		c.lists[side] = newFlights[storage.ListQuery, storage.List](lists{storage.Side(side)})
+	}
+	c.late = &late{cache: c, closed: ctx}
+	return c, nil
+}
+
+// Profiles implements [storage.Snapshots].
+func (c *Cache) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return lookUp(ctx, c, c.users, ids)
+}
+
+// Lists implements [storage.Snapshots], for the sides Forward and Inverse; others are read from
+// the source.
+func (c *Cache) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	if int(side) >= len(c.lists) {
+		return c.cfg.Source.Lists(ctx, side, queries)
+	}
+	return lookUp(ctx, c, c.lists[side], queries)
+}
+
+// Close gives up what Redis could not be told yet: see [Cache.Changed].
+func (c *Cache) Close() {
+	c.closing()
+	c.running.Wait()
+}
