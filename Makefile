@@ -5,8 +5,9 @@ SHELL := /bin/bash
 
 # Options of `kith serve`: make run ARGS="--addr 127.0.0.1:9090"
 ARGS ?=
-# What to measure: make bench PKG=./storage/... BENCH=Followings
-PKG ?= ./...
+# What to measure: make bench is kith bench, with its flags (ARGS="--engines sqlite");
+# make bench PKG=./storage/... BENCH=Followings runs Go benchmarks.
+PKG ?=
 BENCH ?= .
 
 # A checkout that belongs to another user (a CI volume) makes git refuse, and the go
@@ -42,8 +43,13 @@ test-all: assets ## the same with the long schedules
 	@scripts/install-test-deps.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
 
-bench: ## Go benchmarks (PKG=./storage/... BENCH=regexp)
+bench: ## kith bench (ARGS="--json FILE"); Go benchmarks (PKG=./storage/... BENCH=regexp)
+ifeq ($(PKG),)
+	go build -o bin/kith .
+	bin/kith bench $(ARGS)
+else
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
+endif
 
 generate: ## writes the generated code
 	scripts/generate.sh

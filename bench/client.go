@@ -62,19 +62,22 @@ func (c *client) close() {
 	}
 }
 
-// ask sends one body and returns the status and the response, which is valid until
-// the next call. After an error the connection is closed.
-func (c *client) ask(body []byte) (int, []byte, error) {
-	status, response, err := c.exchange(body)
+// ask sends one body, with a token if there is one, and returns the status and the
+// response, which is valid until the next call. After an error the connection is closed.
+func (c *client) ask(body []byte, token string) (int, []byte, error) {
+	status, response, err := c.exchange(body, token)
 	if err != nil {
 		c.close()
 	}
 	return status, response, err
 }
 
-func (c *client) exchange(body []byte) (int, []byte, error) {
+func (c *client) exchange(body []byte, token string) (int, []byte, error) {
 	c.out = append(c.out[:0], c.head...)
 	c.out = strconv.AppendInt(c.out, int64(len(body)), 10)
+	if token != "" {
+		c.out = append(append(c.out, "\r\nAuthorization: Bearer "...), token...)
+	}
 	c.out = append(c.out, "\r\n\r\n"...)
 	c.out = append(c.out, body...)
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"kith/storage"
@@ -28,13 +29,31 @@ type Graph struct {
 	Degree  int    // followings of a user, on average
 	Seed    uint64 // another seed is another graph of the same kind
 	Spread  bool   // ids as Sonyflake makes them, not 1 … Users
-	popular []float64
+	Degrees Degrees
+
+	once    sync.Once // for the two below
+	popular []float64 // the cumulated weights of all users but the celebrities
+	ranked  []int     // the most popular of these, as indexes of popular
 }
 
-// Celebrities is how many users, the first ones, are celebrities; Community how
-// many users, neighbours by number, know one another.
+// Degrees say how followings are distributed over users.
+type Degrees int
+
+const (
+	// LogNormal degrees have the mean Degree; celebrities come on top.
+	LogNormal Degrees = iota
+	// PublishedDegrees are those that LinkBench gives for Facebook's graph: a fifth of
+	// all users follow nobody, half one, one in a thousand more than 500. Nobody is a
+	// celebrity, and Degree does not count.
+	PublishedDegrees
+)
+
+// Celebrities is how many users, the first ones, are celebrities; Famous how many
+// most followed users the question about them is asked of; Community how many users,
+// neighbours by number, know one another.
 const (
 	Celebrities = 4
+	Famous      = 40
 	Community   = 250
 )
 
@@ -124,17 +143,22 @@ func (g *Graph) followings(n int) []int {
 			list = append(list, peer)
 		}
 	}
-	fame := 0.0
-	for c := 1; c <= Celebrities; c++ {
-		share := shareOfFans(c)
-		fame += share
-		if r.Float64() < share {
-			add(c)
+	var degree int
+	if g.Degrees == PublishedDegrees {
+		degree = min(publishedDegree(r.Float64()), g.Users/2)
+	} else {
+		fame := 0.0
+		for c := 1; c <= Celebrities; c++ {
+			share := shareOfFans(c)
+			fame += share
+			if r.Float64() < share {
+				add(c)
+			}
 		}
+		mean := max(1, float64(g.Degree)-fame)
+		degree = int(math.Exp(r.NormFloat64()*spreadOfDegrees + math.Log(mean) - spreadOfDegrees*spreadOfDegrees/2))
+		degree = min(max(degree, 1), atMost, g.Users/2)
 	}
-	mean := max(1, float64(g.Degree)-fame)
-	degree := int(math.Exp(r.NormFloat64()*spreadOfDegrees + math.Log(mean) - spreadOfDegrees*spreadOfDegrees/2))
-	degree = min(max(degree, 1), atMost, g.Users/2)
 	first := (n - 1) / Community * Community
 	wanted := len(list) + degree
 	for try := 0; len(list) < wanted && try < 8*degree; try++ {
@@ -154,25 +178,33 @@ func shareOfFans(c int) float64 { return 0.64 / math.Pow(float64(c), 0.30) }
 
 // pickPopular draws a user, no celebrity, by popularity.
 func (g *Graph) pickPopular(r *rand.Rand) int {
-	if g.popular == nil {
-		g.popular = g.popularity()
-	}
+	g.once.Do(g.rank)
 	at, _ := slices.BinarySearch(g.popular, r.Float64()*g.popular[len(g.popular)-1])
 	return Celebrities + 1 + at
 }
 
-// popularity is the cumulated weights of all users but the celebrities: a power
-// law over ranks that are dealt out at random.
-func (g *Graph) popularity() []float64 {
+// famous is the n-th of the most followed users, counted from 0.
+func (g *Graph) famous(n int) int {
+	if n < Celebrities {
+		return n + 1
+	}
+	g.once.Do(g.rank)
+	return Celebrities + 1 + g.ranked[n-Celebrities]
+}
+
+// rank gives all users but the celebrities their popularity: a power law over ranks
+// that are dealt out at random.
+func (g *Graph) rank() {
 	const exponent, flatTop = 0.75, 20 // so that no one else comes near the celebrities
 	weights := make([]float64, g.Users-Celebrities)
-	for rank, i := range g.random(purposeRanks, 0).Perm(len(weights)) {
+	g.ranked = g.random(purposeRanks, 0).Perm(len(weights))
+	for rank, i := range g.ranked {
 		weights[i] = math.Pow(float64(rank+flatTop), -exponent)
 	}
 	for i := 1; i < len(weights); i++ {
 		weights[i] += weights[i-1]
 	}
-	return weights
+	g.popular, g.ranked = weights, slices.Clone(g.ranked[:Famous])
 }
 
 // Purposes keep the random numbers of one user apart.
@@ -181,6 +213,7 @@ const (
 	purposeTime
 	purposeID
 	purposeRanks
+	purposeMix
 )
 
 func (g *Graph) random(purpose, n int) *rand.Rand {

@@ -169,3 +169,17 @@ func readEdges(t testing.TB, path string) []storage.Edge {
 	}
 	return edges
 }
+
+func writeGraph(t testing.TB, graph *bench.Graph, path string) {
+	t.Helper()
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := graph.WriteTo(out); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"sync"
@@ -20,12 +19,37 @@ type Load struct {
 	Duration    time.Duration
 	Seed        uint64 // of the arguments
 
+	// Databases are the processes behind the gateway whose CPU is measured, too.
+	Databases []int
+
+	// EachOnce asks about every user of the graph once, which fills caches, and ends
+	// then, or after the duration.
+	EachOnce bool
+
 	// CheckEvery: one answer in so many is decoded and checked in full; the others
 	// are looked at for errors and incomplete lists. Defaults to 50.
 	CheckEvery int
 }
 
-// Result is how one question was answered.
+// A Workload is what is asked: a [Question], or the [Mix].
+type Workload interface {
+	title() string
+	// stream makes the requests of one connection.
+	stream(load *Load, connection int) stream
+}
+
+// A stream makes requests and judges the responses to them.
+type stream interface {
+	// next appends the body of the next request and returns the token that it is sent
+	// with, "" for none. more is false when there is nothing left to ask.
+	next(body []byte) (request []byte, token string, more bool)
+
+	// judge tells what is wrong with the response to the latest request; thorough, it
+	// decodes the response.
+	judge(status int, response []byte, thorough bool) error
+}
+
+// Result is how one workload was answered.
 type Result struct {
 	Question string
 	Requests int           // counted ones
@@ -34,9 +58,7 @@ type Result struct {
 	Elapsed  time.Duration // that the counted ones took together
 	Latencies
 
-	// ServerCPU is how many cores the gateway's process used, by its /metrics,
-	// ClientCPU how many the load itself did; negative when unknown.
-	ServerCPU, ClientCPU float64
+	Usage
 }
 
 // PerSecond is the rate of good answers.
@@ -44,9 +66,31 @@ func (r Result) PerSecond() float64 {
 	return float64(len(r.Latencies)) / r.Elapsed.Seconds()
 }
 
-// Run asks one question for as long as the load says. Its error means that nothing
-// could be measured; wrong answers are in the result.
-func (l Load) Run(ctx context.Context, q *Question) (Result, error) {
+// Merge puts the results of several rounds of one workload together.
+func Merge(rounds []Result) Result {
+	var samples [][]time.Duration
+	all := Result{}
+	for i, r := range rounds {
+		if i == 0 {
+			all.Question, all.Usage = r.Question, r.Usage
+		} else {
+			all.Usage = all.Usage.plus(r.Usage)
+		}
+		samples = append(samples, r.Latencies)
+		all.Requests += r.Requests
+		all.Errors += r.Errors
+		all.Elapsed += r.Elapsed
+		if all.Error == nil {
+			all.Error = r.Error
+		}
+	}
+	all.Latencies = newLatencies(samples...)
+	return all
+}
+
+// Run asks for as long as the load says. Its error means that nothing could be
+// measured; wrong answers are in the result.
+func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 	at, err := url.Parse(l.URL)
 	if err != nil {
 		return Result{}, err
@@ -64,28 +108,36 @@ func (l Load) Run(ctx context.Context, q *Question) (Result, error) {
 		if err := c.dial(ctx); err != nil {
 			return Result{}, err
 		}
-		// Independent of the other connections, and of the other questions.
-		stream := uint64(slices.Index(Questions, q)+1)<<32 + uint64(i)
-		workers[i] = &worker{load: &l, question: q, client: c, random: rand.New(rand.NewPCG(l.Seed, stream))}
+		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c}
 	}
 
 	begin := time.Now().Add(l.Warmup)
 	end := begin.Add(l.Duration)
-	var cpu cpuMeter
+	meter := meter{at: at, databases: l.Databases}
+	metered := make(chan Usage, 1)
+	metering, stop := context.WithCancel(ctx)
+	go func() { metered <- meter.measure(metering, begin, end) }()
 	var wg sync.WaitGroup
-	wg.Go(func() { cpu.measure(ctx, at, begin, end) })
 	for _, w := range workers {
 		wg.Go(func() { w.run(ctx, begin, end) })
 	}
 	wg.Wait()
+	elapsed := time.Since(begin)
+	if elapsed < l.Duration {
+		stop() // everybody has been asked about before the end
+	} else if !slices.ContainsFunc(workers, func(w *worker) bool { return w.late }) {
+		elapsed = l.Duration
+	}
+	usage := <-metered
+	stop()
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	return collect(q, workers, l.Duration, cpu)
+	return collect(what, workers, elapsed, usage)
 }
 
-func collect(q *Question, workers []*worker, elapsed time.Duration, cpu cpuMeter) (Result, error) {
-	result := Result{Question: q.Name, Elapsed: elapsed, ServerCPU: cpu.server, ClientCPU: cpu.client}
+func collect(what Workload, workers []*worker, elapsed time.Duration, usage Usage) (Result, error) {
+	result := Result{Question: what.title(), Elapsed: elapsed, Usage: usage}
 	var samples [][]time.Duration
 	for _, w := range workers {
 		if w.broken != nil {
@@ -100,59 +152,57 @@ func collect(q *Question, workers []*worker, elapsed time.Duration, cpu cpuMeter
 	result.Latencies = newLatencies(samples...)
 	result.Requests = len(result.Latencies) + result.Errors
 	if result.Requests == 0 {
-		return Result{}, fmt.Errorf("%s: no answer within %s", q.Name, elapsed)
+		return Result{}, fmt.Errorf("%s: no answer within %s", what.title(), elapsed)
 	}
 	return result, nil
 }
 
 // worker is one connection.
 type worker struct {
-	load     *Load
-	question *Question
-	client   *client
-	random   *rand.Rand
+	load   *Load
+	stream stream
+	client *client
 
 	asked   int
 	samples []time.Duration
 	errors  int
 	err     error // the first wrong answer
 	broken  error // the server is gone
+	late    bool  // the only request began after the end
 }
 
-// run asks until the end, and counts what began after the beginning. Wrong answers
-// count from the start.
+// run asks until the end, and counts what began after the beginning: one request at
+// least, however late. Wrong answers count from the start.
 func (w *worker) run(ctx context.Context, begin, end time.Time) {
 	var body []byte
 	for ctx.Err() == nil {
-		arguments := w.question.Draw(w.load.Graph, w.random)
-		body = w.question.AppendBody(body[:0], arguments)
+		var token string
+		var more bool
+		if body, token, more = w.stream.next(body[:0]); !more {
+			return
+		}
 		if err := w.client.dial(ctx); err != nil {
 			w.broken = err
 			return
 		}
 		sent := time.Now()
 		if !sent.Before(end) {
-			return
+			if len(w.samples)+w.errors > 0 {
+				return
+			}
+			w.late = true
 		}
-		status, response, err := w.client.ask(body)
+		status, response, err := w.client.ask(body, token)
 		took := time.Since(sent)
 		if err == nil {
-			err = w.judge(arguments, status, response)
+			w.asked++
+			err = w.stream.judge(status, response, w.asked%w.load.CheckEvery == 1%w.load.CheckEvery)
 		}
 		if sent.Before(begin) && err == nil {
 			continue
 		}
 		w.note(took, err)
 	}
-}
-
-func (w *worker) judge(a Arguments, status int, response []byte) error {
-	w.asked++
-	err := Skim(status, response)
-	if err == nil && w.asked%w.load.CheckEvery == 1%w.load.CheckEvery {
-		err = w.question.Check(a, response)
-	}
-	return err
 }
 
 func (w *worker) note(took time.Duration, err error) {

@@ -3,11 +3,13 @@ package bench_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,11 +104,59 @@ func TestLoadCountsWrongAnswers(t *testing.T) {
 	}
 }
 
+// EachOnce asks about everybody, and ends before its time.
+func TestLoadAsksAboutEachOnce(t *testing.T) {
+	var mu sync.Mutex
+	asked := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct{ Variables struct{ ID string } }
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			return // of /metrics
+		}
+		mu.Lock()
+		asked[request.Variables.ID]++
+		mu.Unlock()
+		fmt.Fprintf(w, `{"data":{"user":{"id":%q,"name":"n","followingCount":1,"followerCount":1}}}`, request.Variables.ID)
+	}))
+	defer server.Close()
+	load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 3, Duration: time.Minute, EachOnce: true}
+	r, err := load.Run(t.Context(), bench.QuestionByName("q1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) != 500 || r.Requests != 500 || r.Errors != 0 || r.Elapsed >= time.Minute {
+		t.Errorf("%d requests about %d users in %s, %d wrong: %v", r.Requests, len(asked), r.Elapsed, r.Errors, r.Error)
+	}
+}
+
 func TestLoadWithoutAGateway(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 1, Duration: time.Second}
 	if r, err := load.Run(t.Context(), bench.Questions[0]); err == nil {
 		t.Errorf("a gateway that is not there answers %d times", r.Requests)
+	}
+}
+
+// A question that takes longer than it is asked for has an answer nevertheless, and the
+// rate is that of the time it took.
+func TestLoadWaitsForAnAnswer(t *testing.T) {
+	const slow = 60 * time.Millisecond
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct{ Variables struct{ ID string } }
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			return // of /metrics
+		}
+		time.Sleep(slow) // what is measured, not waited for
+		fmt.Fprintf(w, `{"data":{"user":{"id":%q,"name":"n","followingCount":1,"followerCount":1}}}`, request.Variables.ID)
+	}))
+	defer server.Close()
+	load := bench.Load{URL: server.URL + "/graphql", Graph: bench.NewGraph(500, 42), Connections: 1, Warmup: 10 * time.Millisecond, Duration: 10 * time.Millisecond}
+	r, err := load.Run(t.Context(), bench.QuestionByName("q1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Requests != 1 || r.Errors != 0 || r.Elapsed < slow {
+		t.Errorf("%d requests in %s: %v", r.Requests, r.Elapsed, r.Error)
 	}
 }

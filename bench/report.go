@@ -16,7 +16,7 @@ func WriteTable(w io.Writer, results []Result) error {
 	for _, r := range results {
 		fmt.Fprintf(table, "%s\t%.0f\t%.2f\t%.2f\t%.1f\t%d\t%d\t%s\t%s\t\n", r.Question, r.PerSecond(),
 			millis(r.Percentile(50)), millis(r.Percentile(99)), millis(r.Percentile(100)),
-			r.Requests, r.Errors, cores(r.ServerCPU), cores(r.ClientCPU))
+			r.Requests, r.Errors, cores(r.Cores(r.Gateway)), cores(r.Cores(r.Load)))
 	}
 	return table.Flush()
 }
@@ -48,7 +48,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		ClientCPU *float64 `json:"loadCores"`
 	}{
 		r.Question, r.PerSecond(), millis(r.Percentile(50)), millis(r.Percentile(99)), millis(r.Percentile(100)),
-		r.Requests, r.Errors, message, r.Elapsed.Seconds(), known(r.ServerCPU), known(r.ClientCPU),
+		r.Requests, r.Errors, message, r.Elapsed.Seconds(), known(r.Cores(r.Gateway)), known(r.Cores(r.Load)),
 	})
 }
 

@@ -26,8 +26,9 @@ type Question struct {
 	check func(Arguments, *answer) error
 }
 
-// Questions are the six questions. The fifth is asked twice: of a random pair and
-// of two celebrities, whose fans are tens of thousands.
+// Questions are the six questions. The fifth is asked three times: of a random pair, of
+// two among the most followed users, and of two celebrities, whose fans are tens of
+// thousands.
 var Questions = []*Question{
 	{
 		Name:  "q1",
@@ -66,8 +67,15 @@ var Questions = []*Question{
 	},
 	{
 		Name:  "q5c",
-		Asks:  "common fans of two celebrities: the first 20 with names, and the total",
+		Asks:  "common fans of two of the 40 most followed users: the first 20 with names, and the total",
 		Query: `query Q5c($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		draw:  drawFamous,
+		check: checkCommon,
+	},
+	{
+		Name:  "q5t",
+		Asks:  "common fans of two of the four celebrities: the first 20 with names, and the total",
+		Query: `query Q5t($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawCelebrities,
 		check: checkCommon,
 	},
@@ -101,6 +109,54 @@ func QuestionByName(name string) *Question {
 
 // Draw returns fresh arguments for a graph.
 func (q *Question) Draw(g *Graph, r *rand.Rand) Arguments { return q.draw(g, r) }
+
+func (q *Question) title() string { return q.Name }
+
+// stream draws from random numbers of its own, independent of other connections' and of
+// other questions'.
+func (q *Question) stream(load *Load, connection int) stream {
+	seed := uint64(slices.Index(Questions, q)+1)<<32 + uint64(connection)
+	s := &questions{Question: q, graph: load.Graph, random: rand.New(rand.NewPCG(load.Seed, seed))}
+	if load.EachOnce {
+		s.turn, s.turns = connection, load.Connections
+	}
+	return s
+}
+
+// questions asks one question again and again.
+type questions struct {
+	*Question
+	graph  *Graph
+	random *rand.Rand
+	asked  Arguments
+
+	turn, turns int // the users that are asked about in turn; turns is 0 where they are drawn
+}
+
+func (s *questions) next(body []byte) ([]byte, string, bool) {
+	s.asked = s.Draw(s.graph, s.random)
+	if s.turns > 0 {
+		s.turn += s.turns
+		if s.turn-s.turns >= s.graph.Users {
+			return body, "", false
+		}
+		if id := s.graph.ID(s.turn - s.turns + 1); id != s.asked.With && !slices.Contains(s.asked.To, id) && !s.OfFamous() {
+			s.asked.ID = id
+		}
+	}
+	return s.AppendBody(body, s.asked), "", true
+}
+
+// OfFamous tells whether the question is about few users only.
+func (q *Question) OfFamous() bool { return q.Name == "q5c" || q.Name == "q5t" }
+
+func (s *questions) judge(status int, response []byte, thorough bool) error {
+	err := Skim(status, response)
+	if err == nil && thorough {
+		err = s.Check(s.asked, response)
+	}
+	return err
+}
 
 // AppendBody appends the request's JSON to a buffer.
 func (q *Question) AppendBody(body []byte, a Arguments) []byte {
@@ -149,6 +205,13 @@ func drawPair(g *Graph, r *rand.Rand) Arguments {
 		}
 	}
 	return Arguments{ID: g.ID(a), With: g.ID(b)}
+}
+
+// drawFamous draws two of the most followed users, all pairs alike.
+func drawFamous(g *Graph, r *rand.Rand) Arguments {
+	a := r.IntN(Famous)
+	b := (a + 1 + r.IntN(Famous-1)) % Famous
+	return Arguments{ID: g.ID(g.famous(a)), With: g.ID(g.famous(b))}
 }
 
 func drawCelebrities(g *Graph, r *rand.Rand) Arguments {

@@ -3,6 +3,7 @@ package bench_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2"
@@ -45,6 +46,7 @@ func TestArguments(t *testing.T) {
 	near := func(a, b storage.UserID) bool { return (a-1)/bench.Community == (b-1)/bench.Community }
 	draw := func(name string) bench.Arguments { return bench.QuestionByName(name).Draw(g, r) }
 	pairsNear := 0
+	pairs, famous := map[storage.UserID]bool{}, map[storage.UserID]bool{}
 	for range 1000 {
 		if a := draw("q3"); true {
 			here := 0
@@ -67,9 +69,28 @@ func TestArguments(t *testing.T) {
 		} else if near(a.ID, a.With) {
 			pairsNear++
 		}
-		if a := draw("q5c"); a.ID == a.With || max(a.ID, a.With) > bench.Celebrities {
-			t.Fatalf("q5c asks about %v", a)
+		if a := draw("q5t"); a.ID == a.With || max(a.ID, a.With) > bench.Celebrities {
+			t.Fatalf("q5t asks about %v", a)
 		}
+		if a := draw("q5c"); a.ID == a.With {
+			t.Fatalf("q5c asks about %v", a)
+		} else {
+			pairs[a.ID*1e6+a.With] = true
+			famous[a.ID], famous[a.With] = true, true
+		}
+	}
+	fans := make([]int, g.Users+1)
+	for e := range g.Edges() {
+		fans[e.To]++
+	}
+	most := slices.Sorted(slices.Values(fans))
+	for id := range famous {
+		if fans[id] < most[len(most)-2*bench.Famous] { // ranks are of chances, fans are drawn
+			t.Errorf("q5c asks about user %d with %d fans", id, fans[id])
+		}
+	}
+	if len(famous) != bench.Famous || len(pairs) < 700 {
+		t.Errorf("q5c asks about %d pairs of %d users", len(pairs), len(famous))
 	}
 	if pairsNear < 400 || pairsNear > 650 {
 		t.Errorf("%d of 1,000 pairs are of one community, want about half", pairsNear)

@@ -1,4 +1,4 @@
-package main
+package limit
 
 import (
 	"database/sql"
@@ -31,6 +31,35 @@ func (h *handler) user(id int64) ([]byte, error) {
 	return append(b, `}}}`...), rows.Err()
 }
 
+func (h *handler) node(id int64) ([]byte, error) {
+	var handle, name string
+	var created int64
+	if err := h.oneNode.QueryRow(id).Scan(&handle, &name, &created); err != nil {
+		return nil, err
+	}
+	b := append(make([]byte, 0, 160), `{"data":{"user":{"id":"`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `","handle":`...)
+	b = appendText(b, []byte(handle))
+	b = append(b, `,"name":`...)
+	b = appendText(b, []byte(name))
+	b = append(b, `,"createdAt":"`...)
+	b = appendTime(b, created)
+	return append(b, `"}}}`...), nil
+}
+
+func (h *handler) count(id int64) ([]byte, error) {
+	var following int64
+	if err := h.oneCount.QueryRow(id).Scan(&following); err != nil {
+		return nil, err
+	}
+	b := append(make([]byte, 0, 80), `{"data":{"user":{"id":"`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `","followingCount":`...)
+	b = strconv.AppendInt(b, following, 10)
+	return append(b, `}}}`...), nil
+}
+
 func (h *handler) followings(id int64) ([]byte, error) {
 	rows, err := h.firstFollowings.Query(id)
 	if err != nil {
@@ -39,7 +68,7 @@ func (h *handler) followings(id int64) ([]byte, error) {
 	b := append(make([]byte, 0, 2048), `{"data":{"user":{"followings":{"edges":[`...)
 	b, err = eachNamed(b, rows, func(b []byte, id int64, name []byte, micros int64) []byte {
 		b = append(b, `{"followedAt":"`...)
-		b = time.UnixMicro(micros).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z07:00")
+		b = appendTime(b, micros)
 		b = append(b, `","node":`...)
 		return append(appendNode(b, id, name), '}')
 	})
@@ -62,17 +91,24 @@ func (h *handler) suggestions(id int64) ([]byte, error) {
 }
 
 func (h *handler) relationships(from int64, to []id) ([]byte, error) {
-	if len(to) != othersAsked {
-		return nil, fmt.Errorf("%d others are asked about, not %d", len(to), othersAsked)
+	statement, room := h.relations, othersAsked
+	if len(to) <= fewAsked {
+		statement, room = h.fewRelations, fewAsked
 	}
-	args := make([]any, 0, 2*(othersAsked+1))
+	if len(to) > room {
+		return nil, fmt.Errorf("%d others are asked about, more than %d", len(to), room)
+	}
+	args := make([]any, 0, 2*(room+1))
 	for range 2 {
 		args = append(args, from)
 		for _, other := range to {
 			args = append(args, int64(other))
 		}
+		for range room - len(to) {
+			args = append(args, int64(0)) // nobody has this id
+		}
 	}
-	rows, err := h.relations.Query(args...)
+	rows, err := statement.Query(args...)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +260,18 @@ func appendNode(b []byte, id int64, name []byte) []byte {
 	b = append(b, `","name":`...)
 	b = appendText(b, name)
 	return append(b, '}')
+}
+
+func appendTime(b []byte, micros int64) []byte {
+	return time.UnixMicro(micros).UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z07:00")
+}
+
+func appendChanged(field string, changed bool) []byte {
+	b := append(make([]byte, 0, 64), `{"data":{"`...)
+	b = append(b, field...)
+	b = append(b, `":{"changed":`...)
+	b = strconv.AppendBool(b, changed)
+	return append(b, `}}}`...)
 }
 
 func appendText(b, text []byte) []byte {

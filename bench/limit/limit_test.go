@@ -1,19 +1,26 @@
-package main
+package limit
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"kith/bench"
+	"kith/identity"
 	"kith/importer"
 	"kith/internal/apitest"
 	"kith/internal/testenv"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -21,53 +28,167 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // The limit is one only if it gives the very answers that Kith gives.
 func TestAnswersAreThoseOfTheGateway(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) {
-		compare(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
-	})
-	t.Run("mariadb", func(t *testing.T) {
-		compare(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	graph := bench.NewGraph(6000, 42) // its celebrities have more fans than are merged here
+	graph.Degree = 10
+	onEach(t, 1, func(t *testing.T, locations []string) {
+		gateway := fill(t, locations[0], graph)
+		limit := serveLimit(t, locations[0])
+		random := rand.New(rand.NewPCG(1, 2))
+		for _, q := range bench.Questions {
+			for range 30 {
+				arguments := q.Draw(graph, random)
+				body := q.AppendBody(nil, arguments)
+				want, got := post(t, gateway, body, ""), post(t, limit, body, "")
+				if !bytes.Equal(got, want) {
+					t.Fatalf("%s\nthe limit answers %s\nKith              %s", body, got, want)
+				}
+				if err := q.Check(arguments, got); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	})
 }
 
-func compare(t *testing.T, location string) {
-	graph := bench.NewGraph(6000, 42) // its celebrities have more fans than are merged here
-	graph.Degree = 10
+// After the same requests, the limit has written what Kith has, and answered the same.
+func TestWritesAreThoseOfTheGateway(t *testing.T) {
+	graph := bench.NewGraph(300, 42) // so close that many are friends, and have more to lose than one
+	graph.Degree = 15
+	onEach(t, 2, func(t *testing.T, locations []string) {
+		gateway := fill(t, locations[0], graph)
+		fill(t, locations[1], graph)
+		limit := serveLimit(t, locations[1])
+		all := map[string][]string{}
+		for _, url := range []string{gateway, limit} {
+			mix, err := bench.NewMix(graph, make([]byte, identity.MinSecret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = mix.Ask(7, 3000, func(body []byte, token string) (int, []byte, error) {
+				answer := post(t, url, body, token)
+				all[url] = append(all[url], string(body)+timesAside(answer))
+				return http.StatusOK, answer, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, want := range all[gateway] {
+			if got := all[limit][i]; got != want {
+				t.Fatalf("the limit answers\n%s\nKith\n%s", got, want)
+			}
+		}
+		want, got := rowsOf(t, locations[0]), rowsOf(t, locations[1])
+		for table := range want {
+			if got[table] != want[table] || want[table] == "" {
+				t.Errorf("%s: the limit leaves\n%.500s\nKith\n%.500s", table, got[table], want[table])
+			}
+		}
+	})
+}
+
+var changing = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|,"extensions":\{"consistencyToken":"[^"]*"\}`)
+
+// timesAside leaves out what depends on the clock, and the tokens, which the limit has not.
+func timesAside(answer []byte) string { return changing.ReplaceAllString(string(answer), "") }
+
+// rowsOf reads what the mix can have changed, but for times.
+func rowsOf(t *testing.T, location string) map[string]string {
+	t.Helper()
+	dbs, err := open(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dbs.close()
+	all := map[string]string{}
+	for table, query := range map[string]string{
+		"following":   "SELECT from_user_id, to_user_id, '', '' FROM following WHERE type = 1 ORDER BY 1, 2",
+		"follower":    "SELECT from_user_id, to_user_id, '', '' FROM follower WHERE type = 1 ORDER BY 1, 2",
+		"user_counts": "SELECT c.user_id, following_count, follower_count, friend_count FROM user_counts c JOIN users u ON u.user_id = c.user_id ORDER BY 1",
+		"users":       "SELECT user_id, handle, name, '' FROM users ORDER BY 1",
+		"handles":     "SELECT handle, user_id, '', '' FROM handles ORDER BY 1",
+		"edge_marks":  "SELECT m.from_user_id, m.to_user_id, m.special, m.remark FROM edge_marks m ORDER BY 1, 2",
+	} {
+		rows, err := dbs.read.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var text strings.Builder
+		for rows.Next() {
+			var row [4]string
+			if err := rows.Scan(&row[0], &row[1], &row[2], &row[3]); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(&text, row)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+		all[table] = text.String()
+	}
+	return all
+}
+
+// onEach runs a test on SQLite and on MariaDB, each with so many empty stores.
+func onEach(t *testing.T, stores int, test func(t *testing.T, locations []string)) {
+	t.Run("sqlite", func(t *testing.T) {
+		var locations []string
+		for range stores {
+			locations = append(locations, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+		}
+		test(t, locations)
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		var locations []string
+		for _, dsn := range testenv.SharedMariaDB(t, 1).FreshDatabases(t, stores) {
+			locations = append(locations, "mysql:"+dsn)
+		}
+		test(t, locations)
+	})
+}
+
+// fill puts the graph into a store, and returns where Kith answers from it.
+func fill(t *testing.T, location string, graph *bench.Graph) (url string) {
+	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { store.Close() })
 	if _, err := importer.Run(t.Context(), store, importer.Config{Files: []string{graphFile(t, graph)}}); err != nil {
 		t.Fatal(err)
 	}
-	gateway := apitest.New(t, store, apitest.Options{}).URL()
-
-	db, err := open(location)
-	if err != nil {
-		t.Fatal(err)
+	users := make([]storage.User, 0, graph.Users)
+	for n := 1; n <= graph.Users; n++ { // of these graphs some have no edges
+		id := graph.ID(n)
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: 1, UpdatedAt: 1})
 	}
-	defer db.Close()
-	handler, err := newHandler(db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limit := httptest.NewServer(handler)
-	defer limit.Close()
-
-	random := rand.New(rand.NewPCG(1, 2))
-	for _, q := range bench.Questions {
-		for range 30 {
-			arguments := q.Draw(graph, random)
-			body := q.AppendBody(nil, arguments)
-			want, got := post(t, gateway, body), post(t, limit.URL, body)
-			if !bytes.Equal(got, want) {
-				t.Fatalf("%s\nthe limit answers %s\nKith              %s", body, got, want)
-			}
-			if err := q.Check(arguments, got); err != nil {
-				t.Fatal(err)
-			}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
 		}
 	}
+	return apitest.New(t, store, apitest.Options{}).URL()
+}
+
+// serveLimit runs the program's own loop.
+func serveLimit(t *testing.T, location string) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Serve(ctx, location, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String() + "/graphql"
 }
 
 func graphFile(t *testing.T, graph *bench.Graph) string {
@@ -84,9 +205,26 @@ func graphFile(t *testing.T, graph *bench.Graph) string {
 	return path
 }
 
-func post(t *testing.T, url string, body []byte) []byte {
+// post asks, signed in at the test's gateway as the token says.
+func post(t *testing.T, url string, body []byte, token string) []byte {
 	t.Helper()
-	response, err := http.Post(url, "application/json", bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+		viewer, err := viewerOf(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Test-Viewer", strconv.FormatInt(viewer, 10))
+		if bytes.Contains(body, []byte("mutation AddNode(")) {
+			request.Header.Set("X-Test-Scope", identity.ScopeAdmin)
+		}
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

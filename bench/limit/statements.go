@@ -1,4 +1,4 @@
-package main
+package limit
 
 import (
 	"database/sql"
@@ -49,6 +49,16 @@ FROM (
 JOIN users u ON u.user_id = best.id
 ORDER BY best.mutual DESC, best.id`
 
+	sqlNode = `
+SELECT handle, name, created_at
+FROM users
+WHERE user_id = ?`
+
+	sqlCount = `
+SELECT following_count
+FROM user_counts
+WHERE user_id = ?`
+
 	sqlNames = `
 SELECT user_id, name
 FROM users
@@ -83,8 +93,10 @@ LIMIT %d`
 
 // handler holds a prepared statement for everything it asks.
 type handler struct {
-	oneUser, firstFollowings, relations, suggested *sql.Stmt
-	following, follower                            lists
+	oneUser, firstFollowings, relations, fewRelations *sql.Stmt
+	suggested, oneNode, oneCount                      *sql.Stmt
+	following, follower                               lists
+	writes                                            *writes
 }
 
 // lists answers what two lists of one table have in common.
@@ -96,14 +108,15 @@ type lists struct {
 
 const (
 	othersAsked = 50   // of the question about relationships
+	fewAsked    = 5    // of most look-ups of the mixed load
 	mergedHere  = 4000 // rows of two lists that are fetched whole
 	pageSize    = 20
 )
 
-func newHandler(db *sql.DB) (*handler, error) {
+func newHandler(dbs databases) (*handler, error) {
 	var failed error
 	prepare := func(text string) *sql.Stmt {
-		statement, err := db.Prepare(text)
+		statement, err := dbs.read.Prepare(text)
 		if err != nil && failed == nil {
 			failed = fmt.Errorf("%w:%s", err, text)
 		}
@@ -123,11 +136,19 @@ func newHandler(db *sql.DB) (*handler, error) {
 		oneUser:         prepare(sqlUser),
 		firstFollowings: prepare(sqlFollowings),
 		relations:       prepare(fmt.Sprintf(sqlRelationships, marks(othersAsked))),
+		fewRelations:    prepare(fmt.Sprintf(sqlRelationships, marks(fewAsked))),
 		suggested:       prepare(sqlSuggestions),
+		oneNode:         prepare(sqlNode),
+		oneCount:        prepare(sqlCount),
 		following:       listsOf("commonFollowings", "following", "from_user_id", "to_user_id"),
 		follower:        listsOf("commonFollowers", "follower", "to_user_id", "from_user_id"),
 	}
-	return h, failed
+	if failed != nil {
+		return nil, failed
+	}
+	var err error
+	h.writes, err = newWrites(dbs.write)
+	return h, err
 }
 
 func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }

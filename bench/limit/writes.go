@@ -1,0 +1,349 @@
+package limit
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// What the mixed load writes, one transaction each, in Kith's lock order and with Kith's
+// counts, so that the tables are as Kith would leave them. What Kith writes for others to
+// follow (the relation_log of SQLite) and its marks and requests are left out.
+const (
+	sqlLockTwo = `
+SELECT user_id
+FROM user_counts
+WHERE user_id IN (?, ?)
+ORDER BY user_id{for update}`
+
+	sqlTwoEdges = `
+SELECT from_user_id, type, update_time
+FROM following
+WHERE from_user_id = ? AND to_user_id = ? OR from_user_id = ? AND to_user_id = ?`
+
+	sqlInsertEdge = `
+INSERT INTO {table} (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`
+
+	sqlUpdateEdge = `
+UPDATE {table}
+SET type = ?, update_time = ?
+WHERE from_user_id = ? AND to_user_id = ?`
+
+	sqlAddCounts = `
+UPDATE user_counts
+SET following_count = following_count + ?, follower_count = follower_count + ?, friend_count = friend_count + ?, version = version + 1
+WHERE user_id = ?`
+
+	sqlRemark = `
+REPLACE INTO edge_marks (from_user_id, to_user_id, special, remark)
+SELECT from_user_id, to_user_id, 0, ?
+FROM following
+WHERE from_user_id = ? AND to_user_id = ? AND type = 1`
+
+	sqlRename = `
+UPDATE users
+SET name = ?, updated_at = ?
+WHERE user_id = ?`
+
+	sqlAddHandle = `
+INSERT INTO handles (handle, user_id, claimed_at)
+VALUES (?, ?, ?)`
+
+	sqlAddUser = `
+INSERT INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at)
+VALUES (?, ?, ?, '', '', ?, ?)`
+
+	sqlNoCounts = `
+INSERT INTO user_counts (user_id)
+VALUES (?)`
+
+	sqlPeers = `
+SELECT f.to_user_id, 1, COALESCE(back.type, 0) = 1
+FROM following f
+LEFT JOIN follower back ON back.to_user_id = f.from_user_id AND back.from_user_id = f.to_user_id
+WHERE f.from_user_id = ? AND f.type = 1
+UNION ALL
+SELECT from_user_id, 2, 0
+FROM follower
+WHERE to_user_id = ? AND type = 1`
+
+	sqlDropUser = `
+DELETE FROM users
+WHERE user_id = ?`
+
+	sqlDropHandle = `
+DELETE FROM handles
+WHERE handle = (SELECT handle FROM users WHERE user_id = ?)`
+
+	sqlDropCounts = `
+DELETE FROM user_counts
+WHERE user_id = ?`
+)
+
+// writes holds a prepared statement for everything that is written.
+type writes struct {
+	db        *sql.DB
+	isolation sql.IsolationLevel
+
+	lockTwo, twoEdges                  *sql.Stmt
+	insertEdge, updateEdge             [2]*sql.Stmt // of following and follower
+	addCounts, setRemark, setName      *sql.Stmt
+	addHandle, insertUser, noCounts    *sql.Stmt
+	peers, dropUser, dropHandle, dropC *sql.Stmt
+}
+
+func newWrites(db *sql.DB) (*writes, error) {
+	var failed error
+	forUpdate, isolation := "\nFOR UPDATE", sql.LevelReadCommitted
+	if _, isMySQL := db.Driver().(*mysql.MySQLDriver); !isMySQL {
+		forUpdate, isolation = "", sql.LevelDefault // a transaction that writes has locked the file
+	}
+	prepare := func(text string) *sql.Stmt {
+		text = strings.ReplaceAll(text, "{for update}", forUpdate)
+		statement, err := db.Prepare(text)
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("%w:%s", err, text)
+		}
+		return statement
+	}
+	w := &writes{
+		db: db, isolation: isolation, lockTwo: prepare(sqlLockTwo), twoEdges: prepare(sqlTwoEdges), addCounts: prepare(sqlAddCounts),
+		setRemark: prepare(sqlRemark), setName: prepare(sqlRename), addHandle: prepare(sqlAddHandle),
+		insertUser: prepare(sqlAddUser), noCounts: prepare(sqlNoCounts), peers: prepare(sqlPeers),
+		dropUser: prepare(sqlDropUser), dropHandle: prepare(sqlDropHandle), dropC: prepare(sqlDropCounts),
+	}
+	for i, table := range tables {
+		w.insertEdge[i] = prepare(strings.ReplaceAll(sqlInsertEdge, "{table}", table))
+		w.updateEdge[i] = prepare(strings.ReplaceAll(sqlUpdateEdge, "{table}", table))
+	}
+	return w, failed
+}
+
+var tables = [2]string{"following", "follower"}
+
+// transact runs a transaction, again where it lost a deadlock.
+func (w *writes) transact(do func(tx *sql.Tx) error) error {
+	const tries = 10
+	for try := 1; ; try++ {
+		err := w.try(do)
+		var lost *mysql.MySQLError
+		if !errors.As(err, &lost) || lost.Number != 1213 && lost.Number != 1205 || try == tries {
+			return err
+		}
+		time.Sleep(time.Duration(rand.IntN(try)+1) * time.Millisecond)
+	}
+}
+
+func (w *writes) try(do func(tx *sql.Tx) error) error {
+	tx, err := w.db.BeginTx(context.Background(), &sql.TxOptions{Isolation: w.isolation})
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+// setFollow makes one user follow another, or end it. It reports whether that was a change.
+func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err error) {
+	err = w.transact(func(tx *sql.Tx) error {
+		changed = false
+		if err := each(tx.Stmt(w.lockTwo), []any{from, to}, func(*sql.Rows) error { return nil }); err != nil {
+			return err
+		}
+		var there, back bool
+		was, at := 0, int64(0)
+		err := each(tx.Stmt(w.twoEdges), []any{from, to, to, from}, func(rows *sql.Rows) error {
+			var owner, time int64
+			var kind int
+			err := rows.Scan(&owner, &kind, &time)
+			if owner == from {
+				there, was, at = true, kind, time
+			} else {
+				back = kind == 1
+			}
+			return err
+		})
+		if err != nil || follows == (was == 1) || !there && !follows {
+			return err
+		}
+		changed = true
+		kind, step, friends := 0, -1, 0
+		if follows {
+			kind, step = 1, 1
+		}
+		if back {
+			friends = step
+		}
+		now := max(time.Now().UnixMicro(), at+1)
+		for i := range tables {
+			if there {
+				_, err = tx.Stmt(w.updateEdge[i]).Exec(kind, now, from, to)
+			} else {
+				_, err = tx.Stmt(w.insertEdge[i]).Exec(from, to, kind, now)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Stmt(w.addCounts).Exec(step, 0, friends, from); err != nil {
+			return err
+		}
+		_, err = tx.Stmt(w.addCounts).Exec(0, step, friends, to)
+		return err
+	})
+	return changed, err
+}
+
+func (w *writes) remark(from, to int64, text string) (changed bool, err error) {
+	result, err := w.setRemark.Exec(text, from, to)
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	if n == 0 && err == nil {
+		err = sql.ErrNoRows // it does not follow
+	}
+	return n > 0, err
+}
+
+func (w *writes) rename(id int64, name string) ([]byte, error) {
+	err := w.transact(func(tx *sql.Tx) error {
+		if _, err := tx.Stmt(w.setName).Exec(name, time.Now().UnixMicro(), id); err != nil {
+			return err
+		}
+		_, err := tx.Stmt(w.addCounts).Exec(0, 0, 0, id)
+		return err
+	})
+	b := append(make([]byte, 0, 160), `{"data":{"updateProfile":{"user":`...)
+	b = appendNode(b, id, []byte(name))
+	return append(b, `}}}`...), err
+}
+
+func (w *writes) addUser(id int64, handle, name string) ([]byte, error) {
+	err := w.transact(func(tx *sql.Tx) error {
+		now := time.Now().UnixMicro()
+		if _, err := tx.Stmt(w.addHandle).Exec(handle, id, now); err != nil {
+			return err
+		}
+		if _, err := tx.Stmt(w.insertUser).Exec(id, handle, name, now, now); err != nil {
+			return err
+		}
+		_, err := tx.Stmt(w.noCounts).Exec(id)
+		return err
+	})
+	b := append(make([]byte, 0, 160), `{"data":{"createUser":{"user":`...)
+	b = appendNode(b, id, []byte(name))
+	return append(b, `}}}`...), err
+}
+
+// deleteUser ends all that is between a user and others, and removes it.
+func (w *writes) deleteUser(id int64) error {
+	return w.transact(func(tx *sql.Tx) error {
+		peers, err := w.peersOf(tx, id)
+		if err != nil {
+			return err
+		}
+		now := time.Now().UnixMicro()
+		for _, peer := range slices.Sorted(maps.Keys(peers)) {
+			if err := w.part(tx, id, peer, *peers[peer], now); err != nil {
+				return err
+			}
+		}
+		for _, statement := range []*sql.Stmt{w.dropHandle, w.dropUser, w.dropC} {
+			if _, err := tx.Stmt(statement).Exec(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// tie is what a peer has to do with a user, as ones and zeroes.
+type tie struct{ followed, follows, friends int }
+
+// peersOf lists who has to do with a user.
+func (w *writes) peersOf(tx *sql.Tx, id int64) (map[int64]*tie, error) {
+	peers := map[int64]*tie{}
+	err := each(tx.Stmt(w.peers), []any{id, id}, func(rows *sql.Rows) error {
+		var peer int64
+		var side, mutual int
+		if err := rows.Scan(&peer, &side, &mutual); err != nil {
+			return err
+		}
+		if peers[peer] == nil {
+			peers[peer] = &tie{}
+		}
+		if side == 1 {
+			peers[peer].followed, peers[peer].friends = 1, mutual
+		} else {
+			peers[peer].follows = 1
+		}
+		return nil
+	})
+	return peers, err
+}
+
+// part ends what is between a user who is being deleted and one peer, whose counts the
+// first statement locks.
+func (w *writes) part(tx *sql.Tx, id, peer int64, is tie, now int64) error {
+	if _, err := tx.Stmt(w.addCounts).Exec(-is.follows, -is.followed, -is.friends, peer); err != nil {
+		return err
+	}
+	for i := range tables {
+		if is.followed > 0 {
+			if _, err := tx.Stmt(w.updateEdge[i]).Exec(0, now, id, peer); err != nil {
+				return err
+			}
+		}
+		if is.follows > 0 {
+			if _, err := tx.Stmt(w.updateEdge[i]).Exec(0, now, peer, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func each(statement *sql.Stmt, args []any, row func(*sql.Rows) error) error {
+	rows, err := statement.Query(args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// viewerOf reads whose token a request brings; it believes it.
+func viewerOf(r *http.Request) (int64, error) {
+	_, rest, _ := strings.Cut(r.Header.Get("Authorization"), ".")
+	payload, _, _ := strings.Cut(rest, ".")
+	text, err := base64.RawURLEncoding.DecodeString(payload)
+	if err != nil {
+		return 0, err
+	}
+	var claims struct{ Sub string }
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return 0, fmt.Errorf("a token without claims: %w", err)
+	}
+	return strconv.ParseInt(claims.Sub, 10, 64)
+}

@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"kith/storage"
+)
+
+// mixedAnswer is what the mix's responses are decoded into.
+type mixedAnswer struct {
+	Errors []struct{ Message string }
+	Data   struct {
+		User          *userAnswer
+		Relationships []*relationAnswer
+		Follow        *changeAnswer
+		Unfollow      *changeAnswer
+		SetFollowMark *changeAnswer
+		UpdateProfile *struct{ User *personAnswer }
+		CreateUser    *struct{ User *personAnswer }
+		DeleteAccount *struct{ Complete *bool }
+	}
+}
+
+type changeAnswer struct{ Changed *bool }
+
+func (s *mixed) judge(status int, response []byte, thorough bool) error {
+	err := Skim(status, response)
+	if err == nil && thorough {
+		err = s.asked.check(response)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", mixedQueries[s.asked.op], err)
+	}
+	return nil
+}
+
+// check decodes a response and holds it against what was asked.
+func (q *mixedRequest) check(response []byte) error {
+	var got mixedAnswer
+	if err := json.Unmarshal(response, &got); err != nil {
+		return err
+	}
+	if len(got.Errors) > 0 {
+		return fmt.Errorf("%s: %.300s", got.Errors[0].Message, response)
+	}
+	if err := q.holds(&got); err != nil {
+		return fmt.Errorf("%w: %.300s", err, response)
+	}
+	return nil
+}
+
+func (q *mixedRequest) holds(got *mixedAnswer) error {
+	switch d := &got.Data; q.op {
+	case getList:
+		if d.User == nil {
+			return errMissing
+		}
+		return checkNewestFirst(d.User.Followings)
+	case getNode:
+		return q.isPerson(d.User.person(), "")
+	case countLinks:
+		if d.User == nil || d.User.FollowingCount == nil {
+			return errMissing
+		}
+		if *d.User.FollowingCount < 0 {
+			return errCount
+		}
+	case getLinks:
+		return checkRelationsTo(q.id, q.to, d.Relationships)
+	case addLink:
+		return d.Follow.isThere()
+	case deleteLink:
+		return d.Unfollow.isThere()
+	case updateLink:
+		return d.SetFollowMark.isThere()
+	case updateNode:
+		if d.UpdateProfile == nil {
+			return errMissing
+		}
+		return q.isPerson(d.UpdateProfile.User, q.name)
+	case addNode:
+		if d.CreateUser == nil {
+			return errMissing
+		}
+		return q.isPerson(d.CreateUser.User, q.name)
+	case deleteNode:
+		if d.DeleteAccount == nil || d.DeleteAccount.Complete == nil {
+			return errMissing
+		}
+		if !*d.DeleteAccount.Complete {
+			return errIncomplete
+		}
+	}
+	return nil
+}
+
+// isPerson sees that it is the user whom the request is about; an empty name is any.
+func (q *mixedRequest) isPerson(got *personAnswer, name string) error {
+	switch {
+	case got == nil || got.Name == "":
+		return errMissing
+	case got.ID != q.id || name != "" && got.Name != name:
+		return errOther
+	}
+	return nil
+}
+
+func (u *userAnswer) person() *personAnswer {
+	if u == nil {
+		return nil
+	}
+	return &u.personAnswer
+}
+
+func (c *changeAnswer) isThere() error {
+	if c == nil || c.Changed == nil {
+		return errMissing
+	}
+	return nil
+}
+
+// checkRelationsTo sees that there is one relation for each user asked about, in order.
+func checkRelationsTo(from storage.UserID, to []storage.UserID, got []*relationAnswer) error {
+	if len(got) != len(to) {
+		return errCount
+	}
+	for i, r := range got {
+		switch {
+		case r == nil || r.Following == nil || r.FollowedBy == nil:
+			return errMissing
+		case r.ID != fmt.Sprintf("rel_%d_%d", from, to[i]):
+			return errOther
+		}
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package private
+
+import "syscall"
+
+// childAttr: only Linux ties a program's life to its parent's.
+func childAttr() *syscall.SysProcAttr { return nil }

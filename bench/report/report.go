@@ -1,0 +1,183 @@
+// Package report keeps what `kith bench` has measured, as JSON, and makes of it the
+// tables and charts of docs/performance.md.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"kith/bench"
+)
+
+// Report is one run.
+type Report struct {
+	Kind        string  `json:"kind"` // Standard or Growth
+	Command     string  `json:"command"`
+	Date        string  `json:"date"` // 2026-11-20
+	Machine     Machine `json:"machine"`
+	Connections int     `json:"connections"`
+	Rounds      int     `json:"rounds"`
+	Seconds     float64 `json:"secondsPerRound"`
+	Sizes       []Size  `json:"sizes"`
+}
+
+// Kinds of runs.
+const (
+	Standard = "standard"
+	Growth   = "growth"
+)
+
+// Machine is what everything ran on: gateways, databases and the load.
+type Machine struct {
+	CPU     string `json:"cpu"`
+	Cores   int    `json:"cores"`
+	System  string `json:"system"`
+	Go      string `json:"go"`
+	MariaDB string `json:"mariadb,omitempty"`
+	Redis   string `json:"redis,omitempty"`
+
+	// Load is the load average of the last minute before the run, 0 where it is unknown:
+	// how busy others kept the machine.
+	Load float64 `json:"loadBefore"`
+}
+
+// Size is what was measured on graphs of one size.
+type Size struct {
+	Users      int    `json:"users"`
+	Edges      int    `json:"edges"`
+	Sonyflake  bool   `json:"sonyflake"`
+	MixedUsers int    `json:"mixedUsers,omitempty"` // of the mixed load's own graph
+	MixedEdges int    `json:"mixedEdges,omitempty"`
+	Cells      []Cell `json:"cells"`
+}
+
+// Cell is one question asked of one subject.
+type Cell struct {
+	Engine   string `json:"engine"` // one of Engines
+	State    string `json:"state"`  // Cold, Warm or Limit
+	Question string `json:"question"`
+	Figures
+}
+
+// Engines, in the order of tables.
+const (
+	SQLite       = "sqlite"
+	MariaDB      = "mariadb"
+	MariaDBRedis = "mariadb+redis"
+)
+
+// Engines are all of them.
+var Engines = []string{SQLite, MariaDB, MariaDBRedis}
+
+// States of a subject: Kith without caches and with them, and the hand-written handler.
+const (
+	Cold  = "cold"
+	Warm  = "warm"
+	Limit = "limit"
+)
+
+// Figures are what was measured. Wrong, incomplete and failed answers are Errors, and in
+// no other figure but Requests. Costs are for each request; null where they are unknown.
+type Figures struct {
+	PerSecond float64 `json:"perSecond"` // good answers
+	P50       float64 `json:"p50Ms"`
+	P99       float64 `json:"p99Ms"`
+	Max       float64 `json:"maxMs"`
+	Requests  int     `json:"requests"`
+	Errors    int     `json:"errors"`
+	Error     string  `json:"firstError,omitempty"`
+
+	GatewayCPU  *float64 `json:"gatewayCpuMicros"`
+	DatabaseCPU *float64 `json:"databaseCpuMicros"` // MariaDB's and Redis's; SQLite is in the gateway
+	Statements  *float64 `json:"statements"`
+	Allocated   *float64 `json:"allocatedBytes"`
+}
+
+// FiguresOf makes figures of a result.
+func FiguresOf(r bench.Result) Figures {
+	each := func(total, times float64) *float64 {
+		if total < 0 || r.Requests == 0 {
+			return nil
+		}
+		value := total * times / float64(r.Requests)
+		return &value
+	}
+	const micros = 1e6
+	f := Figures{
+		PerSecond: r.PerSecond(), P50: millis(r, 50), P99: millis(r, 99), Max: millis(r, 100),
+		Requests: r.Requests, Errors: r.Errors,
+		GatewayCPU: each(r.Gateway, micros), DatabaseCPU: each(r.Databases, micros),
+		Statements: each(r.Statements, 1), Allocated: each(r.Allocated, 1),
+	}
+	if r.Error != nil {
+		f.Error = r.Error.Error()
+	}
+	return f
+}
+
+func millis(r bench.Result, percent float64) float64 {
+	return r.Percentile(percent).Seconds() * 1e3
+}
+
+// Find returns a cell, nil where it was not measured.
+func (s *Size) Find(engine, state, question string) *Cell {
+	for i := range s.Cells {
+		if c := &s.Cells[i]; c.Engine == engine && c.State == state && c.Question == question {
+			return c
+		}
+	}
+	return nil
+}
+
+// Ratio is how many times as fast as the limit on the same tables a cell is; 0 where
+// there is no limit beside it. With Redis in front of it, MariaDB's limit is the limit.
+func (s *Size) Ratio(c *Cell) float64 {
+	engine := c.Engine
+	if engine == MariaDBRedis {
+		engine = MariaDB
+	}
+	limit := s.Find(engine, Limit, c.Question)
+	if limit == nil || limit.PerSecond == 0 {
+		return 0
+	}
+	return c.PerSecond / limit.PerSecond
+}
+
+// Questions lists what was asked, in the order of asking.
+func (s *Size) Questions() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, c := range s.Cells {
+		if !seen[c.Question] {
+			seen[c.Question] = true
+			names = append(names, c.Question)
+		}
+	}
+	return names
+}
+
+// Write writes a report as JSON.
+func (r *Report) Write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// Read reads what Write has written.
+func Read(path string) (*Report, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Kind != Standard && r.Kind != Growth || len(r.Sizes) == 0 {
+		return nil, fmt.Errorf("%s: it is no report of kith bench", path)
+	}
+	return &r, nil
+}

@@ -1,0 +1,202 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/bench"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+func figure(n float64) *float64 { return &n }
+
+// standard is a run on two engines with two questions; of MariaDB's second one the limit
+// failed now and then, and costs are unknown.
+func standard() *Report {
+	cell := func(engine, state, question string, rate, cpu float64) Cell {
+		return Cell{engine, state, question, Figures{
+			PerSecond: rate, P50: 1.234, P99: 5.678, Max: 10, Requests: 1000,
+			GatewayCPU: figure(cpu), Statements: figure(1.5), Allocated: figure(12345),
+		}}
+	}
+	mixed := cell(MariaDB, Limit, "mixed", 5000, 100)
+	mixed.Errors, mixed.Error = 2, "no"
+	mixed.GatewayCPU, mixed.Statements, mixed.Allocated = nil, nil, nil
+	q1 := cell(MariaDBRedis, Warm, "q1", 20_000, 40)
+	q1.DatabaseCPU = figure(3.4)
+	return &Report{
+		Kind: Standard, Command: "kith bench", Date: "2026-11-20", Connections: 16, Rounds: 2, Seconds: 1.5,
+		Machine: Machine{CPU: "Some & CPU", Cores: 2, System: "linux/amd64", Go: "go1.26", MariaDB: "10.11", Load: 0.25},
+		Sizes: []Size{{Users: 50_000, Edges: 2_461_630, MixedUsers: 1000, MixedEdges: 5000, Cells: []Cell{
+			cell(SQLite, Limit, "q1", 10_000, 50), cell(SQLite, Cold, "q1", 2_500, 300), cell(SQLite, Warm, "q1", 15_000, 60),
+			cell(MariaDB, Limit, "q1", 10_000, 50), cell(MariaDB, Cold, "q1", 5_000, 200), q1,
+			mixed, cell(MariaDB, Warm, "mixed", 10_000, 150),
+		}}},
+	}
+}
+
+func growth() *Report {
+	r := &Report{Kind: Growth, Command: "kith bench grow", Date: "2026-11-21", Connections: 16, Rounds: 1, Seconds: 2}
+	for i, users := range []int{10_000, 100_000, 1_000_000} {
+		size := Size{Users: users, Edges: 20 * users, Sonyflake: true}
+		for j, q := range []string{"q1", "q6"} {
+			size.Cells = append(size.Cells, Cell{SQLite, Warm, q, Figures{
+				PerSecond: 1, P99: float64(i + j), GatewayCPU: figure(float64(30 * (i + 1) * (9*j + 1))), Statements: figure(float64(i)),
+			}})
+		}
+		r.Sizes = append(r.Sizes, size)
+	}
+	return r
+}
+
+func TestRatio(t *testing.T) {
+	size := &standard().Sizes[0]
+	for _, c := range []struct {
+		engine, state, question string
+		want                    float64
+	}{
+		{SQLite, Cold, "q1", 0.25}, {SQLite, Warm, "q1", 1.5}, {SQLite, Limit, "q1", 1}, {MariaDB, Cold, "q1", 0.5},
+		{MariaDBRedis, Warm, "q1", 2}, // beside MariaDB's limit
+		{MariaDB, Warm, "mixed", 2},
+	} {
+		cell := size.Find(c.engine, c.state, c.question)
+		if cell == nil {
+			t.Fatalf("%v is not found", c)
+		}
+		if got := size.Ratio(cell); got != c.want {
+			t.Errorf("%v: ratio %v", c, got)
+		}
+	}
+	if c := size.Find(SQLite, Warm, "q2"); c != nil {
+		t.Errorf("found %v", c)
+	}
+	if got := size.Ratio(&Cell{SQLite, Warm, "q2", Figures{PerSecond: 1}}); got != 0 {
+		t.Errorf("beside no limit the ratio is %v", got)
+	}
+}
+
+// Costs are per request, wrong ones included; rates and times count good answers only.
+func TestFiguresOfAResult(t *testing.T) {
+	ms := time.Millisecond
+	f := FiguresOf(bench.Result{
+		Requests: 4, Errors: 1, Error: errors.New("no"), Elapsed: 2 * time.Second, Latencies: bench.Latencies{1 * ms, 2 * ms, 3 * ms},
+		Usage: bench.Usage{Measured: 2 * time.Second, Gateway: 0.002, Databases: -1, Load: 1, Statements: 6, Allocated: 4000},
+	})
+	if f.PerSecond != 1.5 || math.Abs(f.P50-2) > 1e-9 || f.Max != 3 || f.Requests != 4 || f.Errors != 1 || f.Error != "no" {
+		t.Errorf("%+v", f)
+	}
+	if *f.GatewayCPU != 500 || f.DatabaseCPU != nil || *f.Statements != 1.5 || *f.Allocated != 1000 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestReportsAreReadAsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.json")
+	want := standard()
+	if err := want.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b bytes.Buffer
+	want.WriteTables(&a)
+	got.WriteTables(&b)
+	if a.String() != b.String() || a.Len() == 0 {
+		t.Errorf("written\n%s\nread\n%s", &a, &b)
+	}
+	if err := os.WriteFile(path, []byte(`[{"question":"q1"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil {
+		t.Error("what kith bench run prints is taken for a report")
+	}
+	if err := os.WriteFile(path, []byte(`{}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil {
+		t.Error("an empty object is taken for a report")
+	}
+}
+
+// The page and its charts are those of testdata; -update writes them.
+func TestPageIsAsBefore(t *testing.T) {
+	page := []byte("# A page\n\nBefore.\n\n" + begin + "old\n" + end + "\nAfter.\n")
+	got, charts, err := Page(page, "page", standard(), growth())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"page.md": string(got)}
+	for name, chart := range charts {
+		files["page/"+name] = chart
+		wellFormed(t, name, chart)
+		if !strings.Contains(string(got), "(page/"+name+")") {
+			t.Errorf("the page does not show %s", name)
+		}
+	}
+	if len(charts) != 4 { // ratios on three engines, growth on one
+		t.Errorf("%d charts", len(charts))
+	}
+	for name, text := range files {
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text != string(want) {
+			t.Errorf("%s is now\n%s", name, text)
+		}
+	}
+	again, _, err := Page(got, "page", standard(), growth())
+	if err != nil || !bytes.Equal(again, got) {
+		t.Errorf("written again, the page is another: %v", err)
+	}
+	if _, _, err := Page([]byte("# A page\n"), "page", standard()); err == nil {
+		t.Error("a page without marks is written")
+	}
+}
+
+func wellFormed(t *testing.T, name, chart string) {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(chart))
+	for {
+		if _, err := decoder.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, chart)
+		}
+	}
+}
+
+func TestWritePage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "speed.md")
+	if err := os.WriteFile(path, []byte(begin+end), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := WritePage(path, standard()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(page), "(speed/ratio-sqlite.svg)") {
+		t.Errorf("%v\n%s", err, page)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(path), "speed", "ratio-sqlite.svg")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,236 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+)
+
+// title is how a table or chart calls an engine.
+var title = map[string]string{SQLite: "SQLite", MariaDB: "MariaDB", MariaDBRedis: "MariaDB and Redis"}
+
+// WriteTables writes a report's tables as Markdown: where it comes from, then for each
+// engine the rates beside the limit's and the costs; of growth, the costs by size.
+func (r *Report) WriteTables(w io.Writer) {
+	r.writeOrigin(w)
+	if r.Kind == Growth {
+		r.writeGrowth(w)
+		return
+	}
+	for _, size := range r.Sizes {
+		for _, engine := range Engines {
+			if size.has(engine) {
+				size.writeRates(w, engine)
+				size.writeCosts(w, engine)
+			}
+		}
+	}
+}
+
+func (r *Report) writeOrigin(w io.Writer) {
+	fmt.Fprintf(w, "`%s`, %s, on %d × %s (%s), %s", r.Command, r.Date, r.Machine.Cores, r.Machine.CPU, r.Machine.System, r.Machine.Go)
+	for _, server := range []struct{ name, version string }{{"MariaDB", r.Machine.MariaDB}, {"Redis", r.Machine.Redis}} {
+		if server.version != "" {
+			fmt.Fprintf(w, ", %s %s", server.name, server.version)
+		}
+	}
+	if r.Machine.Load > 0 {
+		fmt.Fprintf(w, "; load average before it %s", short(r.Machine.Load, 1))
+	}
+	times := "rounds"
+	if r.Rounds == 1 {
+		times = "round"
+	}
+	fmt.Fprintf(w, ".\n%d connections, %d %s of %s s a question and subject.\n", r.Connections, r.Rounds, times, short(r.Seconds, 2))
+	for _, s := range r.Sizes {
+		ids := "dense ids"
+		if s.Sonyflake {
+			ids = "Sonyflake ids"
+		}
+		if s.Edges > 0 {
+			fmt.Fprintf(w, "Graph of %s users and %s follows, %s.\n", comma(s.Users), comma(s.Edges), ids)
+		}
+		if s.MixedUsers > 0 {
+			fmt.Fprintf(w, "Mixed load on a graph of %s users and %s follows, %s.\n", comma(s.MixedUsers), comma(s.MixedEdges), ids)
+		}
+	}
+}
+
+func (s *Size) has(engine string) bool {
+	for _, c := range s.Cells {
+		if c.Engine == engine {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Size) writeRates(w io.Writer, engine string) {
+	fmt.Fprintf(w, "\n### %s\n\n", title[engine])
+	fmt.Fprintln(w, "| | limit, req/s | p50 / p99 ms | cold, req/s | of the limit | p50 / p99 ms | warm, req/s | of the limit | p50 / p99 ms | wrong answers |")
+	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+	limits := engine
+	if engine == MariaDBRedis {
+		limits = MariaDB
+	}
+	for _, q := range s.Questions() {
+		limit, cold, warm := s.Find(limits, Limit, q), s.Find(engine, Cold, q), s.Find(engine, Warm, q)
+		if cold == nil && warm == nil && (limit == nil || engine == MariaDBRedis) {
+			continue
+		}
+		row := append([]string{q}, limit.speed()...)
+		for _, c := range []*Cell{cold, warm} {
+			speed := c.speed()
+			row = append(row, speed[0], s.ratioText(c), speed[1])
+		}
+		row = append(row, wrong(limit, cold, warm))
+		writeRow(w, row)
+	}
+}
+
+// speed is the rate, and the times that answers took.
+func (c *Cell) speed() []string {
+	if c == nil {
+		return []string{"", ""}
+	}
+	return []string{comma(int(math.Round(c.PerSecond))), number(c.P50, 2) + " / " + number(c.P99, 2)}
+}
+
+func (s *Size) ratioText(c *Cell) string {
+	if c == nil {
+		return ""
+	}
+	ratio := s.Ratio(c)
+	if ratio == 0 {
+		return ""
+	}
+	return number(ratio, 2) + "×"
+}
+
+// wrong counts the answers that were none, and says whose they were.
+func wrong(cells ...*Cell) string {
+	var text []string
+	for _, c := range cells {
+		if c != nil && c.Errors > 0 {
+			text = append(text, fmt.Sprintf("%s %s of %s", c.State, comma(c.Errors), comma(c.Requests)))
+		}
+	}
+	if text == nil {
+		return "0"
+	}
+	return strings.Join(text, ", ")
+}
+
+func (s *Size) writeCosts(w io.Writer, engine string) {
+	fmt.Fprintf(w, "\nWhat one request costs on %s:\n\n", title[engine])
+	fmt.Fprintln(w, "| | | gateway CPU, µs | database CPU, µs | SQL statements | allocated, kB |")
+	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|")
+	for _, q := range s.Questions() {
+		for _, state := range []string{Limit, Cold, Warm} {
+			if c := s.Find(engine, state, q); c != nil {
+				writeRow(w, append([]string{q, state}, c.costs()...))
+			}
+		}
+	}
+}
+
+func (c *Cell) costs() []string {
+	return []string{cost(c.GatewayCPU, 1, 0), cost(c.DatabaseCPU, 1, 0), cost(c.Statements, 1, 2), cost(c.Allocated, 1e-3, 1)}
+}
+
+// cost spells a figure; what is unknown is a dash.
+func cost(value *float64, times float64, digits int) string {
+	if value == nil {
+		return "–"
+	}
+	return number(*value*times, digits)
+}
+
+func (r *Report) writeGrowth(w io.Writer) {
+	last := &r.Sizes[len(r.Sizes)-1]
+	for _, engine := range Engines {
+		for _, state := range []string{Limit, Cold, Warm} {
+			if last.hasState(engine, state) {
+				r.writeGrowthOf(w, engine, state)
+			}
+		}
+	}
+}
+
+func (s *Size) hasState(engine, state string) bool {
+	for _, c := range s.Cells {
+		if c.Engine == engine && c.State == state {
+			return true
+		}
+	}
+	return false
+}
+
+// writeGrowthOf has a line for each question and cost, a column for each size.
+func (r *Report) writeGrowthOf(w io.Writer, engine, state string) {
+	fmt.Fprintf(w, "\n### %s, %s, by size\n\n", title[engine], state)
+	head := []string{"", "per request"}
+	for _, s := range r.Sizes {
+		head = append(head, fmt.Sprintf("%s users, %s follows", comma(s.Users), comma(s.Edges)))
+	}
+	writeRow(w, head)
+	fmt.Fprintln(w, "|---|---|"+strings.Repeat("---:|", len(r.Sizes)))
+	for _, q := range r.Sizes[0].Questions() {
+		for i, of := range []string{"gateway CPU, µs", "database CPU, µs", "SQL statements", "allocated, kB"} {
+			row, known := []string{q, of}, false
+			for _, s := range r.Sizes {
+				text := "–"
+				if c := s.Find(engine, state, q); c != nil {
+					text = c.costs()[i]
+				}
+				known = known || text != "–"
+				row = append(row, text)
+			}
+			if known {
+				writeRow(w, row)
+			}
+		}
+		p99 := []string{q, "p99, ms"}
+		for _, s := range r.Sizes {
+			if c := s.Find(engine, state, q); c != nil {
+				p99 = append(p99, number(c.P99, 2))
+			} else {
+				p99 = append(p99, "–")
+			}
+		}
+		writeRow(w, p99)
+	}
+}
+
+func writeRow(w io.Writer, cells []string) {
+	fmt.Fprintln(w, "| "+strings.Join(cells, " | ")+" |")
+}
+
+func comma(n int) string { return humanize.Comma(int64(n)) }
+
+// number spells a number, rounded to so many digits behind the point.
+func number(n float64, digits int) string {
+	text := strconv.FormatFloat(n, 'f', digits, 64)
+	whole, fraction, _ := strings.Cut(text, ".")
+	value, err := strconv.Atoi(whole)
+	if err != nil {
+		return text
+	}
+	if fraction != "" {
+		fraction = "." + fraction
+	}
+	return comma(value) + fraction
+}
+
+// short is number without zeroes at the end.
+func short(n float64, digits int) string {
+	text := number(n, digits)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"kith/bench/private"
+	"kith/bench/report"
+)
+
+// program is a gateway, or the limit, that answers.
+type program struct {
+	*private.Process
+	url string // of its GraphQL
+}
+
+// start runs what a subject is on a store. Settings are given as variables: a version of
+// Kith that does not know one serves without.
+func (r *run) start(ctx context.Context, s *subject, location string) (*program, error) {
+	address, err := private.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0"}
+	var env []string
+	switch s.state {
+	case report.Limit:
+		args = []string{"bench", "limit", "--store", location, "--addr", address}
+	case report.Cold:
+		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
+	}
+	env = append(env, "KITH_JWT_SECRET="+r.secret)
+	if s.engine == report.MariaDBRedis && s.state != report.Limit {
+		env = append(env, "KITH_REDIS="+r.redisURL)
+	}
+	log := r.path(strings.ReplaceAll(s.name(), " ", "-") + ".log")
+	process, err := private.Start(log, env, r.Program, args...)
+	if err != nil {
+		return nil, err
+	}
+	err = process.Answers(ctx, func(ctx context.Context) error { return get(ctx, "http://"+address+"/metrics") })
+	if err != nil {
+		_ = process.Stop()
+		return nil, err
+	}
+	return &program{process, "http://" + address + "/graphql"}, nil
+}
+
+func get(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: status %d", url, response.StatusCode)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package suite
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
+
+	"kith/bench/private"
+	"kith/bench/report"
+)
+
+// servers are the databases beside the gateways.
+type servers struct {
+	token     string // that tells this run's databases from others'
+	mysql     *mysql.Config
+	redisURL  string
+	databases []string // made on a server that is not the run's own
+
+	mariaPID, redisPID int // 0: unknown, so that their CPU is not told
+	private            []*private.Process
+}
+
+// openServers starts or reaches what the engines need.
+func (r *run) openServers(ctx context.Context) error {
+	r.secret, r.token = rand.Text()+rand.Text(), strings.ToLower(rand.Text()[:8])
+	needsRedis := slices.Contains(r.Engines, report.MariaDBRedis)
+	if needsRedis || slices.Contains(r.Engines, report.MariaDB) {
+		if err := r.openMariaDB(ctx); err != nil {
+			return err
+		}
+	}
+	if needsRedis {
+		return r.openRedis(ctx)
+	}
+	return nil
+}
+
+func (r *run) openMariaDB(ctx context.Context) error {
+	dsn := r.MariaDB
+	if dsn == Auto {
+		r.Log("starting a private MariaDB")
+		server, err := private.StartMariaDB(ctx, r.path("mariadb"))
+		if err != nil {
+			return err
+		}
+		r.private = append(r.private, server.Process)
+		dsn, r.mariaPID = server.DSN(""), server.PID()
+	}
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return fmt.Errorf("the DSN of MariaDB: %w", err)
+	}
+	r.mysql = config
+	db, err := sql.Open("mysql", r.dsn(""))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	var pidFile, folder string
+	err = db.QueryRowContext(ctx, "SELECT VERSION(), @@pid_file, @@datadir").Scan(&r.machine.MariaDB, &pidFile, &folder)
+	if err != nil {
+		return fmt.Errorf("ask MariaDB for its version: %w", err)
+	}
+	if r.mariaPID == 0 && isLocal(config.Net, config.Addr) {
+		if !filepath.IsAbs(pidFile) {
+			pidFile = filepath.Join(folder, pidFile)
+		}
+		text, _ := os.ReadFile(pidFile) // one that cannot be read is no pid
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		r.mariaPID = processNamed(pid, "mariadbd", "mysqld")
+	}
+	return nil
+}
+
+func (r *run) openRedis(ctx context.Context) error {
+	r.redisURL = r.Redis
+	if r.Redis == Auto {
+		r.Log("starting a private Redis")
+		server, err := private.StartRedis(ctx, r.path("redis"))
+		if err != nil {
+			return err
+		}
+		r.private = append(r.private, server.Process)
+		r.redisURL = server.URL()
+	}
+	options, err := redis.ParseURL(r.redisURL)
+	if err != nil {
+		return errors.New("the URL of Redis is not one such as redis://host:6379/0")
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	info, err := client.InfoMap(ctx, "server").Result()
+	if err != nil {
+		return fmt.Errorf("ask Redis for its version: %w", err)
+	}
+	server := info["Server"]
+	r.machine.Redis = server["redis_version"]
+	if isLocal(options.Network, options.Addr) {
+		pid, _ := strconv.Atoi(server["process_id"])
+		r.redisPID = processNamed(pid, "redis-server", "valkey-server")
+	}
+	return nil
+}
+
+// dsn names a database; an empty name is none.
+func (r *run) dsn(database string) string {
+	config := r.mysql.Clone()
+	config.DBName = database
+	return config.FormatDSN()
+}
+
+// pidsOf lists the database processes whose CPU is counted for an engine: nil where one
+// of them is unknown.
+func (r *run) pidsOf(engine string) []int {
+	switch {
+	case engine == report.SQLite, r.mariaPID == 0:
+		return nil
+	case engine == report.MariaDB:
+		return []int{r.mariaPID}
+	case r.redisPID == 0:
+		return nil
+	}
+	return []int{r.mariaPID, r.redisPID}
+}
+
+// close ends the private servers, and takes the databases along that were made on others.
+func (r *run) close() error {
+	var errs []error
+	if r.MariaDB != Auto {
+		for _, name := range r.databases {
+			errs = append(errs, private.Execute(context.Background(), r.dsn(""), "DROP DATABASE "+name))
+		}
+	}
+	for _, p := range r.private {
+		errs = append(errs, p.Stop())
+	}
+	return errors.Join(errs...)
+}
+
+// isLocal tells whether a server is on this machine.
+func isLocal(network, address string) bool {
+	if network == "unix" {
+		return true
+	}
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// processNamed returns the pid if its program has one of the names, otherwise 0: what a
+// server in a container says of itself is not so here.
+func processNamed(pid int, names ...string) int {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil || !slices.Contains(names, strings.TrimSpace(string(name))) {
+		return 0
+	}
+	return pid
+}

@@ -1,0 +1,269 @@
+// Package suite measures Kith on stores of its own making: the program itself, in
+// processes apart, on SQLite, on MariaDB and on MariaDB with Redis, without its caches and
+// with them, each question in turn with the hand-written limit over the same tables.
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"kith/bench"
+	"kith/bench/report"
+)
+
+// Config says what to measure.
+type Config struct {
+	Program string   // kith's executable, which also is the limit
+	Folder  string   // for stores and logs, made by the caller
+	Engines []string // of report.Engines
+	States  []string // of Cold, Warm and Limit
+
+	// MariaDB is the DSN of a server, with the right to make databases; Auto starts a
+	// private one. Redis is likewise a URL.
+	MariaDB, Redis string
+
+	Graphs    []Graph
+	Sonyflake bool
+	Seed      uint64
+
+	Questions []*bench.Question
+	// MixedUsers is how many users the mixed load's graph has; 0: there is no mixed load.
+	MixedUsers int
+
+	Connections int
+	Rounds      int
+	Duration    time.Duration // of each question and subject in each round
+
+	// Warmup is asked before each of these, uncounted; FirstWarmup in the first round,
+	// when pages are read and plans are made.
+	Warmup, FirstWarmup time.Duration
+
+	// Heat is how long everybody may be asked about to fill caches, before a question is
+	// asked of a warm gateway for the first time.
+	Heat time.Duration
+
+	// Log is told what is being done.
+	Log func(format string, args ...any)
+}
+
+// Auto starts a private server.
+const Auto = "auto"
+
+// Graph is the size of a graph.
+type Graph struct{ Users, Edges int }
+
+// Run measures everything. It ends all that it has started.
+func Run(ctx context.Context, c Config) (sizes []report.Size, machine report.Machine, err error) {
+	r := &run{Config: c, machine: describeMachine()}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.openServers(ctx); err != nil {
+		return nil, r.machine, err
+	}
+	for _, g := range c.Graphs {
+		size, err := r.measure(ctx, g)
+		if err != nil {
+			return nil, r.machine, err
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes, r.machine, nil
+}
+
+// run is what is under way.
+type run struct {
+	Config
+	servers
+	machine report.Machine
+	secret  string // signs the writers' tokens
+	stores  int    // made so far
+}
+
+// subject is somebody who is asked.
+type subject struct {
+	engine, state string
+	program       *program
+	mix           *bench.Mix // its own, for it knows what was written
+	rounds        []bench.Result
+}
+
+func (s *subject) name() string { return s.engine + " " + s.state }
+
+// families are the engines that share tables, and so the limit: with Redis and without.
+func (r *run) families() [][]string {
+	var families [][]string
+	for _, family := range [][]string{{report.SQLite}, {report.MariaDB, report.MariaDBRedis}} {
+		family = slices.DeleteFunc(family, func(e string) bool { return !slices.Contains(r.Engines, e) })
+		if len(family) > 0 {
+			families = append(families, family)
+		}
+	}
+	return families
+}
+
+// subjectsOf lists whom to ask on one family of engines: the limit first.
+func (r *run) subjectsOf(family []string) []*subject {
+	var all []*subject
+	if slices.Contains(r.States, report.Limit) {
+		all = append(all, &subject{engine: family[0], state: report.Limit})
+		if all[0].engine == report.MariaDBRedis {
+			all[0].engine = report.MariaDB
+		}
+	}
+	for _, engine := range family {
+		for _, state := range []string{report.Cold, report.Warm} {
+			if slices.Contains(r.States, state) {
+				all = append(all, &subject{engine: engine, state: state})
+			}
+		}
+	}
+	return all
+}
+
+// measure asks everything about graphs of one size.
+func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
+	graph := bench.NewGraph(size.Users, r.Seed)
+	graph.Degree = max(1, size.Edges/size.Users)
+	graph.Spread = r.Sonyflake
+	measured := report.Size{Users: graph.Users, Sonyflake: r.Sonyflake}
+	for _, family := range r.families() {
+		if len(r.Questions) > 0 {
+			if err := r.askQuestions(ctx, family, graph, &measured); err != nil {
+				return measured, fmt.Errorf("%s: %w", family[0], err)
+			}
+		}
+		if r.MixedUsers > 0 {
+			if err := r.askMix(ctx, family, &measured); err != nil {
+				return measured, fmt.Errorf("%s, mixed: %w", family[0], err)
+			}
+		}
+	}
+	return measured, nil
+}
+
+// askQuestions asks the questions, of all that may share a store on one.
+func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Graph, into *report.Size) (err error) {
+	subjects := r.subjectsOf(family)
+	defer func() { err = errors.Join(err, stopAll(subjects)) }()
+	shared := ""
+	for _, s := range subjects {
+		location := shared
+		if location == "" || s.wantsToBeAlone() {
+			if location, into.Edges, err = r.makeStore(ctx, s.engine, graph); err != nil {
+				return err
+			}
+		}
+		if !s.wantsToBeAlone() {
+			shared = location
+		}
+		if s.program, err = r.start(ctx, s, location); err != nil {
+			return err
+		}
+	}
+	for _, q := range r.Questions {
+		for _, s := range subjects {
+			if s.state != report.Warm || r.Heat == 0 {
+				continue
+			}
+			if err := r.heat(ctx, s, graph, q); err != nil {
+				return err
+			}
+		}
+		if err := r.inRounds(ctx, subjects, graph, func(*subject) bench.Workload { return q }, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantsToBeAlone: a gateway that does not hear of others' writes keeps nothing in memory
+// while there are others on its store.
+func (s *subject) wantsToBeAlone() bool {
+	return s.state == report.Warm && s.engine != report.MariaDBRedis
+}
+
+// heat has a gateway read what it keeps in memory, and tells how long that took.
+func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
+	load := r.load(s, graph)
+	load.EachOnce, load.Duration = true, r.Heat
+	if q.OfFamous() {
+		load.EachOnce, load.Duration = false, min(r.Heat, time.Second)
+	}
+	result, err := load.Run(ctx, q)
+	if err == nil {
+		r.Log("%s %s: %d asked in %s to heat it", s.name(), q.Name, result.Requests, result.Elapsed.Round(100*time.Millisecond))
+	}
+	return err
+}
+
+// askMix asks the mixed load, which writes: of each subject on a store of its own.
+func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (err error) {
+	graph := bench.NewGraph(r.MixedUsers, r.Seed)
+	graph.Degrees, graph.Spread = bench.PublishedDegrees, r.Sonyflake
+	subjects := r.subjectsOf(family)
+	defer func() { err = errors.Join(err, stopAll(subjects)) }()
+	for _, s := range subjects {
+		location, edges, err := r.makeStore(ctx, s.engine, graph)
+		if err != nil {
+			return err
+		}
+		into.MixedUsers, into.MixedEdges = graph.Users, edges
+		if s.mix, err = bench.NewMix(graph, []byte(r.secret)); err != nil {
+			return err
+		}
+		if s.program, err = r.start(ctx, s, location); err != nil {
+			return err
+		}
+	}
+	return r.inRounds(ctx, subjects, graph, func(s *subject) bench.Workload { return s.mix }, into)
+}
+
+// inRounds asks all subjects one after another, round by round, so that what else the
+// machine does meets all of them.
+func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) error {
+	for round := range r.Rounds {
+		for _, s := range subjects {
+			load := r.load(s, graph)
+			load.Seed += uint64(round) << 32
+			load.Warmup, load.Duration = r.Warmup, r.Duration
+			if round == 0 {
+				load.Warmup = r.FirstWarmup
+			}
+			result, err := load.Run(ctx, of(s))
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name(), err)
+			}
+			s.rounds = append(s.rounds, result)
+		}
+	}
+	for _, s := range subjects {
+		all := bench.Merge(s.rounds)
+		s.rounds = nil
+		cell := report.Cell{Engine: s.engine, State: s.state, Question: all.Question, Figures: report.FiguresOf(all)}
+		into.Cells = append(into.Cells, cell)
+		r.Log("%s %s: %.0f/s, p99 %.1f ms, %d wrong", s.name(), cell.Question, cell.PerSecond, cell.P99, cell.Errors)
+	}
+	return nil
+}
+
+func (r *run) load(s *subject, graph *bench.Graph) bench.Load {
+	return bench.Load{
+		URL: s.program.url, Graph: graph, Connections: r.Connections, Seed: r.Seed, Databases: r.pidsOf(s.engine),
+	}
+}
+
+func stopAll(subjects []*subject) error {
+	var errs []error
+	for _, s := range subjects {
+		if s.program != nil {
+			errs = append(errs, s.program.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// path is where something of the run lies.
+func (r *run) path(name string) string { return filepath.Join(r.Folder, name) }

@@ -1,0 +1,148 @@
+package suite_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"kith/bench"
+	"kith/bench/private"
+	"kith/bench/report"
+	"kith/bench/suite"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// needs skips a test where a program is not installed, unless that must not be.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		_, err := private.Find(name)
+		switch {
+		case err != nil && os.Getenv("CI") == "true":
+			t.Fatal(err)
+		case err != nil:
+			t.Skip(err)
+		}
+	}
+}
+
+// tiny is the least that asks everything of everybody.
+func tiny(t *testing.T) suite.Config {
+	return suite.Config{
+		Program: kithtest.Binary(t), Folder: t.TempDir(),
+		Engines: report.Engines, States: []string{report.Limit, report.Cold, report.Warm},
+		MariaDB: suite.Auto, Redis: suite.Auto,
+		Graphs: []suite.Graph{{Users: 500, Edges: 5000}}, Seed: 42, Questions: bench.Questions, MixedUsers: 500,
+		Connections: 2, Rounds: 2, Duration: 30 * time.Millisecond, Warmup: 5 * time.Millisecond, FirstWarmup: 10 * time.Millisecond,
+		Heat: 50 * time.Millisecond,
+		Log:  t.Logf,
+	}
+}
+
+// The real program and the limit answer everything rightly.
+func TestRun(t *testing.T) {
+	c := tiny(t)
+	c.Engines = []string{report.SQLite}
+	size, _ := runTiny(t, c)
+	if len(size.Cells) != 3*(len(bench.Questions)+1) {
+		t.Errorf("%d cells", len(size.Cells))
+	}
+	if cold := size.Find(report.SQLite, report.Cold, "q1"); *cold.Statements < 0.9 || *cold.Statements > 3 {
+		t.Errorf("without caches q1 takes %v statements", *cold.Statements)
+	}
+}
+
+// With private servers it is the same, and the two engines share a limit.
+func TestRunOnPrivateServers(t *testing.T) {
+	needs(t, "mariadbd", "mariadb-install-db", "redis-server")
+	c := tiny(t)
+	c.Engines = []string{report.MariaDB, report.MariaDBRedis}
+	c.Questions = []*bench.Question{bench.QuestionByName("q1"), bench.QuestionByName("q5t")}
+	size, machine := runTiny(t, c)
+	if len(size.Cells) != 5*3 {
+		t.Errorf("%d cells", len(size.Cells))
+	}
+	if machine.MariaDB == "" || machine.Redis == "" || machine.Cores < 1 {
+		t.Errorf("%+v", machine)
+	}
+}
+
+// runTiny measures, and sees that all answers are right and that what it costs is known
+// wherever it can be.
+func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
+	t.Helper()
+	sizes, machine, err := suite.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sizes) != 1 || sizes[0].Users != 500 || sizes[0].Edges < 2500 || sizes[0].MixedUsers != 500 || sizes[0].MixedEdges < 100 {
+		t.Fatalf("%+v", sizes)
+	}
+	size := &sizes[0]
+	if questions := size.Questions(); len(questions) != len(c.Questions)+1 {
+		t.Errorf("asked %v", questions)
+	}
+	for i := range size.Cells {
+		cell := &size.Cells[i]
+		name := fmt.Sprint(cell.Engine, " ", cell.State, " ", cell.Question)
+		if cell.Errors > 0 || cell.Requests == 0 || cell.PerSecond <= 0 || cell.P99 < cell.P50 || cell.P50 <= 0 {
+			t.Errorf("%s: %+v", name, cell.Figures)
+		}
+		if size.Ratio(cell) <= 0 {
+			t.Errorf("%s has no limit beside it", name)
+		}
+		if cell.GatewayCPU == nil || cell.Allocated == nil || *cell.Allocated <= 0 {
+			t.Errorf("%s: nobody knows what it costs: %+v", name, cell.Figures)
+		}
+		if known := cell.DatabaseCPU != nil; known != (cell.Engine != report.SQLite) {
+			t.Errorf("%s: the database's CPU is known: %v", name, known)
+		}
+		if known := cell.Statements != nil; known != (cell.State != report.Limit) {
+			t.Errorf("%s: the statements are known: %v", name, known)
+		}
+	}
+	return size, machine
+}
+
+// On servers that are there already databases are made, and taken along at the end.
+func TestRunOnGivenServers(t *testing.T) {
+	server, redis := testenv.MariaDB(t), testenv.Redis(t)
+	c := tiny(t)
+	c.Engines, c.States, c.Questions = []string{report.MariaDBRedis}, []string{report.Cold}, bench.Questions[:1]
+	c.MariaDB, c.Redis, c.MixedUsers = server.DSN(""), redis.URL(), 0
+	sizes, machine, err := suite.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cells := sizes[0].Cells; len(cells) != 1 || cells[0].Engine != report.MariaDBRedis || cells[0].Errors > 0 || cells[0].DatabaseCPU == nil {
+		t.Errorf("%+v", sizes)
+	}
+	if machine.MariaDB == "" || machine.Redis == "" {
+		t.Errorf("%+v", machine)
+	}
+	var left int
+	if err := server.Open(t, "").QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'kith_bench%'").Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d databases are left: %v", left, err)
+	}
+}
+
+// What cannot be measured is an error that says why.
+func TestRunFails(t *testing.T) {
+	c := tiny(t)
+	c.Engines, c.Program = []string{report.SQLite}, "/no/such/kith"
+	if _, _, err := suite.Run(t.Context(), c); err == nil {
+		t.Error("a program that is not there is measured")
+	}
+	c = tiny(t)
+	c.Engines, c.MariaDB = []string{report.MariaDB}, "kith:kith@tcp(127.0.0.1:1)/"
+	if _, _, err := suite.Run(t.Context(), c); err == nil {
+		t.Error("a server that is not there is measured")
+	}
+	if left, _ := os.ReadDir(c.Folder); len(left) > 0 {
+		t.Errorf("left in the folder: %v", left)
+	}
+}

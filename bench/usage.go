@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what the counted part of a load has used. What is unknown is negative.
+type Usage struct {
+	Measured   time.Duration // between the two readings
+	Gateway    float64       // CPU seconds of the gateway's process
+	Databases  float64       // CPU seconds of the processes behind it
+	Load       float64       // CPU seconds of the load itself
+	Statements float64       // SQL statements that the gateway sent
+	Allocated  float64       // bytes that the gateway allocated
+}
+
+const unknown = -1
+
+var unknownUsage = Usage{0, unknown, unknown, unknown, unknown, unknown}
+
+// Cores is a number of CPU seconds spread over the measured time.
+func (u Usage) Cores(seconds float64) float64 {
+	if seconds < 0 || u.Measured <= 0 {
+		return unknown
+	}
+	return seconds / u.Measured.Seconds()
+}
+
+func (u Usage) plus(v Usage) Usage {
+	return Usage{
+		u.Measured + v.Measured, sum(u.Gateway, v.Gateway), sum(u.Databases, v.Databases), sum(u.Load, v.Load),
+		sum(u.Statements, v.Statements), sum(u.Allocated, v.Allocated),
+	}
+}
+
+func (u Usage) since(v Usage) Usage {
+	return Usage{
+		u.Measured, difference(u.Gateway, v.Gateway), difference(u.Databases, v.Databases), difference(u.Load, v.Load),
+		difference(u.Statements, v.Statements), difference(u.Allocated, v.Allocated),
+	}
+}
+
+func sum(a, b float64) float64 {
+	if a < 0 || b < 0 {
+		return unknown
+	}
+	return a + b
+}
+
+func difference(a, b float64) float64 {
+	if a < 0 || b < 0 {
+		return unknown
+	}
+	return a - b
+}
+
+// meter reads what processes have used: the gateway's by its /metrics, the databases'
+// from Linux's /proc.
+type meter struct {
+	at        *url.URL // anything of the gateway's
+	databases []int
+}
+
+// measure tells what is used between two moments.
+func (m *meter) measure(ctx context.Context, begin, end time.Time) Usage {
+	if !sleepUntil(ctx, begin) {
+		return unknownUsage
+	}
+	began := time.Now()
+	before := m.read(ctx)
+	if !sleepUntil(ctx, end) {
+		return unknownUsage
+	}
+	used := m.read(ctx).since(before)
+	used.Measured = time.Since(began)
+	return used
+}
+
+func (m *meter) read(ctx context.Context) Usage {
+	u := m.readMetrics(ctx)
+	u.Load = ownCPU()
+	if len(m.databases) > 0 {
+		u.Databases = 0
+	}
+	for _, pid := range m.databases {
+		u.Databases = sum(u.Databases, processCPU(pid))
+	}
+	return u
+}
+
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// readMetrics reads the gateway's own account. Statements stay unknown where no series
+// counts them.
+func (m *meter) readMetrics(ctx context.Context) Usage {
+	u := unknownUsage
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.at.ResolveReference(&url.URL{Path: "/metrics"}).String(), nil)
+	if err != nil {
+		return u
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return u
+	}
+	defer response.Body.Close()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		name, value, ok := cutSample(lines.Text())
+		if !ok {
+			continue
+		}
+		switch name {
+		case "process_cpu_seconds_total":
+			u.Gateway = value
+		case "go_memstats_alloc_bytes_total":
+			u.Allocated = value
+		case "kith_sql_statement_duration_seconds_count":
+			u.Statements = max(u.Statements, 0) + value
+		}
+	}
+	return u
+}
+
+// cutSample splits a line of Prometheus's text format into the name, without its labels,
+// and the value.
+func cutSample(line string) (name string, value float64, ok bool) {
+	at := strings.LastIndexByte(line, ' ')
+	if at < 0 || line[0] == '#' {
+		return "", 0, false
+	}
+	value, err := strconv.ParseFloat(line[at+1:], 64)
+	name, _, _ = strings.Cut(line[:at], "{")
+	return name, value, err == nil
+}
+
+// processCPU is how many seconds of CPU a process has used, by Linux's /proc; unknown
+// elsewhere.
+func processCPU(pid int) float64 {
+	const ticks = 100 // a second: USER_HZ for all programs
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return unknown
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return unknown
+	}
+	user, errUser := strconv.Atoi(fields[11])
+	system, errSystem := strconv.Atoi(fields[12])
+	if errUser != nil || errSystem != nil {
+		return unknown
+	}
+	return float64(user+system) / ticks
+}
