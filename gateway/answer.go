@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,9 @@ var (
 	}
 	noStore = []string{"no-store"}
 	noSniff = []string{"nosniff"}
+
+	varyAccept = []string{"Accept"}
+	varyBoth   = []string{"Accept-Encoding", "Accept"}
 )
 
 func (a answer) setHeaders() {
@@ -69,7 +73,14 @@ func (a answer) setHeaders() {
 	h["Content-Type"] = contentTypes[a.media]
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
-	h.Add("Vary", "Accept")
+	switch vary := h["Vary"]; {
+	case len(vary) == 0:
+		h["Vary"] = varyAccept
+	case len(vary) == 1 && vary[0] == varyBoth[0]: // of whatever compresses
+		h["Vary"] = varyBoth
+	default:
+		h["Vary"] = append(slices.Clip(vary), varyAccept...)
+	}
 }
 
 // refuse answers what is not a GraphQL request, or must not be sent this way.
@@ -145,7 +156,8 @@ func (a answer) write(status int, response *graphql.Response) {
 	if token, ok := response.Extensions[extensionConsistency].(string); ok {
 		a.w.Header().Set(headerConsistency, token)
 	}
-	a.w.Header().Set("Content-Length", strconv.Itoa(len(head)+len(response.Data)+len(tail)))
+	a.exchange.lengthValue[0] = strconv.Itoa(len(head) + len(response.Data) + len(tail))
+	a.w.Header()["Content-Length"] = a.exchange.lengthValue[:]
 	a.w.WriteHeader(status)
 	for _, part := range [][]byte{head, response.Data, tail} {
 		if _, err := a.w.Write(part); err != nil {

@@ -139,15 +139,30 @@ func (s *scanner) mapping() (map[string]any, bool) {
 	return m, ok
 }
 
+// lengthAhead guesses how long a list is that has just begun: right for a list of ids. It
+// looks no further than to the list's end, or to a list in it, so that lists in lists do not
+// have room made for the same text again and again.
+func (s *scanner) lengthAhead() int {
+	const most = 1000
+	rest := s.text[s.at:]
+	if end := strings.IndexByte(rest, ']'); end >= 0 {
+		rest = rest[:end]
+	}
+	if begin := strings.IndexByte(rest, '['); begin >= 0 {
+		rest = rest[:begin]
+	}
+	return 1 + min(most, strings.Count(rest, ","))
+}
+
 func (s *scanner) list() ([]any, bool) {
 	if s.depth++; s.depth > mostNested || !s.next('[') {
 		return nil, false
 	}
 	defer func() { s.depth-- }()
-	all := []any{}
 	if s.next(']') {
-		return all, true
+		return []any{}, true
 	}
+	all := make([]any, 0, s.lengthAhead())
 	for {
 		value, ok := s.value()
 		if !ok {

@@ -29,8 +29,12 @@ func readYourWrites(store storage.EdgeReader, atMost time.Duration) graphql.Resp
 		if op.Operation == nil || op.Operation.Operation == ast.Subscription {
 			return next(ctx) // it is not executed; or its answers are about what has arrived
 		}
+		text := tokenOf(op)
+		if text == "" && op.Operation.Operation == ast.Query {
+			return next(ctx) // it waits for nothing and writes nothing
+		}
 		ctx, request := consistency.Attach(ctx)
-		token, err := consistency.Parse(tokenOf(op))
+		token, err := consistency.Parse(text)
 		if err != nil {
 			graphql.AddError(ctx, apierr.BadInput("the consistency token is none that this server has given"))
 			return &graphql.Response{Errors: graphql.GetErrors(ctx)}

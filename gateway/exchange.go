@@ -23,6 +23,9 @@ type exchange struct {
 	inFlight atomic.Bool // it counts as a request in flight
 
 	reported atomic.Int32 // causes written to the log so far
+
+	// The values of the headers that are its own, for which memory is at hand here.
+	idValue, lengthValue [1]string
 }
 
 // outcome says how a GraphQL request ended. It is a label of the metrics, so the
@@ -64,6 +67,19 @@ func (c countingSink) next(response *graphql.Response) error {
 
 type exchangeKey struct{}
 
+// exchanging is a context with its exchange: one allocation, where every request has one.
+type exchanging struct {
+	context.Context
+	exchange exchange
+}
+
+func (e *exchanging) Value(key any) any {
+	if key == (exchangeKey{}) {
+		return &e.exchange
+	}
+	return e.Context.Value(key)
+}
+
 // exchangeOf returns the request's exchange, or an empty one outside of a request.
 func exchangeOf(ctx context.Context) *exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
@@ -78,6 +94,8 @@ func RequestID(ctx context.Context) string { return exchangeOf(ctx).id }
 
 const headerRequestID = "X-Request-Id"
 
+var canonicalRequestID = http.CanonicalHeaderKey(headerRequestID)
+
 // ownID is what a request id sent along may look like to be taken over. Anything
 // else does not belong into a log.
 var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
@@ -86,11 +104,11 @@ var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 func identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerRequestID)
-		if !ownID.MatchString(id) {
+		if id == "" || !ownID.MatchString(id) {
 			id = newID()
 		}
-		w.Header().Set(headerRequestID, id)
-		ctx := context.WithValue(r.Context(), exchangeKey{}, &exchange{id: id})
+		ctx := &exchanging{Context: r.Context(), exchange: exchange{id: id, idValue: [1]string{id}}}
+		w.Header()[canonicalRequestID] = ctx.exchange.idValue[:]
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }

@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/99designs/gqlgen/graphql/handler"
+	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
@@ -15,35 +15,52 @@ import (
 	"kith/graph/limits"
 )
 
+// server is /graphql: gqlgen's executor, and the ways to ask it. gqlgen has a server of its
+// own, which copies every request to put the time into its context.
+type server struct {
+	exec    *executor.Executor
+	sockets webSockets
+	plain   transport
+}
+
 // newServer sets gqlgen up. The order of what is used matters: persisted queries
 // fill in the text that the limits check.
-func newServer(cfg Config, origins origins, open *connections) *handler.Server {
-	documents := newCache(queryCacheEntries, queryCacheBytes, func(text string, _ *ast.QueryDocument) int {
-		return len(text) * documentBytesFactor
-	})
+func newServer(cfg Config, origins origins, open *connections) *server {
+	documents := newDocuments()
 	limit := limits.New(cfg.Limits, documents)
 
-	server := handler.New(cfg.Schema)
-	streams := newStreams(cfg, open)
-	server.AddTransport(webSockets{streams: streams, origins: origins, maxRead: cfg.MaxBody})
-	server.AddTransport(newTransport(cfg, origins, streams))
-	server.SetQueryCache(documents)
-	server.SetParserTokenLimit(limit.Tokens())
-	server.SetDisableSuggestion(true)
-	server.SetValidationRulesFn(quietRules)
-	server.SetErrorPresenter(presenter(cfg.Logger))
-	server.SetRecoverFunc(recoverFunc(cfg.Logger))
-	server.Use(newPersistedQueries())
-	server.Use(limit)
+	exec := executor.New(cfg.Schema)
+	exec.SetQueryCache(documents)
+	exec.SetParserTokenLimit(limit.Tokens())
+	exec.SetDisableSuggestion(true)
+	exec.SetDefaultRulesFn(quietRules)
+	exec.SetErrorPresenter(presenter(cfg.Logger))
+	exec.SetRecoverFunc(recoverFunc(cfg.Logger))
+	exec.Use(newPersistedQueries())
+	exec.Use(limit)
 	if !cfg.HideSchema {
-		server.Use(extension.Introspection{})
+		exec.Use(extension.Introspection{})
 	}
-	server.AroundResponses(capErrors)
+	exec.AroundResponses(capErrors)
 	if cfg.Edges != nil {
-		server.AroundResponses(readYourWrites(cfg.Edges, cfg.ConsistencyWait))
+		exec.AroundResponses(readYourWrites(cfg.Edges, cfg.ConsistencyWait))
 	}
-	server.AroundRootFields(freshForEachMutation(cfg.PerRequest))
-	return server
+	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
+
+	streams := newStreams(cfg, open)
+	return &server{
+		exec:    exec,
+		sockets: webSockets{streams: streams, origins: origins, maxRead: cfg.MaxBody},
+		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit}),
+	}
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.sockets.Supports(r) {
+		s.sockets.Do(w, r.WithContext(graphql.StartOperationTrace(r.Context())), s.exec)
+		return
+	}
+	s.plain.Do(w, r, s.exec)
 }
 
 // quietRules are the rules of validation without those that search the schema

@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
+	"kith/graph/selections"
 )
 
 // transport is GraphQL over HTTP, both POST and GET, after
@@ -26,9 +27,11 @@ type transport struct {
 	origins    origins
 	maxBody    int64
 	recover    graphql.RecoverFunc
+	operations operations
+	queries    queries
 }
 
-func newTransport(cfg Config, origins origins, streams *streams) transport {
+func newTransport(cfg Config, origins origins, streams *streams, operations operations) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
 		timeout:    cfg.RequestTimeout,
@@ -36,6 +39,8 @@ func newTransport(cfg Config, origins origins, streams *streams) transport {
 		origins:    origins,
 		maxBody:    cfg.MaxBody,
 		recover:    recoverFunc(cfg.Logger),
+		operations: operations,
+		queries:    newQueries(cfg),
 	}
 }
 
@@ -74,9 +79,9 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 // whatever honours it with an error, which becomes part of the answer; the
 // connection is not cut.
 func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool) {
-	ctx, cancel := context.WithTimeout(r.Context(), t.timeout)
-	defer cancel()
-	op, errs := exec.CreateOperationContext(ctx, params)
+	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))
+	defer ctx.end()
+	op, document, errs := t.operations.create(ctx, params)
 	a.exchange.name = params.OperationName
 	if errs != nil && streaming {
 		t.stream(r, exec, op, errs, a)
@@ -101,12 +106,25 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		t.stream(r, exec, op, nil, a)
 		return
 	}
-	responses, ctx := exec.DispatchOperation(t.perRequest(ctx), op)
-	response := responses(ctx)
-	if response == nil { // gqlgen gives none once the context is done
-		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}
+	prepared := t.perRequest(ctx)
+	if document != nil {
+		prepared = selections.With(prepared, &document.memo)
 	}
-	a.result(ctx, response)
+	if op.Operation.Operation == ast.Query {
+		a.result(t.queries.answer(prepared, op))
+		return
+	}
+	responses, executed := exec.DispatchOperation(prepared, op)
+	a.result(executed, inTime(executed, responses(executed)))
+}
+
+// inTime is a response, or says why there is none: gqlgen gives none once the context is
+// done.
+func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
+	if response == nil {
+		return &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}
+	}
+	return response
 }
 
 func asGraphQL(err error) *gqlerror.Error {

@@ -101,7 +101,9 @@ func (c *Crowd) meet(ctx context.Context, questions []Question) {
 // send sends what everyone who waits has asked. The lock is held.
 func (c *Crowd) send() {
 	for _, t := range tasksOf(c.asked) {
-		go t.run()
+		if !t.answer() {
+			go t.run()
+		}
 	}
 	if c.gate != nil {
 		close(c.gate)

@@ -31,10 +31,11 @@ const queue = 64
 type Loader[K comparable, V any] struct {
 	all  *Loaders
 	read lookup[K, V]
+	near near[K, V] // nil: it is never at hand
 
 	mu    sync.Mutex
-	known map[K]place[K, V] // every key that has been asked for
-	next  *batch[K, V]      // of what has been asked and not been sent; nil: nothing
+	known places[K, V] // every key that has been asked for
+	next  *batch[K, V] // of what has been asked and not been sent; nil: nothing
 	late  *dataloader.Loader[K, storage.Result[V]]
 }
 
@@ -106,10 +107,10 @@ func (l *Loader[K, V]) Get(ctx context.Context, key K) storage.Result[V] {
 func (l *Loader[K, V]) Prime(key K, value V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, ok := l.known[key]; !ok {
-		l.know(1)
-		l.known[key] = place[K, V]{in: &batch[K, V]{results: []storage.Result[V]{{Value: value, Found: true}}}}
+	if _, ok := l.known.find(key); ok {
+		return
 	}
+	l.known.add(&batch[K, V]{results: []storage.Result[V]{{Value: value, Found: true}}}, key)
 }
 
 // Fetch answers many keys, in their order, in one batch that leaves at once. What has
@@ -137,7 +138,7 @@ func (l *Loader[K, V]) Have(ctx context.Context, keys []K) {
 
 func (l *Loader[K, V]) fetch(keys []K) []storage.Result[V] {
 	own := l.claim(keys)
-	if b := l.take(); b != nil {
+	if b := l.take(); b != nil && !b.answer() {
 		b.run()
 	}
 	if own != nil && slices.Equal(own.keys, keys) {
@@ -187,8 +188,7 @@ func (a *Asked[K, V]) Wait() {
 func (l *Loader[K, V]) find(key K) (p place[K, V], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p, ok = l.known[key]
-	return p, ok
+	return l.known.find(key)
 }
 
 // knows tells whether all keys have been asked for.
@@ -196,7 +196,7 @@ func (l *Loader[K, V]) knows(keys []K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range keys {
-		if _, ok := l.known[k]; !ok {
+		if _, ok := l.known.find(k); !ok {
 			return false
 		}
 	}
@@ -221,31 +221,23 @@ func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.know(len(keys))
 	all := true
 	for _, k := range keys {
-		if p, ok := l.known[k]; ok {
+		if p, ok := l.known.find(k); ok {
 			all = all && p.in == l.next
 			continue
 		}
 		if l.next == nil {
 			l.next = &batch[K, V]{loader: l, keys: make([]K, 0, len(keys))}
 			l.next.done.Add(1)
+			l.known.room(l.known.count + len(keys))
 		}
-		l.known[k] = place[K, V]{l.next, len(l.next.keys)}
-		l.next.keys = append(l.next.keys, k)
+		l.known.add(l.next, k)
 	}
 	if !all {
 		return nil
 	}
 	return l.next
-}
-
-// know makes room for the first keys. The lock is held.
-func (l *Loader[K, V]) know(n int) {
-	if l.known == nil {
-		l.known = make(map[K]place[K, V], n)
-	}
 }
 
 // take takes the next batch, to run it; nil if there is none, or somebody else has
@@ -264,6 +256,27 @@ type batch[K comparable, V any] struct {
 	keys    []K
 	results []storage.Result[V] // of the keys, when it is done
 	done    sync.WaitGroup
+}
+
+// answer answers the keys from memory, where the store has all of them at hand. One that
+// panics has not: reading them tells why.
+func (b *batch[K, V]) answer() (done bool) {
+	l := b.loader
+	if l.near == nil || l.all.atHand == nil {
+		return false
+	}
+	defer func() {
+		if reason := recover(); reason != nil {
+			done = false
+		}
+	}()
+	results, ok := l.near(l.all.atHand, b.keys)
+	if !ok {
+		return false
+	}
+	b.results = results
+	b.done.Done()
+	return true
 }
 
 // run reads the keys, under the context of the request: others than who asked first may

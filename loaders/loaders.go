@@ -6,7 +6,7 @@ package loaders
 
 import (
 	"context"
-	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -37,82 +37,88 @@ type Loaders struct {
 	specials lazy[storage.UserID, []storage.UserID]
 	messages lazy[storage.Pair, string]
 
-	ctx   context.Context // of the request
-	store storage.Reader
+	ctx    context.Context // of the request
+	store  storage.Reader
+	atHand AtHand // the store; nil: it has nothing in memory
 
 	mu   sync.Mutex
-	kept map[reflect.Type]any
+	kept []any // each of another type; there are one or two
 }
 
 // init makes the loaders of one request, whose context it is.
 func (l *Loaders) init(ctx context.Context, store storage.Reader) {
 	l.ctx, l.store = ctx, store
-	l.Users.all, l.Users.read = l, storage.Reader.Users
+	l.atHand, _ = store.(AtHand)
+	l.Users.all, l.Users.read, l.Users.near = l, storage.Reader.Users, AtHand.UsersAtHand
 	l.Handles.all, l.Handles.read = l, storage.Reader.UserIDs
-	l.Counts.all, l.Counts.read = l, storage.Reader.Counts
+	l.Counts.all, l.Counts.read, l.Counts.near = l, storage.Reader.Counts, AtHand.CountsAtHand
 }
 
 // lazy is a loader that most requests do without.
 type lazy[K comparable, V any] struct{ made atomic.Pointer[Loader[K, V]] }
 
-func (z *lazy[K, V]) of(l *Loaders, read lookup[K, V]) *Loader[K, V] {
+func (z *lazy[K, V]) of(l *Loaders, read lookup[K, V], near near[K, V]) *Loader[K, V] {
 	if loader := z.made.Load(); loader != nil {
 		return loader
 	}
-	z.made.CompareAndSwap(nil, &Loader[K, V]{all: l, read: read})
+	z.made.CompareAndSwap(nil, &Loader[K, V]{all: l, read: read, near: near})
 	return z.made.Load()
 }
 
 // sided is a method of the store that answers keys from one side.
 type sided[K comparable, V any] func(storage.Reader, context.Context, storage.Side, []K) []storage.Result[V]
 
-// ofSide is the loader of one side.
-func (z *lazy[K, V]) ofSide(l *Loaders, side storage.Side, read sided[K, V]) *Loader[K, V] {
+// ofSide is the loader of one side. near is nil where nothing is ever at hand.
+func (z *lazy[K, V]) ofSide(l *Loaders, side storage.Side, read sided[K, V], near sidedNear[K, V]) *Loader[K, V] {
 	if loader := z.made.Load(); loader != nil {
 		return loader
 	}
+	var nearOfSide func(AtHand, []K) ([]storage.Result[V], bool)
+	if near != nil {
+		nearOfSide = func(memory AtHand, keys []K) ([]storage.Result[V], bool) { return near(memory, side, keys) }
+	}
 	return z.of(l, func(store storage.Reader, ctx context.Context, keys []K) []storage.Result[V] {
 		return read(store, ctx, side, keys)
-	})
+	}, nearOfSide)
 }
 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
 func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
-	return l.edges[side].ofSide(l, side, storage.Reader.Edges)
+	return l.edges[side].ofSide(l, side, storage.Reader.Edges, AtHand.EdgesAtHand)
 }
 
 // Pages reads stretches of followings (Forward), of followers (Inverse) or of requests.
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return l.pages[side].ofSide(l, side, storage.Reader.Pages)
+	return l.pages[side].ofSide(l, side, storage.Reader.Pages, AtHand.PagesAtHand)
 }
 
 func (l *Loaders) walksOf(side storage.Side) *Loader[storage.WalkQuery, storage.Stretch] {
-	return l.walks[side].ofSide(l, side, storage.Reader.Walks)
+	return l.walks[side].ofSide(l, side, storage.Reader.Walks, nil)
 }
 
 func (l *Loaders) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
-	return l.neighbours[side].ofSide(l, side, storage.Reader.Neighbours)
+	return l.neighbours[side].ofSide(l, side, storage.Reader.Neighbours, nil)
 }
 
 // Blocks lists who is in a block with a user.
 func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
-	return l.blocks.of(l, storage.Reader.Blocks)
+	return l.blocks.of(l, storage.Reader.Blocks, AtHand.BlocksAtHand)
 }
 
 // Marks reads what users note on whom they follow.
 func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
-	return l.marks.of(l, storage.Reader.Marks)
+	return l.marks.of(l, storage.Reader.Marks, nil)
 }
 
 // Specials lists whom a user follows specially.
 func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
-	return l.specials.of(l, storage.Reader.Specials)
+	return l.specials.of(l, storage.Reader.Specials, nil)
 }
 
 // Messages reads what is written with requests that are pending.
 func (l *Loaders) Messages() *Loader[storage.Pair, string] {
-	return l.messages.of(l, storage.Reader.Messages)
+	return l.messages.of(l, storage.Reader.Messages, nil)
 }
 
 // Kept is what a package keeps for the length of a request, by its type: one value,
@@ -120,15 +126,13 @@ func (l *Loaders) Messages() *Loader[storage.Pair, string] {
 func Kept[T any](l *Loaders) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := reflect.TypeFor[T]()
-	value, ok := l.kept[key].(*T)
-	if !ok {
-		value = new(T)
-		if l.kept == nil {
-			l.kept = map[reflect.Type]any{}
+	for _, kept := range l.kept {
+		if value, ok := kept.(*T); ok {
+			return value
 		}
-		l.kept[key] = value
 	}
+	value := new(T)
+	l.kept = append(l.kept, value)
 	return value
 }
 
@@ -139,7 +143,10 @@ type Question interface {
 }
 
 // task is a batch to run.
-type task interface{ run() }
+type task interface {
+	answer() bool // from memory; false if it has to be run
+	run()
+}
 
 // Dispatch sends what has been asked, all of it at once: now, or for a member of
 // the crowd together with what the others ask. It may return before the answers are
@@ -149,7 +156,7 @@ func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
 		l.Crowd.meet(ctx, asked)
 		return
 	}
-	tasks := tasksOf(asked)
+	tasks := slices.DeleteFunc(tasksOf(asked), task.answer)
 	for i, t := range tasks {
 		if i == len(tasks)-1 {
 			t.run() // whoever asks has to wait anyway

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -82,10 +83,10 @@ func batchOf(ctx context.Context, level []wanted) batch {
 func (b *batch) addUsers(ctx context.Context, w wanted) {
 	n := needsOfUsers(ctx, w.sel)
 	if n.row || w.exist {
-		b.rows = append(b.rows, w.users...)
+		b.rows = joined(b.rows, w.users)
 	}
 	if n.counts {
-		b.counts = append(b.counts, w.users...)
+		b.counts = joined(b.counts, w.users)
 	}
 	b.sets += n.sets * len(w.users)
 	for _, r := range n.relationships {
@@ -111,10 +112,11 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 	b.opens = append(b.opens, n.others...)
 }
 
-// joined appends a list that nobody else keeps.
+// joined appends a list. The first one is taken as it is, without room behind it: whoever
+// made it may keep it.
 func joined[T any](to, more []T) []T {
 	if to == nil {
-		return more
+		return slices.Clip(more)
 	}
 	return append(to, more...)
 }
@@ -183,15 +185,44 @@ func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 
 // endsOf lists one end of every pair, each once.
 func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
-	seen := make(map[storage.UserID]bool, len(pairs))
-	var ids []storage.UserID
+	var ends distinct
 	for _, p := range pairs {
-		if id := side.Owner(p); !seen[id] {
-			seen[id] = true
-			ids = append(ids, id)
-		}
+		ends.add(side.Owner(p))
 	}
-	return ids
+	return ends.ids
+}
+
+// distinct is ids, each once, in the order in which they came.
+type distinct struct {
+	ids  []storage.UserID
+	seen map[storage.UserID]bool // nil: there are few
+}
+
+// fewIDs are looked through one by one, from the last: fifty pairs often have one end.
+const fewIDs = 16
+
+// add appends an id; false if it was there.
+func (d *distinct) add(id storage.UserID) bool {
+	if d.seen == nil {
+		for _, known := range slices.Backward(d.ids) {
+			if known == id {
+				return false
+			}
+		}
+		if len(d.ids) == fewIDs {
+			d.seen = make(map[storage.UserID]bool, 4*fewIDs)
+			for _, known := range d.ids {
+				d.seen[known] = true
+			}
+		}
+	} else if d.seen[id] {
+		return false
+	}
+	if d.seen != nil {
+		d.seen[id] = true
+	}
+	d.ids = append(d.ids, id)
+	return true
 }
 
 // run reads everything at once, then what only that can tell, and returns the next
@@ -201,9 +232,10 @@ func (b *batch) run(ctx context.Context) []wanted {
 	known := requestOf(ctx).knownAudience()
 	lists := b.pagesAhead(known)
 
-	rows := append(b.rows, b.owners(ctx)...)
+	rows := joined(b.rows, b.owners(ctx))
 	users, counts := l.Users.Ask(rows), l.Counts.Ask(b.counts)
-	asked := []loaders.Question{users, counts}
+	asked := make([]loaders.Question, 0, 8)
+	asked = append(asked, users, counts)
 	if len(b.marks) > 0 {
 		asked = append(asked, l.Marks().Ask(b.marks))
 	}
@@ -247,12 +279,10 @@ func (b *batch) looksAtLists() bool {
 // owners are those whose rows tell whether lists may be seen.
 func (b *batch) owners(ctx context.Context) []storage.UserID {
 	viewer, _ := identity.Of(ctx)
-	var owners []storage.UserID
-	seen := map[storage.UserID]bool{viewer.ID: true}
+	var owners distinct
 	add := func(id storage.UserID) {
-		if !seen[id] {
-			seen[id] = true
-			owners = append(owners, id)
+		if id != viewer.ID {
+			owners.add(id)
 		}
 	}
 	for _, list := range b.opens {
@@ -261,7 +291,7 @@ func (b *batch) owners(ctx context.Context) []storage.UserID {
 	for _, p := range b.others {
 		add(p.From)
 	}
-	return owners
+	return owners.ids
 }
 
 // judge finds out what of the lists may be seen, and reads on where that takes more.
@@ -289,6 +319,7 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 			if !ok {
 				continue
 			}
+			ids = slices.Grow(ids, len(shown.Value.Edges))
 			for _, e := range shown.Value.Edges {
 				ids = append(ids, list.side.Peer(e.Pair()))
 			}

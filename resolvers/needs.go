@@ -7,7 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/graph/direct"
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/social"
 	"kith/storage"
@@ -22,6 +22,7 @@ type userNeeds struct {
 	viewer        []relationshipNeeds // of the viewer towards each user
 	sets          int                 // answers computed from several look-ups, on each user
 	inverse       bool                // anything that is read from an inverse side or counted there
+	varies        bool                // with the variables, or with who asks
 
 	opens  [2]bool       // Forward: it matters whether the followings are open; Inverse: the fans
 	others []social.List // further lists of which that matters
@@ -68,7 +69,7 @@ type connectionNeeds struct {
 // fieldsOf lists the fields that a selection asks of a type, fragments and directives
 // applied. Most selections are nothing but fields, of which there is nothing to collect.
 func fieldsOf(ctx context.Context, sel ast.SelectionSet, types ...string) []graphql.CollectedField {
-	if !direct.Simple(sel) {
+	if !selections.Simple(sel) {
 		return graphql.CollectFields(graphql.GetOperationContext(ctx), sel, slices.Clone(types))
 	}
 	fields := make([]graphql.CollectedField, len(sel))
@@ -83,6 +84,16 @@ func argumentsOf(ctx context.Context, f graphql.CollectedField) map[string]any {
 	return f.ArgumentMap(graphql.GetOperationContext(ctx).Variables)
 }
 
+// argumentOf is one of [argumentsOf], which a variable most often holds.
+func argumentOf(ctx context.Context, f graphql.CollectedField, name string) any {
+	if given := f.Arguments.ForName(name); given != nil && given.Value.Kind == ast.Variable {
+		if value, ok := graphql.GetOperationContext(ctx).Variables[given.Value.Raw]; ok {
+			return value
+		}
+	}
+	return argumentsOf(ctx, f)[name]
+}
+
 // selectedHere is the selection on what the running resolver returns.
 func selectedHere(ctx context.Context) ast.SelectionSet {
 	return graphql.GetFieldContext(ctx).Field.Selections
@@ -91,12 +102,19 @@ func selectedHere(ctx context.Context) ast.SelectionSet {
 // needsOfUsers reads the needs off a selection. Whoever fetches asks, and whoever makes the
 // users of what has been fetched.
 func needsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
+	memo := selections.For(ctx)
+	if known, ok := memo.Get(ofUsers, sel); ok {
+		return known.(userNeeds)
+	}
 	viewer, _ := identity.Of(ctx)
 	request := requestOf(ctx)
 	if n, ok := request.knownNeeds(viewer.ID, sel); ok {
 		return n
 	}
 	n := readNeedsOfUsers(ctx, sel)
+	if !n.varies && selections.Simple(sel) {
+		memo.Put(ofUsers, sel, n)
+	}
 	request.mu.Lock()
 	defer request.mu.Unlock()
 	if len(request.needs) < mostNeeds {
@@ -126,6 +144,14 @@ type knownNeeds struct {
 // mostNeeds is how many selections are remembered; they are looked through one by one.
 const mostNeeds = 16
 
+// What is remembered of a document's selections, by what they are made on.
+type remembered string
+
+const (
+	ofUsers         remembered = "needs of users"
+	ofRelationships remembered = "needs of relationships"
+)
+
 func readNeedsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 	var n userNeeds
 	for _, f := range fieldsOf(ctx, sel, "User", "Node") {
@@ -139,24 +165,29 @@ func readNeedsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 		case "friendCount":
 			n.counts, n.inverse, n.opens = true, true, [2]bool{true, true}
 		case "followings":
+			n.varies = true
 			if onlySpecial(argumentsOf(ctx, f)) {
 				n.sets++
 				continue
 			}
 			n.addList(ctx, storage.Forward, f)
 		case "followers":
+			n.varies = true
 			n.addList(ctx, storage.Inverse, f)
 		case "friends", "notFollowingBack", "notFollowedBack":
 			n.sets++
 			n.inverse, n.opens = true, [2]bool{true, true}
 		case "commonFollowings":
+			n.varies = true
 			n.sets++
-			n.addCommon(storage.Forward, argumentsOf(ctx, f)["with"])
+			n.addCommon(storage.Forward, argumentOf(ctx, f, "with"))
 		case "commonFollowers":
+			n.varies = true
 			n.sets++
 			n.inverse = true
-			n.addCommon(storage.Inverse, argumentsOf(ctx, f)["with"])
+			n.addCommon(storage.Inverse, argumentOf(ctx, f, "with"))
 		case "followersYouKnow":
+			n.varies = true
 			if _, ok := identity.Of(ctx); ok {
 				n.sets++
 				n.inverse, n.opens[storage.Inverse] = true, true
@@ -167,11 +198,13 @@ func readNeedsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 		case "friendRequests":
 			n.inverse = true
 		case "viewerRelationship":
+			n.varies = true
 			if _, ok := identity.Of(ctx); ok {
 				n.viewer = append(n.viewer, needsOfRelationship(ctx, f.Selections))
 			}
 		case "relationship":
-			if to, err := parseUserIDs(texts(argumentsOf(ctx, f)["to"]), 1); err == nil && len(to) == 1 {
+			n.varies = true
+			if to, err := parseUserIDs(texts(argumentOf(ctx, f, "to")), 1); err == nil && len(to) == 1 {
 				n.relationships = append(n.relationships, relationshipField{to[0], needsOfRelationship(ctx, f.Selections)})
 			}
 		}
@@ -232,7 +265,21 @@ func (n *userNeeds) addList(ctx context.Context, side storage.Side, f graphql.Co
 	n.lists = append(n.lists, list)
 }
 
+// needsOfRelationship reads the needs off a selection. They follow from the document, but
+// for fragments and directives.
 func needsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationshipNeeds {
+	memo := selections.For(ctx)
+	if known, ok := memo.Get(ofRelationships, sel); ok {
+		return known.(relationshipNeeds)
+	}
+	n := readNeedsOfRelationship(ctx, sel)
+	if selections.Simple(sel) {
+		memo.Put(ofRelationships, sel, n)
+	}
+	return n
+}
+
+func readNeedsOfRelationship(ctx context.Context, sel ast.SelectionSet) relationshipNeeds {
 	var n relationshipNeeds
 	for _, f := range fieldsOf(ctx, sel, "Relationship", "Node") {
 		switch f.Name {
@@ -267,7 +314,20 @@ func (n *relationshipNeeds) addRequest(side storage.Side, f graphql.CollectedFie
 	n.requestKeys[side] = append(n.requestKeys[side], f.Alias)
 }
 
+// needsOfConnection reads the needs off a selection, as [needsOfRelationship] does.
 func needsOfConnection(ctx context.Context, connection, edge string, sel ast.SelectionSet) connectionNeeds {
+	memo := selections.For(ctx)
+	if known, ok := memo.Get(remembered(connection), sel); ok {
+		return known.(connectionNeeds)
+	}
+	n := readNeedsOfConnection(ctx, connection, edge, sel)
+	if selections.SimpleBelow(sel) {
+		memo.Put(remembered(connection), sel, n)
+	}
+	return n
+}
+
+func readNeedsOfConnection(ctx context.Context, connection, edge string, sel ast.SelectionSet) connectionNeeds {
 	var n connectionNeeds
 	for _, f := range fieldsOf(ctx, sel, connection) {
 		switch f.Name {

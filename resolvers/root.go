@@ -34,7 +34,7 @@ func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
 	var handles []string
 	for _, f := range root {
 		if f.Name == "userByHandle" {
-			handles = append(handles, foldHandle(argumentsOf(ctx, f)["handle"]))
+			handles = append(handles, foldHandle(argumentOf(ctx, f, "handle")))
 		}
 	}
 	if len(handles) > 0 {
@@ -50,7 +50,7 @@ func foldHandle(argument any) string {
 // wantedByRoot leaves arguments that are wrong to the field's own resolver, which
 // refuses them.
 func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
-	args := argumentsOf(ctx, f)
+	argument := func(name string) any { return argumentOf(ctx, f, name) }
 	users := func(ids []storage.UserID) []wanted {
 		return []wanted{{users: ids, exist: true, sel: f.Selections}}
 	}
@@ -60,24 +60,24 @@ func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
 			return users([]storage.UserID{viewer.ID})
 		}
 	case "user":
-		if ids, err := parseUserIDs(texts(args["id"]), 1); err == nil {
+		if ids, err := parseUserIDs(texts(argument("id")), 1); err == nil {
 			return users(ids)
 		}
 	case "users":
-		if ids, err := parseUserIDs(texts(args["ids"]), maxIDs); err == nil {
+		if ids, err := parseUserIDs(texts(argument("ids")), maxIDs); err == nil {
 			return users(ids)
 		}
 	case "userByHandle":
-		if r := loaders.For(ctx).Handles.Load(ctx, foldHandle(args["handle"])); r.Found {
+		if r := loaders.For(ctx).Handles.Load(ctx, foldHandle(argument("handle"))); r.Found {
 			return users([]storage.UserID{r.Value})
 		}
 	case "node", "nodes":
-		ids := append(texts(args["id"]), texts(args["ids"])...)
+		ids := append(texts(argument("id")), texts(argument("ids"))...)
 		if len(ids) <= maxIDs {
 			return wantedNodes(ids, f)
 		}
 	case "relationship", "relationships":
-		if pairs, err := pairsOf(texts(args["from"]), texts(args["to"])); err == nil {
+		if pairs, err := pairsOf(texts(argument("from")), texts(argument("to"))); err == nil {
 			return []wanted{{pairs: pairs, sel: f.Selections}}
 		}
 	}

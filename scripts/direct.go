@@ -1,12 +1,14 @@
 //go:build ignore
 
 // direct puts kith/graph/direct in front of the marshalers that gqlgen has just
-// generated, and has lists of ids read without a context for each of them: `go run
-// scripts/direct.go`, from the top of the project.
+// generated, has queries for one field answered without a set of fields, has lists of ids read without a context for each of them, has answers written
+// into memory of the right size, and leaves out the map of input types, which only code of
+// our own would read: `go run scripts/direct.go`, from the top of the project.
 package main
 
 import (
 	"bytes"
+	"fmt"
 	"go/format"
 	"log"
 	"os"
@@ -29,6 +31,18 @@ var (
 	ids     = []byte("\t\tctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))\n\t\tres[i], err = ec.unmarshalNID2string(ctx, vSlice[i])\n\t\tif err != nil {\n")
 	idsFast = []byte("\t\tres[i], err = ec.unmarshalNID2string(ctx, vSlice[i])\n\t\tif err != nil {\n\t\t\tctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))\n\t\t\t_, err = ec.unmarshalNID2string(ctx, vSlice[i])\n")
 
+	// What gqlgen's own decoding of input types never looks at.
+	inputMap    = regexp.MustCompile(`(?m)^\tinputUnmarshalMap := graphql\.BuildUnmarshalerMap\(\n(?:\t\tec\.\w+,\n)*\t\)\n`)
+	inputMapPut = regexp.MustCompile(`(?m)^\t+ctx = graphql\.WithUnmarshalerMap\(ctx, inputUnmarshalMap\)\n`)
+	// The answer to a query, which grows from 64 bytes on.
+	grown  = []byte("\t\t\tvar buf bytes.Buffer\n\t\t\tdata.MarshalGQL(&buf)\n\t\t\tresponse.Data = buf.Bytes()\n")
+	atOnce = []byte("\t\t\tresponse.Data = direct.Bytes(data)\n")
+
+	// The fields of Query, each of which has a function, and the call that answers them all.
+	root  = regexp.MustCompile(`(?m)^func \(ec \*executionContext\) _Query_([a-z]\w*)\(ctx context\.Context, field graphql\.CollectedField\) \(ret graphql\.Marshaler\) \{$`)
+	query = []byte("data = ec._Query(ctx, opCtx.Operation.SelectionSet)\n")
+	quick = []byte("data = direct.Query(ctx, ec, opCtx.Operation.SelectionSet, queryRoots, ec._Query)\n")
+
 	objects = regexp.MustCompile(`(?m)^\treturn ec\.(_` + types + `)\(ctx, sel, v\)$`)
 )
 
@@ -38,40 +52,69 @@ func main() {
 	if err != nil || len(files) == 0 {
 		log.Fatalf("no generated code in %s: %v", folder, err)
 	}
-	var places [3]int
+	var total places
 	for _, name := range files {
 		n, err := rewrite(name)
 		if err != nil {
 			log.Fatalf("%s: %v", name, err)
 		}
-		places[0] += n[0]
-		places[1] += n[1]
-		places[2] += n[2]
+		for kind, count := range n {
+			total[kind] += count
+		}
 	}
-	if places[0] == 0 || places[1] == 0 || places[2] == 0 {
-		log.Fatal("gqlgen generates other code now: there is nothing to put kith/graph/direct in front of, or no list of ids")
+	for kind, count := range total {
+		if count == 0 {
+			log.Fatalf("gqlgen generates other code now: there is no %s any more", kinds[kind])
+		}
 	}
 }
 
-// rewrite tells in how many places lists, objects and lists of ids were found.
-func rewrite(name string) (places [3]int, err error) {
+// places is in how many places each kind of code was found.
+type places [len(kinds)]int
+
+var kinds = [...]string{"list", "object", "list of ids", "map of input types", "answer to a query", "field of Query", "call for them"}
+
+// rewrite rewrites one file.
+func rewrite(name string) (n places, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return places, err
+		return n, err
 	}
-	places = [3]int{len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1)), bytes.Count(text, ids)}
+	n = places{
+		len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1)), bytes.Count(text, ids),
+		len(inputMap.FindAll(text, -1)), bytes.Count(text, grown),
+		len(root.FindAll(text, -1)), bytes.Count(text, query),
+	}
+	if n == (places{}) {
+		return n, nil
+	}
 	text = bytes.ReplaceAll(text, ids, idsFast)
-	if places[0]+places[1] == 0 && places[2] > 0 {
-		return places, os.WriteFile(name, text, 0o644)
-	}
-	if places[0]+places[1] == 0 {
-		return places, nil
-	}
+	text = inputMapPut.ReplaceAll(inputMap.ReplaceAll(text, nil), nil)
+	text = bytes.ReplaceAll(text, grown, atOnce)
+	text = bytes.ReplaceAll(text, query, quick)
+	text = append(text, rootsOf(text)...)
 	text = lists.ReplaceAll(text, []byte("${1}direct.Slice(ctx, sel, v, "))
 	text = objects.ReplaceAll(text, []byte("\treturn direct.Object(ctx, sel, v, ec.${1})"))
-	text = bytes.Replace(text, []byte(imports), []byte(imports+"\t\"kith/graph/direct\"\n"), 1)
-	if text, err = format.Source(text); err != nil {
-		return places, err
+	if bytes.Contains(text, []byte("direct.")) {
+		text = bytes.Replace(text, []byte(imports), []byte(imports+"\t\"kith/graph/direct\"\n"), 1)
 	}
-	return places, os.WriteFile(name, text, 0o644)
+	if text, err = format.Source(text); err != nil {
+		return n, err
+	}
+	return n, os.WriteFile(name, text, 0o644)
+}
+
+// rootsOf is the table of the fields of Query, in the file that has their functions.
+func rootsOf(text []byte) []byte {
+	found := root.FindAllSubmatch(text, -1)
+	if len(found) == 0 {
+		return nil
+	}
+	var table bytes.Buffer
+	table.WriteString("\nvar queryRoots = direct.Roots[*executionContext]{\n")
+	for _, f := range found {
+		fmt.Fprintf(&table, "\t%q: (*executionContext)._Query_%s,\n", f[1], f[1])
+	}
+	table.WriteString("}\n")
+	return table.Bytes()
 }

@@ -10,6 +10,7 @@
 package direct
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"sync"
@@ -66,14 +67,33 @@ type written struct {
 	v    any
 }
 
-// buffers are where answers grow until they are whole, and of which those are kept that
-// are not too large.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+// Bytes writes a whole answer, into memory of its own.
+func Bytes(answer graphql.Marshaler) []byte {
+	whole := wholes.Get().(*bytes.Buffer)
+	whole.Reset()
+	answer.MarshalGQL(whole)
+	text := bytes.Clone(whole.Bytes())
+	if whole.Cap() <= maxPooled {
+		wholes.Put(whole)
+	}
+	return text
+}
+
+// wholes are where answers grow until they are whole, and buffers where parts of them do.
+// Those are kept that are not too large.
+var (
+	wholes  = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+	buffers = sync.Pool{New: func() any { return new([]byte) }}
+)
 
 const maxPooled = 64 << 10
 
 // MarshalGQL implements [graphql.Marshaler].
 func (a written) MarshalGQL(w io.Writer) {
+	if whole, ok := w.(*bytes.Buffer); ok {
+		whole.Write(a.plan.append(whole.AvailableBuffer(), a.v)) // in its place already, if there is room
+		return
+	}
 	scratch := buffers.Get().(*[]byte)
 	*scratch = a.plan.append((*scratch)[:0], a.v)
 	w.Write(*scratch)

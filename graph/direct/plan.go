@@ -5,6 +5,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/selections"
 )
 
 // plan is a selection on a type, ready to be written.
@@ -12,6 +14,7 @@ type plan struct {
 	steps    []step
 	keys     []byte // of all steps
 	mayFail  bool
+	fixed    bool // it follows from the document alone, whatever the variables are
 	typeName string
 }
 
@@ -27,7 +30,15 @@ func planOf(ctx context.Context, t *objectType, sel ast.SelectionSet) *plan {
 	if t == nil || !t.mayFit(sel) || withouts.Load() && ctx.Value(withoutKey{}) != nil {
 		return nil
 	}
-	return compile(graphql.GetOperationContext(ctx), t, sel)
+	memo := selections.For(ctx)
+	if known, ok := memo.Get(t, sel); ok {
+		return known.(*plan)
+	}
+	p := compile(graphql.GetOperationContext(ctx), t, sel)
+	if p != nil && p.fixed {
+		memo.Put(t, sel, p)
+	}
+	return p
 }
 
 // mayFit looks at a selection without the cost of collecting its fields.
@@ -42,7 +53,8 @@ func (t *objectType) mayFit(sel ast.SelectionSet) bool {
 
 func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) *plan {
 	p := &plan{typeName: t.name, steps: make([]step, 0, len(sel))}
-	if Simple(sel) {
+	if selections.Simple(sel) {
+		p.fixed = true
 		p.keys = make([]byte, 0, lengthOfKeys(sel))
 		for _, s := range sel {
 			if f := s.(*ast.Field); !p.add(op, t, f, f.SelectionSet) {
@@ -68,29 +80,6 @@ func lengthOfKeys(sel ast.SelectionSet) (n int) {
 	return n
 }
 
-// mostSimple is how many fields are looked through for doubles, each beside each.
-const mostSimple = 32
-
-// Simple tells whether a selection is what it looks like: nothing but fields, of which
-// there is none to leave out, to bring in or to merge. Long ones are taken for others.
-func Simple(sel ast.SelectionSet) bool {
-	if len(sel) > mostSimple {
-		return false
-	}
-	for i, s := range sel {
-		f, ok := s.(*ast.Field)
-		if !ok || len(f.Directives) > 0 {
-			return false
-		}
-		for _, before := range sel[:i] {
-			if before.(*ast.Field).Alias == f.Alias {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // add appends a field; false when it is not in the type's table.
 func (p *plan) add(op *graphql.OperationContext, t *objectType, f *ast.Field, sel ast.SelectionSet) bool {
 	s := step{field: t.fields[f.Name]}
@@ -114,6 +103,7 @@ func (p *plan) add(op *graphql.OperationContext, t *objectType, f *ast.Field, se
 				return false
 			}
 			p.mayFail = p.mayFail || s.below.mayFail
+			p.fixed = p.fixed && s.below.fixed
 		}
 	}
 	p.steps = append(p.steps, s)

@@ -1529,3 +1529,17 @@ func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUse
 }
 
 // endregion ***************************** type.gotpl *****************************
+
+var queryRoots = direct.Roots[*executionContext]{
+	"viewer":        (*executionContext)._Query_viewer,
+	"node":          (*executionContext)._Query_node,
+	"nodes":         (*executionContext)._Query_nodes,
+	"user":          (*executionContext)._Query_user,
+	"userByHandle":  (*executionContext)._Query_userByHandle,
+	"users":         (*executionContext)._Query_users,
+	"relationship":  (*executionContext)._Query_relationship,
+	"relationships": (*executionContext)._Query_relationships,
+	"people":        (*executionContext)._Query_people,
+	"searchUsers":   (*executionContext)._Query_searchUsers,
+	"consistency":   (*executionContext)._Query_consistency,
+}

@@ -1,0 +1,105 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"kith/gateway"
+	"kith/graph/limits"
+)
+
+// ask sends a query with variables, as JSON, and the name of an operation.
+func (s site) ask(query, variables, operation string, headers ...string) reply {
+	s.t.Helper()
+	return s.post(fmt.Sprintf(`{"query": %q, "variables": %s, "operationName": %q}`, query, variables, operation), headers...)
+}
+
+// The same text is asked again and again here: what was made of it the first time must be
+// right for every other.
+func TestOperationsOfOneDocumentAreToldApart(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	const both = "query A($n: Int) { add(n: $n) } query B($n: Int) { other: add(n: $n) hello }"
+	for i := range 3 {
+		if got := s.ask(both, `{"n": 1}`, "A"); got.text != `{"data":{"add":1}}` {
+			t.Errorf("round %d: A is answered with %s", i, got.text)
+		}
+		if got := s.ask(both, `{"n": 2}`, "B"); !strings.HasPrefix(got.text, `{"data":{"other":2,"hello":`) {
+			t.Errorf("round %d: B is answered with %s", i, got.text)
+		}
+		if got := s.ask(both, `{}`, "A"); got.text != `{"data":{"add":null}}` {
+			t.Errorf("round %d: A without variables is answered with %s", i, got.text)
+		}
+		for _, unknown := range []string{"", "C"} {
+			if got := s.ask(both, `{"n": 1}`, unknown); got.code(t) != "BAD_USER_INPUT" || got.Data != nil {
+				t.Errorf("round %d: the operation %q is answered with %s", i, unknown, got.text)
+			}
+		}
+	}
+}
+
+func TestVariablesAreThoseOfTheRequest(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	const query = "query($n: Int!, $yes: Boolean! = true) { add(n: $n) @include(if: $yes) ...F @skip(if: $yes) } fragment F on Query { twice: add(n: $n) }"
+	for range 2 {
+		for variables, want := range map[string]string{
+			`{"n": 1}`:                `{"data":{"add":1}}`,
+			`{"n": 2}`:                `{"data":{"add":2}}`,
+			`{"n": 3, "yes": false}`:  `{"data":{"twice":3}}`,
+			`{"n": 4, "yes": true}`:   `{"data":{"add":4}}`,
+			`{"n": 5, "more": "one"}`: `{"data":{"add":5}}`,
+		} {
+			if got := s.ask(query, variables, ""); got.text != want {
+				t.Errorf("%s is answered with %s, want %s", variables, got.text, want)
+			}
+		}
+		for _, wrong := range []string{`{}`, `null`, `{"n": null}`, `{"n": "x"}`, `{"n": [1]}`, `{"n": 1.5}`, `{"n": 1, "yes": "no"}`, `{"n": 9223372036854775808}`} {
+			if got := s.ask(query, wrong, ""); got.code(t) != "BAD_USER_INPUT" {
+				t.Errorf("%s is answered with %s", wrong, got.text)
+			}
+		}
+	}
+}
+
+// What an operation may cost is looked at every time: it depends on its variables.
+func TestCostIsThatOfTheRequest(t *testing.T) {
+	s := serve(t, gateway.Config{Limits: limits.Limits{Cost: 30}})
+	const query = "query($n: Int, $yes: Boolean!) { page(first: $n) ...F @include(if: $yes) } fragment F on Query { more: page(first: $n) }"
+	for range 3 {
+		for variables, want := range map[string]string{
+			`{"n": 10, "yes": false}`: "",
+			`{"n": 10, "yes": true}`:  "",
+			`{"n": 20, "yes": false}`: "",
+			`{"n": 20, "yes": true}`:  "QUERY_TOO_COSTLY",
+			`{"n": 99, "yes": false}`: "QUERY_TOO_COSTLY",
+		} {
+			if got := s.ask(query, variables, ""); got.code(t) != want {
+				t.Errorf("%s is answered with %s, want %q", variables, got.text, want)
+			}
+		}
+	}
+}
+
+func TestMutationsThatAreKnownAreNotSentByGet(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for range 2 {
+		if got := s.query("mutation { __typename }"); got.status != http.StatusOK || got.Errors != nil {
+			t.Errorf("by POST it is answered with %d %s", got.status, got.text)
+		}
+		if got := s.get("/graphql?query=" + url.QueryEscape("mutation { __typename }")); got.status != http.StatusMethodNotAllowed {
+			t.Errorf("by GET it is answered with %d %s", got.status, got.text)
+		}
+	}
+}
+
+// Headers and extensions are those of each request too.
+func TestSchemaStaysHiddenInWhatIsKnown(t *testing.T) {
+	s := serve(t, gateway.Config{HideSchema: true})
+	for range 3 {
+		if got := s.query("{ __schema { queryType { name } } }"); got.code(t) != "FORBIDDEN" {
+			t.Errorf("it is answered with %s", got.text)
+		}
+	}
+}

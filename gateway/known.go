@@ -1,0 +1,189 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/99designs/gqlgen/graphql/executor"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/limits"
+)
+
+// operations makes the operation of each request: what gqlgen's executor makes of it, and
+// of one whose text has been executed before, the same with less work. Nothing is kept of a
+// request but its text and the name of its operation: variables, headers and extensions are
+// those of each request.
+//
+// What is not plain is left to the executor, above all whatever is wrong: its errors are the
+// ones that clients see.
+type operations struct {
+	exec      *executor.Executor
+	documents documents
+	limit     *limits.Extension
+}
+
+// known is an operation that has been executed before.
+type known struct {
+	document  *document
+	text      string
+	operation *ast.OperationDefinition
+	variables []variable
+
+	// What the executor gives to every operation.
+	hidesSchema     bool
+	recover         graphql.RecoverFunc
+	aroundFields    graphql.FieldMiddleware
+	aroundRootField graphql.RootFieldMiddleware
+}
+
+// create makes the operation that a request asks for, or finds why there is none.
+func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, gqlerror.List) {
+	if params.Extensions["persistedQuery"] == nil {
+		if d := o.documents.of(ctx, params.Query); d != nil {
+			if k := d.operation(params.OperationName); k != nil {
+				if variables, ok := coerced(k.variables, params.Variables); ok {
+					return o.again(ctx, k, params, variables)
+				}
+			}
+		}
+	}
+	name := params.OperationName
+	op, errs := o.exec.CreateOperationContext(graphql.StartOperationTrace(ctx), params)
+	if errs != nil {
+		return op, nil, errs
+	}
+	d := o.documents.of(ctx, op.RawQuery)
+	if d == nil || d.parsed != op.Doc {
+		return op, nil, nil // it is too long to be kept
+	}
+	if d.operation(name) == nil {
+		d.keep(name, &known{
+			document: d, text: op.RawQuery, operation: op.Operation, variables: variablesOf(op.Operation),
+			hidesSchema: op.DisableIntrospection, recover: op.RecoverFunc,
+			aroundFields: op.ResolverMiddleware, aroundRootField: op.RootResolverMiddleware,
+		})
+	}
+	return op, d, nil
+}
+
+// again makes an operation with variables that have been looked at. What it costs depends
+// on them.
+func (o operations) again(ctx context.Context, k *known, params *graphql.RawParams, variables map[string]any) (*graphql.OperationContext, *document, gqlerror.List) {
+	op := &graphql.OperationContext{
+		RawQuery:               k.text,
+		OperationName:          params.OperationName,
+		Variables:              variables,
+		Extensions:             params.Extensions,
+		Headers:                params.Headers,
+		Doc:                    k.document.parsed,
+		Operation:              k.operation,
+		DisableIntrospection:   k.hidesSchema,
+		RecoverFunc:            k.recover,
+		ResolverMiddleware:     k.aroundFields,
+		RootResolverMiddleware: k.aroundRootField,
+		Stats:                  graphql.Stats{Read: params.ReadTime},
+	}
+	if err := o.limit.MutateOperationContext(ctx, op); err != nil {
+		return op, nil, gqlerror.List{err}
+	}
+	return op, k.document, nil
+}
+
+// variable is what an operation says of one of its variables.
+type variable struct {
+	name       string
+	kind       kind
+	list       bool
+	nonNull    bool // the variable itself
+	hasDefault bool
+}
+
+// kind is how the value of a variable, or of the elements of its list, is looked at.
+type kind int
+
+const (
+	other kind = iota // by the executor
+	texts             // ID and String
+	integers
+	booleans
+)
+
+var kinds = map[string]kind{"ID": texts, "String": texts, "Int": integers, "Boolean": booleans}
+
+func variablesOf(op *ast.OperationDefinition) []variable {
+	all := make([]variable, len(op.VariableDefinitions))
+	for i, d := range op.VariableDefinitions {
+		v := variable{name: d.Variable, nonNull: d.Type.NonNull, hasDefault: d.DefaultValue != nil}
+		if named := d.Type; named.Elem != nil {
+			v.list = true
+			v.kind = kinds[named.Elem.NamedType] // "" in a list of lists
+		} else {
+			v.kind = kinds[named.NamedType]
+		}
+		all[i] = v
+	}
+	return all
+}
+
+// coerced is what [github.com/vektah/gqlparser/v2/validator.VariableValues] makes of a
+// request's variables, where they are all given, none is superfluous, and each is of the
+// very type that its definition names. Of anything else it is not ok. The map that it
+// returns is the one that it was given.
+func coerced(all []variable, given map[string]any) (map[string]any, bool) {
+	if given == nil {
+		given = map[string]any{}
+	}
+	present := 0
+	for _, v := range all {
+		value, ok := given[v.name]
+		switch {
+		case !ok && (v.nonNull || v.hasDefault):
+			return nil, false
+		case !ok:
+			continue
+		case v.list:
+			if v.kind != texts || !allTexts(value) {
+				return nil, false
+			}
+		case v.kind == texts:
+			if _, ok := value.(string); !ok {
+				return nil, false
+			}
+		case v.kind == booleans:
+			if _, ok := value.(bool); !ok {
+				return nil, false
+			}
+		case v.kind == integers:
+			number, ok := value.(json.Number)
+			if !ok {
+				return nil, false
+			}
+			n, err := number.Int64()
+			if err != nil {
+				return nil, false
+			}
+			given[v.name] = n
+		default:
+			return nil, false
+		}
+		present++
+	}
+	return given, present == len(given)
+}
+
+// allTexts tells whether a value is a list of nothing but texts.
+func allTexts(value any) bool {
+	list, ok := value.([]any)
+	if !ok {
+		return false
+	}
+	for _, one := range list {
+		if _, ok := one.(string); !ok {
+			return false
+		}
+	}
+	return true
+}

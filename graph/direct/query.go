@@ -1,0 +1,61 @@
+package direct
+
+import (
+	"context"
+	"io"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/selections"
+)
+
+// Roots are the fields of the type Query, by name: how an execution answers each.
+type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
+
+// Query answers a query that asks for one field, as most do. gqlgen would collect it, make a
+// set of the one answer with a closure in a closure for it, and note that its name has been
+// written. Everything else is answered by slow. Middleware of root fields is not called:
+// Kith's is for mutations.
+func Query[E any](ctx context.Context, ec E, sel ast.SelectionSet, roots Roots[E], slow func(context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
+	if len(sel) != 1 || !selections.Simple(sel) || withouts.Load() && ctx.Value(withoutKey{}) != nil {
+		return slow(ctx, sel)
+	}
+	field := sel[0].(*ast.Field)
+	root := roots[field.Name]
+	if root == nil {
+		return slow(ctx, sel)
+	}
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Query"})
+	answer := answerRoot(ctx, ec, root, graphql.CollectedField{Field: field, Selections: field.SelectionSet})
+	if answer == graphql.RequiredNull || answer == graphql.Null && field.Definition.Type.NonNull {
+		return graphql.Null // what must not be null takes its parent with it
+	}
+	return single{field.Alias, answer}
+}
+
+func answerRoot[E any](ctx context.Context, ec E, root func(E, context.Context, graphql.CollectedField) graphql.Marshaler, field graphql.CollectedField) (answer graphql.Marshaler) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			op := graphql.GetOperationContext(ctx)
+			op.Error(ctx, op.Recover(ctx, reason))
+			answer = graphql.Null
+		}
+	}()
+	return root(ec, ctx, field)
+}
+
+// single is an object of one field.
+type single struct {
+	key   string
+	value graphql.Marshaler
+}
+
+// MarshalGQL implements [graphql.Marshaler].
+func (s single) MarshalGQL(w io.Writer) {
+	io.WriteString(w, `{"`)
+	io.WriteString(w, s.key) // a name of GraphQL, with nothing to escape
+	io.WriteString(w, `":`)
+	s.value.MarshalGQL(w)
+	io.WriteString(w, `}`)
+}

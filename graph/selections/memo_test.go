@@ -1,0 +1,105 @@
+package selections_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"kith/graph/selections"
+)
+
+func selectionOf(t *testing.T, text string) ast.SelectionSet {
+	t.Helper()
+	doc, err := parser.ParseQuery(&ast.Source{Input: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Operations[0].SelectionSet
+}
+
+func TestMemoTellsSelectionsApart(t *testing.T) {
+	var m selections.Memo
+	ctx := selections.With(context.Background(), &m)
+	sel := selectionOf(t, "{ a b c }")
+	merged := append(ast.SelectionSet{}, sel...)
+	selections.For(ctx).Put("plan", sel, 1)
+	selections.For(ctx).Put("plan", sel, 2) // is known
+	selections.For(ctx).Put("needs", sel, 3)
+	selections.For(ctx).Put("plan", sel[:2], 4)
+	for _, tt := range []struct {
+		of   string
+		sel  ast.SelectionSet
+		want any
+	}{
+		{"plan", sel, 1}, {"plan", merged, 1}, {"needs", sel, 3}, {"plan", sel[:2], 4},
+		{"plan", sel[1:], nil}, {"plan", nil, nil}, {"plan", selectionOf(t, "{ a b c }"), nil},
+	} {
+		if got, ok := m.Get(tt.of, tt.sel); got != tt.want || ok != (tt.want != nil) {
+			t.Errorf("the %s of %v is %v, %v, want %v", tt.of, tt.sel, got, ok, tt.want)
+		}
+	}
+	merged[0] = merged[1] // whoever collected the fields may use the slice again
+	if got, _ := m.Get("plan", sel); got != 1 {
+		t.Errorf("the plan is %v", got)
+	}
+	var none *selections.Memo
+	none.Put("plan", sel, 1)
+	if _, ok := none.Get("plan", sel); ok || selections.For(context.Background()) != nil {
+		t.Error("there is something in no memo")
+	}
+}
+
+func TestMemoIsBounded(t *testing.T) {
+	var m selections.Memo
+	sel := selectionOf(t, "{ a }")
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for n := range 1000 {
+				m.Put(fmt.Sprint(i, n), sel, n)
+			}
+		})
+	}
+	all.Wait()
+	kept := 0
+	for i := range 4 {
+		for n := range 1000 {
+			if value, ok := m.Get(fmt.Sprint(i, n), sel); ok {
+				kept++
+				if value != n {
+					t.Fatalf("the value of %d is %v", n, value)
+				}
+			}
+		}
+	}
+	if kept == 0 || kept > 100 {
+		t.Errorf("%d of 4,000 values are kept", kept)
+	}
+}
+
+func TestOnlyFieldsAreSimple(t *testing.T) {
+	long := "{ "
+	for i := range 33 {
+		long += fmt.Sprintf("f%d ", i)
+	}
+	for text, want := range map[string][2]bool{ // Simple, SimpleBelow
+		"{ a b: a c { d { e } } }":         {true, true},
+		"{ a a }":                          {false, false}, // to merge
+		"{ a b @include(if: true) }":       {false, false},
+		"{ a ... { b } }":                  {false, false},
+		"{ a ...F } fragment F on T { b }": {false, false},
+		"{ a { b @skip(if: $no) } }":       {true, false},
+		"{ a { b { c ...on T { d } } } }":  {true, false},
+		"{ a { b { c c } } }":              {true, false},
+		long + "}":                         {false, false},
+	} {
+		sel := selectionOf(t, text)
+		if got := [2]bool{selections.Simple(sel), selections.SimpleBelow(sel)}; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}

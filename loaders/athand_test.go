@@ -1,0 +1,135 @@
+package loaders_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/loaders"
+	"kith/storage"
+)
+
+// remembering is a store that has the users it is told to have at hand.
+type remembering struct {
+	*counting
+	near   map[storage.UserID]bool
+	broken bool
+	asked  int
+}
+
+func (r *remembering) UsersAtHand(ids []storage.UserID) ([]storage.Result[storage.User], bool) {
+	r.asked++
+	if r.broken {
+		panic("no memory")
+	}
+	results := make([]storage.Result[storage.User], len(ids))
+	for i, id := range ids {
+		if !r.near[id] {
+			return nil, false
+		}
+		results[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: id%2 == 0}
+	}
+	return results, true
+}
+
+func (r *remembering) CountsAtHand(ids []storage.UserID) ([]storage.Result[storage.Counts], bool) {
+	return nil, false
+}
+
+func (r *remembering) EdgesAtHand(storage.Side, []storage.Pair) ([]storage.Result[storage.Edge], bool) {
+	return nil, false
+}
+
+func (r *remembering) PagesAtHand(storage.Side, []storage.PageQuery) ([]storage.Result[[]storage.Edge], bool) {
+	return nil, false
+}
+
+func (r *remembering) BlocksAtHand([]storage.UserID) ([]storage.Result[[]storage.UserID], bool) {
+	return nil, false
+}
+
+func TestWhatIsAtHandIsNotRead(t *testing.T) {
+	for name, ask := range map[string]func(context.Context, *loaders.Loaders, []storage.UserID) []storage.Result[storage.User]{
+		"Fetch": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
+			return l.Users.Fetch(ctx, ids)
+		},
+		"Dispatch": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
+			users, counts := l.Users.Ask(ids), l.Counts.Ask(ids)
+			l.Dispatch(ctx, users, counts)
+			counts.Wait()
+			return users.Results()
+		},
+		"a crowd": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
+			l.Crowd.Expect(2)
+			member, leave := l.Crowd.Join(ctx)
+			defer leave()
+			l.Crowd.Leave(1)
+			return l.Users.Fetch(member, ids)
+		},
+	} {
+		for _, tt := range []struct {
+			near   []storage.UserID
+			broken bool
+			reads  bool
+		}{
+			{near: []storage.UserID{2, 3, 4}},
+			{near: []storage.UserID{2, 3}, reads: true}, // not all of them are
+			{reads: true},
+			{near: []storage.UserID{2, 3, 4}, broken: true, reads: true},
+		} {
+			store := &remembering{counting: newCounting(), near: map[storage.UserID]bool{}, broken: tt.broken}
+			for _, id := range tt.near {
+				store.near[id] = true
+			}
+			ctx := loaders.Attach(t.Context(), store)
+			ids := []storage.UserID{2, 3, 4, 2}
+			for i, r := range ask(ctx, loaders.For(ctx), ids) {
+				if !isUser(ids[i], r) {
+					t.Errorf("%s, with %v at hand: the answer to %d is %+v", name, tt.near, ids[i], r)
+				}
+			}
+			if read := len(store.users) > 0; read != tt.reads || store.asked != 1 {
+				t.Errorf("%s, with %v at hand: users were read %v, want %v, after %d looks into the memory", name, tt.near, store.users, tt.reads, store.asked)
+			}
+		}
+	}
+}
+
+// However many keys there are, and however often each comes: everyone is read once, and found.
+func TestManyKeysAreFound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := newCounting()
+		ctx := loaders.Attach(context.Background(), store)
+		l := loaders.For(ctx)
+		keys := rapid.SliceOfN(rapid.Map(rapid.Int64Range(1, 500), func(n int64) storage.UserID { return storage.UserID(n << 22) }), 0, 200)
+		var all []storage.UserID
+		for range rapid.IntRange(1, 4).Draw(t, "batches") {
+			ids := keys.Draw(t, "ids")
+			if rapid.Bool().Draw(t, "prime") {
+				id := rapid.Int64Range(501, 600).Draw(t, "primed") << 22
+				l.Users.Prime(storage.UserID(id), storage.User{ID: storage.UserID(id)})
+				ids = append(ids, storage.UserID(id))
+			}
+			l.Users.Fetch(ctx, ids)
+			all = append(all, ids...)
+		}
+		all = rapid.Permutation(all).Draw(t, "order")
+		for i, r := range l.Users.Fetch(ctx, all) {
+			if !isUser(all[i], r) {
+				t.Fatalf("the answer to %d is %+v", all[i], r)
+			}
+		}
+		for _, id := range slices.Backward(all) {
+			if r := l.Users.Load(ctx, id); !isUser(id, r) {
+				t.Fatalf("the answer to %d is %+v", id, r)
+			}
+		}
+		for id, n := range store.users {
+			if n != 1 || id > 500<<22 {
+				t.Errorf("user %d was read %d times", id, n)
+			}
+		}
+	})
+}

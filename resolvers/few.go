@@ -1,0 +1,52 @@
+package resolvers
+
+// few is a map that most often holds one value or two. A Go map makes room for eight, and of
+// the pages of lists, say, eight take 1.4 kB.
+type few[K comparable, V any] struct {
+	keys   []K
+	values []V
+	places map[K]int // of the keys, when there are many
+}
+
+// many is from how many keys on they are no longer looked through one by one.
+const many = 8
+
+func (f *few[K, V]) get(key K) (value V, ok bool) {
+	if at := f.at(key); at >= 0 {
+		return f.values[at], true
+	}
+	return value, false
+}
+
+// at is the place of a key; negative if it is not there.
+func (f *few[K, V]) at(key K) int {
+	if f.places != nil {
+		if at, ok := f.places[key]; ok {
+			return at
+		}
+		return -1
+	}
+	for at, k := range f.keys {
+		if k == key {
+			return at
+		}
+	}
+	return -1
+}
+
+func (f *few[K, V]) put(key K, value V) {
+	if at := f.at(key); at >= 0 {
+		f.values[at] = value
+		return
+	}
+	f.keys, f.values = append(f.keys, key), append(f.values, value)
+	switch n := len(f.keys); {
+	case f.places != nil:
+		f.places[key] = n - 1
+	case n > many:
+		f.places = make(map[K]int, 2*n)
+		for at, k := range f.keys {
+			f.places[k] = at
+		}
+	}
+}
