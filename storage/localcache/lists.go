@@ -24,7 +24,7 @@ func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []stor
 	floor := c.endedSince()
 	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
 	read := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
-		return c.readLists(ctx, side, owners, c.longest, floor)
+		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
 	}
 	return fetch(ctx, c, &c.lists[side], source[*list]{listKind(side), known, read, c.keepList}, owners)
 }
@@ -54,13 +54,13 @@ func (c *Cache) endedSince() storage.Micros {
 	return storage.MicrosOf(c.now())/minute*minute - endedKept
 }
 
-func (c *Cache) readLists(ctx context.Context, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
+func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
 	queries := make([]storage.ListQuery, len(owners))
 	for i, owner := range owners {
 		queries[i] = storage.ListQuery{Owner: owner, Longest: longest, EndedSince: floor}
 	}
 	results := make([]storage.Result[*list], len(owners))
-	for i, r := range c.source.Lists(ctx, side, queries) {
+	for i, r := range from.Lists(ctx, side, queries) {
 		if results[i].Err = r.Err; r.Err == nil && !r.Value.Long {
 			results[i].Value, results[i].Found = c.makeList(side, r.Value, floor), true
 		}
@@ -115,7 +115,7 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 			}
 			a.building.Store(false)
 		}()
-		r = c.readLists(reading, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+		r = c.readLists(reading, c.long, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
 		c.metrics.built.Observe(time.Since(began).Seconds())
 	}()
 }
