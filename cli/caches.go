@@ -56,7 +56,7 @@ func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	}
 	if cfg.Bytes > 0 || c.redis != nil {
 		c.local = localcache.New(localcache.Config{
-			Source: source, Rows: cfg.Store, Long: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
+			Source: source, Rows: cfg.Store, Store: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
 		})
 		c.local.Switch(localcache.Off)
 	}

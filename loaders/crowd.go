@@ -2,6 +2,7 @@ package loaders
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,8 @@ import (
 // look-up. So the number of statements does not grow with the number of members,
 // and nobody waits for a timer.
 type Crowd struct {
+	all *Loaders
+
 	mu       sync.Mutex
 	expected int           // members that are not done
 	waiting  int           // members that have asked
@@ -100,10 +103,8 @@ func (c *Crowd) meet(ctx context.Context, questions []Question) {
 
 // send sends what everyone who waits has asked. The lock is held.
 func (c *Crowd) send() {
-	for _, t := range tasksOf(c.asked) {
-		if !t.answer() {
-			go t.run()
-		}
+	for _, t := range c.all.together(slices.DeleteFunc(tasksOf(c.asked), task.answer)) {
+		go t.run()
 	}
 	if c.gate != nil {
 		close(c.gate)

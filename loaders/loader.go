@@ -286,10 +286,7 @@ func (b *batch[K, V]) run() {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err := fmt.Errorf("a look-up panicked: %v\n%s", reason, debug.Stack())
-			b.results = make([]storage.Result[V], len(b.keys))
-			for i := range b.results {
-				b.results[i].Err = err
-			}
+			b.results = failures[V](len(b.keys), err)
 		}
 	}()
 	b.results = b.loader.read(b.loader.all.store, b.loader.all.ctx, b.keys)

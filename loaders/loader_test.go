@@ -224,3 +224,49 @@ func TestLookUpThatPanicsHasFailed(t *testing.T) {
 		}
 	}
 }
+
+// profiling is a store that reads users and counts together.
+type profiling struct {
+	*counting
+	asked [][]storage.UserID
+}
+
+func (p *profiling) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	p.asked = append(p.asked, slices.Clone(ids))
+	results := make([]storage.Result[storage.Profile], len(ids))
+	for i, id := range ids {
+		results[i].Value = storage.Profile{User: storage.User{ID: id}, Exists: id%2 == 0, Counts: storage.Counts{Following: int64(id)}, Counted: true}
+	}
+	return results
+}
+
+func TestUsersAndTheirCountsAreReadTogether(t *testing.T) {
+	store := &profiling{counting: newCounting()}
+	l := loaders.For(loaders.Attach(t.Context(), store))
+	for _, c := range []struct{ users, counts, asked []storage.UserID }{
+		{[]storage.UserID{1, 2}, []storage.UserID{1, 2}, []storage.UserID{1, 2}},
+		{[]storage.UserID{3, 4, 6}, []storage.UserID{8, 4}, []storage.UserID{3, 4, 6, 8, 4}},
+	} {
+		store.asked = nil
+		users, counts := l.Users.Ask(c.users), l.Counts.Ask(c.counts)
+		l.Dispatch(t.Context(), users, counts)
+		for i, r := range users.Results() {
+			if r.Found != (c.users[i]%2 == 0) || r.Found && r.Value.ID != c.users[i] {
+				t.Errorf("user %d: %+v", c.users[i], r)
+			}
+		}
+		for i, r := range counts.Results() {
+			if !r.Found || r.Value.Following != int64(c.counts[i]) {
+				t.Errorf("counts of %d: %+v", c.counts[i], r)
+			}
+		}
+		if len(store.asked) != 1 || !slices.Equal(store.asked[0], c.asked) || store.batches != 0 {
+			t.Errorf("asked %v and %d batches, want %v once", store.asked, store.batches, c.asked)
+		}
+	}
+	users := l.Users.Ask([]storage.UserID{10})
+	l.Dispatch(t.Context(), users)
+	if users.Results(); len(store.users) != 1 {
+		t.Errorf("users alone were read %v", store.users)
+	}
+}

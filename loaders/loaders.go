@@ -41,14 +41,17 @@ type Loaders struct {
 	store  storage.Reader
 	atHand AtHand // the store; nil: it has nothing in memory
 
+	profiles profileReader // the store; nil: it reads users and counts apart
+
 	mu   sync.Mutex
 	kept []any // each of another type; there are one or two
 }
 
 // init makes the loaders of one request, whose context it is.
 func (l *Loaders) init(ctx context.Context, store storage.Reader) {
-	l.ctx, l.store = ctx, store
+	l.ctx, l.store, l.Crowd.all = ctx, store, l
 	l.atHand, _ = store.(AtHand)
+	l.profiles, _ = store.(profileReader)
 	l.Users.all, l.Users.read, l.Users.near = l, storage.Reader.Users, AtHand.UsersAtHand
 	l.Handles.all, l.Handles.read = l, storage.Reader.UserIDs
 	l.Counts.all, l.Counts.read, l.Counts.near = l, storage.Reader.Counts, AtHand.CountsAtHand
@@ -156,7 +159,7 @@ func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
 		l.Crowd.meet(ctx, asked)
 		return
 	}
-	tasks := slices.DeleteFunc(tasksOf(asked), task.answer)
+	tasks := l.together(slices.DeleteFunc(tasksOf(asked), task.answer))
 	for i, t := range tasks {
 		if i == len(tasks)-1 {
 			t.run() // whoever asks has to wait anyway

@@ -33,7 +33,7 @@ type Cache struct {
 	storage.Reader // all that is not kept
 
 	source  storage.Snapshots
-	long    storage.Snapshots
+	below   storage.Snapshots // the store itself
 	metrics *Metrics
 	now     func() time.Time
 	longest int // lists up to here are kept when they are first asked for
@@ -59,8 +59,9 @@ type Config struct {
 	Source storage.Snapshots
 	// Rows answers what is not kept.
 	Rows storage.Reader
-	// Long is where long lists come from: the store itself. Defaults to Source.
-	Long storage.Snapshots
+	// Store is the store itself, which long lists come from, and everything while the cache
+	// is off. Defaults to Source.
+	Store storage.Snapshots
 	// Bytes bounds what is kept, the directory of users aside.
 	Bytes uint64
 	// Metrics count. Defaults to nobody.
@@ -74,14 +75,14 @@ func New(cfg Config) *Cache {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Long == nil {
-		cfg.Long = cfg.Source
+	if cfg.Store == nil {
+		cfg.Store = cfg.Source
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = newMetrics()
 	}
 	c := &Cache{
-		Reader: cfg.Rows, source: cfg.Source, long: cfg.Long, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
+		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
 		longest: shortList,
 		packed:  max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}

@@ -45,11 +45,14 @@ func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	return results
 }
 
-// edgeOfOther looks an edge up in the list of its other end, if that is there: of two
-// lists that an edge is on, one is mostly short.
+// edgeOfOther looks an edge of the inverse side up in the followings of its other end, if
+// they are there: of two lists that an edge is on, one is mostly short. Not the other way
+// round: the fans may not have what somebody has just written and has to see.
 func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
-	other := side ^ 1
-	l, ok := get[*list](c, key{listKind(other), other.Owner(p)})
+	if side != storage.Inverse {
+		return r, false
+	}
+	l, ok := get[*list](c, key{forwardKind, p.From})
 	if !ok {
 		return r, false
 	}

@@ -115,7 +115,7 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 			}
 			a.building.Store(false)
 		}()
-		r = c.readLists(reading, c.long, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+		r = c.readLists(reading, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
 		c.metrics.built.Observe(time.Since(began).Seconds())
 	}()
 }

@@ -47,6 +47,14 @@ func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 	return counts
 }
 
+// Profiles reads users and their counts together.
+func (c *Cache) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	if c.Mode() == Off {
+		return c.below.Profiles(ctx, ids)
+	}
+	return c.fetchProfiles(ctx, ids)
+}
+
 func (c *Cache) fetchProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return fetch(ctx, c, &c.profiles, source[storage.Profile]{profileKind, c.knownProfile, c.source.Profiles, c.keepProfile}, ids)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"kith/storage"
+	"kith/storage/sqlstore/prepared"
 )
 
 var mysqlDialect = &dialect{
@@ -105,7 +106,7 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
 		return nil, errors.New("the DSN names no database (user:password@tcp(host:port)/database)")
 	}
 	name := cfg.Addr + "/" + cfg.DBName
-	cfg.InterpolateParams = true // saves the round trip of a prepare
+	cfg.InterpolateParams = true // for what is not prepared: saves the round trip
 	cfg.Logger = &mysql.NopLogger{}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = c.StatementTimeout
@@ -199,14 +200,15 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	}
 	cfg.Params[variable] = value
 	cfg.Params[f.isolation] = "'READ-COMMITTED'"
-	cfg.ReadTimeout = limit + time.Second // a server that has gone silent
+	cfg.Params["group_concat_max_len"] = strconv.Itoa(2 * maxText) // MySQL's default is 1,024
+	cfg.ReadTimeout = limit + time.Second                          // a server that has gone silent
 	cfg.WriteTimeout = limit + time.Second
 
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(prepared.Connector(connector))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

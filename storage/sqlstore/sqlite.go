@@ -18,6 +18,7 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"kith/storage"
+	"kith/storage/sqlstore/prepared"
 )
 
 var sqliteDialect = &dialect{
@@ -176,10 +177,11 @@ func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
 		"temp_store(MEMORY)",
 	}, pragmas...)}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}
-	db, err := sql.Open("sqlite", u.String())
+	named, err := sql.Open("sqlite", u.String()) // opens nothing yet
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	db := sql.OpenDB(prepared.Connector(prepared.Location(named.Driver(), u.String())))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -1,0 +1,79 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"kith/storage"
+)
+
+// Neighbours implements [storage.EdgeReader].
+func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return lookUp(s, owners, s.sql.maxKeys, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+		lists := make(map[storage.UserID][]storage.UserID, len(owners))
+		var cut []storage.UserID
+		text := neighbours[side] + marks(len(owners)) + ") GROUP BY " + tableOf(side).owner
+		err := s.query(ctx, "neighbours."+side.String(), shard, len(owners), text, arguments(owners), func(rows *sql.Rows) error {
+			var owner storage.UserID
+			var length int
+			var peers sql.RawBytes
+			if err := rows.Scan(&owner, &length, &peers); err != nil {
+				return err
+			}
+			list, whole := parseIDs(peers, length)
+			if lists[owner] = list; !whole {
+				cut = append(cut, owner)
+			}
+			return nil
+		})
+		for _, owner := range cut {
+			if err == nil {
+				lists[owner], err = s.neighboursByRow(ctx, shard, side, owner)
+			}
+		}
+		for _, owner := range owners {
+			list := lists[owner]
+			if !slices.IsSorted(list) { // the index gives them by time
+				slices.Sort(list)
+			}
+			found(owner, list)
+		}
+		return err
+	})
+}
+
+// neighboursByRow reads a list that is longer than a server puts into one text
+// (group_concat_max_len, max_allowed_packet).
+func (s *Store) neighboursByRow(ctx context.Context, shard int, side storage.Side, owner storage.UserID) (list []storage.UserID, err error) {
+	err = s.query(ctx, "neighbours."+side.String(), shard, 1, neighboursByRow[side], []any{int64(owner)}, func(rows *sql.Rows) error {
+		var peer storage.UserID
+		err := rows.Scan(&peer)
+		list = append(list, peer)
+		return err
+	})
+	return list, err
+}
+
+// parseIDs reads ids that are separated by commas. It is false unless they are so many:
+// then the end of the text is missing.
+func parseIDs(text []byte, length int) ([]storage.UserID, bool) {
+	list := make([]storage.UserID, 0, length)
+	var id storage.UserID
+	for _, c := range text {
+		if c == ',' {
+			list, id = append(list, id), 0
+			continue
+		}
+		id = id*10 + storage.UserID(c-'0')
+	}
+	if len(text) > 0 {
+		list = append(list, id)
+	}
+	// The last of a text that was cut may be cut itself, and still be one of so many.
+	return list, len(list) == length && len(text) < maxText
+}
+
+// maxText is how long a text is trusted to be whole: less than what any server that is
+// set so allows, see [mysqlPool].
+const maxText = 1 << 20

@@ -1,0 +1,55 @@
+package sqlstore
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// A list whose text is longer than is trusted comes row by row, and the others as they are.
+func TestNeighboursOfALongList(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { checkLongNeighbours(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
+	t.Run("MariaDB", func(t *testing.T) {
+		checkLongNeighbours(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	})
+}
+
+func checkLongNeighbours(t *testing.T, location string) {
+	seen := &recorder{}
+	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := map[storage.UserID][]storage.UserID{1: nil, 2: {7}, 3: nil}
+	var edges []storage.Edge
+	for i := range storage.UserID(60_000) { // of 19 characters each
+		want[1] = append(want[1], 6_000_000_000_000_000_000+i)
+	}
+	for from, list := range want {
+		for i, to := range list {
+			edges = append(edges, storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: storage.Micros(1 + i*7919%60_000)})
+		}
+	}
+	for chunk := range slices.Chunk(edges, 10_000) {
+		for _, r := range s.Apply(t.Context(), storage.Forward, chunk, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	seen.reset()
+	owners := []storage.UserID{1, 2, 3}
+	for i, r := range s.Neighbours(t.Context(), storage.Forward, owners) {
+		if r.Err != nil || !slices.Equal(r.Value, want[owners[i]]) {
+			t.Errorf("list of %d: %d users, %v; want %d", owners[i], len(r.Value), r.Err, len(want[owners[i]]))
+		}
+	}
+	if n := len(seen.statements); n != 2 {
+		t.Errorf("%d statements, want 2", n)
+	}
+}

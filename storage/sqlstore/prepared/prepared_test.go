@@ -1,0 +1,142 @@
+package prepared_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"kith/internal/testenv"
+	"kith/storage/sqlstore/prepared"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// one is a single connection that keeps statements, to a server that may prepare so many.
+func one(t *testing.T, most int) *sql.DB {
+	t.Helper()
+	server := testenv.MariaDB(t)
+	server.CreateDatabase(t, "kith")
+	server.Exec(t, "CREATE TABLE kith.t (n BIGINT PRIMARY KEY, word VARCHAR(20))")
+	server.Exec(t, "INSERT INTO kith.t VALUES (1, 'one'), (2, 'two')")
+	server.Exec(t, fmt.Sprintf("SET GLOBAL max_prepared_stmt_count = %d", most))
+	config, err := mysql.ParseDSN(server.DSN("kith"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.InterpolateParams = true
+	inner, err := mysql.NewConnector(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(prepared.Connector(inner))
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func status(t *testing.T, db *sql.DB, name string) (n int) {
+	t.Helper()
+	var ignored string
+	if err := db.QueryRow("SHOW SESSION STATUS LIKE '"+name+"'").Scan(&ignored, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func word(t *testing.T, db *sql.DB, n int) (word string) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), "SELECT word FROM t WHERE n = ?", n).Scan(&word); err != nil {
+		t.Fatal(err)
+	}
+	return word
+}
+
+func TestWhatIsRepeatedIsPrepared(t *testing.T) {
+	db := one(t, 100)
+	for i := range 6 {
+		if got, want := word(t, db, 1+i%2), []string{"one", "two"}[i%2]; got != want {
+			t.Errorf("answer %d: %s, want %s", i, got, want)
+		}
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if _, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", fmt.Sprint("w", i), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if got := word(t, db, 2); got != "w2" {
+		t.Errorf("after the update: %s", got)
+	}
+	if prepares, executions := status(t, db, "Com_stmt_prepare"), status(t, db, "Com_stmt_execute"); prepares != 2 || executions != 6+2 {
+		t.Errorf("%d prepared, %d executed; want 2 and 8", prepares, executions)
+	}
+}
+
+func TestFewAreKept(t *testing.T) {
+	db := one(t, 1000)
+	for i := range 100 {
+		for range 3 {
+			var n int
+			if err := db.QueryRow(fmt.Sprintf("SELECT n + %d FROM t WHERE n = ?", i), 1).Scan(&n); err != nil || n != i+1 {
+				t.Fatalf("statement %d: %d, %v", i, n, err)
+			}
+		}
+	}
+	if n := status(t, db, "Prepared_stmt_count"); n != 64 {
+		t.Errorf("%d statements are prepared, want 64", n)
+	}
+	many := make([]any, 300)
+	for i := range many {
+		many[i] = i
+	}
+	before := status(t, db, "Com_stmt_prepare")
+	for range 3 {
+		rows, err := db.Query("SELECT n FROM t WHERE n IN (?"+strings.Repeat(",?", 299)+")", many...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Close()
+	}
+	if n := status(t, db, "Com_stmt_prepare"); n != before {
+		t.Errorf("a statement of 300 arguments was prepared")
+	}
+}
+
+func TestAServerThatPreparesNoMoreStillAnswers(t *testing.T) {
+	db := one(t, 0)
+	for range 20 {
+		if got := word(t, db, 1); got != "one" {
+			t.Errorf("%s, want one", got)
+		}
+	}
+}
+
+func TestErrorsAndTheEndOfAContextComeThrough(t *testing.T) {
+	db := one(t, 100)
+	for range 4 {
+		if _, err := db.Exec("INSERT INTO t VALUES (?, ?)", 1, "again"); err == nil || !strings.Contains(err.Error(), "Duplicate entry") {
+			t.Errorf("a duplicate: %v", err)
+		}
+		if _, err := db.Query("SELECT nothing FROM t WHERE n = ?", 1); err == nil || !strings.Contains(err.Error(), "Unknown column") {
+			t.Errorf("an unknown column: %v", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.QueryContext(ctx, "SELECT word FROM t WHERE n = ?", 1); err == nil {
+		t.Error("a context that has ended: no error")
+	}
+	if got := word(t, db, 1); got != "one" {
+		t.Errorf("afterwards: %s", got)
+	}
+}
