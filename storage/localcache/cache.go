@@ -50,6 +50,7 @@ type Cache struct {
 	blocks   fills[[]storage.UserID]
 	lists    [2]fills[*list] // by side
 
+	told     told
 	building sync.Mutex // of one long list at a time
 }
 

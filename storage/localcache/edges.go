@@ -20,34 +20,44 @@ func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	if !c.keeps(side) {
 		return c.Reader.Edges(ctx, side, pairs)
 	}
-	lists := c.listsFor(ctx, side, pairs)
 	results := make([]storage.Result[storage.Edge], len(pairs))
-	var rest []storage.Pair
-	var where []int
-	for i, p := range pairs {
-		var sure bool
-		l := lists.of(side.Owner(p))
-		if l != nil {
-			results[i], sure = l.edge(p)
-		}
-		if !sure {
-			results[i], sure = c.edgeOfOther(side, p)
-		}
-		if !sure {
-			rest, where = append(rest, p), append(where, i)
-		}
+	where := make([]int, len(pairs))
+	for i := range where {
+		where[i] = i
 	}
-	if len(rest) > 0 {
-		for i, r := range c.Reader.Edges(ctx, side, rest) {
-			results[where[i]] = r
-		}
+	where = c.listsFor(ctx, side, pairs).edges(side, pairs, where, results)
+	if side == storage.Inverse {
+		where = c.edgesOfOthers(ctx, pairs, where, results)
+	}
+	if len(where) == 0 {
+		return results
+	}
+	rest := make([]storage.Pair, len(where))
+	for k, i := range where {
+		rest[k] = pairs[i]
+	}
+	for k, r := range c.Reader.Edges(ctx, side, rest) {
+		results[where[k]] = r
 	}
 	return results
 }
 
-// edgeOfOther looks an edge of the inverse side up in the followings of its other end, if
-// they are there: of two lists that an edge is on, one is mostly short. Not the other way
-// round: the fans may not have what somebody has just written and has to see.
+// edgesOfOthers looks edges of the inverse side up in the followings of their other ends: a
+// celebrity's list of fans is long, and theirs are mostly short. It returns which are left.
+// Not the other way round: the fans may not have what somebody has just written and has to
+// see.
+func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
+	if len(where) == 0 {
+		return where
+	}
+	asked := make([]storage.Pair, len(where))
+	for k, i := range where {
+		asked[k] = pairs[i]
+	}
+	return c.listsFor(ctx, storage.Forward, asked).edges(storage.Forward, pairs, where, results)
+}
+
+// edgeOfOther does so for one edge, if the other list is there.
 func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
 	if side != storage.Inverse {
 		return r, false
@@ -74,10 +84,24 @@ func (o *owned) of(owner storage.UserID) *list {
 	return nil
 }
 
+// edges looks up those pairs that where names, and returns which are not sure.
+func (o *owned) edges(side storage.Side, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
+	for _, i := range where {
+		sure := false
+		if l := o.of(side.Owner(pairs[i])); l != nil {
+			results[i], sure = l.edge(pairs[i])
+		}
+		if !sure {
+			rest = append(rest, i)
+		}
+	}
+	return rest
+}
+
 // listsFor returns the lists of the owners of pairs, as far as they are worth having:
 // all that are there, and those that are not where they are few.
-func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) owned {
-	var o owned
+func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) *owned {
+	o := &owned{}
 	var last storage.UserID
 	seen := make(map[storage.UserID]bool)
 	for _, p := range pairs {
@@ -96,7 +120,7 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 		}
 		return o
 	}
-	there := owned{}
+	there := &owned{}
 	for _, owner := range o.owners {
 		if l, ok := get[*list](c, key{listKind(side), owner}); ok {
 			there.owners, there.lists = append(there.owners, owner), append(there.lists, l)

@@ -22,6 +22,7 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID) {
 		c.forgetUser(r.Side.Owner(r.Edge.Pair()), r.Edge)
 		if r.Side <= storage.Inverse {
 			c.change(r.Side, r.Edge, true)
+			c.told.add(r)
 		}
 	}
 	for _, id := range users {
@@ -146,6 +147,9 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 		switch e.Kind {
 		case events.EdgeChanged:
 			for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+				if c.told.has(storage.Row{Side: side, Edge: e.Edge}) {
+					continue // the writer has said so
+				}
 				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
 				if !c.change(side, e.Edge, false) {
 					doubtful[side] = append(doubtful[side], e.Edge)

@@ -1,0 +1,41 @@
+package localcache
+
+import (
+	"sync"
+
+	"kith/storage"
+)
+
+// told are the rows that the cache was told of last by who wrote them: when their events
+// come, nothing has to be forgotten again.
+type told struct {
+	mu   sync.Mutex
+	rows map[storage.Row]struct{}
+	ring []storage.Row // the same, in the order in which they came
+	next int
+}
+
+// toldKept is how many are remembered, for as long as events are on their way.
+const toldKept = 4096
+
+func (t *told) add(r storage.Row) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, again := t.rows[r]; again {
+		return
+	}
+	if t.rows == nil {
+		t.rows, t.ring = make(map[storage.Row]struct{}, toldKept), make([]storage.Row, toldKept)
+	}
+	delete(t.rows, t.ring[t.next])
+	t.ring[t.next] = r
+	t.rows[r] = struct{}{}
+	t.next = (t.next + 1) % toldKept
+}
+
+func (t *told) has(r storage.Row) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.rows[r]
+	return ok
+}
