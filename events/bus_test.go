@@ -326,3 +326,38 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "events/s")
 }
+
+func TestHearingIsTold(t *testing.T) {
+	server := testenv.Redis(t)
+	g := start(t, connect(t, server))
+	var mu sync.Mutex
+	var told []bool
+	g.bus.OnHearing(func(is bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, is)
+	})
+	last := func(want bool) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(told) > 0 && told[len(told)-1] == want
+		}
+	}
+	eventually(t, "hearing", last(true))
+	server.Kill(t)
+	eventually(t, "not hearing without Redis", last(false))
+	server.Restart(t)
+	eventually(t, "hearing again", last(true))
+	server.Freeze(t)
+	eventually(t, "not hearing a frozen Redis", last(false))
+	server.Thaw(t)
+	eventually(t, "hearing once it goes on", last(true))
+
+	alone := start(t, nil)
+	alone.bus.OnHearing(func(is bool) {
+		if is {
+			t.Error("a gateway without Redis hears")
+		}
+	})
+}

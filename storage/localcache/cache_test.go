@@ -1,0 +1,367 @@
+package localcache_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/localcache"
+	"kith/storage/memory"
+)
+
+var (
+	_ loaders.AtHand = (*localcache.Cache)(nil)
+	_ social.Packed  = (*localcache.Cache)(nil)
+)
+
+// counted counts the reads of a store, and what they read.
+type counted struct {
+	storage.Store
+	calls, keys atomic.Int64
+	rows        atomic.Int64 // reads of edges as rows
+	longest     atomic.Int64 // of the lists that were asked for
+}
+
+func (c *counted) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	c.calls.Add(1)
+	c.keys.Add(int64(len(ids)))
+	return c.Store.Profiles(ctx, ids)
+}
+
+func (c *counted) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
+	c.calls.Add(1)
+	c.keys.Add(int64(len(q)))
+	c.longest.Store(max(c.longest.Load(), int64(q[0].Longest)))
+	return c.Store.Lists(ctx, side, q)
+}
+
+func (c *counted) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	c.rows.Add(1)
+	return c.Store.Edges(ctx, side, pairs)
+}
+
+func (c *counted) Pages(ctx context.Context, side storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	c.rows.Add(1)
+	return c.Store.Pages(ctx, side, q)
+}
+
+// people makes users 1 … n.
+func people(t *testing.T, store storage.Store, n int) {
+	t.Helper()
+	users := make([]storage.User, n)
+	for i := range users {
+		users[i] = storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprint("u", i+1), Name: "somebody"}
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+// fans has users 2 … n+1 follow user 1.
+func fans(t *testing.T, store storage.Store, n int) {
+	t.Helper()
+	edges := make([]storage.Edge, n)
+	for i := range edges {
+		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+}
+
+func newCache(t *testing.T, store storage.Store, bytes uint64) *localcache.Cache {
+	t.Helper()
+	c := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: bytes, Now: func() time.Time { return time.UnixMicro(0) }})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
+	goOn := make(chan struct{})
+	store := &counted{Store: &slow{Store: memory.New(), hold: func(string) { <-goOn }}}
+	people(t, store.Store, 10)
+	cache := newCache(t, store, 1<<20)
+	var asking sync.WaitGroup
+	for range 50 {
+		asking.Go(func() {
+			for i, r := range cache.Users(t.Context(), []storage.UserID{3, 4, 99}) {
+				if r.Found != (i < 2) || r.Err != nil {
+					t.Errorf("key %d: %+v", i, r)
+				}
+			}
+		})
+	}
+	for store.calls.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(goOn)
+	asking.Wait()
+	if n := store.keys.Load(); n != 3 {
+		t.Errorf("%d keys were read, want 3", n)
+	}
+	cache.Users(t.Context(), []storage.UserID{99}) // nobody, which is kept, too
+	if n := store.calls.Load(); n != 1 {
+		t.Errorf("%d reads, want 1", n)
+	}
+}
+
+func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
+	store := memory.New()
+	people(t, store, 5000)
+	const bytes = 100_000
+	m := gauges{prometheus.NewRegistry()}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
+	defer cache.Close()
+	for id := range storage.UserID(5000) {
+		cache.Users(t.Context(), []storage.UserID{id + 1})
+	}
+	// Eviction is asynchronous.
+	for end := time.Now().Add(10 * time.Second); m.value(t, "kith_cache_bytes") > bytes; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%.0f bytes are kept, want at most %d", m.value(t, "kith_cache_bytes"), bytes)
+		}
+	}
+	if n := m.value(t, "kith_cache_entries"); n < 50 || n > bytes/200 {
+		t.Errorf("%.0f users are kept in %d bytes", n, bytes)
+	}
+}
+
+func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
+	store := &counted{Store: memory.New()}
+	people(t, store, 2)
+	fans(t, store, 3000)
+	cache := newCache(t, store, 64<<20)
+	page := func() []storage.Edge {
+		r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})[0]
+		if r.Err != nil || len(r.Value) != 3 {
+			t.Fatalf("a page of fans: %+v", r)
+		}
+		return r.Value
+	}
+	first := page()
+	if store.rows.Load() != 1 {
+		t.Error("the first page of a long list did not come from rows")
+	}
+	for end := time.Now().Add(10 * time.Second); ; {
+		before := store.rows.Load()
+		if got := page(); !slices.Equal(got, first) {
+			t.Fatalf("page %v, want %v", got, first)
+		}
+		if store.rows.Load() == before {
+			break // from memory
+		}
+		if time.Now().After(end) {
+			t.Fatal("a long list that is asked for often is not kept")
+		}
+	}
+	if n := store.longest.Load(); n < 3000 {
+		t.Errorf("lists were asked for up to %d", n)
+	}
+	// One more fan, and one less: the list is changed, not read again.
+	reads, rows := store.calls.Load(), store.rows.Load()
+	cache.Wrote([]storage.Row{
+		{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
+		{Side: storage.Inverse, Edge: storage.Edge{From: first[0].From, To: 1, Type: storage.None, UpdateTime: 9001}},
+	}, nil)
+	if got := page(); got[0].From != 7000 || got[1] != first[1] {
+		t.Errorf("after a follow and its opposite: %v", got)
+	}
+	n := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+	if !n.Found || n.Value.Peers.Len() != 3000 || n.Value.Order.Len() != 3000 || n.Value.Peers.Contains(first[0].From) {
+		t.Errorf("the set: %+v", n)
+	}
+	if store.calls.Load() != reads || store.rows.Load() != rows {
+		t.Error("the list was read again")
+	}
+	// Whether somebody is a fan is known; since when takes a row.
+	edges := cache.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 8000, To: 1}, {From: first[1].From, To: 1}})
+	if edges[0].Value.Type == storage.Following || edges[1].Value != first[1] {
+		t.Errorf("edges: %+v", edges)
+	}
+}
+
+func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
+	store := &counted{Store: memory.New()}
+	people(t, store, 2)
+	fans(t, store, 3000)
+	cache := newCache(t, store, 200_000) // an eighth is 1,500 edges
+	for range 20 {
+		if r := cache.Neighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; len(r.Value) != 3000 {
+			t.Fatalf("%d fans: %v", len(r.Value), r.Err)
+		}
+	}
+	if n := store.longest.Load(); n >= 3000 {
+		t.Errorf("lists were asked for up to %d", n)
+	}
+	if n := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]; n.Found {
+		t.Error("it is kept")
+	}
+}
+
+func TestOffAndThrough(t *testing.T) {
+	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.Through: 3, localcache.On: 1} {
+		store := &counted{Store: memory.New()}
+		people(t, store, 3)
+		fans(t, store, 2)
+		cache := newCache(t, store, 1<<20)
+		cache.Switch(mode)
+		for range 3 {
+			if r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}})[0]; len(r.Value) != 2 {
+				t.Errorf("mode %d: %+v", mode, r)
+			}
+		}
+		if n := store.calls.Load(); n != reads {
+			t.Errorf("mode %d: %d reads of lists, want %d", mode, n, reads)
+		}
+		if _, ok := cache.PagesAtHand(storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}}); ok != (mode == localcache.On) {
+			t.Errorf("mode %d: at hand: %t", mode, ok)
+		}
+	}
+}
+
+func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
+	store := memory.New()
+	people(t, store, 5)
+	fans(t, store, 3)
+	cache := newCache(t, store, 1<<20)
+	ids := []storage.UserID{1, 3, 77}
+	pairs := []storage.Pair{{From: 2, To: 1}, {From: 5, To: 1}, {From: 77, To: 1}}
+	queries := []storage.PageQuery{{Owner: 1, Limit: 2}}
+	if _, ok := cache.UsersAtHand(ids); ok {
+		t.Error("users are at hand before they were read")
+	}
+	ask(t.Context(), cache, 1)
+	users, counts, blocks := cache.Users(t.Context(), ids), cache.Counts(t.Context(), ids), cache.Blocks(t.Context(), ids)
+	same(t, "users", ids, users, cache.UsersAtHand)
+	same(t, "counts", ids, counts, cache.CountsAtHand)
+	same(t, "blocks", ids, blocks, cache.BlocksAtHand)
+	same(t, "edges", pairs, store.Edges(t.Context(), storage.Inverse, pairs), func(p []storage.Pair) ([]storage.Result[storage.Edge], bool) {
+		return cache.EdgesAtHand(storage.Inverse, p)
+	})
+	same(t, "pages", queries, store.Pages(t.Context(), storage.Inverse, queries), func(q []storage.PageQuery) ([]storage.Result[[]storage.Edge], bool) {
+		return cache.PagesAtHand(storage.Inverse, q)
+	})
+	if _, ok := cache.UsersAtHand(append(ids, 4)); ok {
+		t.Error("users are at hand though one was not read")
+	}
+}
+
+func same[K, V any](t *testing.T, what string, keys []K, want []storage.Result[V], atHand func([]K) ([]storage.Result[V], bool)) {
+	t.Helper()
+	got, ok := atHand(keys)
+	if !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s at hand: %v %t, want %v", what, got, ok, want)
+	}
+}
+
+// Who has seen a row in the store sees it in what the cache says after, though no event
+// has come.
+func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
+	store := memory.New()
+	people(t, store, 3)
+	cache := newCache(t, store, 1<<20)
+	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { cache.Expect(rows) })
+	ask(t.Context(), cache, 2)
+	ask(t.Context(), cache, 1)
+	for _, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking} {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			store.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: kind, UpdateTime: 10 + storage.Micros(kind+9)%10}}, storage.IfNewer)
+		}
+		fresh.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 2, To: 1}})
+		for id := storage.UserID(1); id <= 2; id++ {
+			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
+				t.Errorf("type %d, user %d: got  %s\nwant %s", kind, id, got, want)
+			}
+		}
+	}
+}
+
+// Walks find the same users as in the store, whose rows that are no follows they leave out.
+func TestWalks(t *testing.T) {
+	store := memory.New()
+	people(t, store, 1)
+	var edges []storage.Edge
+	for i := range storage.UserID(200) {
+		edges = append(edges, storage.Edge{From: 1, To: 10 + 3*i, Type: storage.EdgeType(i % 3), UpdateTime: storage.Micros(1 + i*37%200)})
+	}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	cache := newCache(t, store, 1<<20)
+	for _, limit := range []int{1, 7, 66, 67, 1000} {
+		var got, want []storage.UserID
+		for _, w := range []struct {
+			reader storage.Reader
+			all    *[]storage.UserID
+		}{{cache, &got}, {store, &want}} {
+			for after, steps := storage.UserID(0), 0; ; steps++ {
+				r := w.reader.Walks(t.Context(), storage.Forward, []storage.WalkQuery{{Owner: 1, After: after, Limit: limit}})[0]
+				*w.all = append(*w.all, r.Value.Peers...)
+				if after = r.Value.Last; r.Value.End || steps > 300 {
+					break
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
+// Users are numbered in order of their ids, from all shards, and sets of before are not
+// mixed with sets of after.
+func TestUsersAreNumbered(t *testing.T) {
+	store := memory.New()
+	people(t, store, 500)
+	fans(t, store, 100)
+	cache := newCache(t, store, 1<<20)
+	before := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	var numbering sync.WaitGroup
+	numbering.Go(func() { cache.Number(ctx, store, 1000, nil) })
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		after := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+		if dir := after.Value.Peers.Directory(); dir != before.Value.Peers.Directory() {
+			if dir.Len() != 500 || dir.Late() != 0 || after.Value.Peers.Len() != 100 {
+				t.Errorf("%d users numbered, %d late, a set of %d", dir.Len(), dir.Late(), after.Value.Peers.Len())
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("users are not numbered")
+		}
+	}
+	cancel()
+	numbering.Wait()
+}
+
+// gauges are metrics that can be read.
+type gauges struct{ *prometheus.Registry }
+
+func (g gauges) value(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
