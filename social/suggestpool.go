@@ -38,7 +38,7 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 		ids[i] = e.To
 	}
 	p.followings = ids
-	degrees, err := g.fitting(ctx, ids)
+	degrees, rows, err := g.fitting(ctx, ids)
 	if err != nil {
 		return pool{}, err
 	}
@@ -49,33 +49,56 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	if fits > 0 {
 		p.end = storage.PositionOf(storage.Forward, edges[fits-1])
 	}
-	return p, g.admit(ctx, user, &p, ids[:fits], degrees)
+	return p, g.admit(ctx, user, &p, ids[:fits], degrees, rows)
 }
 
 // fitting returns how many users each of the users follows, as far from the front as
-// their lists together fit the budget.
-func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, error) {
-	rows := int64(len(ids))
-	degrees := make([]int64, 0, len(ids))
-	for i, c := range g.store.Counts(ctx, ids) {
-		if c.Err != nil {
-			return nil, c.Err
+// their lists together fit the budget, and the rows of those.
+func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, []storage.User, error) {
+	if at, ok := g.packed.(peopleAtHand); ok {
+		if people, ok := at.ProfilesAtHand(ids); ok {
+			degrees := g.fit(len(ids), func(i int) int64 { return people[i].Counts.Following })
+			rows := make([]storage.User, len(degrees))
+			for i := range rows {
+				rows[i] = people[i].User
+			}
+			return degrees, rows, nil
 		}
-		if rows += c.Value.Following; rows > int64(g.budget) && i > 0 {
+	}
+	counts := g.store.Counts(ctx, ids)
+	for _, c := range counts {
+		if c.Err != nil {
+			return nil, nil, c.Err
+		}
+	}
+	degrees := g.fit(len(ids), func(i int) int64 { return counts[i].Value.Following })
+	rows, err := g.rowsOf(ctx, ids[:len(degrees)])
+	return degrees, rows, err
+}
+
+// peopleAtHand is what a [Packed] may be besides: one that has users in memory, too. It
+// answers only if it has all of them; the profiles must not be changed.
+type peopleAtHand interface {
+	ProfilesAtHand(ids []storage.UserID) ([]*storage.Profile, bool)
+}
+
+// fit takes lists of n users from the front, until they are too long for the budget.
+func (g *Graph) fit(n int, degree func(int) int64) []int64 {
+	rows := int64(n)
+	degrees := make([]int64, 0, n)
+	for i := range n {
+		d := degree(i)
+		if rows += d; rows > int64(g.budget) && i > 0 {
 			break
 		}
-		degrees = append(degrees, c.Value.Following)
+		degrees = append(degrees, d)
 	}
-	return degrees, nil
+	return degrees
 }
 
 // admit makes speakers of those whose lists are open to the audience. A following of
 // the viewer's is one whom the viewer follows.
-func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, degrees []int64) error {
-	rows, err := g.rowsOf(ctx, ids)
-	if err != nil {
-		return err
-	}
+func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, degrees []int64, rows []storage.User) (err error) {
 	follows := func(storage.UserID) bool { return true }
 	if g.audience == nil || g.audience.Viewer != user {
 		if follows, err = g.viewerFollows(ctx, ids, rows); err != nil {

@@ -18,6 +18,23 @@ func (c *Cache) CountsAtHand(ids []storage.UserID) ([]storage.Result[storage.Cou
 	})
 }
 
+// ProfilesAtHand is Profiles, shared: they must not be changed.
+func (c *Cache) ProfilesAtHand(ids []storage.UserID) ([]*storage.Profile, bool) {
+	if c.Mode() == Off {
+		return nil, false
+	}
+	people := make([]*storage.Profile, len(ids))
+	for i, id := range ids {
+		p, ok := get[*profile](c, key{profileKind, id})
+		if !ok {
+			return nil, false
+		}
+		people[i] = &p.Profile
+	}
+	c.metrics.hit(profileKind, len(ids))
+	return people, true
+}
+
 // BlocksAtHand is Blocks.
 func (c *Cache) BlocksAtHand(ids []storage.UserID) ([]storage.Result[[]storage.UserID], bool) {
 	return atHand(c, blocksKind, ids, func(b *blockList) storage.Result[[]storage.UserID] {
