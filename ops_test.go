@@ -150,7 +150,7 @@ func TestMetrics(t *testing.T) {
 		`kith_sql_statement_duration_seconds_count{lookup="users",shard="0"} `,
 		`kith_sql_statement_duration_seconds_count{lookup="users",shard="1"} `,
 		`kith_sql_batch_keys_count{lookup="users"} `,
-		`kith_sql_batch_keys_count{lookup="counts"} `,
+		`kith_sql_batch_keys_count{lookup="profiles"} `,
 		`go_sql_open_connections{db_name="shard0"} `,
 		`go_sql_open_connections{db_name="shard1_write"} `,
 		`go_sql_wait_duration_seconds_total{db_name="shard0"} `,

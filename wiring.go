@@ -79,7 +79,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 	}
 	p.closers = append(p.closers, p.caches.Close)
 	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
-		Store: store, Writer: p.caches.Writer, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
+		Store: store, Caches: p.caches, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
 	})
 	if err != nil {
 		return nil, err

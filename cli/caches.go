@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +27,10 @@ type Caches struct {
 
 	// Writer is the store, as whoever writes has to see it.
 	Writer storage.Store
+
+	// Carrier is the store for whoever brings rows to the inverse side that others have
+	// written: they may not have lived to tell of them.
+	Carrier storage.Store
 }
 
 // CacheConfig says what is cached.
@@ -42,21 +47,19 @@ type CacheConfig struct {
 func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus}
 	c.Writer = notify.Watch(cfg.Store, c.wrote)
+	c.Carrier = notify.Watch(cfg.Store, c.carried)
 	var source storage.Snapshots = cfg.Store
 	if s.RedisCache && cfg.Redis.client != nil {
 		var err error
-		c.redis, err = rediscache.New(rediscache.Config{
-			Redis: cfg.Redis.client, Runs: cfg.Redis.runs, Prefix: "kith:" + cfg.Store.UUID(),
-			Source: cfg.Store, Metrics: rediscache.NewMetrics(cfg.Registerer),
-		})
-		if err != nil {
-			return nil, Misset("redis", err)
+		if c.redis, err = cfg.Redis.cacheOf(cfg.Store, cfg.Registerer); err != nil {
+			return nil, err
 		}
+		c.redis.Below(c.corrected)
 		source = c.redis
 	}
 	if cfg.Bytes > 0 || c.redis != nil {
 		c.local = localcache.New(localcache.Config{
-			Source: source, Rows: cfg.Store, Store: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
+			Source: source, Rows: cfg.Store, Store: cfg.Store, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
 		})
 		c.local.Switch(localcache.Off)
 	}
@@ -90,9 +93,15 @@ func (c *Caches) Packed() social.Packed {
 func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.expect) }
 
 // wrote is told of every write of this process.
-func (c *Caches) wrote(ctx context.Context, w notify.Write) {
+func (c *Caches) wrote(ctx context.Context, w notify.Write) { c.tell(ctx, w, changes(w)) }
+
+// carried is told of rows that this process has brought to the inverse side. Of the other
+// side Redis is told as well, once more mostly.
+func (c *Caches) carried(ctx context.Context, w notify.Write) { c.tell(ctx, w, changes(withTruth(w))) }
+
+func (c *Caches) tell(ctx context.Context, w notify.Write, changes []rediscache.Change) {
 	if c.redis != nil {
-		c.redis.Changed(ctx, changes(w)) // first, or the other one would read what was before
+		c.redis.Changed(ctx, changes) // first, or the other one would read what was before
 	}
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.Users)
@@ -102,6 +111,29 @@ func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 		told[i] = events.User(id)
 	}
 	c.bus.Send(ctx, told...)
+}
+
+// corrected tells all gateways of users of whom Redis had something old for a while: one may
+// have read that after the event of the change, and keep it.
+func (c *Caches) corrected(users []storage.UserID) {
+	told := make([]events.Event, len(users))
+	for i, id := range users {
+		told[i] = events.Event{Kind: events.Corrected, User: id}
+	}
+	if len(users) == 0 {
+		told = []events.Event{{Kind: events.Gap}}
+	}
+	c.bus.Send(context.Background(), told...)
+}
+
+// withTruth adds the rows of the other table to those of the inverse one.
+func withTruth(w notify.Write) notify.Write {
+	for _, r := range slices.Clone(w.Rows) {
+		if r.Side.IsInverse() {
+			w.Rows = append(w.Rows, storage.Row{Side: r.Side.Truth(), Edge: r.Edge})
+		}
+	}
+	return w
 }
 
 // changes is a write in the words of the cache in Redis.

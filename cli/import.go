@@ -15,6 +15,7 @@ import (
 	"kith/bench"
 	"kith/importer"
 	"kith/storage"
+	"kith/storage/sqlstore"
 )
 
 // ImportCmd is `kith import FILE…`.
@@ -37,8 +38,16 @@ const shownProblems = 20
 // Run imports the files into the store. Progress and problems go to the standard
 // error, the summary to the standard output. When the context ends, the chunk
 // under way is finished first; the error then says how to go on.
-func (c *ImportCmd) Run(ctx context.Context, store storage.Store, k *kong.Context) error {
-	return c.run(ctx, store, os.Stdin, k.Stdout, newProgress(k.Stderr))
+func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.Store, k *kong.Context) error {
+	err := c.run(ctx, store, os.Stdin, k.Stdout, newProgress(k.Stderr))
+	served, ok := store.(*sqlstore.Store)
+	if !ok {
+		return err // nobody else can have it open
+	}
+	if told := settings.forgetAll(context.WithoutCancel(ctx), served); told != nil {
+		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for some minutes: %w", told))
+	}
+	return err
 }
 
 func (c *ImportCmd) run(ctx context.Context, store importer.Store, in io.Reader, out io.Writer, p progress) error {

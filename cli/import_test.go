@@ -34,7 +34,7 @@ func command(t *testing.T, store storage.Store, arguments ...string) (out, compl
 	}
 	var stdout, stderr bytes.Buffer
 	parser, err := kong.New(&program, Vars, kong.Writers(&stdout, &stderr),
-		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.BindTo(store, (*storage.Store)(nil)))
+		kong.BindTo(context.Background(), (*context.Context)(nil)), kong.BindTo(store, (*storage.Store)(nil)), kong.Bind(&Settings{}))
 	if err != nil {
 		t.Fatal(err)
 	}

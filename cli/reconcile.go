@@ -13,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/events"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -75,7 +74,7 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 		return err
 	}
 	if len(report.Repaired) > 0 {
-		if err := settings.tellGateways(ctx, store, events.Event{Kind: events.Gap}); err != nil {
+		if err := settings.forgetAll(ctx, store); err != nil {
 			logger.WarnContext(ctx, "gateways are not told of the repairs", "error", err)
 		}
 	}

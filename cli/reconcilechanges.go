@@ -17,9 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"kith/events"
 	"kith/reconcile"
-	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -152,41 +150,6 @@ func keepStatus(ctx context.Context, store *sqlstore.Store, metrics *reconcile.M
 		case <-time.After(statusEvery):
 		}
 	}
-}
-
-// repairsTold returns what tells the gateways of repaired rows, until it is closed.
-// On SQLite the relation_log tells.
-func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (told func(context.Context, []storage.Row), closing func(), err error) {
-	if s.Redis == "" || store.HasLog() {
-		return func(context.Context, []storage.Row) {}, func() {}, nil
-	}
-	redis, err := s.OpenRedis(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	bus := EventsOf(store, redis, events.NewHub(nil), nil)
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() { defer close(done); bus.Run(running) }()
-	return bus.Publish, func() { stop(); <-done; redis.Close() }, nil
-}
-
-// tellGateways sends one event to all gateways.
-func (s *Settings) tellGateways(ctx context.Context, store *sqlstore.Store, e events.Event) error {
-	if s.Redis == "" {
-		return nil
-	}
-	redis, err := s.OpenRedis(ctx)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
-	bus := EventsOf(store, redis, events.NewHub(nil), nil)
-	bus.Send(ctx, e)
-	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
-	stop() // it sends what is left, and ends
-	bus.Run(sending)
-	return nil
 }
 
 func tellFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {

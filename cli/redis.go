@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"kith/gateway"
 	"kith/storage/rediscache"
+	"kith/storage/sqlstore"
 )
 
 // Redis is the Redis beside the store; its zero value is none.
@@ -80,6 +82,17 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 
 // Client is the connection; nil where there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
+
+// cacheOf keeps users and lists of a store.
+func (r *Redis) cacheOf(store *sqlstore.Store, registerer prometheus.Registerer) (*rediscache.Cache, error) {
+	cache, err := rediscache.New(rediscache.Config{
+		Redis: r.client, Runs: r.runs, Prefix: "kith:" + store.UUID(), Source: store, Metrics: rediscache.NewMetrics(registerer),
+	})
+	if err != nil {
+		return nil, Misset("redis", err)
+	}
+	return cache, nil
+}
 
 // Checks is what /readyz asks.
 func (r *Redis) Checks() []gateway.Check {

@@ -37,7 +37,7 @@ type Redundancy struct {
 // Redundant is what a mode is made of.
 type Redundant struct {
 	Store      *sqlstore.Store
-	Writer     storage.EdgeWriter // the store, as it tells caches of what is applied
+	Caches     *Caches // are told of what is applied
 	Redis      *Redis
 	Bus        *events.Bus // is told what has been applied
 	Registerer prometheus.Registerer
@@ -83,7 +83,7 @@ func (s *Settings) sync(_ context.Context, r *Redundancy, with Redundant) {
 	if with.Store.HasLog() {
 		publisher = nobody{} // the relation_log tells
 	}
-	sync := incall.New(with.Writer, publisher, incall.NewMetrics(with.Registerer), with.Logger)
+	sync := incall.New(with.Caches.Writer, publisher, incall.NewMetrics(with.Registerer), with.Logger)
 	r.Redundancy, r.close = sync, sync.Close
 }
 
@@ -116,7 +116,7 @@ func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 
 // carrying applies rows to the store of a mode and tells its bus.
 func carrying(with Redundant) applied {
-	return applied{replication.Carrier{Store: with.Writer, Publisher: with.Bus, Logger: with.Logger}}
+	return applied{replication.Carrier{Store: with.Caches.Carrier, Publisher: with.Bus, Logger: with.Logger}}
 }
 
 // streamReport is what /readyz shows of the mode stream.
@@ -201,12 +201,12 @@ func (s *Settings) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 		return
 	}
 	applier := replication.New(replication.Config{
-		Store: with.Writer, Shards: with.Store.Shards(), Publisher: with.Bus,
+		Store: with.Caches.Carrier, Shards: with.Store.Shards(), Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
 	})
 	_, dsns, _ := strings.Cut(s.Store, ":")
 	replicator := binlog.New(binlog.Config{
-		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: with.Store, Events: with.Bus, Logger: with.Logger,
+		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: with.Store, Events: with.Caches.echoed(), Logger: with.Logger,
 	})
 	r.running.Go(func() { applier.Run(ctx) })
 	r.running.Go(func() {

@@ -55,11 +55,11 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	}
 	defer caches.Close()
 	applier := replication.New(replication.Config{
-		Store: caches.Writer, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
+		Store: caches.Carrier, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
 	})
 	_, dsns, _ := strings.Cut(settings.Store, ":")
 	replicator := binlog.New(binlog.Config{
-		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: store, Events: bus,
+		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: store, Events: caches.echoed(),
 		Skip: c.Skip, Resync: c.Resync, FailFast: true, Logger: logger,
 	})
 
@@ -67,6 +67,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
+	running.Go(attend(ctx, store, settings.Redis != ""))
 	if c.MetricsAddr != "" {
 		listener, err := net.Listen("tcp", c.MetricsAddr)
 		if err != nil {

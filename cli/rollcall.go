@@ -43,6 +43,19 @@ func (r *rollCall) enter(ctx context.Context) (alone bool) {
 	return false
 }
 
+// attend has gateways know of a process that carries rows over beside them, before it does:
+// without a Redis a gateway does not see those come, and must not think that it is alone. It
+// returns what keeps that up until the context is done.
+func attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {
+	roll := newRollCall(leaser)
+	if heard {
+		roll.alone(ctx) // nobody has to wait
+	} else {
+		roll.enter(ctx)
+	}
+	return func() { roll.watch(ctx, func(bool) {}) }
+}
+
 // watch tells over and over whether there are others, until the context is done. It does
 // not know when the store does not answer: then there may be.
 func (r *rollCall) watch(ctx context.Context, tell func(alone bool)) {

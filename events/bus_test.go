@@ -277,7 +277,7 @@ func TestEveryKindComesOver(t *testing.T) {
 	}
 
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 9}}
-	sent := []events.Event{events.Row(following(1, 2)), events.User(5), events.Counts(6), {Kind: events.Gap}, events.Row(request), events.State(7)}
+	sent := []events.Event{events.Row(following(1, 2)), events.User(5), events.Counts(6), {Kind: events.Gap}, events.Row(request), events.State(7), {Kind: events.Corrected, User: 8}}
 	other := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: client})
 	other.Send(t.Context(), sent...)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -26,13 +26,16 @@ const (
 	RequestChanged
 	// StateChanged: User was deactivated, has come back, or is being deleted.
 	StateChanged
+	// Corrected: what a shared cache had of User was old until now. Whoever may have taken it
+	// from there forgets it.
+	Corrected
 )
 
 // Event is one change.
 type Event struct {
 	Kind Kind
 	Edge storage.Edge   // of an EdgeChanged or RequestChanged
-	User storage.UserID // of a UserChanged, CountsChanged or StateChanged
+	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
 }
 
 // Row is the event of a row that is on both sides: EdgeChanged or RequestChanged, by
@@ -61,7 +64,7 @@ func (e Event) concerns() [2]storage.UserID {
 	switch e.Kind {
 	case EdgeChanged, RequestChanged:
 		return [2]storage.UserID{e.Edge.From, e.Edge.To}
-	case UserChanged, CountsChanged, StateChanged:
+	case UserChanged, CountsChanged, StateChanged, Corrected:
 		return [2]storage.UserID{e.User}
 	default:
 		return [2]storage.UserID{}

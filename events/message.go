@@ -35,7 +35,7 @@ func (m message) encode() []byte {
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
 			to = wire.AppendEdge(to, e.Edge)
-		case UserChanged, CountsChanged, StateChanged:
+		case UserChanged, CountsChanged, StateChanged, Corrected:
 			to = binary.AppendUvarint(to, uint64(e.User))
 		case Gap:
 		}
@@ -58,7 +58,7 @@ func decode(text string) (message, bool) {
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
 			e.Edge = r.Edge()
-		case UserChanged, CountsChanged, StateChanged:
+		case UserChanged, CountsChanged, StateChanged, Corrected:
 			e.User = r.UserID()
 		case Gap:
 		default:

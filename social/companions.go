@@ -43,8 +43,12 @@ type CompanionMark struct {
 type Companion struct {
 	ID    storage.UserID
 	At    storage.Position // in the base list
-	Other storage.Micros   // when the edge of the other list came to be; 0 where there is none
+	Other storage.Micros   // when the edge of the other list came to be; 0 where there is none, or the lists are of two users
 }
+
+// hasOther tells whether it matters when the edges of the other list came to be: that of a
+// friendship is the later of two.
+func (q Companions) hasOther() bool { return !q.Absent && q.Base.Owner == q.Other.Owner }
 
 // CompanionPage is a page of companions. Its other fields are those of [Common].
 type CompanionPage struct {
@@ -83,8 +87,9 @@ func (g *Graph) lengths(ctx context.Context, q Companions) (base, other int64, e
 //
 // Lists in memory are compared as sets, in the order of the base. Of rows, where far fewer
 // are on the other list than on the base, and only those on both are
-// asked for, they are looked up in the base and sorted; otherwise the base is walked,
-// newest first, and looked up in the other list.
+// asked for, they are looked up in the base and sorted; where all others are asked for, they
+// are counted by leaving those out; otherwise the base is walked, newest first, and looked up
+// in the other list.
 func (g *Graph) Companions(ctx context.Context, q Companions, from CompanionMark, first int) (CompanionPage, error) {
 	if p, ok, err := g.companionsPacked(ctx, q, from, first); ok || err != nil {
 		return p, wrongCompanions(q, err)
@@ -121,7 +126,7 @@ type companions struct {
 
 func (c *companions) run(ctx context.Context) error {
 	if c.Absent {
-		return c.fromBase(ctx)
+		return c.absent(ctx)
 	}
 	base, other, err := c.graph.lengths(ctx, c.Companions)
 	if err != nil {
@@ -130,12 +135,12 @@ func (c *companions) run(ctx context.Context) error {
 	if other*probeCost < base && other < int64(c.graph.budget)/2 {
 		return c.fromOther(ctx)
 	}
-	return c.fromBase(ctx)
+	return c.fromBase(ctx, c.graph.firstLook, c.examinable)
 }
 
-func (c *companions) fromBase(ctx context.Context) error {
-	limit := c.graph.firstLook
-	for c.examinable > 0 {
+// fromBase walks the base, so many rows at first, and examines so many rows.
+func (c *companions) fromBase(ctx context.Context, limit, examinable int) error {
+	for end := c.examinable - examinable; c.examinable > end; {
 		query := storage.PageQuery{Owner: c.Base.Owner, After: c.decided, Limit: limit}
 		r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{query})[0]
 		if r.Err != nil {
@@ -229,7 +234,7 @@ func (c *companions) hit(e, other storage.Edge) {
 	}
 	c.found++
 	if len(c.list) < c.first {
-		if c.Absent {
+		if !c.hasOther() {
 			other = storage.Edge{}
 		}
 		c.list = append(c.list, Companion{at.Peer, at, other.UpdateTime})

@@ -110,7 +110,7 @@ func (c *packedCompanions) total() int {
 }
 
 // made makes companions of the page. When the edges of the other list came to be is in
-// their rows.
+// their rows, which are read only where that matters.
 func (c *packedCompanions) made(ctx context.Context, page []storage.Position) ([]Companion, error) {
 	if len(page) == 0 {
 		return nil, nil
@@ -121,7 +121,7 @@ func (c *packedCompanions) made(ctx context.Context, page []storage.Position) ([
 		made[i] = Companion{ID: at.Peer, At: at}
 		pairs[i] = c.Other.Side.Pair(c.Other.Owner, at.Peer)
 	}
-	if c.Absent {
+	if !c.hasOther() {
 		return made, nil
 	}
 	for i, r := range c.graph.store.Edges(ctx, c.Other.Side, pairs) {

@@ -194,6 +194,9 @@ func companionsOf(store *memory.Store, a *Audience, q Companions) []Companion {
 	for _, e := range edgesOf(store, a, q.Base) {
 		at := storage.PositionOf(q.Base.Side, e)
 		if other, ok := others[at.Peer]; ok != q.Absent {
+			if q.Base.Owner != q.Other.Owner {
+				other = 0
+			}
 			list = append(list, Companion{at.Peer, at, other})
 		}
 	}

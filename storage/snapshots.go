@@ -38,6 +38,16 @@ type List struct {
 	Edges   []Edge // follows, blocks and the tombstones asked for, by ascending peer
 }
 
+// Packer keeps long lists packed beside their rows, so that [Snapshots.Lists] reads them in
+// less time. What is answered is the same.
+type Packer interface {
+	// Pack sees to it that an owner's list of the Forward or the Inverse side is packed,
+	// and that what has changed since does not become too much. It does nothing for a list that is
+	// not worth it, or while somebody else is at it. It may read the whole list. It can be
+	// broken off and repeated at any point, while others read and write.
+	Pack(ctx context.Context, side Side, owner UserID) error
+}
+
 // UserLister lists all users.
 type UserLister interface {
 	// UserIDsAfter lists users of one shard with greater ids, ascending, at most so many.

@@ -85,10 +85,13 @@ func deployOn(t testing.TB, servers testenv.Servers, mode string, users int) *de
 // prepare makes a deployment whose nodes are still to be started.
 func prepare(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
 	t.Helper()
-	d := &deployment{
-		mode: mode, servers: servers, dsns: servers.FreshDatabases(t, 2), redis: testenv.Redis(t, testenv.AppendOnly...),
-	}
-	d.place = shard.NewMap(len(d.dsns))
+	return assemble(t, servers, servers.FreshDatabases(t, 2), testenv.Redis(t, testenv.AppendOnly...), mode, users)
+}
+
+// assemble makes one of databases and a Redis.
+func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *testenv.RedisServer, mode string, users int) *deployment {
+	t.Helper()
+	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, place: shard.NewMap(len(dsns))}
 	d.layOut(t, users)
 	var err error
 	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {

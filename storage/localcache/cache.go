@@ -34,6 +34,7 @@ type Cache struct {
 
 	source  storage.Snapshots
 	below   storage.Snapshots // the store itself
+	packer  storage.Packer    // nil: nobody
 	metrics *Metrics
 	now     func() time.Time
 	longest int // lists up to here are kept when they are first asked for
@@ -63,6 +64,9 @@ type Config struct {
 	// Store is the store itself, which long lists come from, and everything while the cache
 	// is off. Defaults to Source.
 	Store storage.Snapshots
+	// Packer has long lists packed in the store, once they have been read. Defaults to
+	// nobody.
+	Packer storage.Packer
 	// Bytes bounds what is kept, the directory of users aside.
 	Bytes uint64
 	// Metrics count. Defaults to nobody.
@@ -83,7 +87,7 @@ func New(cfg Config) *Cache {
 		cfg.Metrics = newMetrics()
 	}
 	c := &Cache{
-		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
+		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
 		longest: shortList,
 		packed:  max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}

@@ -184,8 +184,15 @@ func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people
 	}
 }
 
-// What was read before a change, and comes back after it, is not kept.
+// What was read before a change, and comes back after it, is not kept, and is no answer to who
+// asks after the change.
 func TestAReadThatAChangeOvertakes(t *testing.T) {
+	for _, mode := range []localcache.Mode{localcache.On, localcache.Through} {
+		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) { overtake(t, mode) })
+	}
+}
+
+func overtake(t *testing.T, mode localcache.Mode) {
 	for what, change := range map[string]func(*memory.Store, *localcache.Cache){
 		"profiles": func(s *memory.Store, c *localcache.Cache) {
 			name := "new"
@@ -223,11 +230,12 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 			}}
 			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return time.UnixMicro(0) }})
 			defer cache.Close()
+			cache.Switch(mode)
 			first := make(chan struct{})
 			go func() { defer close(first); ask(t.Context(), cache, 1) }()
 			<-reading
 			change(inner, cache)
-			if what != "lists" { // whoever waits for the list gets the change with it
+			if what != "lists" || mode == localcache.Through { // otherwise whoever waits for the list gets the change with it
 				// Who asks now does not wait for the read that missed it.
 				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
 					t.Errorf("during the read: got  %s\nwant %s", got, want)
@@ -239,6 +247,49 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 				t.Errorf("after the read: got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+// What another gateway may have read while Redis had something old is forgotten when that
+// has been corrected: of this user, and nothing else.
+func TestWhatWasCorrectedIsForgotten(t *testing.T) {
+	store := &counted{Store: memory.New()}
+	people(t, store, 3)
+	fans(t, store, 2)
+	cache := newCache(t, store, 1<<20)
+	hub := events.NewHub(nil)
+	t.Cleanup(hub.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	run := cache.Follow(ctx, hub)
+	ended := make(chan struct{})
+	go func() { defer close(ended); run() }()
+	t.Cleanup(func() { stop(); <-ended })
+	atHand := func(id storage.UserID) (kinds int) {
+		_, user := cache.UsersAtHand([]storage.UserID{id})
+		_, blocks := cache.BlocksAtHand([]storage.UserID{id})
+		_, followings := cache.PagesAtHand(storage.Forward, []storage.PageQuery{{Owner: id, Limit: 5}})
+		_, fans := cache.PagesAtHand(storage.Inverse, []storage.PageQuery{{Owner: id, Limit: 5}})
+		for _, there := range []bool{user, blocks, followings, fans} {
+			if there {
+				kinds++
+			}
+		}
+		return kinds
+	}
+	for id := range storage.UserID(2) {
+		ask(t.Context(), cache, id+1)
+		if n := atHand(id + 1); n != 4 {
+			t.Fatalf("of user %d %d kinds of things are at hand: the test shows little", id+1, n)
+		}
+	}
+	hub.Publish(events.Event{Kind: events.Corrected, User: 1})
+	for deadline := time.Now().Add(30 * time.Second); atHand(1) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d kinds of things are still at hand", atHand(1))
+		}
+	}
+	if n := atHand(2); n != 4 {
+		t.Errorf("of another user %d kinds of things are at hand", n)
 	}
 }
 

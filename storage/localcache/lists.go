@@ -101,8 +101,9 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 	go func() {
 		defer c.building.Unlock()
 		defer cancel()
-		began := time.Now()
 		r := storage.Result[*list]{Err: errFill}
+		defer func() { c.packInStore(reading, side, k.id, r) }() // when the list is there
+		began := time.Now()
 		defer func() {
 			c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 				if !r.Found {
@@ -120,8 +121,21 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 	}()
 }
 
+// packInStore has a long list that was read packed in the store, so that whoever reads it
+// next, here or elsewhere, has it sooner; also one that could not be read in time. If that
+// fails it is rows that are read again.
+func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID, r storage.Result[*list]) {
+	tooLong := !r.Found && r.Err == nil
+	if c.packer == nil || tooLong {
+		return
+	}
+	if err := c.packer.Pack(ctx, side, owner); err != nil {
+		c.metrics.unpacked.Inc()
+	}
+}
+
 const (
-	// buildTime bounds reading a long list.
+	// buildTime bounds reading a long list, and packing it.
 	buildTime = time.Minute
 	// rebuildAfter is how many times a list that is too long, or could not be read, is asked
 	// for until that is tried again.

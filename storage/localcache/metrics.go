@@ -7,6 +7,7 @@ type Metrics struct {
 	hits, misses [kinds]prometheus.Counter
 	forgotten    prometheus.Counter
 	built        prometheus.Histogram
+	unpacked     prometheus.Counter
 	cache        *Cache // nil until there is one
 
 	all []prometheus.Collector
@@ -33,8 +34,10 @@ func newMetrics() *Metrics {
 	m.built = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "kith_cache_long_list_seconds", Help: "How long it took to read a long list into memory.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
+	m.unpacked = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kith_cache_pack_failures_total", Help: "Long lists that could not be packed in the store."})
 	m.all = []prometheus.Collector{
-		hits, misses, m.forgotten, m.built,
+		hits, misses, m.forgotten, m.built, m.unpacked,
 		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory, about.", func(c *Cache) float64 { return float64(c.entries.WeightedSize()) }),
 		m.gauge("kith_cache_entries", "How many users and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.entries.EstimatedSize()) }),
 		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),

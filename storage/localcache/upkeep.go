@@ -15,7 +15,7 @@ var errFill = errors.New("the read that others waited for has failed")
 // that it names, and forgets users of whom something else has changed. Whoever writes
 // calls it after the commit and before answering.
 func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID) {
-	if c.Mode() != On {
+	if c.Mode() == Off {
 		return
 	}
 	for _, r := range rows {
@@ -90,6 +90,10 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
+	if c.Mode() == Through { // nothing is made of what was read but the answer
+		c.lists[side].abandon(k)
+		return true
+	}
 	c.lists[side].change(k, func(f *fill[*list]) { f.late = append(f.late, e) })
 	known, there := c.entries.GetEntryQuietly(k)
 	if !there {
@@ -139,7 +143,7 @@ func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
 const eventsAtOnce = 500
 
 func (c *Cache) take(ctx context.Context, batch []events.Event) {
-	if c.Mode() != On {
+	if c.Mode() == Off {
 		return
 	}
 	var doubtful [2][]storage.Edge // by side
@@ -157,6 +161,10 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			}
 		case events.UserChanged, events.CountsChanged, events.StateChanged:
 			c.forget(key{profileKind, e.User})
+		case events.Corrected:
+			for k := range kinds {
+				c.forget(key{k, e.User})
+			}
 		case events.Gap:
 			c.Forget()
 		case events.RequestChanged: // requests are not kept

@@ -221,6 +221,11 @@ func TestOldFlightsAreNotJoined(t *testing.T) {
 	if third[0] == first[0] || len(begun) != 1 {
 		t.Error("joined too late")
 	}
+	fs.within = nobodyJoins
+	if alone, begun := fs.board([]storage.UserID{2}, at); alone[0] == first[2] || len(begun) != 1 {
+		t.Error("joined, below another cache")
+	}
+	fs.within = joinable
 	fs.land(first[0], storage.Result[storage.Profile]{})
 	if _, begun := fs.board([]storage.UserID{1}, at.Add(joinable+2)); len(begun) != 0 {
 		t.Error("the old flight took the new one with it")

@@ -42,6 +42,13 @@ func (c *Cache) currentEpoch(ctx context.Context) (*epoch, error) {
 	return c.learnEpoch(ctx, false)
 }
 
+// Empty begins a new epoch: nobody reads what was kept until now. It is for changes that are
+// too many to tell of one by one.
+func (c *Cache) Empty(ctx context.Context) error {
+	_, err := c.learnEpoch(ctx, true)
+	return err
+}
+
 // learnEpoch asks all masters who they are, gives them the scripts, and agrees with the
 // other gateways on a name. Many who ask at once share one answer.
 func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {

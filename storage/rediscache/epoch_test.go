@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,6 +126,9 @@ func TestChangesThatCannotBeTold(t *testing.T) {
 			b.agrees(t, s, 1, 2)
 			b.idle(t)
 			before := a.epoch.Load().keys
+			var mu sync.Mutex
+			var corrected [][]storage.UserID
+			a.Below(func(users []storage.UserID) { mu.Lock(); defer mu.Unlock(); corrected = append(corrected, users) })
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
 			a.Changed(t.Context(), both(1, 2))
@@ -148,6 +152,12 @@ func TestChangesThatCannotBeTold(t *testing.T) {
 			if same := a.epoch.Load().keys == before; same != (maxLate == 100) {
 				t.Errorf("the same epoch: %v", same)
 			}
+			mu.Lock()
+			slices.Sort(corrected[0])
+			if want := []storage.UserID{1, 2}; len(corrected) != 1 || maxLate == 100 && !slices.Equal(corrected[0], want) || maxLate == 1 && len(corrected[0]) > 0 {
+				t.Errorf("corrected were %v", corrected)
+			}
+			mu.Unlock()
 			eventually(t, "both in one epoch", func() bool {
 				b.agrees(t, s, 1, 2)
 				e := b.epoch.Load()

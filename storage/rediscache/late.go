@@ -106,6 +106,9 @@ func (l *late) try() bool {
 	} else if len(what) > 0 {
 		err = l.cache.deliver(ctx, what)
 	}
+	if err == nil && (tooMany || len(what) > 0) {
+		l.cache.corrected(owners(what))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {

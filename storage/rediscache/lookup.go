@@ -18,18 +18,22 @@ type flight[Q comparable, V any] struct {
 	result storage.Result[V]
 }
 
-// joinable is how old a flight may be for others to join it: its answer may be as old.
-const joinable = 50 * time.Millisecond
+const (
+	// joinable is how old a flight may be for others to join it: its answer may be as old.
+	joinable    = 50 * time.Millisecond
+	nobodyJoins = time.Duration(-1)
+)
 
 // flights are those under way of one kind, by owner.
 type flights[Q comparable, V any] struct {
 	kind[Q, V]
+	within  time.Duration // how old one may be for others to join it
 	mu      sync.Mutex
 	byOwner map[storage.UserID]*flight[Q, V]
 }
 
 func newFlights[Q comparable, V any](k kind[Q, V]) *flights[Q, V] {
-	return &flights[Q, V]{kind: k, byOwner: map[storage.UserID]*flight[Q, V]{}}
+	return &flights[Q, V]{kind: k, within: joinable, byOwner: map[storage.UserID]*flight[Q, V]{}}
 }
 
 // board finds a flight for each query. Those that have to be begun are returned besides.
@@ -40,7 +44,7 @@ func (fs *flights[Q, V]) board(queries []Q, now time.Time) (all, begun []*flight
 	for i, q := range queries {
 		owner := fs.owner(q)
 		f := fs.byOwner[owner]
-		if f == nil || !fs.answers(f.query, q) || now.Sub(f.begun) > joinable {
+		if f == nil || !fs.answers(f.query, q) || now.Sub(f.begun) > fs.within {
 			f = &flight[Q, V]{query: q, begun: now, done: make(chan struct{})}
 			fs.byOwner[owner] = f
 			begun = append(begun, f)

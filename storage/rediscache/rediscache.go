@@ -114,7 +114,9 @@ type Cache struct {
 	source  *semaphore.Weighted
 	breaker *breaker
 	late    *late
-	tokens  atomic.Uint64
+
+	corrected func([]storage.UserID) // see Below
+	tokens    atomic.Uint64
 
 	epoch      atomic.Pointer[epoch] // nil: not known
 	verified   atomic.Int64          // when Redis last told the epoch, Unix nanoseconds
@@ -141,12 +143,27 @@ func New(config Config) (*Cache, error) {
 		breaker:  &breaker{now: config.Now, metrics: config.Metrics},
 		instance: newInstance(),
 		closing:  cancel,
+
+		corrected: func([]storage.UserID) {},
 	}
 	for side := range c.lists {
 		c.lists[side] = newFlights[storage.ListQuery, storage.List](lists{storage.Side(side)})
 	}
 	c.late = &late{cache: c, closed: ctx}
 	return c, nil
+}
+
+// Below is called before the first use where another cache in this process keeps what it reads
+// here. Then no look-up is joined by those who ask later: they may ask because they have been
+// told of a change since. corrected is called with users of whom Redis had something old for a
+// while, since it could not be told of their changes at once: other gateways may keep that. It
+// names none when they were too many and a new epoch has begun.
+func (c *Cache) Below(corrected func(users []storage.UserID)) {
+	c.corrected = corrected
+	c.users.within = nobodyJoins
+	for _, l := range c.lists {
+		l.within = nobodyJoins
+	}
 }
 
 // Profiles implements [storage.Snapshots].

@@ -35,13 +35,13 @@ WHERE user_id IN (`
 
 	sqlRaiseVersion = `
 UPDATE user_counts
-SET version = version + 1
+SET ` + raiseVersion + `
 WHERE user_id = ?`
 
 	// Changing one's profile counts as being active.
 	sqlCountProfileChange = `
 UPDATE user_counts
-SET version = version + 1,
+SET ` + raiseVersion + `,
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 
@@ -231,9 +231,10 @@ func (w *writer) lockUser(id storage.UserID) error {
 // lockCountsOf locks the counts of a user, if there are any.
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
 	text := sqlLockCounts + "?)" + w.store.sql.forUpdate
-	err = w.read(1, text, []any{int64(id)}, func(*sql.Rows) error {
+	err = w.read(1, text, []any{int64(id)}, func(rows *sql.Rows) error {
 		found = true
-		return nil
+		_, err := w.scanLocked(rows)
+		return err
 	})
 	return found, err
 }

@@ -21,6 +21,8 @@ import (
 //
 // Without the first step two writers of one new edge would both find it missing
 // and count it twice.
+//
+// Single edges of one owner that come at the same time share a transaction, see [together].
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
 	if len(edges) == 0 {
@@ -31,6 +33,15 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 		share := make([]storage.Edge, len(p.at))
 		for j, i := range p.at {
 			share[j] = edges[i]
+		}
+		if len(share) == 1 {
+			i := p.at[0]
+			if applied, err := s.applyOne(ctx, p.shard, side, share[0], rule); err != nil {
+				results[i].Err = err
+			} else {
+				results[i] = storage.Result[storage.Applied]{Value: applied, Found: true}
+			}
+			return
 		}
 		var applied []storage.Applied
 		err := s.transact(ctx, "apply."+side.String(), p.shard, func(w *writer) (err error) {
@@ -112,7 +123,7 @@ func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
 const (
 	// Served by the primary key.
 	sqlLockCounts = `
-SELECT user_id
+SELECT user_id, packed
 FROM user_counts
 WHERE user_id IN (`
 
@@ -130,8 +141,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		}
 		text := sqlLockCounts + marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.forUpdate
 		err := w.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
-			var id storage.UserID
-			err := rows.Scan(&id)
+			id, err := w.scanLocked(rows)
 			delete(missing, id)
 			return err
 		})
@@ -148,11 +158,22 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		// Whoever inserted such a row holds it until the end of its transaction: the
 		// insert above has waited for that, and this statement locks what it left.
 		text = sqlLockCounts + marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.forUpdate
-		if err := w.read(len(chunk), text, arguments(chunk), func(*sql.Rows) error { return nil }); err != nil {
+		if err := w.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
+			_, err := w.scanLocked(rows)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// scanLocked reads a row of sqlLockCounts.
+func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
+	var flags int64
+	err = rows.Scan(&id, &flags)
+	w.notePacked(id, flags)
+	return id, err
 }
 
 // rowsSelect reads rows of one table, with the number of its side first. Served by the
@@ -262,6 +283,14 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages m
 			return err
 		}
 	}
+	return w.wrote(side, edges)
+}
+
+// wrote takes note of rows that have been written.
+func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
+	if err := w.keepChanges(side, edges); err != nil {
+		return err
+	}
 	return w.log(side, edges)
 }
 
@@ -312,19 +341,22 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 	return nil
 }
 
+// raiseVersion is how every change of a user's counts, edges or profile is told.
+const raiseVersion = "version = version + 1, packed_version = packed_version + 1"
+
 // addCounts adds differences to the counts of owners, whose rows are locked, and
 // raises their versions.
 func (w *writer) addCounts(diffs countDiffs) error {
-	return w.addCountsOf(diffs, 0, 0)
+	return w.addCountsOf(diffs, nil)
 }
 
-// addCountsOf does so for what a user has done on a day.
-func (w *writer) addCountsOf(diffs countDiffs, actor storage.UserID, on storage.Day) error {
+// addCountsOf does so for what users have done, each on a day.
+func (w *writer) addCountsOf(diffs countDiffs, acted map[storage.UserID]storage.Day) error {
 	into := "user_id, following_count, follower_count, friend_count"
 	sets := "following_count = following_count + NEW.following_count, follower_count = follower_count + NEW.follower_count, " +
-		"friend_count = friend_count + NEW.friend_count, version = version + 1"
+		"friend_count = friend_count + NEW.friend_count, " + raiseVersion
 	width := 4
-	if actor != 0 {
+	if len(acted) > 0 {
 		into, width = into+", active_day", 5
 		sets += ", active_day = " + w.store.sql.greater("active_day", "NEW.active_day")
 	}
@@ -333,11 +365,8 @@ func (w *writer) addCountsOf(diffs countDiffs, actor storage.UserID, on storage.
 		for _, id := range chunk {
 			d := diffs[id]
 			args = append(args, int64(id), d.following, d.follower, d.friend)
-			switch {
-			case id == actor && actor != 0:
-				args = append(args, int64(on))
-			case actor != 0:
-				args = append(args, 0)
+			if len(acted) > 0 {
+				args = append(args, int64(acted[id])) // 0 of others
 			}
 		}
 		text := "INSERT INTO user_counts (" + into + ") VALUES " + tuples(len(chunk), width) + w.store.sql.upsert("user_id", sets)

@@ -99,7 +99,7 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs count
 	if !allowed {
 		return n, nil
 	}
-	return n, w.log(side, edges)
+	return n, w.wrote(side, edges)
 }
 
 // meetOtherSide looks up what the other ends of new edges, which come in key order, are
@@ -148,8 +148,9 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage
 	if len(args) == 0 {
 		return types, nil
 	}
+	scan := scanEdges(other)
 	err := w.read(len(edges), text, args, func(rows *sql.Rows) error {
-		e, err := scanEdge(other, rows)
+		e, err := scan.next(rows)
 		types[e.Pair()] = e.Type
 		return err
 	})

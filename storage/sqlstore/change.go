@@ -17,6 +17,10 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	if len(changes) == 0 {
 		return results
 	}
+	if s.joins(from, changes, o) {
+		results[0] = s.changeOne(ctx, from, changes[0], o)
+		return results
+	}
 	err := s.transact(ctx, "change", s.place.Of(from), func(w *writer) error {
 		c := &edgeChange{change: change{writer: w, user: from, maxFollowing: o.MaxFollowing}, options: o}
 		return c.run(changes, results)
@@ -40,34 +44,47 @@ type change struct {
 	uncounted map[storage.UserID]bool // whose counts belong to the locks, but are missing
 }
 
+// Served by the primary key.
+const sqlLockAllCounts = `
+SELECT user_id, following_count, follower_count, friend_count, version, packed
+FROM user_counts
+WHERE user_id IN (`
+
 // lock locks the counts of the user and, where their rows are to be written as well,
 // of others on the same shard.
 func (c *change) lock(others []storage.UserID) (counted storage.Counts, err error) {
-	owners := slices.Compact(slices.Sorted(slices.Values(append(others, c.user))))
+	counts, err := c.lockAll(append(others, c.user))
+	if err == nil && c.uncounted[c.user] {
+		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
+	}
+	return counts[c.user], err
+}
+
+// lockAll locks the counts of owners, and notes who has none.
+func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Counts, error) {
+	owners = slices.Compact(slices.Sorted(slices.Values(owners)))
+	counts := make(map[storage.UserID]storage.Counts, len(owners))
 	c.uncounted = make(map[storage.UserID]bool)
 	for _, id := range owners {
 		c.uncounted[id] = true
 	}
 	for chunk := range slices.Chunk(owners, c.store.sql.maxKeys) {
-		text := sqlCounts + marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.forUpdate
+		text := sqlLockAllCounts + marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.forUpdate
 		err := c.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var n storage.Counts
-			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version)
+			var flags int64
+			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version, &flags)
 			delete(c.uncounted, id)
-			if id == c.user {
-				counted = n
-			}
+			c.notePacked(id, flags)
+			counts[id] = n
 			return err
 		})
 		if err != nil {
-			return counted, err
+			return nil, err
 		}
 	}
-	if c.uncounted[c.user] {
-		return counted, fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
-	}
-	return counted, nil
+	return counts, nil
 }
 
 // Locks the counts of one user or two and reads the rows of each towards the other, in
@@ -75,7 +92,7 @@ func (c *change) lock(others []storage.UserID) (counted storage.Counts, err erro
 // Served by the primary keys.
 const (
 	sqlLockPair = `
-SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version`
+SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed`
 
 	sqlLockPairFrom = `
 FROM user_counts c`
@@ -120,8 +137,9 @@ func (c *change) lockPair(other storage.UserID, both bool, sides []storage.Side)
 	err = c.read(len(c.uncounted), text, args, func(rows *sql.Rows) error {
 		var owner storage.UserID
 		var n storage.Counts
+		var flags int64
 		values := make([]sql.NullInt64, 2*len(sides))
-		into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Version}
+		into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Version, &flags}
 		for i := range values {
 			into = append(into, &values[i])
 		}
@@ -129,6 +147,7 @@ func (c *change) lockPair(other storage.UserID, both bool, sides []storage.Side)
 			return err
 		}
 		delete(c.uncounted, owner)
+		c.notePacked(owner, flags)
 		towards := c.user
 		if owner == c.user {
 			counts, towards = n, other
@@ -184,6 +203,14 @@ func (c *change) mayFollow() error {
 // save writes rows and counts, and the day as one on which the actor, if any, has done
 // something.
 func (c *change) save(actor storage.UserID, at storage.Micros) error {
+	if actor == 0 {
+		return c.saveOf(nil)
+	}
+	return c.saveOf(map[storage.UserID]storage.Day{actor: storage.DayOf(at)})
+}
+
+// saveOf is save for several who have done something.
+func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
 	if len(c.was) == 0 {
 		return nil
 	}
@@ -192,7 +219,7 @@ func (c *change) save(actor storage.UserID, at storage.Micros) error {
 	}
 	diffs := make(countDiffs)
 	c.addTo(diffs)
-	return c.addCountsOf(diffs, actor, storage.DayOf(at))
+	return c.addCountsOf(diffs, acted)
 }
 
 // edgeChange is one try of a ChangeEdges.

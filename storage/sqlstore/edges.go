@@ -81,8 +81,9 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	shardOf := func(p storage.Pair) int { return s.place.Of(side.Owner(p)) }
 	return lookUp(s, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
+		scan := scanEdges(side)
 		return s.query(ctx, "edges."+side.String(), shard, len(pairs), text, args, func(rows *sql.Rows) error {
-			e, err := scanEdge(side, rows)
+			e, err := scan.next(rows)
 			found(e.Pair(), e)
 			return err
 		})
@@ -179,11 +180,18 @@ func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 	return few
 }
 
-func scanEdge(side storage.Side, rows *sql.Rows) (storage.Edge, error) {
-	var owner, peer storage.UserID
-	var e storage.Edge
-	err := rows.Scan(&owner, &peer, &e.Type, &e.UpdateTime)
-	p := side.Pair(owner, peer)
-	e.From, e.To = p.From, p.To
-	return e, err
+// edgeScanner reads rows of owner, peer, type and update_time.
+type edgeScanner struct {
+	side storage.Side
+	row  *numbers
+}
+
+func scanEdges(side storage.Side) edgeScanner { return edgeScanner{side, newNumbers(4)} }
+
+func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
+	if err := rows.Scan(s.row.into...); err != nil {
+		return storage.Edge{}, err
+	}
+	p := s.side.Pair(storage.UserID(s.row.at(0)), storage.UserID(s.row.at(1)))
+	return storage.Edge{From: p.From, To: p.To, Type: storage.EdgeType(s.row.at(2)), UpdateTime: storage.Micros(s.row.at(3))}, s.row.err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"kith/storage"
@@ -22,8 +23,9 @@ var allRows = spelled(sqlAllRows)
 func (s *Store) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
 	text := strings.Replace(allRows[side], "{by key}", s.sql.byKey, 1)
 	var edges []storage.Edge
+	scan := scanEdges(side)
 	err := s.query(ctx, "rows."+side.String(), s.place.Of(owner), limit, text, []any{int64(owner), int64(after), limit}, func(rows *sql.Rows) error {
-		e, err := scanEdge(side, rows)
+		e, err := scan.next(rows)
 		edges = append(edges, e)
 		return err
 	})
@@ -53,9 +55,12 @@ DELETE FROM user_counts
 WHERE user_id = ?`
 )
 
-// erasedRows are what lies beside a user's edges: how to pick some of the rows, and how
-// to be rid of them. All are found by an index that begins with the user.
-var erasedRows = []struct{ pick, remove string }{
+// erasedRow is how to pick some rows of a user, and how to be rid of them.
+type erasedRow struct{ pick, remove string }
+
+// erasedRows are what lies beside a user's edges. All are found by an index that begins
+// with the user.
+var erasedRows = []erasedRow{
 	{`
 SELECT to_user_id
 FROM edge_marks
@@ -75,6 +80,28 @@ WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
 SET message = ''
 WHERE from_user_id = ? AND to_user_id IN (`},
+	{`
+SELECT side
+FROM packed_list
+WHERE owner = ? LIMIT ?`, `
+DELETE FROM packed_list
+WHERE owner = ? AND side IN (`},
+	erasedPacked("packed_chunk", "first_peer", storage.Forward),
+	erasedPacked("packed_chunk", "first_peer", storage.Inverse),
+	erasedPacked("packed_change", "peer", storage.Forward),
+	erasedPacked("packed_change", "peer", storage.Inverse),
+}
+
+func erasedPacked(table, key string, side storage.Side) (rows erasedRow) {
+	words := strings.NewReplacer("{table}", table, "{key}", key, "{side}", strconv.Itoa(int(side)))
+	rows.pick = words.Replace(`
+SELECT {key}
+FROM {table}
+WHERE owner = ? AND side = {side} LIMIT ?`)
+	rows.remove = words.Replace(`
+DELETE FROM {table}
+WHERE owner = ? AND side = {side} AND {key} IN (`)
+	return rows
 }
 
 // erasedAtOnce is how many rows one step removes: locks of a few milliseconds.
@@ -132,6 +159,11 @@ func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
 func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 	if _, err := w.lockCountsOf(user); err != nil {
 		return false, err
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // before the first part goes
+		if err := w.unpack(side, []storage.UserID{user}); err != nil {
+			return false, err
+		}
 	}
 	args := []any{int64(user)}
 	err = w.read(erasedAtOnce, erasedRows[i].pick, []any{int64(user), erasedAtOnce}, func(rows *sql.Rows) error {

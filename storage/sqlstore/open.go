@@ -23,7 +23,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, sql: d, place: shard.NewMap(len(addresses))}
+	s := &Store{cfg: cfg, sql: d, place: shard.NewMap(len(addresses)), packing: defaultPacking}
 	if err := s.connect(ctx, addresses); err != nil {
 		return nil, err
 	}

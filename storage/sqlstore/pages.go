@@ -143,24 +143,22 @@ func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.
 		for i, q := range queries {
 			stretches[i] = storage.Stretch{Last: q.After, End: true}
 		}
+		row := newNumbers(3)
 		err := s.query(ctx, "walks."+side.String(), shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			var i int
-			var peer storage.UserID
-			var kind storage.EdgeType
-			if err := rows.Scan(&i, &peer, &kind); err != nil {
+			if err := rows.Scan(row.into...); err != nil {
 				return err
 			}
-			w := &stretches[i]
-			if w.Examined == queries[i].Limit {
+			w := &stretches[row.at(0)]
+			if w.Examined == queries[row.at(0)].Limit {
 				w.End = false
-				return nil
+				return row.err
 			}
 			w.Examined++
-			w.Last = peer
-			if kind == storage.Following {
-				w.Peers = append(w.Peers, peer)
+			w.Last = storage.UserID(row.at(1))
+			if storage.EdgeType(row.at(2)) == storage.Following {
+				w.Peers = append(w.Peers, w.Last)
 			}
-			return nil
+			return row.err
 		})
 		for i, q := range queries {
 			found(q, stretches[i])

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"slices"
 
 	"kith/storage"
@@ -56,6 +57,9 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 		repaired[i] = j.repair(r)
 	}
 	if err := w.write(j); err != nil {
+		return nil, err
+	}
+	if err := w.unpack(storage.Inverse, ownersOf(storage.Inverse, j.changed(storage.Inverse))); err != nil {
 		return nil, err
 	}
 	diffs := make(countDiffs)
@@ -133,6 +137,9 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		default:
 			diffs[id] = countDiff{following: n}
 		}
+	}
+	if err := w.unpack(side, slices.Collect(maps.Keys(diffs))); err != nil {
+		return err
 	}
 	return w.addCounts(diffs)
 }

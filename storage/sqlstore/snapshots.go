@@ -31,11 +31,11 @@ LEFT JOIN users u ON u.user_id = wanted.user_id`
 	// looked up: as a condition beside it MariaDB asks it of every row of a list, which takes
 	// 80 ms where there are a million.
 	sqlLists = `
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), e.{peer}, e.type, e.update_time
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), {is packed}, e.{peer}, e.type, e.update_time
 FROM {wanted}
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
 LEFT JOIN {table} e{by key}
-  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest THEN wanted.owner END
+  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT {is packed} THEN wanted.owner END
   AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`
 )
 
@@ -69,47 +69,67 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	})
 }
 
-// Lists implements [storage.Snapshots].
+// Lists implements [storage.Snapshots]. Lists that are packed are read after the others.
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	t := tableOf(side)
-	base := t.spell(strings.NewReplacer("{count}", t.count, "{by key}", s.sql.byKey).Replace(sqlLists))
 	shardOf := func(q storage.ListQuery) int { return s.place.Of(q.Owner) }
 	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
-		if t.count == "" {
-			return fmt.Errorf("read the lists of %s: they are not counted", t.name)
-		}
-		text := s.fromWanted(base, len(queries), "query", "owner", "longest", "ended_since")
-		args := make([]any, 0, 4*len(queries))
-		for i, q := range queries {
-			args = append(args, i, int64(q.Owner), int64(q.Longest), int64(q.EndedSince))
-		}
-		lists := make([]storage.List, len(queries))
-		row := newNumbers(6)
-		err := s.query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.into...); err != nil {
-				return err
+		packed, err := s.listRows(ctx, side, shard, queries, true, found)
+		for _, q := range packed {
+			if err == nil {
+				err = s.packedList(ctx, side, shard, q, found)
 			}
-			q, list, count := queries[row.at(0)], &lists[row.at(0)], row.at(2)
-			list.Version = row.at(1)
-			list.Long = count > int64(q.Longest)
-			if row.isNull(3) { // no edge
-				return row.err
-			}
-			if list.Edges == nil {
-				list.Edges = make([]storage.Edge, 0, min(count, maxForeseen)+1)
-			}
-			pair := side.Pair(q.Owner, storage.UserID(row.at(3)))
-			list.Edges = append(list.Edges, storage.Edge{
-				From: pair.From, To: pair.To, Type: storage.EdgeType(row.at(4)), UpdateTime: storage.Micros(row.at(5)),
-			})
-			return row.err
-		})
-		for i, q := range queries {
-			sortByPeer(side, lists[i].Edges)
-			found(q, lists[i])
 		}
 		return err
 	})
+}
+
+// listRows reads lists of one shard row by row, but leaves those that are packed, if it
+// is told so.
+func (s *Store) listRows(
+	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, leave bool, found func(storage.ListQuery, storage.List),
+) (packed []storage.ListQuery, err error) {
+	t := tableOf(side)
+	if t.count == "" {
+		return nil, fmt.Errorf("read the lists of %s: they are not counted", t.name)
+	}
+	text := t.spell(strings.NewReplacer("{count}", t.count, "{by key}", s.sql.byKey).Replace(sqlLists))
+	if !leave {
+		text = strings.ReplaceAll(text, "{is packed}", "0")
+	}
+	text = s.fromWanted(packedSpelled(side, text), len(queries), "query", "owner", "longest", "ended_since")
+	args := make([]any, 0, 4*len(queries))
+	for i, q := range queries {
+		args = append(args, i, int64(q.Owner), int64(q.Longest), int64(q.EndedSince))
+	}
+	lists := make([]storage.List, len(queries))
+	row := newNumbers(7)
+	err = s.query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
+		if err := rows.Scan(row.into...); err != nil {
+			return err
+		}
+		q, list, count := queries[row.at(0)], &lists[row.at(0)], row.at(2)
+		list.Version = row.at(1)
+		list.Long = count > int64(q.Longest)
+		if row.at(3) != 0 && !list.Long {
+			packed = append(packed, q)
+		}
+		if row.isNull(4) { // no edge
+			return row.err
+		}
+		if list.Edges == nil {
+			list.Edges = make([]storage.Edge, 0, min(count, maxForeseen)+1)
+		}
+		pair := side.Pair(q.Owner, storage.UserID(row.at(4)))
+		list.Edges = append(list.Edges, storage.Edge{
+			From: pair.From, To: pair.To, Type: storage.EdgeType(row.at(5)), UpdateTime: storage.Micros(row.at(6)),
+		})
+		return row.err
+	})
+	for i, q := range queries {
+		sortByPeer(side, lists[i].Edges)
+		found(q, lists[i])
+	}
+	return packed, err
 }
 
 // maxForeseen bounds the edges that room is made for before they come: a count may be wrong.

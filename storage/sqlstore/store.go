@@ -79,6 +79,12 @@ type Store struct {
 	shards []*node
 	place  *shard.Map
 	uuid   string
+
+	applies together[crowdKey, *oneEdge]
+	changes together[crowdKey, *edgeTowards]
+
+	packing packingSizes
+	doubted sync.Map // packed lists (packedName) that were not what their counts say when they were read
 }
 
 var (
@@ -89,6 +95,7 @@ var (
 	_ storage.Leaser       = (*Store)(nil)
 	_ storage.Comparer     = (*Store)(nil)
 	_ storage.Repairer     = (*Store)(nil)
+	_ storage.Packer       = (*Store)(nil)
 )
 
 // node is one shard's database: its connections for look-ups and those for writes.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"kith/storage"
 )
 
 // A writer is one transaction on one shard: the statements of a write, reported
@@ -16,6 +18,8 @@ type writer struct {
 	shard int
 	ctx   context.Context // of this try
 	what  string
+
+	packed map[storage.UserID]int64 // the flags of the owners locked so far, where they have any
 }
 
 // errAgain asks transact to run the transaction again from its beginning.
@@ -46,7 +50,7 @@ func (s *Store) tryTransaction(ctx context.Context, what string, shard int, writ
 		return err
 	}
 	defer tx.Rollback() // does nothing after a commit
-	if err := write(&writer{tx, s, shard, ctx, what}); err != nil {
+	if err := write(&writer{Tx: tx, store: s, shard: shard, ctx: ctx, what: what}); err != nil {
 		return err
 	}
 	return tx.Commit()

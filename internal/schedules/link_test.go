@@ -1,0 +1,123 @@
+package schedules_test
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// link is the way of one process to Redis, which can be interrupted while that of the others
+// is not.
+type link struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	state linkState
+	conns map[net.Conn]bool
+	moved sync.Cond // when the state changes
+}
+
+type linkState byte
+
+const (
+	whole   linkState = iota
+	holding           // what is sent is kept, and is lost if the sender ends
+	cut               // nobody gets through
+)
+
+// newLink makes one to an address.
+func newLink(t testing.TB, target string) *link {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{listener: listener, target: target, conns: map[net.Conn]bool{}}
+	l.moved.L = &l.mu
+	go l.serve()
+	t.Cleanup(func() { listener.Close(); l.become(cut) })
+	return l
+}
+
+// url is what the process is given as its Redis.
+func (l *link) url() string { return "redis://" + l.listener.Addr().String() + "/0" }
+
+func (l *link) serve() {
+	for {
+		near, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		go l.connect(near)
+	}
+}
+
+func (l *link) connect(near net.Conn) {
+	defer near.Close()
+	far, err := net.Dial("tcp4", l.target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	if !l.enter(near, far) {
+		return
+	}
+	defer l.leave(near, far)
+	go func() { defer near.Close(); _, _ = io.Copy(near, far) }() // ends with either of them
+	part := make([]byte, 64<<10)
+	for {
+		n, err := near.Read(part)
+		if n > 0 && l.passable(near) {
+			_, err = far.Write(part[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// passable waits while the link holds; false when the connection has ended meanwhile.
+func (l *link) passable(near net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.state == holding && l.conns[near] {
+		l.moved.Wait()
+	}
+	return l.conns[near]
+}
+
+func (l *link) enter(conns ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == cut {
+		return false
+	}
+	for _, c := range conns {
+		l.conns[c] = true
+	}
+	return true
+}
+
+func (l *link) leave(conns ...net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range conns {
+		delete(l.conns, c)
+	}
+}
+
+// become changes the state. Cutting ends all connections, and what was held is lost.
+func (l *link) become(state linkState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.state = state
+	if state == cut {
+		for c := range l.conns {
+			c.Close()
+		}
+		clear(l.conns)
+	}
+	l.moved.Broadcast()
+}

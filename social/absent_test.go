@@ -1,0 +1,99 @@
+package social
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Fans who are not followed back come in the order of time, with their number, also where
+// they are counted by leaving few out of a long list: whoever is followed back or hidden, and
+// whatever the pages.
+func TestFansNotFollowedBackOfTheFamous(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		fans := rapid.IntRange(100, 200).Draw(t, "fans")
+		var edges []storage.Edge
+		for id := storage.UserID(2); id <= storage.UserID(fans+1); id++ {
+			edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
+		}
+		for range rapid.IntRange(0, 8).Draw(t, "followings") { // fans or not
+			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*fans)), Type: storage.Following, UpdateTime: 5})
+		}
+		store := memory.New()
+		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+		g := drawPlanner(t, store)
+		g.packed = nil
+		g.budget = 1000
+		q := NotFollowedBack(1)
+		want := companionsOf(store, g.audience, q)
+		var got []Companion
+		var from CompanionMark
+		for {
+			p, err := g.Companions(t.Context(), q, from, rapid.IntRange(0, 60).Draw(t, "first"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Total != len(want) || !p.Complete {
+				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
+			}
+			if got = append(got, p.Companions...); !p.More {
+				break
+			}
+			from = p.Next
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// A count that is wrong for now neither ends the pages early nor goes on behind the end.
+func TestFansNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
+	t.Parallel()
+	const fans = 5000
+	store := memory.New()
+	var edges []storage.Edge
+	for id := storage.UserID(2); id < fans+2; id++ {
+		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	for _, wrong := range []int64{-3000, 3000} {
+		g := New(miscounted{store, wrong}, 500_000, nil)
+		n := 0
+		for from, pages := (CompanionMark{}), 0; ; pages++ {
+			p, err := g.Companions(t.Context(), NotFollowedBack(1), from, 100)
+			if err != nil || pages > fans {
+				t.Fatalf("page %d: %+v, %v", pages, p, err)
+			}
+			n += len(p.Companions)
+			if from = p.Next; !p.More {
+				break
+			}
+		}
+		if n != fans {
+			t.Errorf("counted as %d more, %d of %d come", wrong, n, fans)
+		}
+	}
+}
+
+// miscounted is a store whose numbers of fans are wrong.
+type miscounted struct {
+	*memory.Store
+	by int64
+}
+
+func (m miscounted) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	counts := m.Store.Counts(ctx, ids)
+	for i := range counts {
+		counts[i].Value.Follower += m.by
+	}
+	return counts
+}

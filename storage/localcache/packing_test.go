@@ -1,0 +1,70 @@
+package localcache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/localcache"
+	"kith/storage/memory"
+)
+
+// packer tells what it was asked to pack.
+type packer struct {
+	asked chan storage.UserID
+	err   error
+}
+
+func (p *packer) Pack(_ context.Context, side storage.Side, owner storage.UserID) error {
+	if side == storage.Inverse {
+		p.asked <- owner
+	}
+	return p.err
+}
+
+// A long list that was read whole is packed in the store, also where that fails each time; a
+// short one, and one that is too long to be kept, are not.
+func TestLongListsArePackedInTheStore(t *testing.T) {
+	const short, long, tooLong = storage.UserID(1), storage.UserID(2), storage.UserID(3)
+	store := memory.New()
+	for owner, n := range map[storage.UserID]int{short: 10, long: 1500, tooLong: 6000} {
+		var edges []storage.Edge
+		for i := range n {
+			edges = append(edges, storage.Edge{From: storage.UserID(100 + i), To: owner, Type: storage.Following, UpdateTime: storage.Micros(i + 1)})
+		}
+		for _, r := range store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	p := &packer{asked: make(chan storage.UserID, 100), err: errors.New("the store is read-only")}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Packer: p, Bytes: 512 << 10})
+	defer cache.Close()
+	all := []storage.UserID{short, tooLong, long}
+	deadline := time.After(20 * time.Second)
+	for {
+		lists := cache.Neighbourhoods(t.Context(), storage.Inverse, all)
+		if lists[0].Found && lists[2].Found {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the long list is not there: %+v", lists[2])
+		case <-time.After(time.Millisecond):
+		}
+	}
+	select {
+	case owner := <-p.asked:
+		if owner != long {
+			t.Errorf("user %s was packed, want %s", owner, long)
+		}
+	case <-deadline:
+		t.Fatal("nobody was packed")
+	}
+	if len(p.asked) > 0 {
+		t.Errorf("user %s was packed, too", <-p.asked)
+	}
+}

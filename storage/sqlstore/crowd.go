@@ -1,0 +1,143 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"kith/storage"
+)
+
+// crowdKey is an account whose row many writes want, and what they want to write there.
+type crowdKey struct {
+	owner storage.UserID
+	side  storage.Side
+	rule  storage.Rule
+}
+
+// oneEdge is one edge of an [Store.Apply].
+type oneEdge struct {
+	edge    storage.Edge
+	applied storage.Applied
+	err     error
+}
+
+// applyOne applies an edge, together with others of its owner that come at the same time.
+func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (storage.Applied, error) {
+	job := &oneEdge{edge: e}
+	err := s.applies.do(ctx, crowdKey{side.Owner(e.Pair()), side, rule}, job, func(ctx context.Context, jobs []*oneEdge) {
+		edges := make([]storage.Edge, len(jobs))
+		for i, j := range jobs {
+			edges[i] = j.edge
+		}
+		var applied []storage.Applied
+		err := s.transact(ctx, "apply."+side.String(), shard, func(w *writer) (err error) {
+			applied, err = w.apply(side, edges, rule)
+			return err
+		})
+		for i, j := range jobs {
+			if j.err = err; err == nil {
+				j.applied = applied[i]
+			}
+		}
+	})
+	if err != nil {
+		return storage.Applied{}, fmt.Errorf("write apply.%s on shard %d (%s): %w", side, shard, s.shards[shard].name, s.sql.storageError(ctx, err))
+	}
+	return job.applied, job.err
+}
+
+// edgeTowards is one user's change of its edge towards an account.
+type edgeTowards struct {
+	from    storage.UserID
+	change  storage.EdgeChange
+	options storage.ChangeOptions
+	result  storage.Result[storage.Changed]
+}
+
+// joins tells whether a change also writes to a row of another user on the same shard,
+// which others may be waiting for.
+func (s *Store) joins(from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) bool {
+	return o.Inverse && len(changes) == 1 && changes[0].To != from && s.place.Of(from) == s.place.Of(changes[0].To)
+}
+
+// changeOne changes an edge, together with those of others towards the same account that
+// come at the same time.
+func (s *Store) changeOne(ctx context.Context, from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
+	job := &edgeTowards{from: from, change: change, options: o}
+	shard := s.place.Of(from)
+	err := s.changes.do(ctx, crowdKey{owner: change.To}, job, func(ctx context.Context, jobs []*edgeTowards) {
+		err := s.transact(ctx, "change", shard, func(w *writer) error { return w.changeTogether(jobs) })
+		if err == nil {
+			return
+		}
+		for _, j := range jobs {
+			j.result = storage.Result[storage.Changed]{Err: err}
+		}
+	})
+	if err != nil {
+		job.result.Err = fmt.Errorf("write change on shard %d (%s): %w", shard, s.shards[shard].name, s.sql.storageError(ctx, err))
+	}
+	return job.result
+}
+
+// changeTogether is the transaction of several users' changes, in the lock order of
+// [Store.Apply]. One after another they are decided as if each had one of its own.
+func (w *writer) changeTogether(jobs []*edgeTowards) error {
+	if len(jobs) == 1 {
+		j := jobs[0]
+		c := &edgeChange{change: change{writer: w, user: j.from, maxFollowing: j.options.MaxFollowing}, options: j.options}
+		results := make([]storage.Result[storage.Changed], 1)
+		err := c.run([]storage.EdgeChange{j.change}, results)
+		j.result = results[0]
+		return err
+	}
+	c := &edgeChange{change: change{writer: w}, options: jobs[0].options}
+	changes := make([]storage.EdgeChange, len(jobs))
+	owners := make([]storage.UserID, 0, len(jobs)+1)
+	var keys []storage.Pair
+	for i, j := range jobs {
+		changes[i] = j.change
+		owners = append(owners, j.from)
+		keys = append(keys, storage.Pair{From: j.from, To: j.change.To}, storage.Pair{From: j.change.To, To: j.from})
+	}
+	counts, err := c.lockAll(append(owners, jobs[0].change.To))
+	if err != nil {
+		return err
+	}
+	for {
+		c.begin(changes)
+		if err := c.look(c.judge, keys, c.sides...); err != nil {
+			return err
+		}
+		acted := c.decideAll(jobs, counts)
+		again, err := c.lockMissing()
+		if err != nil {
+			return err
+		}
+		if !again {
+			return c.saveOf(acted)
+		}
+	}
+}
+
+// decideAll judges all changes, and tells who has done something on which day.
+func (c *edgeChange) decideAll(jobs []*edgeTowards, counts map[storage.UserID]storage.Counts) map[storage.UserID]storage.Day {
+	acted := make(map[storage.UserID]storage.Day)
+	follows := make(map[storage.UserID]int64, len(counts))
+	for id, n := range counts {
+		follows[id] = n.Following
+	}
+	for _, j := range jobs {
+		if _, known := counts[j.from]; !known {
+			j.result = storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.from)}
+			continue
+		}
+		c.user, c.maxFollowing, c.follows = j.from, j.options.MaxFollowing, follows[j.from]
+		j.result = c.decide(j.change)
+		follows[j.from] = c.follows
+		if j.result.Value.Changed {
+			acted[j.from] = max(acted[j.from], storage.DayOf(j.change.At))
+		}
+	}
+	return acted
+}

@@ -1,0 +1,269 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+const viral = storage.UserID(1)
+
+// crowdStores are stores of one shard with users 1 … n.
+func crowdStores(t *testing.T, n int, test func(*testing.T, *sqlstore.Store)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, peopled(t, sqlite(t, 1), n)) })
+	t.Run("MariaDB", func(t *testing.T) { test(t, peopled(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)), n)) })
+}
+
+func peopled(t *testing.T, location string, n int) *sqlstore.Store {
+	t.Helper()
+	store := open(t, location)
+	users := make([]storage.User, n)
+	for i := range users {
+		id := storage.UserID(i + 1)
+		users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "u", CreatedAt: 1, UpdatedAt: 1}
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	return store
+}
+
+func changeEdge(ctx context.Context, store *sqlstore.Store, from, to storage.UserID, kind storage.EdgeType, most int64) storage.Result[storage.Changed] {
+	change := storage.EdgeChange{To: to, Type: kind, At: storage.MicrosOf(time.Now())}
+	return store.ChangeEdges(ctx, from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true, MaxFollowing: most})[0]
+}
+
+func mustCount(t *testing.T, store *sqlstore.Store, id storage.UserID) storage.Counts {
+	t.Helper()
+	r := store.Counts(t.Context(), []storage.UserID{id})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Value
+}
+
+func soon(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(generous); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s", what, generous)
+		}
+	}
+}
+
+// Fans who come while another one is being written are written together, and each has the
+// outcome of a follow of its own.
+func TestACrowdIsWrittenTogether(t *testing.T) {
+	crowdStores(t, 60, func(t *testing.T, store *sqlstore.Store) {
+		const blocked, full, leaving, nobody, friend = 41, 42, 43, 999, 44
+		for _, first := range []struct {
+			from, to storage.UserID
+			kind     storage.EdgeType
+		}{
+			{viral, blocked, storage.Blocking}, {full, 50, storage.Following}, {full, 51, storage.Following},
+			{leaving, viral, storage.Following}, {viral, friend, storage.Following},
+		} {
+			if r := changeEdge(t.Context(), store, first.from, first.to, first.kind, 0); r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		before := mustCount(t, store, viral)
+		release, err := store.HoldWrites(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writing sync.WaitGroup
+		results := make(map[storage.UserID]storage.Result[storage.Changed])
+		var mu sync.Mutex
+		begin := func(from storage.UserID, kind storage.EdgeType) {
+			writing.Go(func() {
+				r := changeEdge(context.Background(), store, from, viral, kind, 2)
+				mu.Lock()
+				defer mu.Unlock()
+				results[from] = r
+			})
+		}
+		waiting := func(n int) func() bool {
+			return func() bool { changes, _ := store.Waiting(viral); return changes == n }
+		}
+		const ordinary = 30
+		for from := storage.UserID(2); from < 2+ordinary; from++ {
+			begin(from, storage.Following)
+		}
+		soon(t, "all but the first wait", waiting(ordinary-1))
+		for from, kind := range map[storage.UserID]storage.EdgeType{
+			blocked: storage.Following, full: storage.Following, leaving: storage.None, nobody: storage.Following, friend: storage.Following,
+		} {
+			begin(from, kind)
+		}
+		soon(t, "all others wait", waiting(ordinary+4))
+		release()
+		writing.Wait()
+
+		for from := storage.UserID(2); from < 2+ordinary; from++ {
+			if r := results[from]; r.Err != nil || !r.Value.Changed || !r.Value.Inverse || r.Value.Row.From != from {
+				t.Errorf("the follow of %d: %+v", from, r)
+			}
+		}
+		for from, want := range map[storage.UserID]error{
+			blocked: storage.ErrForbidden, full: storage.ErrLimitReached, leaving: nil, nobody: storage.ErrUserUnknown, friend: nil,
+		} {
+			if r := results[from]; !errors.Is(r.Err, want) || r.Value.Changed != (want == nil) {
+				t.Errorf("the change of %d: %+v, want %v", from, r, want)
+			}
+		}
+		after := mustCount(t, store, viral)
+		if want := before.Follower + ordinary + 1 - 1; after.Follower != want || after.Friend != 1 {
+			t.Errorf("%+v, want %d fans and 1 friend", after, want)
+		}
+		if n := after.Version - before.Version; n != 2 {
+			t.Errorf("%d transactions for %d fans, want the first and all others", n, ordinary)
+		}
+		for from, want := range map[storage.UserID]storage.Counts{2: {Following: 1}, full: {Following: 2}, leaving: {}, friend: {Following: 1, Follower: 1, Friend: 1}} {
+			if got := mustCount(t, store, from); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
+				t.Errorf("the counts of %d are %+v, want %+v", from, got, want)
+			}
+		}
+		if fans := store.Neighbours(t.Context(), storage.Inverse, []storage.UserID{viral})[0]; int64(len(fans.Value)) != after.Follower {
+			t.Errorf("%d rows of fans, %d counted", len(fans.Value), after.Follower)
+		}
+	})
+}
+
+// Edges of fans that are applied one by one, as gateways do it in the mode sync, are
+// written together as well.
+func TestACrowdIsAppliedTogether(t *testing.T) {
+	crowdStores(t, 40, func(t *testing.T, store *sqlstore.Store) {
+		before := mustCount(t, store, viral)
+		release, err := store.HoldWrites(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const fans = 30
+		errs := make(chan error, fans)
+		for i := range fans {
+			go func() {
+				e := storage.Edge{From: storage.UserID(2 + i), To: viral, Type: storage.Following, UpdateTime: storage.Micros(100 + i)}
+				r := store.Apply(context.Background(), storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0]
+				if r.Err == nil && (r.Value.Row != e || !r.Value.Changed) {
+					r.Err = fmt.Errorf("%+v became %+v", e, r.Value)
+				}
+				errs <- r.Err
+			}()
+		}
+		soon(t, "all but the first wait", func() bool { _, applies := store.Waiting(viral); return applies == fans-1 })
+		release()
+		for range fans {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		after := mustCount(t, store, viral)
+		if after.Follower != fans || after.Version-before.Version != 2 {
+			t.Errorf("%d fans in %d transactions, want %d in 2", after.Follower, after.Version-before.Version, fans)
+		}
+	})
+}
+
+// However many wait for the row of one account, others' writes go on: the account has one
+// connection for writes at most.
+func TestOthersDoNotWaitForACelebrity(t *testing.T) {
+	server := testenv.SharedMariaDB(t, 1)
+	dsns := server.FreshDatabases(t, 1)
+	store := peopled(t, mysql(dsns), 60)
+	for name, write := range map[string]func(context.Context, storage.UserID) error{
+		"follows": func(ctx context.Context, from storage.UserID) error {
+			return changeEdge(ctx, store, from, viral, storage.Following, 0).Err
+		},
+		"applied fans": func(ctx context.Context, from storage.UserID) error {
+			e := storage.Edge{From: from, To: viral, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}
+			return store.Apply(ctx, storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0].Err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openDSN(t, dsns[0])
+			holder, err := db.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer holder.Rollback()
+			var version int64
+			if err := holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viral).Scan(&version); err != nil {
+				t.Fatal(err)
+			}
+			const fans = 20 // more than there are connections
+			errs := make(chan error, fans)
+			for i := range fans {
+				go func() { errs <- write(context.Background(), storage.UserID(2+i)) }()
+			}
+			soon(t, "all but one wait", func() bool { changes, applies := store.Waiting(viral); return changes+applies == fans-1 })
+			ctx, cancel := context.WithTimeout(t.Context(), generous/3)
+			defer cancel()
+			if r := changeEdge(ctx, store, 50, 51, storage.Following, 0); r.Err != nil {
+				t.Errorf("an unrelated follow waits for the celebrity: %v", r.Err)
+			}
+			if err := holder.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+			for range fans {
+				if err := <-errs; err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// Whoever gives up while it waits has written nothing.
+func TestWhoLeavesACrowdHasWrittenNothing(t *testing.T) {
+	crowdStores(t, 10, func(t *testing.T, store *sqlstore.Store) {
+		release, err := store.HoldWrites(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stayed := make(chan error, 1)
+		go func() { stayed <- changeEdge(context.Background(), store, 2, viral, storage.Following, 0).Err }()
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		waits := func(n int) func() bool {
+			return func() bool { changes, _ := store.Waiting(viral); return changes == n }
+		}
+		soon(t, "the first one is served", func() bool { return store.Serving(viral) })
+		go func() { left <- changeEdge(ctx, store, 3, viral, storage.Following, 0).Err }()
+		soon(t, "the second one waits", waits(1))
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("whoever left is told %v", err)
+		}
+		release()
+		if err := <-stayed; err != nil {
+			t.Error(err)
+		}
+		if n := mustCount(t, store, viral).Follower; n != 1 {
+			t.Errorf("%d fans", n)
+		}
+		if n := mustCount(t, store, 3).Following; n != 0 {
+			t.Errorf("whoever left follows %d", n)
+		}
+	})
+}
+
+func openDSN(t *testing.T, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}

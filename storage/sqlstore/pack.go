@@ -1,0 +1,293 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"kith/storage"
+)
+
+// How a list is packed, see packed.go for what that is:
+//
+//  1. under the lock on the owner's counts, the flag is set by which every write keeps
+//     its changes from then on;
+//  2. without a lock, the rows are read in the order of the key, slice by slice, and
+//     written as chunks. A row that changes meanwhile is in packed_change;
+//  3. with the last slice the flag is set that tells that the list is whole.
+//
+// packed_list has the time at which the first step was taken, which names whose work it
+// is. Who finds another there, or no flag, has lost the list and gives up. One who has died
+// leaves a list that nobody reads; after a while it is begun again.
+const (
+	// Served by the primary keys.
+	sqlPacking = `
+SELECT c.{count}, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
+FROM user_counts c
+LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
+WHERE c.user_id = ?`
+
+	// Served by the primary key.
+	sqlCountChanges = `
+SELECT COUNT(*)
+FROM (SELECT 1 FROM packed_change WHERE owner = ? AND side = ? LIMIT ?) AS counted`
+
+	sqlSetPacked = `
+UPDATE user_counts
+SET packed = ?, packed_version = version
+WHERE user_id = ?`
+
+	// Served by the primary key.
+	sqlEndOfChanges = `
+SELECT peer
+FROM packed_change
+WHERE owner = ? AND side = ?
+ORDER BY peer LIMIT 1 OFFSET ?`
+
+	// Served by the primary key.
+	sqlDropChanges = `
+DELETE FROM packed_change
+WHERE owner = ? AND side = ? AND peer > ? AND peer <= ?`
+
+	sqlBeginPacking = `INSERT INTO packed_list
+  (owner, side, began_at)
+VALUES (?,?,?)`
+
+	// Served by the primary key.
+	sqlFollowsAfter = `
+SELECT {peer}, update_time
+FROM {table}{by key}
+WHERE {owner} = ? AND {peer} > ? AND type = 1
+ORDER BY {peer} LIMIT ?`
+
+	// Served by the primary key.
+	sqlDropChunks = `
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = ? AND first_peer > ? AND first_peer <= ?`
+
+	sqlInsertChunks = `INSERT INTO packed_chunk
+  (owner, side, first_peer, data)
+VALUES `
+)
+
+// Pack implements [storage.Packer].
+func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
+	if side > storage.Inverse {
+		return fmt.Errorf("pack a list of %s: they are not counted", side)
+	}
+	p := &packing{Store: s, ctx: ctx, side: side, owner: owner, shard: s.place.Of(owner)}
+	err := p.run()
+	if err != nil && !errors.Is(err, errLostList) {
+		return fmt.Errorf("pack the list %s of user %s: %w", side, owner, err)
+	}
+	return nil
+}
+
+// errLostList tells that a list is somebody else's to pack, or nobody's any more.
+var errLostList = errors.New("somebody else has the list")
+
+// packing is the work on one list.
+type packing struct {
+	*Store
+	ctx   context.Context
+	side  storage.Side
+	owner storage.UserID
+	shard int
+	began storage.Micros // what names this work
+}
+
+// packState is what there is of a packed list.
+type packState struct {
+	count   int64
+	flags   int64
+	unkept  int64 // changes that were not kept, by a gateway that knows nothing of it
+	began   storage.Micros
+	counted bool
+}
+
+func (p *packing) run() error {
+	var state packState
+	err := p.query(p.ctx, p.what(), p.shard, 1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan)
+	if err != nil || state.count < int64(p.packing.from) {
+		return err
+	}
+	if !p.isWhole(state) {
+		if err := p.begin(); err != nil {
+			return err
+		}
+		return p.fill()
+	}
+	var changes int
+	args := []any{int64(p.owner), int64(p.side), p.packing.changes + 1}
+	err = p.query(p.ctx, p.what(), p.shard, 1, sqlCountChanges, args, func(rows *sql.Rows) error { return rows.Scan(&changes) })
+	if err != nil || changes <= p.packing.changes {
+		return err
+	}
+	return p.fold()
+}
+
+func (p *packing) what() string { return "pack." + p.side.String() }
+
+func (p *packing) name() packedName { return packedName{p.side, p.owner} }
+
+func (p *packing) stateStatement() string {
+	return strings.Replace(sqlPacking, "{count}", tableOf(p.side).count, 1)
+}
+
+func (s *packState) scan(rows *sql.Rows) error {
+	s.counted = true
+	return rows.Scan(&s.count, &s.flags, &s.unkept, &s.began)
+}
+
+// isWhole tells that the list can be read packed.
+func (p *packing) isWhole(state packState) bool {
+	_, doubted := p.doubted.Load(p.name())
+	return state.flags&wholeFlag(p.side) != 0 && state.unkept == 0 && !doubted
+}
+
+// transact runs a step under the lock on the counts.
+func (p *packing) transact(step func(*writer, packState) error) error {
+	return p.Store.transact(p.ctx, p.what(), p.shard, func(w *writer) error {
+		if _, err := w.lockCountsOf(p.owner); err != nil {
+			return err
+		}
+		var state packState
+		if err := w.read(1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
+			return err
+		}
+		if !state.counted {
+			return errLostList
+		}
+		return step(w, state)
+	})
+}
+
+// begin takes the list: from then on changes are kept.
+func (p *packing) begin() error {
+	now := storage.MicrosOf(time.Now())
+	for more := true; more; {
+		err := p.transact(func(w *writer, state packState) error {
+			own := keptFlag(p.side) | wholeFlag(p.side)
+			begun := state.flags&own == keptFlag(p.side) && state.unkept == 0 && now-state.began < p.packing.stale
+			if begun || p.isWhole(state) {
+				return errLostList
+			}
+			flags := state.flags &^ own
+			if state.unkept != 0 {
+				flags = 0 // the other side is no better
+			}
+			var err error
+			if more, err = p.dropOldChanges(w); err != nil {
+				return err
+			}
+			if !more {
+				flags |= keptFlag(p.side)
+				p.began = max(now, state.began+1)
+				text := sqlBeginPacking + p.sql.upsert("owner, side", "began_at = NEW.began_at")
+				if _, err := w.exec(1, text, int64(p.owner), int64(p.side), int64(p.began)); err != nil {
+					return err
+				}
+			}
+			_, err = w.exec(1, sqlSetPacked, flags, int64(p.owner))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	p.doubted.Delete(p.name())
+	return nil
+}
+
+// dropOldChanges removes some of the changes that were kept until the list was unpacked,
+// and tells whether there are more.
+func (p *packing) dropOldChanges(w *writer) (more bool, err error) {
+	upTo := int64(math.MaxInt64)
+	args := []any{int64(p.owner), int64(p.side), p.packing.slice}
+	err = w.read(1, sqlEndOfChanges, args, func(rows *sql.Rows) error {
+		more = true
+		return rows.Scan(&upTo)
+	})
+	if err != nil {
+		return false, err
+	}
+	_, err = w.exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
+	return more, err
+}
+
+// fill reads the rows and writes the chunks.
+func (p *packing) fill() error {
+	t := tableOf(p.side)
+	text := t.spell(strings.Replace(sqlFollowsAfter, "{by key}", p.sql.byKey, 1))
+	row := newNumbers(2)
+	after := storage.UserID(0)
+	for more := true; more; {
+		var follows []storage.Position
+		args := []any{int64(p.owner), int64(after), p.packing.slice}
+		err := p.query(p.ctx, p.what(), p.shard, p.packing.slice, text, args, func(rows *sql.Rows) error {
+			if err := rows.Scan(row.into...); err != nil {
+				return err
+			}
+			follows = append(follows, storage.Position{Peer: storage.UserID(row.at(0)), UpdateTime: storage.Micros(row.at(1))})
+			return row.err
+		})
+		if err != nil {
+			return err
+		}
+		more = len(follows) == p.packing.slice
+		upTo := storage.UserID(math.MaxInt64)
+		if more {
+			upTo = follows[len(follows)-1].Peer
+		}
+		if err := p.writeSlice(follows, after, upTo, !more); err != nil {
+			return err
+		}
+		after = upTo
+	}
+	return nil
+}
+
+// writeSlice writes all chunks of the peers behind one, up to another.
+func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.UserID, last bool) error {
+	chunks := chunksOf(follows, p.packing.chunk)
+	return p.transact(func(w *writer, state packState) error {
+		own := keptFlag(p.side) | wholeFlag(p.side)
+		if state.flags&own != keptFlag(p.side) || state.unkept != 0 || state.began != p.began {
+			return errLostList
+		}
+		// What lies there was left by somebody before.
+		if _, err := w.exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
+			return err
+		}
+		if err := p.insert(w, chunks); err != nil || !last {
+			return err
+		}
+		_, err := w.exec(1, sqlSetPacked, state.flags|wholeFlag(p.side), int64(p.owner))
+		return err
+	})
+}
+
+// chunksOf makes chunks of follows by ascending peer.
+func chunksOf(follows []storage.Position, size int) (chunks []packedChunk) {
+	for some := range slices.Chunk(follows, size) {
+		chunks = append(chunks, packedChunk{some[0].Peer, appendChunk(nil, some)})
+	}
+	return chunks
+}
+
+func (p *packing) insert(w *writer, chunks []packedChunk) error {
+	if len(chunks) == 0 {
+		return nil
+	}
+	args := make([]any, 0, 4*len(chunks))
+	for _, c := range chunks {
+		args = append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
+	}
+	_, err := w.exec(len(chunks), sqlInsertChunks+tuples(len(chunks), 4), args...)
+	return err
+}

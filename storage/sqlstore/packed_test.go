@@ -1,0 +1,420 @@
+package sqlstore
+
+import (
+	"context"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// smallPacking packs everything, in chunks and steps so small that a few edges are many.
+var smallPacking = packingSizes{from: 1, chunk: 4, slice: 8, changes: 3, window: 2, step: 6, stale: 600_000_000}
+
+func openSmall(t testing.TB, location string, onStatement func(context.Context, Statement)) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	s.packing = smallPacking
+	return s
+}
+
+// onBothEngines runs a test on a new store of each engine.
+func onBothEngines(t *testing.T, test func(t *testing.T, location string)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
+	t.Run("MariaDB", func(t *testing.T) { test(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]) })
+}
+
+// packedLists are the sides that can be packed.
+var packedSides = []storage.Side{storage.Forward, storage.Inverse}
+
+// fataler is a test of either kind.
+type fataler interface {
+	Helper()
+	Fatalf(string, ...any)
+	Context() context.Context
+}
+
+// listsOfRows are lists as their rows tell them.
+func listsOfRows(t fataler, s *Store, side storage.Side, queries []storage.ListQuery) []storage.List {
+	t.Helper()
+	lists := make(map[storage.ListQuery]storage.List)
+	_, err := s.listRows(t.Context(), side, 0, queries, false, func(q storage.ListQuery, l storage.List) { lists[q] = l })
+	if err != nil {
+		t.Fatalf("read rows of %s: %v", side, err)
+	}
+	all := make([]storage.List, len(queries))
+	for i, q := range queries {
+		all[i] = lists[q]
+	}
+	return all
+}
+
+// sameLists compares lists as they are read with their rows, and has it that no packed one
+// was found to be wrong.
+func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Micros) {
+	t.Helper()
+	var queries []storage.ListQuery
+	for _, owner := range owners {
+		queries = append(queries, storage.ListQuery{Owner: owner, Longest: 2})
+		for _, since := range append(since, 0, 1<<62) {
+			queries = append(queries, storage.ListQuery{Owner: owner, Longest: 1_000_000, EndedSince: since})
+		}
+	}
+	for _, side := range packedSides {
+		want := listsOfRows(t, s, side, queries)
+		for i, got := range s.Lists(t.Context(), side, queries) {
+			if got.Err != nil || !got.Found || got.Value.Version != want[i].Version || got.Value.Long != want[i].Long || !slices.Equal(got.Value.Edges, want[i].Edges) {
+				t.Fatalf("%s, %+v:\ngot  %+v\nwant %+v", side, queries[i], got, want[i])
+			}
+		}
+	}
+	s.doubted.Range(func(list, why any) bool {
+		t.Fatalf("the packed list %+v was wrong: %v", list, why)
+		return false
+	})
+}
+
+// isPacked tells whether a list is read packed.
+func isPacked(t fataler, s *Store, side storage.Side, owner storage.UserID) bool {
+	t.Helper()
+	p, err := s.readPacked(t.Context(), side, s.place.Of(owner), storage.ListQuery{Owner: owner})
+	if err != nil {
+		t.Fatalf("read the packed list %s of %s: %v", side, owner, err)
+	}
+	return p.whole
+}
+
+func mustPack(t fataler, s *Store, side storage.Side, owner storage.UserID) {
+	t.Helper()
+	if err := s.Pack(t.Context(), side, owner); err != nil {
+		t.Fatalf("%v", err)
+	}
+}
+
+// Whatever is written, in whatever way, a packed list is what its rows are, after every
+// step.
+func TestPackedListsAreTheirRows(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		packed := 0
+		s := openSmall(t, location, func(_ context.Context, st Statement) {
+			if st.Lookup == "packed.following" || st.Lookup == "packed.follower" {
+				packed++
+			}
+		})
+		round := storage.UserID(0)
+		rapid.Check(t, func(t *rapid.T) {
+			round++
+			w := newPackedWorld(t, s, round)
+			t.Repeat(map[string]func(*rapid.T){
+				"apply":       w.apply,
+				"apply many":  w.applyMany,
+				"change":      w.change,
+				"request":     w.request,
+				"repair":      w.repair,
+				"recount":     w.recount,
+				"profile":     w.profile,
+				"pack":        w.pack,
+				"pack again":  w.pack,
+				"older write": w.olderWrite,
+				"erase":       w.erase,
+				"": func(t *rapid.T) {
+					sameLists(t, s, w.ids, storage.Micros(5))
+				},
+			})
+		})
+		if packed < 100 {
+			t.Errorf("%d lists were read packed", packed)
+		}
+	})
+}
+
+// packedWorld is some users of one run of the property test.
+type packedWorld struct {
+	store    *Store
+	ids      []storage.UserID
+	erasures int
+}
+
+func newPackedWorld(t *rapid.T, s *Store, round storage.UserID) *packedWorld {
+	w := &packedWorld{store: s}
+	var users []storage.User
+	for i := range storage.UserID(6) {
+		id := round*1000 + i*i*i
+		if i%2 == 1 {
+			id += 1 << 58
+		}
+		w.ids = append(w.ids, id)
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "U"})
+	}
+	for _, r := range s.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatalf("%v", r.Err)
+		}
+	}
+	return w
+}
+
+func (w *packedWorld) id(t *rapid.T) storage.UserID { return rapid.SampledFrom(w.ids).Draw(t, "id") }
+
+func (w *packedWorld) side(t *rapid.T) storage.Side {
+	return rapid.SampledFrom(packedSides).Draw(t, "side")
+}
+
+func (w *packedWorld) pair(t *rapid.T) storage.Pair {
+	i := rapid.IntRange(0, len(w.ids)-1).Draw(t, "from")
+	j := rapid.IntRange(1, len(w.ids)-1).Draw(t, "to")
+	return storage.Pair{From: w.ids[i], To: w.ids[(i+j)%len(w.ids)]}
+}
+
+func (w *packedWorld) edge(t *rapid.T) storage.Edge {
+	p := w.pair(t)
+	return storage.Edge{
+		From: p.From, To: p.To,
+		Type:       rapid.SampledFrom([]storage.EdgeType{0, 1, 1, 1, 2}).Draw(t, "type"),
+		UpdateTime: storage.Micros(rapid.IntRange(1, 20).Draw(t, "time")),
+	}
+}
+
+func (w *packedWorld) applied(t *rapid.T, side storage.Side, edges []storage.Edge) {
+	for _, r := range w.store.Apply(t.Context(), side, edges, storage.IfNewer) {
+		if r.Err != nil {
+			t.Fatalf("apply: %v", r.Err)
+		}
+	}
+}
+
+func (w *packedWorld) apply(t *rapid.T) {
+	side := rapid.SampledFrom(storage.Sides[:]).Draw(t, "side")
+	edges := rapid.SliceOfN(rapid.Custom(w.edge), 1, 6).Draw(t, "edges")
+	w.staysPacked(t, func(storage.UserID) { w.applied(t, side, edges) })
+}
+
+// applyMany takes the way of an import, with peers whom nobody else knows.
+func (w *packedWorld) applyMany(t *rapid.T) {
+	side := w.side(t)
+	owner := w.id(t)
+	first := storage.UserID(rapid.IntRange(1, 100).Draw(t, "first"))
+	blocks := rapid.Bool().Draw(t, "blocks") // with these, rows are looked at one by one
+	var edges []storage.Edge
+	for i := range storage.UserID(bulkSize + 10) {
+		p := side.Pair(owner, owner+first+1000*i)
+		kind := storage.Following
+		if blocks && i%30 == 7 {
+			kind = storage.Blocking
+		}
+		edges = append(edges, storage.Edge{From: p.From, To: p.To, Type: kind, UpdateTime: 3})
+	}
+	w.applied(t, side, edges)
+}
+
+func (w *packedWorld) change(t *rapid.T) {
+	from := w.id(t)
+	options := storage.ChangeOptions{Inverse: rapid.Bool().Draw(t, "inverse")}
+	changes := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) storage.EdgeChange {
+		e := w.edge(t)
+		to := e.To
+		if to == from {
+			to = e.From
+		}
+		return storage.EdgeChange{To: to, Type: e.Type, At: e.UpdateTime}
+	}), 1, 4).Draw(t, "changes")
+	w.store.ChangeEdges(t.Context(), from, changes, options) // refused where there is a block
+}
+
+func (w *packedWorld) request(t *rapid.T) {
+	act := rapid.SampledFrom([]storage.RequestAct{storage.Ask, storage.Accept, storage.Remove}).Draw(t, "act")
+	change := storage.RequestChange{Act: act, At: storage.Micros(rapid.IntRange(1, 20).Draw(t, "time"))}
+	options := storage.RequestOptions{TTL: time.Hour, Inverse: rapid.Bool().Draw(t, "inverse")}
+	w.store.ChangeRequest(t.Context(), w.pair(t), change, options) // refused where there is none
+}
+
+// repair writes a row as reconcile does.
+func (w *packedWorld) repair(t *rapid.T) {
+	e := w.edge(t)
+	row := w.store.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0].Value
+	results := w.store.RepairInverse(t.Context(), []storage.Repair{{
+		Pair:     e.Pair(),
+		Observed: row,
+		Want:     e,
+	}})
+	if results[0].Err != nil || !results[0].Value.Done {
+		t.Fatalf("repair: %+v", results[0])
+	}
+}
+
+// recount removes a row by hand: who counts again finds that.
+func (w *packedWorld) recount(t *rapid.T) {
+	side, e := w.side(t), w.edge(t)
+	table := tableOf(side)
+	w.exec(t, table.spell("DELETE FROM {table} WHERE {owner} = ? AND {peer} = ?"), int64(side.Owner(e.Pair())), int64(side.Peer(e.Pair())))
+	for _, side := range packedSides {
+		for _, r := range w.store.Recount(t.Context(), side, w.ids) {
+			if r.Err != nil {
+				t.Fatalf("recount: %v", r.Err)
+			}
+		}
+	}
+}
+
+func (w *packedWorld) exec(t *rapid.T, text string, args ...any) {
+	if _, err := w.store.shards[0].write.ExecContext(t.Context(), text, args...); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+func (w *packedWorld) profile(t *rapid.T) {
+	w.staysPacked(t, func(id storage.UserID) {
+		name := "V"
+		w.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 7) // or it is erased
+	})
+	w.staysPacked(t, func(id storage.UserID) { w.store.SetPasswordHash(t.Context(), id, "x", 7) })
+	w.staysPacked(t, func(id storage.UserID) { w.store.SetState(t.Context(), id, storage.Deactivated, 8) })
+}
+
+// staysPacked has it that a change of a user leaves its lists packed that are.
+func (w *packedWorld) staysPacked(t *rapid.T, change func(storage.UserID)) {
+	id := w.id(t)
+	var was [2]bool
+	for i, side := range packedSides {
+		was[i] = isPacked(t, w.store, side, id)
+	}
+	change(id)
+	for i, side := range packedSides {
+		if is := isPacked(t, w.store, side, id); is != was[i] {
+			t.Fatalf("the list %s of %s is packed: %v, before: %v", side, id, is, was[i])
+		}
+	}
+}
+
+func (w *packedWorld) pack(t *rapid.T) {
+	side, id := w.side(t), w.id(t)
+	mustPack(t, w.store, side, id)
+	counts := w.store.Counts(t.Context(), []storage.UserID{id})[0].Value
+	if counts.Of(side) > 0 && !isPacked(t, w.store, side, id) {
+		t.Fatalf("the list %s of %s is not packed", side, id)
+	}
+}
+
+// olderWrite changes a follow as a gateway does that knows nothing of packed lists, so
+// that the counts stay as they are.
+func (w *packedWorld) olderWrite(t *rapid.T) {
+	side, id := w.side(t), w.id(t)
+	table := tableOf(side)
+	w.exec(t, table.spell("UPDATE {table} SET update_time = update_time + 1 WHERE {owner} = ?"), int64(id))
+	w.exec(t, "UPDATE user_counts SET version = version + 1 WHERE user_id = ?", int64(id))
+}
+
+func (w *packedWorld) erase(t *rapid.T) {
+	if w.erasures++; w.erasures%4 != 0 {
+		t.Skip("not as often as the others")
+	}
+	id := w.id(t)
+	if r := w.store.StatesOf(t.Context(), []storage.UserID{id})[0]; r.Value == storage.Deleted {
+		t.Skip("it is done, whatever has come since")
+	}
+	w.store.SetState(t.Context(), id, storage.Deleting, 30)
+	for _, side := range packedSides { // whoever erases somebody has ended these before
+		edges := listsOfRows(t, w.store, side, []storage.ListQuery{{Owner: id, Longest: 1_000_000, EndedSince: 1 << 62}})[0].Edges
+		for i := range edges {
+			edges[i].Type, edges[i].UpdateTime = storage.None, edges[i].UpdateTime+1
+		}
+		w.applied(t, side, edges)
+	}
+	if err := w.store.Erase(t.Context(), id, 31); err != nil {
+		t.Fatalf("erase: %v", err)
+	}
+	for _, table := range []string{"packed_list", "packed_chunk", "packed_change"} {
+		var n int
+		if err := w.store.shards[0].read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
+			t.Fatalf("%d rows of user %s are left in %s, %v", n, id, table, err)
+		}
+	}
+}
+
+// The binary form holds what it was given, and nothing else is taken for it.
+func TestPackedChunks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.SampledFrom([]*rapid.Generator[int64]{rapid.Int64(), rapid.Int64Range(1_700_000_000_000_000, 1_700_000_900_000_000), rapid.Just(int64(5))}).Draw(t, "times")
+		ids := rapid.SliceOfNDistinct(rapid.Int64Range(1, 1<<63-1), 1, maxChunk, rapid.ID[int64]).Draw(t, "ids")
+		slices.Sort(ids)
+		var follows []storage.Position
+		for _, id := range ids {
+			follows = append(follows, storage.Position{UpdateTime: storage.Micros(times.Draw(t, "time")), Peer: storage.UserID(id)})
+		}
+		data := appendChunk(nil, follows)
+		got, _, err := parseChunk(nil, nil, data)
+		if err != nil || !slices.Equal(got, follows) {
+			t.Fatalf("got %v, %v\nwant %v", got, err, follows)
+		}
+		broken := slices.Clone(data)
+		broken[rapid.IntRange(0, len(data)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "bits"))
+		for _, data := range [][]byte{broken, data[:rapid.IntRange(0, len(data)-1).Draw(t, "length")]} {
+			if got, _, err := parseChunk(nil, nil, data); err == nil || len(got) > 0 {
+				t.Fatalf("%d follows of a broken chunk, %v", len(got), err)
+			}
+		}
+	})
+}
+
+// A chunk that is lost or broken is noticed: the list is read by rows, and packed again the
+// next time.
+func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		for name, harm := range map[string]string{
+			"lost":      "DELETE FROM packed_chunk WHERE owner = ? AND first_peer = (SELECT f FROM (SELECT MAX(first_peer) AS f FROM packed_chunk) AS last)",
+			"broken":    "UPDATE packed_chunk SET data = 'x' WHERE owner = ?",
+			"forgotten": "DELETE FROM packed_change WHERE owner = ? AND peer < 1000",
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := openSmall(t, location, nil)
+				s.packing.changes = 100
+				fans(t, s, 1, 30)
+				mustPack(t, s, storage.Inverse, 1)
+				fans(t, s, 1, 30+rand.IntN(50))
+				if _, err := s.shards[0].write.ExecContext(t.Context(), harm, 1); err != nil {
+					t.Fatal(err)
+				}
+				q := storage.ListQuery{Owner: 1, Longest: 1000}
+				for _, doubted := range []bool{true, false} {
+					got := s.Lists(t.Context(), storage.Inverse, []storage.ListQuery{q})[0]
+					if want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]; got.Err != nil || !slices.Equal(got.Value.Edges, want.Edges) {
+						t.Fatalf("got %+v\nwant %+v", got, want)
+					}
+					if _, is := s.doubted.Load(packedName{storage.Inverse, 1}); is != doubted {
+						t.Fatalf("doubted: %v, want %v", is, doubted)
+					}
+					mustPack(t, s, storage.Inverse, 1)
+				}
+			})
+		}
+	})
+}
+
+// fans gives an owner some fans, at random places.
+func fans(t testing.TB, s *Store, owner storage.UserID, n int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(owner), uint64(n)))
+	var edges []storage.Edge
+	for i := range n {
+		edges = append(edges, storage.Edge{
+			From: storage.UserID(10 + i*100 + r.IntN(100)), To: owner, Type: storage.Following, UpdateTime: storage.Micros(1000 + r.IntN(1000)),
+		})
+	}
+	for chunk := range slices.Chunk(edges, 20_000) {
+		for _, r := range s.Apply(t.Context(), storage.Inverse, chunk, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+}

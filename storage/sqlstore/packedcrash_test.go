@@ -1,0 +1,319 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// somePacking is for lists of some thousands.
+var somePacking = packingSizes{from: 10, chunk: 50, slice: 300, changes: 20, window: 3, step: 15}
+
+// A connection that is cut in any statement of packing or of folding leaves the list as it
+// is, for readers and for whoever packs it next.
+func TestPackingMayBeCutOffAnywhere(t *testing.T) {
+	server := testenv.SharedMariaDB(t, 1)[0]
+	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	var statements, cutAt int
+	var armed bool
+	var cut func()
+	s := openSmall(t, "mysql:"+dsn, func(_ context.Context, st Statement) {
+		if armed && strings.HasPrefix(st.Lookup, "pack.") {
+			if statements++; statements == cutAt {
+				cut()
+			}
+		}
+	})
+	s.packing = packingSizes{from: 10, chunk: 30, slice: 100, changes: 20, window: 3, step: 15}
+	database := dsn[strings.LastIndex(dsn, "/")+1:]
+	database, _, _ = strings.Cut(database, "?")
+	cut = func() {
+		server.Exec(t, fmt.Sprintf(`BEGIN NOT ATOMIC
+  DECLARE done INT DEFAULT 0;
+  DECLARE thread BIGINT;
+  DECLARE threads CURSOR FOR SELECT id FROM information_schema.processlist WHERE db = '%s' AND id <> CONNECTION_ID();
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1;
+  DECLARE CONTINUE HANDLER FOR 1094 BEGIN END;
+  OPEN threads;
+  REPEAT FETCH threads INTO thread; IF NOT done THEN KILL CONNECTION thread; END IF; UNTIL done END REPEAT;
+END`, database))
+	}
+	cuts, failed := 0, 0
+	eachStatement := func(prepare func()) {
+		for cutAt = 1; ; cutAt++ {
+			prepare()
+			statements, armed = 0, true
+			err := s.Pack(t.Context(), storage.Inverse, 1)
+			armed = false
+			if err != nil {
+				failed++
+			}
+			if statements < cutAt {
+				break
+			}
+			cuts++
+			s.doubted.Clear()
+			sameLists(t, s, []storage.UserID{1})
+			mustPack(t, s, storage.Inverse, 1)
+			sameLists(t, s, []storage.UserID{1})
+			if !isPacked(t, s, storage.Inverse, 1) {
+				t.Fatalf("cut off in statement %d, the list cannot be packed any more", cutAt)
+			}
+		}
+	}
+	fans(t, s, 1, 150)
+	eachStatement(func() { s.doubted.Store(packedName{storage.Inverse, 1}, "to begin anew") })
+	t.Logf("%d cuts, %d failures so far", cuts, failed)
+	round := 0
+	eachStatement(func() {
+		round++
+		follow(t, s, 1, 30, round)
+	})
+	t.Logf("%d cuts, %d failures", cuts, failed)
+	if cuts < 25 || failed < 15 {
+		t.Errorf("%d statements were cut off, packing failed %d times", cuts, failed)
+	}
+}
+
+// follow gives an owner more fans, and ends some follows.
+func follow(t testing.TB, s *Store, owner storage.UserID, n, round int) {
+	t.Helper()
+	edges := make([]storage.Edge, n)
+	for i := range edges {
+		edges[i] = storage.Edge{From: storage.UserID(10 + i*270 + round%2), To: owner, Type: storage.Following, UpdateTime: storage.Micros(1e6 + round)}
+		if i%5 == round%5 {
+			edges[i].Type = storage.None
+		}
+	}
+	for _, r := range s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+// A program that is killed while it packs leaves nothing behind that is wrong.
+func TestPackingProgramIsKilled(t *testing.T) {
+	if location := os.Getenv("KITH_TEST_PACK"); location != "" {
+		packUntilKilled(t, location)
+		return
+	}
+	onBothEngines(t, func(t *testing.T, location string) {
+		s := openSmall(t, location, nil)
+		s.packing = somePacking
+		fans(t, s, 1, 3000)
+		packed := 0
+		for round := range 8 {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPackingProgramIsKilled$")
+			child.Env = append(os.Environ(), "KITH_TEST_PACK="+location)
+			out, err := child.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := out.Read(make([]byte, 1)); err != nil { // it has begun
+				t.Fatal(err)
+			}
+			time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
+			child.Process.Kill()
+			child.Wait()
+			sameLists(t, s, []storage.UserID{1})
+			if isPacked(t, s, storage.Inverse, 1) {
+				packed++
+			}
+			if round == 4 {
+				mustPack(t, s, storage.Inverse, 1)
+			}
+		}
+		mustPack(t, s, storage.Inverse, 1)
+		sameLists(t, s, []storage.UserID{1})
+		if !isPacked(t, s, storage.Inverse, 1) {
+			t.Errorf("after all, the list is not packed; %d times it was", packed)
+		}
+	})
+}
+
+// packUntilKilled packs, follows, folds and begins anew.
+func packUntilKilled(t *testing.T, location string) {
+	s := openSmall(t, location, nil)
+	s.packing = somePacking
+	fmt.Println("begun")
+	for i := 0; ; i++ {
+		if err := s.Pack(t.Context(), storage.Inverse, 1); err != nil {
+			t.Fatal(err)
+		}
+		follow(t, s, 1, 30, i)
+		var edges []storage.Edge
+		for range 30 {
+			from := storage.UserID(rand.IntN(300_000) + 1)
+			edges = append(edges, storage.Edge{From: from, To: 1, Type: storage.EdgeType(rand.IntN(2)), UpdateTime: storage.Micros(2e6 + rand.IntN(1e6))})
+		}
+		s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+		if i%4 == 3 {
+			s.doubted.Store(packedName{storage.Inverse, 1}, errors.New("to begin anew"))
+		}
+	}
+}
+
+// While some write, others pack, and others read: whenever two answers are of one version
+// they are the same, whichever way they were read, and in the end nothing is missing.
+func TestPackingWhileOthersWrite(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		gateways := []*Store{openSmall(t, location, nil), openSmall(t, location, nil)}
+		for _, s := range gateways {
+			s.packing = somePacking
+		}
+		s := gateways[0]
+		fans(t, s, 1, 2000)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		var running sync.WaitGroup
+		each := func(n int, do func(i int, s *Store) error) {
+			for i := range n {
+				running.Go(func() {
+					for ctx.Err() == nil {
+						if err := do(i, gateways[i%2]); err != nil && ctx.Err() == nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+		}
+		var compared int
+		var writing sync.RWMutex // held by a reader now and then, so that nothing changes between two answers
+		written := make([]map[storage.UserID]storage.Edge, 3)
+		each(3, func(i int, s *Store) error { // everyone has peers of their own
+			if written[i] == nil {
+				written[i] = make(map[storage.UserID]storage.Edge)
+			}
+			from := storage.UserID(rand.IntN(40_000)*5 + i)
+			e := storage.Edge{From: from, To: 1, Type: storage.EdgeType(rand.IntN(3)), UpdateTime: storage.Micros(1e6 + len(written[i])*10 + rand.IntN(10))}
+			if from == 1 || from == 0 || written[i][from].UpdateTime >= e.UpdateTime {
+				return nil
+			}
+			written[i][from] = e
+			writing.RLock()
+			defer writing.RUnlock()
+			return s.Apply(t.Context(), storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0].Err
+		})
+		each(2, func(_ int, s *Store) error {
+			if rand.IntN(10) == 0 {
+				s.doubted.Store(packedName{storage.Inverse, 1}, "")
+			}
+			return s.Pack(ctx, storage.Inverse, 1)
+		})
+		each(1, func(_ int, s *Store) error {
+			if rand.IntN(2) == 0 {
+				writing.Lock()
+				defer writing.Unlock()
+			}
+			q := storage.ListQuery{Owner: 1, Longest: 1e6}
+			p, err := s.readPacked(ctx, storage.Inverse, 0, q)
+			if err != nil || !p.whole {
+				return err
+			}
+			got, err := p.edges(storage.Inverse, 1)
+			if err != nil {
+				return err
+			}
+			want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]
+			if want.Version == p.version {
+				compared++
+				want.Edges = slices.DeleteFunc(want.Edges, func(e storage.Edge) bool { return e.Type == storage.None })
+				got = slices.DeleteFunc(got, func(e storage.Edge) bool { return e.Type == storage.None })
+				if !slices.Equal(got, want.Edges) {
+					return fmt.Errorf("at version %d:\n%v\n%v", p.version, got, want.Edges)
+				}
+			}
+			return nil
+		})
+		running.Wait()
+		for _, s := range gateways {
+			s.doubted.Clear()
+			mustPack(t, s, storage.Inverse, 1)
+		}
+		sameLists(t, s, []storage.UserID{1})
+		if !isPacked(t, s, storage.Inverse, 1) {
+			t.Error("after all, the list is not packed")
+		}
+		have := make(map[storage.UserID]storage.Edge)
+		list := s.Lists(t.Context(), storage.Inverse, []storage.ListQuery{{Owner: 1, Longest: 1e6}})[0].Value
+		for _, e := range list.Edges {
+			have[e.From] = e
+		}
+		for _, all := range written {
+			for from, e := range all {
+				if e.Type != storage.None && have[from] != e {
+					t.Fatalf("user %d has %+v, want %+v", from, have[from], e)
+				}
+			}
+			if len(all) < 20 {
+				t.Errorf("a writer wrote only %d rows", len(all))
+			}
+		}
+		if compared == 0 {
+			t.Error("no two answers were of one version")
+		}
+		t.Logf("%d answers compared", compared)
+	})
+}
+
+// Who finds a list begun leaves it alone, until that is so long ago that whoever began must
+// have died.
+func TestPackingIsLeftToWhoBegan(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		s := openSmall(t, location, nil)
+		fans(t, s, 1, 30)
+		first := &packing{Store: s, ctx: t.Context(), side: storage.Inverse, owner: 1}
+		if err := first.begin(); err != nil {
+			t.Fatal(err)
+		}
+		mustPack(t, s, storage.Inverse, 1)
+		if isPacked(t, s, storage.Inverse, 1) {
+			t.Fatal("packed by two")
+		}
+		s.packing.stale = 0
+		mustPack(t, s, storage.Inverse, 1)
+		if !isPacked(t, s, storage.Inverse, 1) {
+			t.Fatal("not packed again")
+		}
+		if err := first.fill(); !errors.Is(err, errLostList) { // it was only slow
+			t.Fatalf("the first one goes on: %v", err)
+		}
+		sameLists(t, s, []storage.UserID{1})
+	})
+}
+
+// A store from before there were packed lists can have them.
+func TestListsOfAnOlderStoreArePacked(t *testing.T) {
+	check := func(t *testing.T, location string, version int64) {
+		makeOlderStore(t, location, version, false)
+		s := openSmall(t, location, nil)
+		for _, side := range packedSides {
+			mustPack(t, s, side, 1)
+			if !isPacked(t, s, side, 1) {
+				t.Errorf("%s is not packed", side)
+			}
+		}
+		sameLists(t, s, []storage.UserID{1, 2})
+	}
+	t.Run("SQLite", func(t *testing.T) { check(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), 16) })
+	t.Run("MariaDB", func(t *testing.T) {
+		check(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], 15)
+	})
+}

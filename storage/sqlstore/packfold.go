@@ -1,0 +1,178 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"slices"
+
+	"kith/storage"
+)
+
+const (
+	// Served by the primary key.
+	sqlChangesAfter = `
+SELECT peer, type, update_time
+FROM packed_change
+WHERE owner = ? AND side = ? AND peer > ?
+ORDER BY peer LIMIT ?`
+
+	// From the chunk that a peer belongs to. Served by the primary key.
+	sqlChunksFrom = `
+SELECT first_peer, data
+FROM packed_chunk
+WHERE owner = ? AND side = ? AND first_peer >= COALESCE((
+  SELECT MAX(first_peer) FROM packed_chunk WHERE owner = ? AND side = ? AND first_peer <= ?
+), 0)
+ORDER BY first_peer LIMIT ?`
+
+	sqlDropTheseChunks = `
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = ? AND first_peer IN (`
+)
+
+// fold puts the changes into the chunks, some chunks at a time, each time in one
+// transaction: before it and after it the list is the same. Changes that come behind are
+// left for the next time.
+func (p *packing) fold() error {
+	after := storage.UserID(0)
+	for more := true; more; {
+		err := p.transact(func(w *writer, state packState) (err error) {
+			if !p.isWhole(state) {
+				return errLostList
+			}
+			after, more, err = p.foldSome(w, after)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foldSome puts changes of peers behind one into their chunks, and tells how far it has
+// come.
+func (p *packing) foldSome(w *writer, after storage.UserID) (upTo storage.UserID, more bool, err error) {
+	changes, err := p.changesAfter(w, after)
+	if err != nil || len(changes) == 0 {
+		return after, false, err
+	}
+	more = len(changes) == p.packing.step
+	chunks, err := p.chunksFrom(w, changes[0].at.Peer)
+	if err != nil {
+		return after, false, err
+	}
+	if len(chunks) > p.packing.window { // the last one tells only where the others end
+		end := chunks[p.packing.window].first
+		chunks = chunks[:p.packing.window]
+		n := slices.IndexFunc(changes, func(c packedChange) bool { return c.at.Peer >= end })
+		if n >= 0 {
+			changes, more = changes[:n], true
+		}
+	}
+	upTo = changes[len(changes)-1].at.Peer
+	old, changed, err := p.rewrite(chunks, changes)
+	if err != nil {
+		p.doubted.Store(p.name(), err)
+		return after, false, err
+	}
+	if err := p.replace(w, old, changed); err != nil {
+		return after, false, err
+	}
+	_, err = w.exec(len(changes), sqlDropChanges, int64(p.owner), int64(p.side), int64(after), int64(upTo))
+	return upTo, more, err
+}
+
+// packedChange is a row that counts instead of what a chunk has.
+type packedChange struct {
+	at     storage.Position
+	follow bool
+}
+
+func (p *packing) changesAfter(w *writer, after storage.UserID) (changes []packedChange, err error) {
+	args := []any{int64(p.owner), int64(p.side), int64(after), p.packing.step}
+	err = w.read(p.packing.step, sqlChangesAfter, args, func(rows *sql.Rows) error {
+		var c packedChange
+		var kind storage.EdgeType
+		err := rows.Scan(&c.at.Peer, &kind, &c.at.UpdateTime)
+		c.follow = kind == storage.Following
+		changes = append(changes, c)
+		return err
+	})
+	return changes, err
+}
+
+func (p *packing) chunksFrom(w *writer, peer storage.UserID) (chunks []packedChunk, err error) {
+	owner, side := int64(p.owner), int64(p.side)
+	args := []any{owner, side, owner, side, int64(peer), p.packing.window + 1}
+	err = w.read(p.packing.window+1, sqlChunksFrom, args, func(rows *sql.Rows) error {
+		var c packedChunk
+		err := rows.Scan(&c.first, &c.data)
+		chunks = append(chunks, c)
+		return err
+	})
+	return chunks, err
+}
+
+// rewrite makes the changes to the chunks that they belong to. It returns which of these go
+// and what takes their place.
+func (p *packing) rewrite(chunks []packedChunk, changes []packedChange) (old []any, changed []packedChunk, err error) {
+	for i := 0; len(changes) > 0; i++ {
+		n := len(changes) // those before the next chunk belong to this one
+		if i+1 < len(chunks) {
+			if behind := slices.IndexFunc(changes, func(c packedChange) bool { return c.at.Peer >= chunks[i+1].first }); behind >= 0 {
+				n = behind
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		var follows []storage.Position
+		if i < len(chunks) {
+			if follows, _, err = parseChunk(nil, nil, chunks[i].data); err != nil {
+				return nil, nil, err
+			}
+			old = append(old, int64(chunks[i].first))
+		}
+		follows = withChanges(follows, changes[:n])
+		changed = append(changed, chunksOf(follows, evenly(len(follows), p.packing.chunk))...)
+		changes = changes[n:]
+	}
+	return old, changed, nil
+}
+
+// withChanges makes changes to follows; both are by ascending peer.
+func withChanges(follows []storage.Position, changes []packedChange) []storage.Position {
+	all := make([]storage.Position, 0, len(follows)+len(changes))
+	for _, c := range changes {
+		for len(follows) > 0 && follows[0].Peer < c.at.Peer {
+			all, follows = append(all, follows[0]), follows[1:]
+		}
+		if len(follows) > 0 && follows[0].Peer == c.at.Peer {
+			follows = follows[1:]
+		}
+		if c.follow {
+			all = append(all, c.at)
+		}
+	}
+	return append(all, follows...)
+}
+
+// evenly is the size of chunks that are about equal, so that what has grown too large
+// has room again.
+func evenly(n, most int) int {
+	if n <= most {
+		return most
+	}
+	chunks := (n + most - 1) / most
+	return (n + chunks - 1) / chunks
+}
+
+func (p *packing) replace(w *writer, old []any, changed []packedChunk) error {
+	if len(old) > 0 {
+		args := append([]any{int64(p.owner), int64(p.side)}, old...)
+		if _, err := w.exec(len(old), sqlDropTheseChunks+marks(len(old))+")", args...); err != nil {
+			return err
+		}
+	}
+	return p.insert(w, changed)
+}
