@@ -53,7 +53,7 @@ func TestEveryErrorHasACodeAndTellsWhetherToRetry(t *testing.T) {
 		checkErrors(t, query, healthy.Ask(query, nil))
 	}
 	for _, err := range []error{errors.New("boom"), storage.ErrUnavailable, context.DeadlineExceeded, storage.ErrLayout} {
-		for _, lookup := range []string{"users", "counts", "handles", "edges.following", "pages.following"} {
+		for _, lookup := range []string{"users", "profiles", "handles", "edges.following", "pages.following"} {
 			api := apitest.New(t, broken(store, lookup, err), apitest.Options{})
 			const query = `{ user(id: 1) { handle followerCount followings { nodes { name } } relationship(to: 2) { status } } userByHandle(handle: "u1") { id } }`
 			checkErrors(t, lookup+": "+err.Error(), api.Ask(query, nil))
@@ -77,7 +77,8 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		"users": {`{ user(id: 1) { handle } }`, "user", `{"user": null}`},
 		// `to` is an argument's name as well
 		"users below":          {`{ relationship(from: 1, to: 1) { id to { handle } } }`, "relationship.to", `{"relationship": {"id": "rel_1_1", "to": null}}`},
-		"counts":               {`{ user(id: 1) { followingCount } }`, "user.followingCount", `{"user": null}`},
+		"profiles":             {`{ user(id: 1) { followingCount } }`, "user", `{"user": null}`},
+		"counts":               {`{ user(id: 1) { friends { totalCount } } }`, "user.friends", `{"user": {"friends": null}}`},
 		"handles":              {`{ userByHandle(handle: "u1") { id } }`, "userByHandle", `{"userByHandle": null}`},
 		"pages.following":      {`{ user(id: 1) { id followings { nodes { id } } } }`, "user.followings", `{"user": {"id": "1", "followings": null}}`},
 		"pages.follower":       {`{ user(id: 1) { id x: followers { nodes { id } } } }`, "user.x", `{"user": {"id": "1", "x": null}}`},
@@ -243,13 +244,14 @@ func (town town) check(t *testing.T, api *apitest.API, l lost) {
 	}
 }
 
-// A count that cannot be read takes with it what cannot be null: its user.
-func TestACountThatCannotBeReadIsAnErrorOfItsField(t *testing.T) {
+// Users and their counts are one statement where both are asked for; what it fails for is
+// the user. Others in the request are not harmed.
+func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2)
-	api := apitest.New(t, broken(store, "counts", storage.ErrUnavailable), apitest.Options{})
-	answer := api.Ask(`{ a: user(id: 1) { handle n: followingCount } b: user(id: 1) { handle followings { totalCount nodes { handle } } followers { nodes { id } } } }`, nil)
-	answer.FailsAt("UNAVAILABLE", "a.n", "b.followings.totalCount")
-	answer.DataIs(`{"a": null, "b": {"handle": "u1", "followings": null, "followers": {"nodes": []}}}`)
+	api := apitest.New(t, broken(store, "profiles", storage.ErrUnavailable), apitest.Options{})
+	answer := api.Ask(`{ a: user(id: 1) { handle n: followingCount } b: relationship(from: 1, to: 2) { status } }`, nil)
+	answer.FailsAt("UNAVAILABLE", "a")
+	answer.DataIs(`{"a": null, "b": {"status": "FOLLOWING"}}`)
 }
