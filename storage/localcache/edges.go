@@ -17,7 +17,7 @@ func (c *Cache) keeps(side storage.Side) bool {
 
 // Edges implements [storage.EdgeReader].
 func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	if !c.keeps(side) {
+	if !c.keeps(side) || ctx.Err() != nil {
 		return c.Reader.Edges(ctx, side, pairs)
 	}
 	results := make([]storage.Result[storage.Edge], len(pairs))
@@ -160,7 +160,7 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 
 // Pages implements [storage.EdgeReader].
 func (c *Cache) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if !c.keeps(side) {
+	if !c.keeps(side) || ctx.Err() != nil {
 		return c.Reader.Pages(ctx, side, queries)
 	}
 	for _, q := range queries {
@@ -173,7 +173,7 @@ func (c *Cache) Pages(ctx context.Context, side storage.Side, queries []storage.
 
 // Walks implements [storage.EdgeReader].
 func (c *Cache) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	if !c.keeps(side) {
+	if !c.keeps(side) || ctx.Err() != nil {
 		return c.Reader.Walks(ctx, side, queries)
 	}
 	return answer(ctx, c, side, queries, func(q storage.WalkQuery) storage.UserID { return q.Owner }, (*list).walk, c.Reader.Walks)
@@ -181,7 +181,7 @@ func (c *Cache) Walks(ctx context.Context, side storage.Side, queries []storage.
 
 // Neighbours implements [storage.EdgeReader].
 func (c *Cache) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if !c.keeps(side) {
+	if !c.keeps(side) || ctx.Err() != nil {
 		return c.Reader.Neighbours(ctx, side, owners)
 	}
 	ids := func(l *list, _ storage.UserID) storage.Result[[]storage.UserID] {

@@ -19,7 +19,7 @@ func (p *profile) bytes() int {
 
 // Users implements [storage.UserReader].
 func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	if c.Mode() == Off {
+	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Users(ctx, ids)
 	}
 	users := make([]storage.Result[storage.User], len(ids))
@@ -34,7 +34,7 @@ func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 
 // Counts implements [storage.CountReader].
 func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	if c.Mode() == Off {
+	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Counts(ctx, ids)
 	}
 	counts := make([]storage.Result[storage.Counts], len(ids))
@@ -49,7 +49,7 @@ func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 
 // Profiles reads users and their counts together.
 func (c *Cache) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	if c.Mode() == Off {
+	if c.Mode() == Off || ctx.Err() != nil {
 		return c.below.Profiles(ctx, ids)
 	}
 	return c.fetchProfiles(ctx, ids)
@@ -82,7 +82,7 @@ func (b *blockList) bytes() int { return 48 + 8*len(b.users) }
 
 // Blocks implements [storage.TieReader].
 func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	if c.Mode() == Off {
+	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Blocks(ctx, users)
 	}
 	known := func(k key) (r storage.Result[[]storage.UserID], ok bool) {
