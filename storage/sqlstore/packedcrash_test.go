@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,6 +177,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		gateways := []*Store{openSmall(t, location, nil), openSmall(t, location, nil)}
 		for _, s := range gateways {
 			s.packing = somePacking
+			s.packing.stale = 10_000_000 // or each would take the list from the other
 		}
 		s := gateways[0]
 		fans(t, s, 1, 2000)
@@ -196,6 +198,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			}
 		}
 		var compared int
+		var doubted atomic.Int64 // when that last was, since the beginning
 		var writing sync.RWMutex // held by a reader now and then, so that nothing changes between two answers
 		written := make([]map[storage.UserID]storage.Edge, 3)
 		each(3, func(i int, s *Store) error { // everyone has peers of their own
@@ -208,12 +211,15 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 				return nil
 			}
 			written[i][from] = e
+			time.Sleep(time.Millisecond) // a pace at which packing comes to its end
 			writing.RLock()
 			defer writing.RUnlock()
 			return s.Apply(t.Context(), storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0].Err
 		})
 		each(2, func(_ int, s *Store) error {
-			if rand.IntN(10) == 0 {
+			// Now and then it is to be packed anew, which takes longer than to find out that
+			// somebody else is at it.
+			if last := doubted.Load(); time.Since(began) > time.Duration(last)+500*time.Millisecond && doubted.CompareAndSwap(last, int64(time.Since(began))) {
 				s.doubted.Store(packedName{storage.Inverse, 1}, "")
 			}
 			return s.Pack(ctx, storage.Inverse, 1)
@@ -248,6 +254,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		running.Wait()
 		for _, s := range gateways {
 			s.doubted.Clear()
+			s.packing.stale = 0 // whoever was at it last was broken off
 			mustPack(t, s, storage.Inverse, 1)
 		}
 		sameLists(t, s, []storage.UserID{1})
