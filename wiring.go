@@ -72,7 +72,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
 	bus := cli.EventsOf(store, redis, p.hub, metrics)
-	p.closers = append(p.closers, inBackground(bus.Run))
+	p.closers = append(p.closers, cli.InBackground(bus.Run))
 	p.caches, err = settings.OpenCaches(cli.CacheConfig{Store: store, Bus: bus, Redis: redis, Bytes: c.CacheBytes, Registerer: registry})
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 // startCaches returns when other gateways know that there is one more.
 func (c *ServeCmd) startCaches(settings *cli.Settings, p *parts) {
 	started := make(chan struct{})
-	p.closers = append(p.closers, inBackground(func(ctx context.Context) {
+	p.closers = append(p.closers, cli.InBackground(func(ctx context.Context) {
 		p.caches.Run(ctx, cli.Hearing{
 			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == cli.RedundancySync,
 			Logger: p.logger, Started: func() { close(started) },
@@ -108,7 +108,7 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 	if err := p.absentees.Refresh(ctx); err != nil {
 		return err
 	}
-	p.closers = append(p.closers, inBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
+	p.closers = append(p.closers, cli.InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
 	p.ties = social.NewTies(social.TiesConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
@@ -118,16 +118,8 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
-	p.closers = append(p.closers, inBackground(sweeper.Run))
+	p.closers = append(p.closers, cli.InBackground(sweeper.Run))
 	return nil
-}
-
-// inBackground runs something until the function that it returns is called.
-func inBackground(run func(context.Context)) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() { defer close(done); run(ctx) }()
-	return func() { cancel(); <-done }
 }
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.

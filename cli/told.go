@@ -37,7 +37,7 @@ func (s *Settings) besideGateways(ctx context.Context, store *sqlstore.Store) (*
 			return nil, err
 		}
 	}
-	stop := inBackground(ctx, b.bus.Run)
+	stop := InBackground(b.bus.Run)
 	b.close = func() {
 		stop()
 		if b.cache != nil {
@@ -48,11 +48,12 @@ func (s *Settings) besideGateways(ctx context.Context, store *sqlstore.Store) (*
 	return b, nil
 }
 
-// inBackground runs something until the function that it returns is called.
-func inBackground(ctx context.Context, run func(context.Context)) (stop func()) {
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+// InBackground runs something until the function that it returns is called, which waits
+// for its end.
+func InBackground(run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); run(running) }()
+	go func() { defer close(done); run(ctx) }()
 	return func() { cancel(); <-done }
 }
 
