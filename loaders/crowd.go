@@ -103,7 +103,7 @@ func (c *Crowd) meet(ctx context.Context, questions []Question) {
 
 // send sends what everyone who waits has asked. The lock is held.
 func (c *Crowd) send() {
-	for _, t := range c.all.together(slices.DeleteFunc(tasksOf(c.asked), task.answer)) {
+	for _, t := range c.all.bundled(slices.DeleteFunc(tasksOf(c.asked), task.answer)) {
 		go t.run()
 	}
 	if c.gate != nil {
@@ -126,6 +126,32 @@ func (r Reader) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 	return r.l.Counts.Fetch(ctx, ids)
 }
 
+// Profiles reads users and their counts together, so that the request knows both.
+func (r Reader) Profiles(ctx context.Context, ids []storage.UserID) {
+	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
+	r.l.Dispatch(ctx, users, counts)
+	users.Wait()
+	counts.Wait()
+}
+
+// KnownCounts are counts that the request has read already; false where it has not read
+// all of them.
+func (r Reader) KnownCounts(ids []storage.UserID) ([]storage.Result[storage.Counts], bool) {
+	if !r.l.Counts.knows(ids) {
+		return nil, false
+	}
+	return r.l.Counts.results(ids), true
+}
+
+// PackedNeighbours implements [storage.PackedReader]; where the store does not, nothing is
+// Found.
+func (r Reader) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	if packed, ok := r.l.store.(storage.PackedReader); ok {
+		return packed.PackedNeighbours(ctx, side, owners)
+	}
+	return make([]storage.Result[[]storage.UserID], len(owners))
+}
+
 // Users is that of [storage.UserReader]. What has been read is remembered.
 func (r Reader) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return r.l.Users.Fetch(ctx, ids)
@@ -139,9 +165,9 @@ func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	return r.l.store.Edges(ctx, side, pairs)
 }
 
-// Pages implements [storage.EdgeReader].
+// Pages implements [storage.EdgeReader]. What the request has read already is not read again.
 func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if r.l.isMember(ctx) {
+	if r.l.isMember(ctx) || r.l.Pages(side).knows(queries) {
 		return r.l.Pages(side).Fetch(ctx, queries)
 	}
 	return r.l.store.Pages(ctx, side, queries)

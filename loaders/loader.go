@@ -291,3 +291,9 @@ func (b *batch[K, V]) run() {
 	}()
 	b.results = b.loader.read(b.loader.all.store, b.loader.all.ctx, b.keys)
 }
+
+// fail answers all keys with an error.
+func (b *batch[K, V]) fail(err error) {
+	b.results = failures[V](len(b.keys), err)
+	b.done.Done()
+}

@@ -41,7 +41,8 @@ type Loaders struct {
 	store  storage.Reader
 	atHand AtHand // the store; nil: it has nothing in memory
 
-	profiles profileReader // the store; nil: it reads users and counts apart
+	profiles profileReader   // the store; nil: it reads users and counts apart
+	bundler  storage.Bundler // the store; nil: it reads each kind apart
 
 	mu   sync.Mutex
 	kept []any // each of another type; there are one or two
@@ -52,6 +53,7 @@ func (l *Loaders) init(ctx context.Context, store storage.Reader) {
 	l.ctx, l.store, l.Crowd.all = ctx, store, l
 	l.atHand, _ = store.(AtHand)
 	l.profiles, _ = store.(profileReader)
+	l.bundler, _ = store.(storage.Bundler)
 	l.Users.all, l.Users.read, l.Users.near = l, storage.Reader.Users, AtHand.UsersAtHand
 	l.Handles.all, l.Handles.read = l, storage.Reader.UserIDs
 	l.Counts.all, l.Counts.read, l.Counts.near = l, storage.Reader.Counts, AtHand.CountsAtHand
@@ -149,6 +151,7 @@ type Question interface {
 type task interface {
 	answer() bool // from memory; false if it has to be run
 	run()
+	fail(error) // instead of run
 }
 
 // Dispatch sends what has been asked, all of it at once: now, or for a member of
@@ -159,14 +162,7 @@ func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
 		l.Crowd.meet(ctx, asked)
 		return
 	}
-	tasks := l.together(slices.DeleteFunc(tasksOf(asked), task.answer))
-	for i, t := range tasks {
-		if i == len(tasks)-1 {
-			t.run() // whoever asks has to wait anyway
-			return
-		}
-		go t.run()
-	}
+	runAll(l.bundled(slices.DeleteFunc(tasksOf(asked), task.answer)))
 }
 
 // tasksOf are the batches that questions make together.

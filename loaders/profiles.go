@@ -71,6 +71,12 @@ func (p *profiles) run() {
 	}
 }
 
+// fail implements task.
+func (p *profiles) fail(err error) {
+	p.users.fail(err)
+	p.counts.fail(err)
+}
+
 func failures[V any](n int, err error) []storage.Result[V] {
 	results := make([]storage.Result[V], n)
 	for i := range results {

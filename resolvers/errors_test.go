@@ -84,8 +84,8 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		"pages.follower":       {`{ user(id: 1) { id x: followers { nodes { id } } } }`, "user.x", `{"user": {"id": "1", "x": null}}`},
 		"edges.following":      {`{ relationship(from: 1, to: 2) { following } }`, "relationship", `{"relationship": null}`},
 		"edges.follower":       {`{ user(id: 1) { relationship(to: 2) { status } } }`, "user.relationship", `{"user": {"relationship": null}}`},
-		"walks.following":      {`{ user(id: 1) { commonFollowings(with: 2) { totalCount } } }`, "user.commonFollowings", `{"user": {"commonFollowings": null}}`},
-		"walks.follower":       {`{ user(id: 1) { commonFollowers(with: 2) { totalCount } } }`, "user.commonFollowers", `{"user": {"commonFollowers": null}}`},
+		"walks.following":      {`{ people(where: {and: [{followersOf: 2}, {followedBy: 1}]}) { totalCount } }`, "people", `{"people": null}`},
+		"neighbours.follower":  {`{ user(id: 1) { commonFollowers(with: 2) { totalCount } } }`, "user.commonFollowers", `{"user": {"commonFollowers": null}}`},
 		"neighbours.following": {`{ user(id: 1) { followSuggestions { nodes { id } } } }`, "user.followSuggestions", `{"user": {"followSuggestions": null}}`},
 	} {
 		lookup, _, _ = strings.Cut(lookup, " ")

@@ -45,8 +45,9 @@ type batch struct {
 	edges  [len(storage.Sides)][]storage.Pair
 	marks  []storage.Pair
 
-	lists    []listed       // plain lists
-	opens    []social.List  // lists of which it matters whether they are open
+	lists    []listed      // plain lists
+	opens    []social.List // lists of which it matters whether they are open
+	pools    []storage.PageQuery
 	others   []storage.Pair // relationships between others than the viewer
 	requests []requested    // requests for friendship below relationships
 
@@ -110,6 +111,17 @@ func (b *batch) addUsers(ctx context.Context, w wanted) {
 		}
 	}
 	b.opens = append(b.opens, n.others...)
+	if n.lengths && resolverOf(ctx).Packed == nil { // lists in memory know their lengths
+		b.counts = joined(b.counts, w.users)
+		for _, list := range n.others {
+			b.counts = append(b.counts, list.Owner)
+		}
+	}
+	if n.pool {
+		for _, id := range w.users {
+			b.pools = append(b.pools, social.PoolAhead(id))
+		}
+	}
 }
 
 // joined appends a list. The first one is taken as it is, without room behind it: whoever
@@ -251,6 +263,9 @@ func (b *batch) run(ctx context.Context) []wanted {
 			p.pages = l.Pages(p.side).Ask(p.asked)
 			asked = append(asked, p.pages)
 		}
+	}
+	if len(b.pools) > 0 {
+		asked = append(asked, l.Pages(storage.Forward).Ask(b.pools))
 	}
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))

@@ -23,6 +23,8 @@ type userNeeds struct {
 	sets          int                 // answers computed from several look-ups, on each user
 	inverse       bool                // anything that is read from an inverse side or counted there
 	varies        bool                // with the variables, or with who asks
+	pool          bool                // the followings that the first suggestions come from
+	lengths       bool                // of the lists that sets are made of
 
 	opens  [2]bool       // Forward: it matters whether the followings are open; Inverse: the fans
 	others []social.List // further lists of which that matters
@@ -195,6 +197,7 @@ func readNeedsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 		case "followSuggestions":
 			n.sets++
 			n.opens[storage.Forward] = true
+			n.pool = n.pool || f.Arguments.ForName("after") == nil
 		case "friendRequests":
 			n.inverse = true
 		case "viewerRelationship":
@@ -239,7 +242,7 @@ func (n relationshipNeeds) readsInverse(ctx context.Context) bool {
 
 // addCommon leaves an id that is wrong to the field's own resolver, which refuses it.
 func (n *userNeeds) addCommon(side storage.Side, with any) {
-	n.opens[side] = true
+	n.opens[side], n.lengths = true, true
 	if other, err := parseUserIDs(texts(with), 1); err == nil && len(other) == 1 {
 		n.others = append(n.others, social.List{Side: side, Owner: other[0]})
 	}

@@ -78,20 +78,30 @@ type cursor struct {
 func (c *cursor) drained() bool { return c.end && len(c.ahead) == 0 }
 
 func (in *intersection) run(ctx context.Context) error {
+	planned, err := in.readKnown(ctx)
+	if err != nil {
+		return err
+	}
 	if err := in.read(ctx, in.graph.firstLook); err != nil {
 		return err
 	}
 	in.merge()
-	planned := false
 	for !in.done && in.examinable > 0 {
 		// What is left of a list that has ended is in memory.
 		short := in.ended()
 		if short == nil && !planned {
-			var err error
-			if short, err = in.farShorter(ctx); err != nil {
+			planned = true
+			lengths, err := in.lengths(ctx)
+			if err != nil {
 				return err
 			}
-			planned = true
+			if short = in.farShorter(lengths); short == nil {
+				if err := in.readWhole(ctx, lengths); err != nil {
+					return err
+				}
+				in.merge()
+				continue
+			}
 		}
 		if short != nil {
 			return in.probe(ctx, short)
@@ -104,9 +114,10 @@ func (in *intersection) run(ctx context.Context) error {
 	return nil
 }
 
+// ended is a list of which all is in memory, unless that is a long one.
 func (in *intersection) ended() *cursor {
 	for _, c := range in.lists {
-		if c.end {
+		if c.end && len(c.ahead) <= in.graph.stride {
 			return c
 		}
 	}
@@ -180,21 +191,14 @@ func (in *intersection) hit(id storage.UserID) {
 
 // farShorter returns the list whose members are better looked up in the other one,
 // or nil where walking both is cheaper.
-func (in *intersection) farShorter(ctx context.Context) (*cursor, error) {
-	var n [2]int64
-	for k, r := range in.graph.store.Counts(ctx, []storage.UserID{in.lists[0].Owner, in.lists[1].Owner}) {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		n[k] = r.Value.Of(in.lists[k].Side)
-	}
+func (in *intersection) farShorter(n [2]int64) *cursor {
 	switch {
 	case n[0]*probeCost < n[1]:
-		return in.lists[0], nil
+		return in.lists[0]
 	case n[1]*probeCost < n[0]:
-		return in.lists[1], nil
+		return in.lists[1]
 	}
-	return nil, nil
+	return nil
 }
 
 // probe looks the members of a list up in the other one, to the end.

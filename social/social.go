@@ -33,6 +33,7 @@ type Graph struct {
 
 	firstLook, stride, probes, maxPool int // the constants below, but in tests
 	plan                               packedPlan
+	whole                              wholePlan
 }
 
 // New makes a graph over a store, as an audience may see it. A budget of 0 means
@@ -43,7 +44,7 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 	}
 	return &Graph{
 		store: store, budget: budget, audience: audience,
-		firstLook: firstLook, stride: stride, probes: stride, maxPool: maxPool, plan: packedDefaults,
+		firstLook: firstLook, stride: stride, probes: stride, maxPool: maxPool, plan: packedDefaults, whole: wholeDefaults,
 	}
 }
 

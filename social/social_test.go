@@ -56,7 +56,12 @@ func (a absentees) IDs() []storage.UserID      { return a }
 // budget, that every way through the plans is taken.
 func drawPlanner(t *rapid.T, store Reader) *Graph {
 	return &Graph{
-		store:     store,
+		store: drawWhole(t, store),
+		whole: wholePlan{
+			rows:       rapid.Int64Range(0, 30).Draw(t, "whole rows"),
+			packedFrom: rapid.Int64Range(0, 12).Draw(t, "packed from"),
+			packedMost: rapid.Int64Range(0, 2*people).Draw(t, "packed most"),
+		},
 		audience:  drawAudience(t),
 		budget:    Budget(rapid.SampledFrom([]int{1, 2, 5, 10, 30, 1000}).Draw(t, "budget")),
 		firstLook: rapid.IntRange(1, 12).Draw(t, "first look"),

@@ -20,15 +20,37 @@ type pool struct {
 	end        storage.Position // of its oldest following
 }
 
+// firstPool is how many followings are read at first: most users follow fewer, and so few
+// are read together with the user.
+const firstPool = 128
+
+// PoolAhead is what [Graph.Suggest] reads first of a user's followings, for whoever can read
+// it together with something else.
+func PoolAhead(user storage.UserID) storage.PageQuery {
+	return storage.PageQuery{Owner: user, Limit: firstPool}
+}
+
+// newest reads a user's followings behind a position, newest first, one more than a pool has.
+func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.Position) ([]storage.Edge, error) {
+	q := PoolAhead(user)
+	q.After, q.Limit = after, min(q.Limit, g.maxPool+1)
+	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
+	if n := len(r.Value); r.Err != nil || n < q.Limit || n > g.maxPool {
+		return r.Value, r.Err
+	}
+	first := r.Value
+	q.After, q.Limit = storage.PositionOf(storage.Forward, first[len(first)-1]), g.maxPool+1-len(first)
+	r = g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
+	return slices.Concat(first, r.Value), r.Err
+}
+
 // poolOf takes followings, newest first, until their lists fill the budget, but at
 // least one.
 func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.Position) (pool, error) {
-	query := storage.PageQuery{Owner: user, After: after, Limit: g.maxPool + 1}
-	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{query})[0]
-	if r.Err != nil {
-		return pool{}, r.Err
+	edges, err := g.newest(ctx, user, after)
+	if err != nil {
+		return pool{}, err
 	}
-	edges := r.Value
 	p := pool{empty: len(edges) == 0}
 	p.whole = after == (storage.Position{}) && len(edges) <= g.maxPool
 	p.last = len(edges) <= g.maxPool
@@ -65,6 +87,9 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, []s
 			return degrees, rows, nil
 		}
 	}
+	if together, ok := g.store.(profileReader); ok && len(ids) <= firstPool {
+		together.Profiles(ctx, ids) // the store knows them then
+	}
 	counts := g.store.Counts(ctx, ids)
 	for _, c := range counts {
 		if c.Err != nil {
@@ -74,6 +99,12 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, []s
 	degrees := g.fit(len(ids), func(i int) int64 { return counts[i].Value.Following })
 	rows, err := g.rowsOf(ctx, ids[:len(degrees)])
 	return degrees, rows, err
+}
+
+// profileReader is what a [Reader] may be besides: one that reads users and their counts
+// together, and remembers them.
+type profileReader interface {
+	Profiles(ctx context.Context, ids []storage.UserID)
 }
 
 // peopleAtHand is what a [Packed] may be besides: one that has users in memory, too. It

@@ -48,6 +48,29 @@ type Packer interface {
 	Pack(ctx context.Context, side Side, owner UserID) error
 }
 
+// PackedReader is what a [Reader] may be besides: one that has long lists packed.
+type PackedReader interface {
+	// PackedNeighbours is [EdgeReader].Neighbours of the Forward or the Inverse side for
+	// lists that are kept packed. Not Found, without an Err, is a list that is not: having been asked
+	// for it, the store sees to it in its own time, if the list is worth it. A list of a million
+	// takes tens of milliseconds and 8 MB, so callers look at the counts first.
+	PackedNeighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
+}
+
+// PackedOf is a reader as one of packed lists. Where it is none, nothing is Found.
+func PackedOf(reader any) PackedReader {
+	if packed, ok := reader.(PackedReader); ok {
+		return packed
+	}
+	return nothingPacked{}
+}
+
+type nothingPacked struct{}
+
+func (nothingPacked) PackedNeighbours(_ context.Context, _ Side, owners []UserID) []Result[[]UserID] {
+	return make([]Result[[]UserID], len(owners))
+}
+
 // UserLister lists all users.
 type UserLister interface {
 	// UserIDsAfter lists users of one shard with greater ids, ascending, at most so many.

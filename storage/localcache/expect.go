@@ -10,12 +10,13 @@ import (
 // show: whoever has waited for a row there must find it in what is read after.
 type Fresh struct {
 	storage.Reader
+	storage.PackedReader
 	expect func(context.Context, []storage.Row)
 }
 
 // NewFresh makes a reader of a store that tells of the rows it reads.
 func NewFresh(store storage.Reader, expect func(context.Context, []storage.Row)) *Fresh {
-	return &Fresh{store, expect}
+	return &Fresh{store, storage.PackedOf(store), expect}
 }
 
 // Edges implements [storage.EdgeReader].

@@ -9,6 +9,7 @@ import (
 	"kith/storage"
 	"kith/storage/localcache"
 	"kith/storage/memory"
+	"kith/storage/notify"
 )
 
 // packer tells what it was asked to pack.
@@ -66,5 +67,42 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	}
 	if len(p.asked) > 0 {
 		t.Errorf("user %s was packed, too", <-p.asked)
+	}
+}
+
+// packedBelow has the list of one user packed.
+type packedBelow struct{ storage.Store }
+
+func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := make([]storage.Result[[]storage.UserID], len(owners))
+	for i, owner := range owners {
+		if owner == 7 {
+			results[i] = storage.Result[[]storage.UserID]{Value: []storage.UserID{1, 2}, Found: true}
+		}
+	}
+	return results
+}
+
+// What the store has packed is read from it, whoever stands before it, and whatever a cache
+// is doing. Over a store that has nothing packed nothing is found.
+func TestPackedListsComeFromTheStore(t *testing.T) {
+	for name, store := range map[string]storage.Store{"packed": packedBelow{memory.New()}, "not packed": memory.New()} {
+		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20})
+		defer cache.Close()
+		for _, mode := range []localcache.Mode{localcache.On, localcache.Through, localcache.Off} {
+			cache.Switch(mode)
+			for _, reader := range []any{
+				cache,
+				localcache.NewFresh(store, func(context.Context, []storage.Row) {}),
+				notify.Watch(store, func(context.Context, notify.Write) {}),
+			} {
+				results := reader.(storage.PackedReader).PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{6, 7, 7})
+				for i, want := range []bool{false, name == "packed", name == "packed"} {
+					if r := results[i]; r.Err != nil || r.Found != want || len(r.Value) != 2 && want {
+						t.Errorf("%s, mode %v, %T: key %d is %+v", name, mode, reader, i, r)
+					}
+				}
+			}
+		}
 	}
 }

@@ -20,13 +20,14 @@ type Write struct {
 // Store is a store that tells of its writes.
 type Store struct {
 	storage.Store
+	storage.PackedReader
 	tell func(context.Context, Write)
 }
 
 // Watch makes a store that tells of every write through it. What is told may be repeated,
 // and is told also for a client that has gone.
 func Watch(store storage.Store, tell func(context.Context, Write)) *Store {
-	return &Store{store, tell}
+	return &Store{store, storage.PackedOf(store), tell}
 }
 
 func (s *Store) wrote(ctx context.Context, w Write) {

@@ -41,11 +41,12 @@ SELECT {columns}
 FROM {table}
 WHERE {owner} = ? AND {peer} IN (`
 
-// Served by the table's list index. A list comes as one text: a row for each of its edges
-// takes the driver, and the server, several times as long.
+// Served by the primary key, which has the peers in order; MariaDB also takes a quarter less
+// time than by the list index. A list comes as one text: a row for each of its edges takes
+// the driver, and the server, several times as long.
 const sqlNeighbours = `
 SELECT {owner}, COUNT(*), GROUP_CONCAT({peer})
-FROM {table}
+FROM {table}{by key}
 WHERE type = 1 AND {owner} IN (`
 
 // Served by the table's list index.
@@ -95,10 +96,11 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
 	switch owners := ownersIn(side, pairs); {
 	case len(owners) == 1 && len(pairs) <= s.sql.maxKeys:
-		return edgesOfOwner[side] + marks(len(pairs)) + ")", append([]any{int64(owners[0])}, peersOf(side, pairs)...)
+		return s.edgesOfOwner(side, owners[0], pairs)
 	case len(pairs) > s.sql.maxPairs:
 		return s.edgesOfOwners(side, owners, pairs)
 	}
+	pairs = filled(pairs)
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
@@ -118,24 +120,22 @@ func (s *Store) edgesOfOwners(side storage.Side, owners []storage.UserID, pairs 
 	var selects []string
 	for _, owner := range owners {
 		for part := range slices.Chunk(byOwner[owner], s.sql.maxKeys) {
-			selects = append(selects, edgesOfOwner[side]+marks(len(part))+")")
-			args = append(append(args, int64(owner)), peersOf(side, part)...)
+			text, some := s.edgesOfOwner(side, owner, part)
+			selects, args = append(selects, text), append(args, some...)
 		}
 	}
 	return s.unionAll(selects), args
 }
 
-func peersOf(side storage.Side, pairs []storage.Pair) []any {
-	peers := make([]any, len(pairs))
-	for i, p := range pairs {
-		peers[i] = int64(side.Peer(p))
-	}
-	return peers
+// edgesOfOwner looks up pairs of one owner.
+func (s *Store) edgesOfOwner(side storage.Side, owner storage.UserID, pairs []storage.Pair) (text string, args []any) {
+	which, args := in(peersOf(side, owner, pairs), int64(owner))
+	return edgesOfOwner[side] + which, args
 }
 
 // ownersIn lists the owners of pairs, each once.
 func ownersIn(side storage.Side, pairs []storage.Pair) []storage.UserID {
-	if haveOneOwner(side, pairs) {
+	if len(pairs) > 0 && haveOneOwner(side, pairs) {
 		return []storage.UserID{side.Owner(pairs[0])}
 	}
 	var owners []storage.UserID

@@ -16,39 +16,41 @@ import (
 
 // sideServedBy is what servedBy is, for the tables beside edges.
 var sideServedBy = map[string][]string{
-	"blocks":                     {"idx_following_list", "idx_follower_list"},
-	"tally.following":            {"idx_following_list"},
-	"tally.follower":             {"idx_follower_list"},
-	"tally.friend_request":       {"idx_friend_request_list"},
-	"tally.friend_request_inbox": {"idx_friend_request_inbox_list"},
-	"marks":                      {"PRIMARY"},
-	"specials":                   {"idx_special"},
-	"messages":                   {"PRIMARY"},
-	"mark":                       {"PRIMARY", "idx_special"},      // the number of specials
-	"dismissals":                 {"idx_dismissed_at", "PRIMARY"}, // both begin with the user, whose rows are mostly wanted
-	"dismiss":                    {"PRIMARY", "idx_dismissed_at"}, // the locks; what is forgotten
-	"popular":                    {"idx_active", "PRIMARY"},       // the sample; its counts
-	"search":                     {"PRIMARY"},
-	"states":                     {"PRIMARY"},
-	"states.changes":             {"idx_state_changes"},
-	"state":                      {"PRIMARY"},
-	"rows.following":             {"PRIMARY"},
-	"rows.follower":              {"PRIMARY"},
-	"rows.friend_request":        {"PRIMARY"},
-	"rows.friend_request_inbox":  {"PRIMARY"},
-	"users.handle":               {"PRIMARY"},
-	"users.after":                {"PRIMARY"},
-	"profiles":                   {"PRIMARY"},
-	"lists.following":            {"PRIMARY"},
-	"lists.follower":             {"PRIMARY"},
-	"packed.following":           {"PRIMARY", "idx_following_list"}, // the parts; what is no follow
-	"packed.follower":            {"PRIMARY", "idx_follower_list"},
-	"apply.following":            {"PRIMARY"},
-	"apply.follower":             {"PRIMARY"},
-	"pack.following":             {"PRIMARY"},
-	"pack.follower":              {"PRIMARY"},
-	"handles":                    {"PRIMARY"},
-	"erase":                      {"PRIMARY", "idx_special", "idx_dismissed_at", "idx_friend_request_list"}, // all begin with the user
+	"blocks":                      {"idx_following_list", "idx_follower_list"},
+	"tally.following":             {"idx_following_list"},
+	"tally.follower":              {"idx_follower_list"},
+	"tally.friend_request":        {"idx_friend_request_list"},
+	"tally.friend_request_inbox":  {"idx_friend_request_inbox_list"},
+	"marks":                       {"PRIMARY"},
+	"specials":                    {"idx_special"},
+	"messages":                    {"PRIMARY"},
+	"mark":                        {"PRIMARY", "idx_special"},      // the number of specials
+	"dismissals":                  {"idx_dismissed_at", "PRIMARY"}, // both begin with the user, whose rows are mostly wanted
+	"dismiss":                     {"PRIMARY", "idx_dismissed_at"}, // the locks; what is forgotten
+	"popular":                     {"idx_active", "PRIMARY"},       // the sample; its counts
+	"search":                      {"PRIMARY"},
+	"states":                      {"PRIMARY"},
+	"states.changes":              {"idx_state_changes"},
+	"state":                       {"PRIMARY"},
+	"rows.following":              {"PRIMARY"},
+	"rows.follower":               {"PRIMARY"},
+	"rows.friend_request":         {"PRIMARY"},
+	"rows.friend_request_inbox":   {"PRIMARY"},
+	"users.handle":                {"PRIMARY"},
+	"users.after":                 {"PRIMARY"},
+	"profiles":                    {"PRIMARY"},
+	"lists.following":             {"PRIMARY"},
+	"lists.follower":              {"PRIMARY"},
+	"packed.following":            {"PRIMARY", "idx_following_list"}, // the parts; what is no follow
+	"packed.follower":             {"PRIMARY", "idx_follower_list"},
+	"packed.neighbours.following": {"PRIMARY"},
+	"packed.neighbours.follower":  {"PRIMARY"},
+	"apply.following":             {"PRIMARY"},
+	"apply.follower":              {"PRIMARY"},
+	"pack.following":              {"PRIMARY"},
+	"pack.follower":               {"PRIMARY"},
+	"handles":                     {"PRIMARY"},
+	"erase":                       {"PRIMARY", "idx_special", "idx_dismissed_at", "idx_friend_request_list"}, // all begin with the user
 }
 
 // mayTurn are the look-ups that may build a temporary table and sort it. It holds a
@@ -71,6 +73,7 @@ func checkSidePlans(t *testing.T, location string, explain func(*testing.T, *sql
 		t.Fatal(err)
 	}
 	defer s.Close()
+	s.packs.close() // runPacked packs
 	fillForPlans(t, s)
 	fillSideTables(t, s)
 	seen.reset()

@@ -29,6 +29,7 @@ var servedBy = map[string][]string{
 	"passwords":   {"PRIMARY"},
 	"profile":     {"PRIMARY"},
 	"empty":       {"PRIMARY"},
+	"bundle":      {"PRIMARY"},
 }
 
 func init() {
@@ -37,7 +38,10 @@ func init() {
 		servedBy["walks."+side.String()] = []string{"PRIMARY"}
 		servedBy["apply."+side.String()] = []string{"PRIMARY"} // the locks and the old rows
 		servedBy["pages."+side.String()] = []string{"idx_" + side.String() + "_list"}
-		servedBy["neighbours."+side.String()] = []string{"idx_" + side.String() + "_list"}
+		servedBy["neighbours."+side.String()] = []string{"PRIMARY", "idx_" + side.String() + "_list"} // on SQLite
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		servedBy["userpage."+side.String()] = []string{"PRIMARY", "idx_" + side.String() + "_list"} // the user; its page
 	}
 }
 
@@ -168,6 +172,17 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			ofSecond[i] = storage.Pair{From: 2, To: ids[i]}
 		}
 		s.Users(ctx, ids)
+		for side, q := range []storage.PageQuery{
+			{Owner: ids[n-1], Limit: 21}, {Owner: ids[n-1], Limit: 21, Backward: true, After: storage.Position{UpdateTime: 5e8, Peer: 2500}},
+		} {
+			b := storage.Bundle{Users: ids[n-1:]}
+			b.Pages[side] = []storage.PageQuery{q}
+			s.Bundle(ctx, b)
+			b.Counts = b.Users
+			s.Bundle(ctx, b)
+		}
+		s.Bundle(ctx, storage.Bundle{Users: ids, Counts: ids, Edges: [2][]storage.Pair{ofOne}})
+		s.Bundle(ctx, storage.Bundle{Users: ids[:1], Edges: [2][]storage.Pair{ofOne[:min(n, 50)], {{From: 7, To: ids[0]}, {From: 8, To: ids[0]}}}})
 		s.UserIDs(ctx, handles)
 		s.Counts(ctx, ids)
 		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+	"strings"
 
 	"kith/storage"
 )
@@ -13,8 +14,9 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 	return lookUp(s, owners, s.sql.maxKeys, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		lists := make(map[storage.UserID][]storage.UserID, len(owners))
 		var cut []storage.UserID
-		text := neighbours[side] + marks(len(owners)) + ") GROUP BY " + tableOf(side).owner
-		err := s.query(ctx, "neighbours."+side.String(), shard, len(owners), text, arguments(owners), func(rows *sql.Rows) error {
+		which, args := in(owners)
+		text := strings.Replace(neighbours[side], "{by key}", s.sql.byKey, 1) + which + " GROUP BY " + tableOf(side).owner
+		err := s.query(ctx, "neighbours."+side.String(), shard, len(owners), text, args, func(rows *sql.Rows) error {
 			var owner storage.UserID
 			var length int
 			var peers sql.RawBytes
@@ -34,7 +36,7 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 		}
 		for _, owner := range owners {
 			list := lists[owner]
-			if !slices.IsSorted(list) { // the index gives them by time
+			if !slices.IsSorted(list) { // the engine has taken another index
 				slices.Sort(list)
 			}
 			found(owner, list)

@@ -22,8 +22,9 @@ import (
 //  3. with the last slice the flag is set that tells that the list is whole.
 //
 // packed_list has the time at which the first step was taken, which names whose work it
-// is. Who finds another there, or no flag, has lost the list and gives up. One who has died
-// leaves a list that nobody reads; after a while it is begun again.
+// is. Who finds another there, or no flag, has lost the list and gives up. One who is broken
+// off sets it to 0, so that the next may begin at once. One who has died leaves a list that
+// nobody reads; after a while it is begun again.
 const (
 	// Served by the primary keys.
 	sqlPacking = `
@@ -59,6 +60,12 @@ WHERE owner = ? AND side = ? AND peer > ? AND peer <= ?`
 VALUES (?,?,?)`
 
 	// Served by the primary key.
+	sqlLeavePacking = `
+UPDATE packed_list
+SET began_at = 0
+WHERE owner = ? AND side = ? AND began_at = ?`
+
+	// Served by the primary key.
 	sqlFollowsAfter = `
 SELECT {peer}, update_time
 FROM {table}{by key}
@@ -83,9 +90,25 @@ func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	p := &packing{Store: s, ctx: ctx, side: side, owner: owner, shard: s.place.Of(owner)}
 	err := p.run()
 	if err != nil && !errors.Is(err, errLostList) {
+		p.leave()
 		return fmt.Errorf("pack the list %s of user %s: %w", side, owner, err)
 	}
 	return nil
+}
+
+// leave lets somebody else begin at once who need not wait until this one must have died.
+// Whatever this one has under way still counts or does not: see where began_at is read.
+func (p *packing) leave() {
+	if p.began == 0 {
+		return // it has begun nothing
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), p.cfg.StatementTimeout)
+	defer cancel()
+	// If this fails, it is as if this one had died.
+	_ = p.Store.transact(ctx, p.what(), p.shard, func(w *writer) error {
+		_, err := w.exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
+		return err
+	})
 }
 
 // errLostList tells that a list is somebody else's to pack, or nobody's any more.

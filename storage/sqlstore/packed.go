@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"kith/storage"
 )
@@ -26,7 +27,8 @@ import (
 // It raises user_counts.version but not packed_version, which otherwise rise together, and
 // where these two differ a packed list is not read, and made again.
 //
-// See [Store.Pack] for how it is made and [Store.Lists] for how it is read.
+// See [Store.Pack] for how it is made, [Store.Lists] and [Store.PackedNeighbours] for how
+// it is read.
 
 // keptFlag tells that the changes of a side's rows are kept.
 func keptFlag(side storage.Side) int64 { return 1 << side }
@@ -115,16 +117,18 @@ type packingSizes struct {
 	window  int            // chunks that are written at once then
 	step    int            // changes that go into these, at most
 	stale   storage.Micros // after which a list that somebody began to pack may be begun again
+	again   time.Duration  // after which a list that was packed in the background may be asked for again
 }
 
 var defaultPacking = packingSizes{
-	from:    50_000,
+	from:    10_000,
 	chunk:   maxChunk,
 	slice:   16 * maxChunk,
 	changes: 10_000,
 	window:  16,
 	step:    1000,
 	stale:   600_000_000,
+	again:   time.Minute,
 }
 
 // packedSpelled fills in what tells that a side's list is packed, of user_counts c.

@@ -15,7 +15,7 @@ import (
 // What a packed list of a million fans costs and saves, on MariaDB over TCP and on SQLite.
 // "log" is what MariaDB has written to its redo log.
 //
-//	go test ./storage/sqlstore -run '^$' -bench Packed -benchmem -timeout 30m
+//	go test ./storage/sqlstore -run '^$' -bench 'Packed$' -benchmem -timeout 30m
 //
 // And what writes cost that have nothing to do with one, to be compared with the version before:
 //

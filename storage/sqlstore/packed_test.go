@@ -17,7 +17,16 @@ import (
 // smallPacking packs everything, in chunks and steps so small that a few edges are many.
 var smallPacking = packingSizes{from: 1, chunk: 4, slice: 8, changes: 3, window: 2, step: 6, stale: 600_000_000}
 
+// openSmall opens a store that packs nothing in the background.
 func openSmall(t testing.TB, location string, onStatement func(context.Context, Statement)) *Store {
+	t.Helper()
+	s := openPacking(t, location, onStatement)
+	s.packs.close()
+	return s
+}
+
+// openPacking opens a store that packs everything that is asked for.
+func openPacking(t testing.TB, location string, onStatement func(context.Context, Statement)) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement})
 	if err != nil {
@@ -78,10 +87,37 @@ func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Mi
 			}
 		}
 	}
+	samePeers(t, s, owners)
 	s.doubted.Range(func(list, why any) bool {
 		t.Fatalf("the packed list %+v was wrong: %v", list, why)
 		return false
 	})
+}
+
+// samePeers compares the peers of packed lists with their rows. Found are those that are packed.
+func samePeers(t fataler, s *Store, owners []storage.UserID) {
+	t.Helper()
+	queries := make([]storage.ListQuery, len(owners))
+	for i, owner := range owners {
+		queries[i] = storage.ListQuery{Owner: owner, Longest: 1_000_000, EndedSince: 1 << 62}
+	}
+	for _, side := range packedSides {
+		rows := listsOfRows(t, s, side, queries)
+		for i, got := range s.PackedNeighbours(t.Context(), side, owners) {
+			if packed := isPacked(t, s, side, owners[i]); got.Err != nil || got.Found != packed {
+				t.Fatalf("%s of %s: found %v, %v; it is packed: %v", side, owners[i], got.Found, got.Err, packed)
+			}
+			var want []storage.UserID
+			for _, e := range rows[i].Edges {
+				if e.Type == storage.Following {
+					want = append(want, side.Peer(e.Pair()))
+				}
+			}
+			if got.Found && !slices.Equal(got.Value, want) {
+				t.Fatalf("%s of %s:\ngot  %v\nwant %v", side, owners[i], got.Value, want)
+			}
+		}
+	}
 }
 
 // isPacked tells whether a list is read packed.
@@ -370,19 +406,34 @@ func TestPackedChunks(t *testing.T) {
 // next time.
 func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
+		grown := 30
 		for name, harm := range map[string]string{
 			"lost":      "DELETE FROM packed_chunk WHERE owner = ? AND first_peer = (SELECT f FROM (SELECT MAX(first_peer) AS f FROM packed_chunk) AS last)",
 			"broken":    "UPDATE packed_chunk SET data = 'x' WHERE owner = ?",
 			"forgotten": "DELETE FROM packed_change WHERE owner = ? AND peer < 1000",
 		} {
 			t.Run(name, func(t *testing.T) {
-				s := openSmall(t, location, nil)
+				seen := &recorder{}
+				s := openSmall(t, location, seen.record)
 				s.packing.changes = 100
 				fans(t, s, 1, 30)
 				mustPack(t, s, storage.Inverse, 1)
-				fans(t, s, 1, 30+rand.IntN(50))
+				grown += 10 // others than before, so that there are changes
+				fans(t, s, 1, grown)
 				if _, err := s.shards[0].write.ExecContext(t.Context(), harm, 1); err != nil {
 					t.Fatal(err)
+				}
+				seen.reset()
+				for range 2 {
+					if got := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; got.Found || got.Err != nil {
+						t.Fatalf("found %d fans, %v", len(got.Value), got.Err)
+					}
+				}
+				if n := len(seen.all()); n != 1 {
+					t.Errorf("%d statements, want 1: what is doubted is not read again", n)
+				}
+				if _, doubted := s.doubted.LoadAndDelete(packedName{storage.Inverse, 1}); !doubted {
+					t.Fatal("it is not doubted")
 				}
 				q := storage.ListQuery{Owner: 1, Longest: 1000}
 				for _, doubted := range []bool{true, false} {
@@ -395,6 +446,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 					}
 					mustPack(t, s, storage.Inverse, 1)
 				}
+				samePeers(t, s, []storage.UserID{1})
 			})
 		}
 	})

@@ -52,23 +52,49 @@ func appendChunk(to []byte, follows []storage.Position) []byte {
 	return binary.BigEndian.AppendUint32(to, crc32.Checksum(to[start:], castagnoli))
 }
 
-// parseChunk appends the follows of a chunk. The error wraps errChunk; then nothing is
-// appended. peers is room to work in, and given back.
-func parseChunk(to []storage.Position, peers []storage.UserID, data []byte) ([]storage.Position, []storage.UserID, error) {
+// openChunk checks the sum of a chunk and takes the peers and the times apart. The error
+// wraps errChunk.
+func openChunk(data []byte) (peers, times []byte, err error) {
 	body := len(data) - 4
 	if body < 0 || crc32.Checksum(data[:body], castagnoli) != binary.BigEndian.Uint32(data[body:]) {
-		return to, peers, fmt.Errorf("%w: its sum is wrong", errChunk)
+		return nil, nil, fmt.Errorf("%w: its sum is wrong", errChunk)
 	}
 	length, n := binary.Uvarint(data)
 	rest := data[max(n, 0):body]
 	if n <= 0 || length > uint64(len(rest)) {
-		return to, peers, fmt.Errorf("%w: it is cut off", errChunk)
+		return nil, nil, fmt.Errorf("%w: it is cut off", errChunk)
 	}
-	peers, err := neighbourhood.ParseChunk(peers[:0], rest[:length])
+	return rest[:length], rest[length:], nil
+}
+
+// parsePeers appends the peers of a chunk, without looking at their times. The error wraps
+// errChunk; then nothing is appended.
+func parsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
+	peers, _, err := openChunk(data)
 	if err != nil {
-		return to, peers, fmt.Errorf("%w: %w", errChunk, err)
+		return to, err
 	}
-	rest = rest[length:]
+	return unpackPeers(to, peers)
+}
+
+func unpackPeers(to []storage.UserID, peers []byte) ([]storage.UserID, error) {
+	all, err := neighbourhood.ParseChunk(to, peers)
+	if err != nil {
+		return to, fmt.Errorf("%w: %w", errChunk, err)
+	}
+	return all, nil
+}
+
+// parseChunk appends the follows of a chunk. The error wraps errChunk; then nothing is
+// appended. peers is room to work in, and given back.
+func parseChunk(to []storage.Position, peers []storage.UserID, data []byte) ([]storage.Position, []storage.UserID, error) {
+	packed, rest, err := openChunk(data)
+	if err != nil {
+		return to, peers, err
+	}
+	if peers, err = unpackPeers(peers[:0], packed); err != nil {
+		return to, peers, err
+	}
 	if len(rest) < 9 || rest[8] > 8 || len(rest) != 9+len(peers)*int(rest[8]) {
 		return to, peers, fmt.Errorf("%w: %d peers have not as many times", errChunk, len(peers))
 	}

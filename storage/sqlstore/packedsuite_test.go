@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"kith/storage"
@@ -12,9 +14,28 @@ import (
 // A store that packs every list before it is read is as good as any other.
 func TestConformancePacked(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store {
-		dir := t.TempDir()
-		return packer{openSmall(t, "sqlite:"+filepath.Join(dir, "0.db")+";"+filepath.Join(dir, "1.db"), nil), t}
+		return packer{openSmall(t, twoFiles(t), nil), t}
 	})
+}
+
+// So is one that packs in the background, while others write, whatever is asked for.
+func TestConformancePackedInTheBackground(t *testing.T) {
+	var begun atomic.Int64
+	storagetest.Run(t, func(t *testing.T) storage.Store {
+		return openPacking(t, twoFiles(t), func(_ context.Context, st Statement) {
+			if strings.HasPrefix(st.text, sqlBeginPacking) {
+				begun.Add(1)
+			}
+		})
+	})
+	if n := begun.Load(); n < 100 {
+		t.Errorf("%d lists were packed", n)
+	}
+}
+
+func twoFiles(t *testing.T) string {
+	dir := t.TempDir()
+	return "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db")
 }
 
 // packer packs what is about to be read.
@@ -25,9 +46,22 @@ type packer struct {
 
 func (p packer) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	for _, q := range queries[:min(len(queries), 100)] {
-		if err := p.Pack(ctx, side, q.Owner); err != nil && ctx.Err() == nil {
-			p.t.Error(err)
-		}
+		p.pack(ctx, side, q.Owner)
 	}
 	return p.Store.Lists(ctx, side, queries)
+}
+
+func (p packer) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	for _, owner := range owners[:min(len(owners), 100)] {
+		if side <= storage.Inverse {
+			p.pack(ctx, side, owner)
+		}
+	}
+	return p.Store.PackedNeighbours(ctx, side, owners)
+}
+
+func (p packer) pack(ctx context.Context, side storage.Side, owner storage.UserID) {
+	if err := p.Pack(ctx, side, owner); err != nil && ctx.Err() == nil {
+		p.t.Error(err)
+	}
 }

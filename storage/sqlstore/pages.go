@@ -80,26 +80,29 @@ func (s *Store) pagesStatement(side storage.Side, queries []storage.PageQuery) (
 	selects := make([]string, len(queries))
 	args := make([]any, 0, 4*len(queries))
 	for i, q := range queries {
-		var text strings.Builder
-		text.WriteString(pageSelect[side])
-		args = append(args, i, int64(q.Owner), int64(kindOf(q)))
-		if q.After != (storage.Position{}) {
-			text.WriteString(pageAfter[side])
-			args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
-		}
-		if q.Before != (storage.Position{}) {
-			text.WriteString(pageBefore[side])
-			args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
-		}
-		if q.Backward {
-			text.WriteString(pageOldest[side])
-		} else {
-			text.WriteString(pageNewest[side])
-		}
-		args = append(args, q.Limit)
-		selects[i] = text.String()
+		selects[i], args = pageOf(side, q, pageSelect[side], append(args, i, int64(q.Owner), int64(kindOf(q))))
 	}
 	return s.unionAll(selects), args
+}
+
+// pageOf ends the SELECT of a page behind `type = ?`.
+func pageOf(side storage.Side, q storage.PageQuery, head string, args []any) (string, []any) {
+	var text strings.Builder
+	text.WriteString(head)
+	if q.After != (storage.Position{}) {
+		text.WriteString(pageAfter[side])
+		args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
+	}
+	if q.Before != (storage.Position{}) {
+		text.WriteString(pageBefore[side])
+		args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
+	}
+	if q.Backward {
+		text.WriteString(pageOldest[side])
+	} else {
+		text.WriteString(pageNewest[side])
+	}
+	return text.String(), append(args, q.Limit)
 }
 
 // unionAll joins ordered and limited SELECTs.

@@ -42,11 +42,12 @@ LEFT JOIN {table} e{by key}
 // Profiles implements [storage.Snapshots].
 func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return lookUp(s, ids, s.sql.maxPages, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
-		text := s.fromWanted(sqlProfiles, len(ids), "user_id")
+		wanted := filled(ids)
+		text := s.fromWanted(sqlProfiles, len(wanted), "user_id")
 		row := newNumbers(10)
 		var handle, name, bio, avatar sql.RawBytes
 		into := append(slices.Clone(row.into), &handle, &name, &bio, &avatar)
-		return s.query(ctx, "profiles", shard, len(ids), text, arguments(ids), func(rows *sql.Rows) error {
+		return s.query(ctx, "profiles", shard, len(ids), text, arguments(wanted), func(rows *sql.Rows) error {
 			if err := rows.Scan(into...); err != nil {
 				return err
 			}

@@ -84,6 +84,7 @@ type Store struct {
 	changes together[crowdKey, *edgeTowards]
 
 	packing packingSizes
+	packs   packQueue
 	doubted sync.Map // packed lists (packedName) that were not what their counts say when they were read
 }
 
@@ -96,6 +97,7 @@ var (
 	_ storage.Comparer     = (*Store)(nil)
 	_ storage.Repairer     = (*Store)(nil)
 	_ storage.Packer       = (*Store)(nil)
+	_ storage.PackedReader = (*Store)(nil)
 )
 
 // node is one shard's database: its connections for look-ups and those for writes.
@@ -116,8 +118,9 @@ func (s *Store) UUID() string { return s.uuid }
 // Shards is the number of shards.
 func (s *Store) Shards() int { return len(s.shards) }
 
-// Close releases every connection.
+// Close ends what runs in the background and releases every connection.
 func (s *Store) Close() error {
+	s.packs.close()
 	var errs []error
 	for _, db := range s.shards {
 		errs = append(errs, db.close())

@@ -31,7 +31,8 @@ WHERE user_id IN (`
 // Users implements [storage.UserReader].
 func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
-		return s.query(ctx, "users", shard, len(ids), sqlUsers+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+		text, args := in(ids)
+		return s.query(ctx, "users", shard, len(ids), sqlUsers+text, args, func(rows *sql.Rows) error {
 			var u storage.User
 			err := scanUser(rows, &u)
 			found(u.ID, u)
@@ -65,7 +66,8 @@ func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[
 // Counts implements [storage.CountReader].
 func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
-		return s.query(ctx, "counts", shard, len(ids), sqlCounts+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+		text, args := in(ids)
+		return s.query(ctx, "counts", shard, len(ids), sqlCounts+text, args, func(rows *sql.Rows) error {
 			var id storage.UserID
 			var c storage.Counts
 			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Version)

@@ -103,6 +103,19 @@ func (p *pair) compareWalks(t *rapid.T, side storage.Side, queries []storage.Wal
 func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage.UserID) {
 	compare(t, "neighbours of "+side.String(), owners,
 		p.store.Neighbours(t.Context(), side, owners), p.reference.Neighbours(t.Context(), side, owners), slices.Equal)
+	p.comparePacked(t, side, owners)
+}
+
+// comparePacked compares those lists that the store has packed.
+func (p *pair) comparePacked(t *rapid.T, side storage.Side, owners []storage.UserID) {
+	got := storage.PackedOf(p.store).PackedNeighbours(t.Context(), side, owners)
+	want := p.reference.Neighbours(t.Context(), side, owners)
+	for i := range min(len(got), len(want)) {
+		if got[i].Err == nil && !got[i].Found {
+			want[i] = storage.Result[[]storage.UserID]{}
+		}
+	}
+	compare(t, "packed neighbours of "+side.String(), owners, got, want, slices.Equal)
 }
 
 // compareProfiles compares users with their counts. The version is the one of the counts.

@@ -72,6 +72,17 @@ var snapshotMistakes = []struct {
 	{"who has no counts has no list", func(s *memory.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
 	{"lists are of two moments", func(s *memory.Store) storage.Store { return listsOfTwoMoments{s} }, "lists/AllIsOfOneMoment", lostRace},
 
+	{"packed lists descend", packedWith(func(_ storage.Side, r *storage.Result[[]storage.UserID]) { slices.Reverse(r.Value) }), "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
+	{"packed lists are never packed again", func(s *memory.Store) storage.Store {
+		return packedOnce{s, new(sync.Mutex), map[storage.Row][]storage.UserID{}}
+	}, "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
+	{"a packed list twice is answered once", func(s *memory.Store) storage.Store { return packedAnsweredOnce{s} }, "packedNeighbours/EachKeyIsAnsweredAtItsIndex", promiseOnly},
+	{"empty lists are packed", packedWith(func(side storage.Side, r *storage.Result[[]storage.UserID]) { r.Found = side <= storage.Inverse }), "packedNeighbours/WithoutFollowsThereIsNoList", promiseOnly},
+	{"requests are packed", packedWith(func(side storage.Side, r *storage.Result[[]storage.UserID]) {
+		r.Found = r.Found || side > storage.Inverse
+	}), "packedNeighbours/RequestsAreNotPacked", historiesToo},
+	{"packed lists are those of another side", func(s *memory.Store) storage.Store { return packedOfOther{s} }, "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
+
 	{"ended contexts are served with snapshots", func(s *memory.Store) storage.Store { return deafSnapshots{s} }, "cancellation/SnapshotsAreRefused", promiseOnly},
 }
 
@@ -266,4 +277,81 @@ type deafSnapshots struct{ *memory.Store }
 
 func (s deafSnapshots) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return s.Store.Profiles(context.WithoutCancel(ctx), ids)
+}
+
+// packedStore has all lists packed.
+type packedStore struct{ *memory.Store }
+
+func (s packedStore) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := s.Neighbours(ctx, side, owners)
+	for i, r := range results {
+		if r.Found = side <= storage.Inverse && len(r.Value) > 0; !r.Found {
+			r.Value = nil
+		}
+		results[i] = r
+	}
+	return results
+}
+
+type wrongPacked struct {
+	packedStore
+	change func(side storage.Side, r *storage.Result[[]storage.UserID])
+}
+
+func packedWith(change func(side storage.Side, r *storage.Result[[]storage.UserID])) func(*memory.Store) storage.Store {
+	return func(s *memory.Store) storage.Store { return wrongPacked{packedStore{s}, change} }
+}
+
+func (s wrongPacked) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := s.packedStore.PackedNeighbours(ctx, side, owners)
+	for i := range results {
+		s.change(side, &results[i])
+	}
+	return results
+}
+
+type packedOnce struct {
+	*memory.Store
+	mu    *sync.Mutex
+	first map[storage.Row][]storage.UserID
+}
+
+func (s packedOnce) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	results := packedStore{s.Store}.PackedNeighbours(ctx, side, owners)
+	for i, owner := range owners {
+		list := storage.Row{Side: side, Edge: storage.Edge{From: owner}}
+		if first, ok := s.first[list]; ok {
+			results[i].Value, results[i].Found = first, true
+		} else if results[i].Found {
+			s.first[list] = results[i].Value
+		}
+	}
+	return results
+}
+
+type packedAnsweredOnce struct{ *memory.Store }
+
+func (s packedAnsweredOnce) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := packedStore(s).PackedNeighbours(ctx, side, owners)
+	for i, owner := range owners {
+		if slices.Contains(owners[:i], owner) {
+			results[i] = storage.Result[[]storage.UserID]{}
+		}
+	}
+	return results
+}
+
+type packedOfOther struct{ *memory.Store }
+
+func (s packedOfOther) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := packedStore(s).PackedNeighbours(ctx, side, owners)
+	if side <= storage.Inverse {
+		other := packedStore(s).PackedNeighbours(ctx, storage.Inverse-side, owners)
+		for i := range results {
+			results[i].Value = other[i].Value
+		}
+	}
+	return results
 }

@@ -13,15 +13,16 @@ import (
 	"database/sql/driver"
 )
 
+// Longest is how many arguments a statement may have to be kept: larger ones are mostly of
+// many sizes, and repeated seldom.
+const Longest = 256
+
 const (
 	// most is how many statements a connection keeps. MySQL allows 16,382 in all, for
 	// all connections to a server, by default.
 	most = 64
 	// seen is how many texts a connection remembers to have been asked for once.
 	seen = 256
-	// longest is how many arguments a statement may have: larger ones are mostly of
-	// many sizes, and repeated seldom.
-	longest = 256
 	// refusals is how often a server may refuse until it is not asked any more.
 	refusals = 8
 )
@@ -107,7 +108,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.order.MoveToFront(at)
 		return at.Value.(*kept).statement
 	}
-	if args == 0 || args > longest || c.no >= refusals {
+	if args == 0 || args > Longest || c.no >= refusals {
 		return nil
 	}
 	if !c.once[text] {

@@ -1,0 +1,162 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"kith/storage"
+)
+
+// Edges on both sides of a few owners, with users and counts beside them, are one UNION ALL:
+// of a SELECT for the users, one for the counts and one for each owner and side, all by the
+// primary keys. The first column of a row tells what it is of. The casts keep MariaDB from
+// making decimals of numbers with a sign and without.
+const (
+	sqlBundledUsers = `
+SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED),
+  handle, name, bio, avatar_url
+FROM users
+WHERE user_id IN (`
+
+	sqlBundledCounts = `
+SELECT 1, user_id, version, following_count, follower_count, friend_count{rest}
+FROM user_counts
+WHERE user_id IN (`
+
+	sqlBundledEdges = `
+SELECT {kind}, {owner}, {peer}, CAST(type AS SIGNED), update_time{rest}
+FROM {table}
+WHERE {owner} = ? AND {peer} IN (`
+)
+
+// What a row is of: users, counts, or edges of a side, which is added.
+const (
+	rowOfUser = iota
+	rowOfCounts
+	rowOfEdge
+)
+
+// bundleOwners bounds the SELECTs of edges.
+const bundleOwners = 8
+
+// edgeBundles are the SELECTs, by the width of the rows: without users, and with them.
+var edgeBundles = [...]edgeBundle{newEdgeBundle(6, false), newEdgeBundle(2+userNumbers, true)}
+
+type edgeBundle struct {
+	numbers int  // how many a row has
+	texts   bool // of users, behind the numbers
+
+	users, counts string
+	edges         [2]string // by side
+}
+
+func newEdgeBundle(numbers int, texts bool) edgeBundle {
+	b := edgeBundle{numbers: numbers, texts: texts, users: sqlBundledUsers}
+	rest := func(has int) string {
+		if texts {
+			has -= userTexts
+		}
+		return strings.Repeat(", NULL", numbers-has)
+	}
+	b.counts = strings.Replace(sqlBundledCounts, "{rest}", rest(6), 1)
+	for side := range b.edges {
+		kind := string(rune('0' + rowOfEdge + side))
+		text := strings.NewReplacer("{kind}", kind, "{rest}", rest(5)).Replace(sqlBundledEdges)
+		b.edges[side] = tableOf(storage.Side(side)).spell(text)
+	}
+	return b
+}
+
+// edgeBundle answers a bundle without pages.
+func (s *Store) edgeBundle(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
+	of := &edgeBundles[min(len(b.Users), 1)]
+	selects, args := make([]string, 0, bundleOwners), make([]any, 0, bundleKeys)
+	add := func(head string, which string, more []any) {
+		selects, args = append(selects, head+which), append(args, more...)
+	}
+	keys := len(b.Users) + len(b.Counts)
+	if len(b.Users) > 0 {
+		which, ids := in(b.Users)
+		add(of.users, which, ids)
+	}
+	if len(b.Counts) > 0 {
+		which, ids := in(b.Counts)
+		add(of.counts, which, ids)
+	}
+	for i, pairs := range b.Edges {
+		side := storage.Side(i)
+		keys += len(pairs)
+		for _, owner := range ownersIn(side, pairs) {
+			which, ids := in(peersOf(side, owner, pairs), int64(owner))
+			add(of.edges[side], which, ids)
+		}
+	}
+	if len(selects) < 2 || len(selects) > bundleOwners {
+		return answers, false
+	}
+	r := newEdgeBundleRead(b, of)
+	err := s.query(ctx, "bundle", shard, keys, strings.Join(selects, "\nUNION ALL"), args, r.row)
+	if err != nil {
+		return storage.BundleAnswers{
+			Users: failed[storage.User](len(b.Users), err), Counts: failed[storage.Counts](len(b.Counts), err),
+			Edges: [2][]storage.Result[storage.Edge]{failed[storage.Edge](len(b.Edges[0]), err), failed[storage.Edge](len(b.Edges[1]), err)},
+		}, true
+	}
+	return r.found, true
+}
+
+// peersOf lists whom pairs of one owner name.
+func peersOf(side storage.Side, owner storage.UserID, pairs []storage.Pair) []storage.UserID {
+	peers := make([]storage.UserID, 0, len(pairs))
+	for _, p := range pairs {
+		if side.Owner(p) == owner {
+			peers = append(peers, side.Peer(p))
+		}
+	}
+	return peers
+}
+
+// edgeBundleRead is what has come of a bundle.
+type edgeBundleRead struct {
+	asked storage.Bundle
+	found storage.BundleAnswers
+
+	numbers *numbers
+	of      userRow
+	into    []any
+}
+
+func newEdgeBundleRead(b storage.Bundle, of *edgeBundle) *edgeBundleRead {
+	r := &edgeBundleRead{asked: b, numbers: newNumbers(of.numbers)}
+	r.into = r.numbers.into
+	if of.texts {
+		r.into = append(r.into, r.of.into()...)
+	}
+	r.found.Users = make([]storage.Result[storage.User], len(b.Users))
+	r.found.Counts = make([]storage.Result[storage.Counts], len(b.Counts))
+	for side := range b.Edges {
+		r.found.Edges[side] = make([]storage.Result[storage.Edge], len(b.Edges[side]))
+	}
+	return r
+}
+
+func (r *edgeBundleRead) row(rows *sql.Rows) error {
+	if err := rows.Scan(r.into...); err != nil {
+		return err
+	}
+	n := r.numbers
+	switch kind, id := n.at(0), storage.UserID(n.at(1)); kind {
+	case rowOfUser:
+		put(r.asked.Users, r.found.Users, id, r.of.user(id, n, 2))
+	case rowOfCounts:
+		put(r.asked.Counts, r.found.Counts, id, n.counts(2))
+	default:
+		side := storage.Side(kind - rowOfEdge)
+		p := side.Pair(id, storage.UserID(n.at(2)))
+		put(r.asked.Edges[side], r.found.Edges[side], p, storage.Edge{
+			From: p.From, To: p.To, Type: storage.EdgeType(n.at(3)), UpdateTime: storage.Micros(n.at(4)),
+		})
+	}
+	return n.err
+}

@@ -1,0 +1,57 @@
+package sqlstore_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// Reading all fans of one user by rows (one text, or a row each where that is too long) and
+// packed, from MariaDB over TCP.
+//
+//	go test ./storage/sqlstore -run '^$' -bench PackedNeighbours -benchmem -timeout 30m
+func BenchmarkPackedNeighbours(b *testing.B) {
+	eachBenchEngine(b, func(b *testing.B, s *sqlstore.Store, logged func() int64) {
+		if logged == nil {
+			b.Skip("MariaDB is what is measured")
+		}
+		for name, id := range map[string]func(int64) storage.UserID{"dense": denseID, "Sonyflake": sonyflakeID} {
+			for i, n := range []int64{30_000, benchFamous} {
+				owner := id(2_000_000 + int64(i))
+				edges := make([]storage.Edge, n)
+				for i := range edges {
+					edges[i] = storage.Edge{From: id(int64(i)), To: owner, Type: storage.Following, UpdateTime: storage.Micros(1.7e15 + rand.Int64N(1e14))}
+				}
+				benchApply(b, s, storage.Inverse, edges)
+				if err := s.Pack(b.Context(), storage.Inverse, owner); err != nil {
+					b.Fatal(err)
+				}
+				b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) { benchPackedNeighbours(b, s, owner) })
+			}
+		}
+	})
+}
+
+func benchPackedNeighbours(b *testing.B, s *sqlstore.Store, owner storage.UserID) {
+	owners := []storage.UserID{owner}
+	rows := s.Neighbours(b.Context(), storage.Inverse, owners)
+	packed := s.PackedNeighbours(b.Context(), storage.Inverse, owners)
+	benchFound(b, packed)
+	if !slices.Equal(rows[0].Value, packed[0].Value) {
+		b.Fatalf("%d fans packed, %d by rows", len(packed[0].Value), len(rows[0].Value))
+	}
+	b.Run("rows", func(b *testing.B) {
+		for b.Loop() {
+			benchFound(b, s.Neighbours(b.Context(), storage.Inverse, owners))
+		}
+	})
+	b.Run("packed", func(b *testing.B) {
+		for b.Loop() {
+			benchFound(b, s.PackedNeighbours(b.Context(), storage.Inverse, owners))
+		}
+	})
+}

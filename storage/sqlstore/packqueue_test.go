@@ -1,0 +1,251 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+var fansOf1 = packedName{storage.Inverse, 1}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within 30 s", what)
+		}
+	}
+}
+
+// askFans asks for the packed list of fans of user 1.
+func askFans(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
+	t.Helper()
+	r := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r
+}
+
+// isIdle tells that nothing is packed in the background, nor waits for it.
+func (q *packQueue) isIdle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.running
+}
+
+// A list that is worth it is packed once it has been asked for, and its changes are put into it
+// when they have become many. A shorter one is left alone.
+func TestListsThatAreAskedForArePacked(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		var tried atomic.Bool // to pack the short list
+		s := openPacking(t, location, func(_ context.Context, st Statement) {
+			if st.Lookup == "pack.follower" && slices.Equal(st.args, []any{int64(storage.Inverse), int64(2)}) {
+				tried.Store(true)
+			}
+		})
+		s.packing.from = 20
+		fans(t, s, 1, 30)
+		fans(t, s, 2, 10)
+		owners := []storage.UserID{1, 2, 1}
+		if r := s.PackedNeighbours(t.Context(), storage.Inverse, owners); r[0].Found || r[1].Found || r[2].Found {
+			t.Fatalf("found before it was packed: %+v", r)
+		}
+		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		samePeers(t, s, owners)
+		eventually(t, "nothing is left to do", s.packs.isIdle)
+		if isPacked(t, s, storage.Inverse, 2) || tried.Load() {
+			t.Error("the short list was packed, too, or that was tried")
+		}
+
+		follow(t, s, 1, 30, 1)
+		if n := changesOf1(t, s); n <= s.packing.changes {
+			t.Fatalf("%d changes are kept", n)
+		}
+		samePeers(t, s, owners[:1])
+		eventually(t, "the changes are in the chunks", func() bool { return changesOf1(t, s) == 0 })
+		sameLists(t, s, owners)
+	})
+}
+
+func changesOf1(t *testing.T, s *Store) (n int) {
+	t.Helper()
+	const count = "SELECT COUNT(*) FROM packed_change WHERE owner = 1"
+	if err := s.shards[0].read.QueryRowContext(t.Context(), count).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// However many ask for a list, it is packed once.
+func TestAListIsPackedOnceForAll(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		var begun atomic.Int64
+		s := openPacking(t, location, func(_ context.Context, st Statement) {
+			if strings.HasPrefix(st.text, sqlBeginPacking) {
+				begun.Add(1)
+			}
+		})
+		fans(t, s, 1, 100)
+		var asking sync.WaitGroup
+		for range 20 {
+			asking.Go(func() {
+				for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+					r := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+					if r.Err != nil || r.Found {
+						return
+					}
+				}
+			})
+		}
+		asking.Wait()
+		samePeers(t, s, []storage.UserID{1})
+		if n := begun.Load(); n != 1 || !askFans(t, s).Found {
+			t.Errorf("the list was begun %d times, want 1", n)
+		}
+	})
+}
+
+// A list that cannot be packed is left alone for a while; those who look at statements hear of
+// the error.
+func TestAListThatCannotBePackedRests(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		var failed atomic.Int64
+		s := openPacking(t, location, func(_ context.Context, st Statement) {
+			if st.Err != nil && st.Lookup == "pack.follower" {
+				failed.Add(1)
+			}
+		})
+		fans(t, s, 1, 30)
+		s.packing.again = time.Hour
+		if _, err := s.shards[0].write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if askFans(t, s).Found {
+				t.Fatal("found")
+			}
+			eventually(t, "it has failed", s.packs.isIdle)
+		}
+		once := failed.Load()
+		if once == 0 {
+			t.Fatal("nobody heard of it")
+		}
+		s.packs.rest(fansOf1, 0) // the hour is over
+		askFans(t, s)
+		eventually(t, "it has failed again", s.packs.isIdle)
+		if n := failed.Load(); n != 2*once {
+			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
+		}
+		if _, err := s.shards[0].write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
+			t.Fatal(err)
+		}
+		s.packs.rest(fansOf1, 0)
+		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+	})
+}
+
+// Close ends what is being packed, and the next to open the store begins it anew at once.
+func TestCloseBreaksPackingOff(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		reached := make(chan struct{})
+		s := openPacking(t, location, func(ctx context.Context, st Statement) {
+			if strings.HasPrefix(st.text, sqlInsertChunks) {
+				close(reached) // with the first slice
+				<-ctx.Done()
+			}
+		})
+		fans(t, s, 1, 100)
+		askFans(t, s)
+		select {
+		case <-reached:
+		case <-time.After(30 * time.Second):
+			t.Fatal("packing did not begin")
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !s.packs.isIdle() {
+			t.Error("something is running still")
+		}
+
+		s = openPacking(t, location, nil)
+		if askFans(t, s).Found {
+			t.Fatal("the list was packed to its end")
+		}
+		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		sameLists(t, s, []storage.UserID{1})
+	})
+}
+
+// Whoever writes need not wait for a list to be packed to its end, also where there is one
+// connection for writes.
+func TestOthersWriteWhileAListIsPacked(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, location string) {
+		var s *Store
+		var slices atomic.Int64
+		s = openPacking(t, location, func(ctx context.Context, st Statement) {
+			if st.Lookup != "pack.follower" || !strings.Contains(st.text, "LIMIT ?") || !strings.Contains(st.text, "type = 1") {
+				return // a slice has been read
+			}
+			n := slices.Add(1)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+			defer cancel()
+			e := storage.Edge{From: 7, To: storage.UserID(1000 + n), Type: storage.Following, UpdateTime: 5}
+			if r := s.Apply(ctx, storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
+				t.Errorf("a write behind slice %d: %v", n, r.Err)
+			}
+		})
+		fans(t, s, 1, 100)
+		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		if n := slices.Load(); n < 10 {
+			t.Errorf("%d slices were read", n)
+		}
+	})
+}
+
+// The queue is bounded, has each list once, and loses none of those that it has taken.
+func TestPackQueue(t *testing.T) {
+	s := &Store{packing: smallPacking}
+	s.packs.running = true // somebody is at another list
+	for range 2 {
+		for owner := range storage.UserID(100) {
+			s.packSoon(packedName{storage.Forward, owner})
+		}
+	}
+	var taken []storage.UserID
+	for list, ok := s.packs.next(); ok; list, ok = s.packs.next() {
+		taken = append(taken, list.owner)
+		s.packSoon(list) // while it is worked on
+		s.packs.rest(list, time.Hour)
+		s.packSoon(list)
+	}
+	slices.Sort(taken)
+	if len(taken) != packsWaiting || taken[0] != 0 || taken[packsWaiting-1] != packsWaiting-1 {
+		t.Errorf("taken were %v", taken)
+	}
+	for list := range s.packs.rests {
+		s.packs.rests[list] = time.Now() // the hour is over
+	}
+	s.packs.running, s.packs.swept = true, time.Time{}
+	s.packSoon(packedName{storage.Forward, 3})
+	s.packs.rest(packedName{storage.Forward, 99}, time.Hour)
+	if n := len(s.packs.rests); n != 2 {
+		t.Errorf("%d lists are remembered, want 2", n)
+	}
+	if list, ok := s.packs.next(); !ok || list.owner != 3 {
+		t.Errorf("taken was %v, %v", list, ok)
+	}
+	s.packs.close()
+	s.packSoon(packedName{storage.Forward, 50})
+	if len(s.packs.waiting) != 0 {
+		t.Error("a closed queue takes more")
+	}
+}

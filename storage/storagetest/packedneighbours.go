@@ -1,0 +1,90 @@
+package storagetest
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// packedNeighbours: what stores have packed is what [neighbours] are. A store may have nothing
+// packed; then nothing is Found.
+type packedNeighbours struct{ *harness }
+
+func (s packedNeighbours) AnEmptyBatchHasNoResults(t *testing.T) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
+		answers(t, s.packed(t, side), 0)
+	})
+}
+
+func (s packedNeighbours) WhatIsFoundIsTheList(t *testing.T) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
+		owner, peers := s.id(), s.ids(60)
+		for step, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking, storage.Following} {
+			for i := step; i < len(peers); i += 1 + step {
+				s.apply(t, side, edge(side, owner, peers[i], kind, at(step)))
+				if i%7 == 0 {
+					s.comparePacked(t, side, owner)
+				}
+			}
+			s.comparePacked(t, side, owner)
+		}
+	})
+}
+
+func (s packedNeighbours) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
+		owners, peers := s.ids(9), s.ids(9)
+		for i, owner := range owners {
+			for j := range i {
+				s.apply(t, side, follow(side, owner, peers[j], j))
+			}
+		}
+		batch := slices.Concat(owners, owners[3:6], []storage.UserID{s.id()}, owners[8:]) // some twice
+		results := s.comparePacked(t, side, batch...)
+		for i, owner := range batch {
+			if first := results[slices.Index(batch, owner)]; first.Found != results[i].Found {
+				t.Errorf("owner %d is found once: %v, then %v", owner, first.Found, results[i].Found)
+			}
+		}
+	})
+}
+
+func (s packedNeighbours) WithoutFollowsThereIsNoList(t *testing.T) {
+	eachFollowSide(t, func(t *testing.T, side storage.Side) {
+		owner := s.id()
+		s.apply(t, side, edge(side, owner, s.id(), storage.Blocking, at(1)))
+		wantMissing(t, s.packed(t, side, s.id(), s.people(t, 1)[0].ID, owner), 3)
+	})
+}
+
+func (s packedNeighbours) RequestsAreNotPacked(t *testing.T) {
+	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+		owner := s.id()
+		s.apply(t, side, edge(side, owner, s.id(), storage.Pending, at(1)))
+		wantMissing(t, s.packed(t, side, owner, s.id()), 2)
+	}
+}
+
+// packed asks for packed lists, or ends the test where the store has none.
+func (s packedNeighbours) packed(t *testing.T, side storage.Side, owners ...storage.UserID) []storage.Result[[]storage.UserID] {
+	t.Helper()
+	reader, ok := s.store.(storage.PackedReader)
+	if !ok {
+		t.Skip("the store has no packed lists")
+	}
+	return reader.PackedNeighbours(t.Context(), side, owners)
+}
+
+// comparePacked compares the lists that are packed with those that are not.
+func (s packedNeighbours) comparePacked(t *testing.T, side storage.Side, owners ...storage.UserID) []storage.Result[[]storage.UserID] {
+	t.Helper()
+	results := s.packed(t, side, owners...)
+	want := found(t, s.store.Neighbours(t.Context(), side, owners), len(owners))
+	for i, got := range answers(t, results, len(owners)) {
+		if results[i].Found {
+			wantList(t, "packed", got, want[i])
+		}
+	}
+	return results
+}
