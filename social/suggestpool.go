@@ -211,36 +211,14 @@ func (p *pool) weights(order SuggestionOrder) []int64 {
 	return weights
 }
 
-// vote is what speaks for a candidate.
-type vote struct {
-	mutual int32
-	score  int64
-}
-
-// tally adds up who is on the speakers' lists.
-func tally(lists [][]storage.UserID, weights []int64) map[storage.UserID]vote {
-	rows := 0
-	for _, list := range lists {
-		rows += len(list)
-	}
-	votes := make(map[storage.UserID]vote, rows/2)
-	for i, list := range lists {
-		for _, id := range list {
-			v := votes[id]
-			votes[id] = vote{v.mutual + 1, v.score + weights[i]}
-		}
-	}
-	return votes
-}
-
 // rowVotes are votes that were counted of rows.
 type rowVotes struct {
-	pool  pool
-	lists [][]storage.UserID // of the pool's speakers
-	votes map[storage.UserID]vote
-	sieve *sieve
-	from  SuggestionMark
-	all   ranking // the candidates behind from, in no order; nil: not made yet
+	pool   pool
+	lists  [][]storage.UserID // of the pool's speakers
+	ballot *ballot
+	sieve  *sieve
+	from   SuggestionMark
+	out    Exclusions
 }
 
 func (g *Graph) rowVotesOf(ctx context.Context, q SuggestionQuery, p pool, s *sieve) (*rowVotes, error) {
@@ -248,17 +226,19 @@ func (g *Graph) rowVotesOf(ctx context.Context, q SuggestionQuery, p pool, s *si
 	if err != nil {
 		return nil, err
 	}
-	return &rowVotes{pool: p, lists: lists, votes: tally(lists, p.weights(q.Order)), sieve: s, from: q.From}, nil
+	v := &rowVotes{pool: p, lists: lists, ballot: newBallot(lists, p.weights(q.Order)), sieve: s, from: q.From}
+	v.out = s.strike(v.ballot)
+	return v, nil
 }
 
-func (v *rowVotes) excluded() Exclusions { return v.sieve.excluded(v.votes) }
+func (v *rowVotes) excluded() Exclusions { return v.out }
 
 func (v *rowVotes) best(n int) (top ranking, all bool) {
-	if v.all == nil {
-		v.all = v.sieve.candidates(v.votes, v.from)
+	top, all = v.ballot.top(n, v.from)
+	if a := v.sieve.graph.audience; a.hidesAny() {
+		top = slices.DeleteFunc(top, func(s Suggestion) bool { return a.Hides(s.ID) })
 	}
-	top = v.all.top(n)
-	return top, len(top) == len(v.all)
+	return top, all
 }
 
 func (v *rowVotes) via(suggestions []Suggestion, via int) {

@@ -18,6 +18,8 @@ func better(a, b Suggestion) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
+func (r ranking) sort() { slices.SortFunc(r, better) }
+
 func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
 
 // sieve keeps back who is not to be suggested.
@@ -26,8 +28,6 @@ type sieve struct {
 	user      storage.UserID
 	pool      pool
 	dismissed []storage.UserID
-
-	followings map[storage.UserID]bool // of the pool, made where votes are counted of rows
 
 	followedOutside int // candidates found to be followed, by followings outside of the pool
 }
@@ -41,63 +41,28 @@ func (s *sieve) isDismissed(id storage.UserID) bool {
 	return found
 }
 
-// followed are the pool's followings.
-func (s *sieve) followed() map[storage.UserID]bool {
-	if s.followings == nil {
-		s.followings = make(map[storage.UserID]bool, len(s.pool.followings))
-		for _, id := range s.pool.followings {
-			s.followings[id] = true
+// strike has those struck off a ballot who are out without a look into the store, and counts
+// them, each by the first that is true.
+func (s *sieve) strike(b *ballot) (out Exclusions) {
+	b.strike(s.user)
+	for _, id := range s.pool.followings {
+		if b.strike(id) {
+			out.Followed++
 		}
-	}
-	return s.followings
-}
-
-// keepsBack tells who is out without a look into the store.
-func (s *sieve) keepsBack(id storage.UserID) bool {
-	return id == s.user || s.followed()[id] || s.graph.audience.Hides(id) || s.isDismissed(id)
-}
-
-// excluded counts candidates whom keepsBack keeps back.
-func (s *sieve) excluded(votes map[storage.UserID]vote) Exclusions {
-	var e Exclusions
-	followings := s.followed()
-	for id := range followings {
-		if _, ok := votes[id]; ok && id != s.user {
-			e.Followed++
-		}
-	}
-	// The few who are in a block or dismissed are looked up among the many candidates.
-	counted := func(id storage.UserID) bool {
-		_, ok := votes[id]
-		return ok && id != s.user && !followings[id]
 	}
 	if a := s.graph.audience; a != nil {
 		for _, id := range a.blocks {
-			if a.InBlock(id) && counted(id) {
-				e.Blocked++
+			if a.InBlock(id) && b.strike(id) {
+				out.Blocked++
 			}
 		}
 	}
 	for _, id := range s.dismissed {
-		if counted(id) && !s.graph.audience.InBlock(id) {
-			e.Dismissed++
+		if b.strike(id) {
+			out.Dismissed++
 		}
 	}
-	return e
-}
-
-// candidates are those behind a mark who are not kept back, in no order.
-func (s *sieve) candidates(votes map[storage.UserID]vote, from SuggestionMark) ranking {
-	behind := Suggestion{ID: from.ID, Score: from.Score}
-	all := make(ranking, 0, len(votes))
-	for id, v := range votes {
-		c := Suggestion{ID: id, Mutual: int(v.mutual), Score: v.score}
-		if s.keepsBack(id) || from.Score > 0 && better(c, behind) <= 0 {
-			continue
-		}
-		all = append(all, c)
-	}
-	return all
+	return out
 }
 
 // best ranks the candidates, the first so many that are wanted, or all.
@@ -111,43 +76,6 @@ func (s *sieve) best(ctx context.Context, votes votes, want int) (ranking, error
 			return kept, err
 		}
 	}
-}
-
-// top is the best of a ranking in no order, at least so many of them, in order.
-func (r ranking) top(want int) ranking {
-	top := r
-	if len(r) > want {
-		least := r.threshold(want)
-		top = make(ranking, 0, 2*want)
-		for _, s := range r {
-			if s.Score >= least {
-				top = append(top, s)
-			}
-		}
-	}
-	slices.SortFunc(top, better)
-	return top
-}
-
-// threshold is a score that at least so many candidates have, and not many more:
-// sorting the long tail of those with a single vote would cost more than all the
-// rest.
-func (r ranking) threshold(want int) int64 {
-	least, most := r[0].Score, r[0].Score
-	for _, s := range r {
-		least, most = min(least, s.Score), max(most, s.Score)
-	}
-	const places = 1024
-	width := (most-least)/places + 1
-	var with [places]int // how many candidates have a score of each place
-	for _, s := range r {
-		with[(s.Score-least)/width]++
-	}
-	place := places - 1
-	for sum := with[place]; sum < want; sum += with[place] {
-		place--
-	}
-	return least + int64(place)*width
 }
 
 // keep drops those of a ranking who turn out not to want to be suggested, or to be
