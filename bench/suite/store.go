@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 	"time"
 
 	"kith/bench"
@@ -45,6 +47,30 @@ func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) 
 	}
 	r.Log("%s: %d users and %d follows loaded in %s", engine, graph.Users, edges, time.Since(began).Round(100*time.Millisecond))
 	return location, edges, nil
+}
+
+// copyStore copies a SQLite store that nobody has opened since it was made.
+func (r *run) copyStore(location string) (string, error) {
+	path := strings.TrimPrefix(location, "sqlite:")
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		return "", fmt.Errorf("copy %s: somebody has it open", path)
+	}
+	r.stores++
+	to := r.path(fmt.Sprintf("kith_bench_%s_%d.db", r.token, r.stores))
+	from, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("copy a store: %w", err)
+	}
+	defer from.Close()
+	into, err := os.Create(to)
+	if err != nil {
+		return "", fmt.Errorf("copy a store: %w", err)
+	}
+	_, err = io.Copy(into, from)
+	if err := errors.Join(err, into.Close()); err != nil {
+		return "", fmt.Errorf("copy a store: %w", err)
+	}
+	return "sqlite:" + to, nil
 }
 
 // fill makes the users and imports the edges, which are generated meanwhile.

@@ -148,18 +148,27 @@ func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Graph, into *report.Size) (err error) {
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
-	shared := ""
-	for _, s := range subjects {
-		location := shared
-		if location == "" || s.wantsToBeAlone() {
-			if location, into.Edges, err = r.makeStore(ctx, s.engine, graph); err != nil {
-				return err
-			}
+	shared, made := "", ""
+	locations := make([]string, len(subjects))
+	for i, s := range subjects {
+		switch {
+		case !s.wantsToBeAlone() && shared != "":
+			locations[i] = shared
+			continue
+		case s.engine == report.SQLite && made != "":
+			locations[i], err = r.copyStore(made)
+		default:
+			locations[i], into.Edges, err = r.makeStore(ctx, s.engine, graph)
 		}
-		if !s.wantsToBeAlone() {
-			shared = location
+		if err != nil {
+			return err
 		}
-		if s.program, err = r.start(ctx, s, location); err != nil {
+		if made = locations[i]; !s.wantsToBeAlone() {
+			shared = made
+		}
+	}
+	for i, s := range subjects {
+		if s.program, err = r.start(ctx, s, locations[i]); err != nil {
 			return err
 		}
 	}
