@@ -194,15 +194,23 @@ func (r *Report) writeGrowthOf(w io.Writer, engine, state string) {
 				writeRow(w, row)
 			}
 		}
-		p99 := []string{q, "p99, ms"}
+		p99, rate, wrongs := []string{q, "p99, ms"}, []string{q, "requests a second"}, []string{q, "wrong answers"}
+		wrong := 0
 		for _, s := range r.Sizes {
-			if c := s.Find(engine, state, q); c != nil {
-				p99 = append(p99, number(c.P99, 2))
-			} else {
-				p99 = append(p99, "–")
+			c := s.Find(engine, state, q)
+			if c == nil {
+				p99, rate, wrongs = append(p99, "–"), append(rate, "–"), append(wrongs, "–")
+				continue
 			}
+			p99, rate = append(p99, number(c.P99, 2)), append(rate, comma(int(math.Round(c.PerSecond))))
+			wrongs = append(wrongs, comma(c.Errors)+" of "+comma(c.Requests))
+			wrong += c.Errors
 		}
 		writeRow(w, p99)
+		writeRow(w, rate)
+		if wrong > 0 {
+			writeRow(w, wrongs)
+		}
 	}
 }
 
