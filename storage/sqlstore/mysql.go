@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -150,7 +149,6 @@ func dsnError(err error) error {
 type mysqlFlavor struct {
 	isolation string
 	timeLimit func(time.Duration) (variable, value string)
-	planned   map[string]string // how it plans statements
 }
 
 var (
@@ -159,9 +157,6 @@ var (
 		timeLimit: func(d time.Duration) (string, string) {
 			return "max_statement_time", strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
 		},
-		// To plan an IN list it looks every value up in the index first, up to 200 of them. The
-		// statements here name the index that they want, or have but one choice.
-		planned: map[string]string{"eq_range_index_dive_limit": "1"},
 	}
 	oracleMySQL = mysqlFlavor{ // TiDB as well
 		isolation: "transaction_isolation",
@@ -205,9 +200,6 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	}
 	cfg.Params[variable] = value
 	cfg.Params[f.isolation] = "'READ-COMMITTED'"
-	if f.planned != nil {
-		maps.Copy(cfg.Params, f.planned)
-	}
 	cfg.Params["group_concat_max_len"] = strconv.Itoa(2 * maxText) // MySQL's default is 1,024
 	cfg.ReadTimeout = limit + time.Second                          // a server that has gone silent
 	cfg.WriteTimeout = limit + time.Second
