@@ -31,9 +31,10 @@ type Graph struct {
 	audience *Audience // hidden users are left out; nil: nobody is hidden
 	packed   Packed    // lists in memory, asked first; nil: there are none
 
-	firstLook, stride, probes, maxPool int // the constants below, but in tests
-	plan                               packedPlan
-	whole                              wholePlan
+	firstLook, stride, probes, firstPool, maxPool int // the constants below, but in tests
+
+	plan  packedPlan
+	whole wholePlan
 }
 
 // New makes a graph over a store, as an audience may see it. A budget of 0 means
@@ -44,7 +45,7 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 	}
 	return &Graph{
 		store: store, budget: budget, audience: audience,
-		firstLook: firstLook, stride: stride, probes: stride, maxPool: maxPool, plan: packedDefaults, whole: wholeDefaults,
+		firstLook: firstLook, stride: stride, probes: stride, firstPool: firstPool, maxPool: maxPool, plan: packedDefaults, whole: wholeDefaults,
 	}
 }
 

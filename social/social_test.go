@@ -67,6 +67,7 @@ func drawPlanner(t *rapid.T, store Reader) *Graph {
 		firstLook: rapid.IntRange(1, 12).Draw(t, "first look"),
 		stride:    rapid.IntRange(1, 12).Draw(t, "stride"),
 		probes:    rapid.IntRange(1, 12).Draw(t, "probes"),
+		firstPool: rapid.IntRange(1, 12).Draw(t, "first pool"),
 		maxPool:   rapid.IntRange(1, 30).Draw(t, "pool"),
 		packed:    drawPacked(t, store),
 		plan: packedPlan{

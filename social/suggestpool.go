@@ -33,7 +33,7 @@ func PoolAhead(user storage.UserID) storage.PageQuery {
 // newest reads a user's followings behind a position, newest first, one more than a pool has.
 func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.Position) ([]storage.Edge, error) {
 	q := PoolAhead(user)
-	q.After, q.Limit = after, min(q.Limit, g.maxPool+1)
+	q.After, q.Limit = after, min(g.firstPool, g.maxPool+1)
 	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
 	if n := len(r.Value); r.Err != nil || n < q.Limit || n > g.maxPool {
 		return r.Value, r.Err

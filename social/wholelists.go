@@ -80,10 +80,8 @@ func (in *intersection) readWhole(ctx context.Context, lengths [2]int64) error {
 	if rows > in.graph.whole.rows || rows > int64(in.examinable) {
 		return nil
 	}
-	before := len(in.lists[0].ahead) + len(in.lists[1].ahead)
-	err := in.readLists(ctx, in.graph.store.Neighbours, func(int) bool { return true })
-	in.examinable -= len(in.lists[0].ahead) + len(in.lists[1].ahead) - before
-	return err
+	// Nothing is examined after these: both lists have ended then.
+	return in.readLists(ctx, in.graph.store.Neighbours, func(int) bool { return true })
 }
 
 // readLists reads the lists that are wanted and have not ended, those of one side together.

@@ -99,3 +99,35 @@ func TestLongListsArePacked(t *testing.T) {
 		}
 	}
 }
+
+// Pages of whole lists go on behind each other, whether the lengths were known before the
+// first look or after it.
+func TestPagesOfWholeLists(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	var want []storage.UserID
+	for fan := storage.UserID(10); fan < 200; fan++ {
+		want = append(want, fan)
+		for star := storage.UserID(1); star <= 2; star++ {
+			edges = append(edges, storage.Edge{From: fan, To: star, Type: storage.Following, UpdateTime: 1})
+		}
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	for _, knows := range []bool{true, false} {
+		for _, packed := range []bool{true, false} {
+			g := New(&wholeStore{Reader: store, knows: knows, packed: func(storage.UserID) bool { return packed }}, 1000, nil)
+			g.firstLook, g.whole = 7, wholePlan{rows: 1000, packedFrom: 10, packedMost: 1000}
+			var got []storage.UserID
+			for from, more := (Mark{}), true; more; {
+				c, err := g.Intersect(t.Context(), List{storage.Inverse, 1}, List{storage.Inverse, 2}, from, 30)
+				if err != nil || !c.Complete || c.Total != len(want) {
+					t.Fatalf("known: %v, packed: %v: %+v, %v", knows, packed, c, err)
+				}
+				got, from, more = append(got, c.IDs...), c.Next, c.More
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("known: %v, packed: %v: got %v", knows, packed, got)
+			}
+		}
+	}
+}

@@ -134,6 +134,9 @@ func drawBundle(r *rand.Rand) (b storage.Bundle) {
 		if r.IntN(3) == 0 {
 			q.Before = storage.Position{UpdateTime: storage.Micros(r.IntN(50)), Peer: 20}
 		}
+		if r.IntN(5) == 0 {
+			q.Owner = storage.UserID(1 + r.IntN(20)) // another's
+		}
 		b.Pages[r.IntN(2)] = []storage.PageQuery{q}
 		return b
 	}

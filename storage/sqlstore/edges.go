@@ -41,8 +41,8 @@ SELECT {columns}
 FROM {table}
 WHERE {owner} = ? AND {peer} IN (`
 
-// Served by the primary key, which has the peers in order; MariaDB also takes a quarter less
-// time than by the list index. A list comes as one text: a row for each of its edges takes
+// Served by the primary key, which has the peers in order. To name an index saves MariaDB a
+// fifth of the time of many short lists, which it takes to choose one. A list comes as one text: a row for each of its edges takes
 // the driver, and the server, several times as long.
 const sqlNeighbours = `
 SELECT {owner}, COUNT(*), GROUP_CONCAT({peer})
