@@ -1,0 +1,55 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Secrets lie on the first shard.
+const (
+	// Served by the primary key.
+	sqlReadSecret = `
+SELECT value
+FROM kith_secrets
+WHERE name = 'store'`
+
+	sqlWriteSecret = ` INTO kith_secrets (name, value)
+VALUES ('store', ?)`
+)
+
+// secretLength is the length of every secret in bytes, as much as SHA-256 makes use of.
+const secretLength = 32
+
+// Secret returns 32 bytes that only the gateways of this store know, for one purpose such
+// as "consistency tokens": the same on every gateway and after every start. Secrets of
+// different purposes tell nothing about one another (HKDF, RFC 5869). The first call on a
+// store makes the secret that all others are derived from.
+func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
+	store, err := s.readSecret(ctx)
+	if err == nil && store == nil {
+		made := make([]byte, secretLength)
+		_, _ = rand.Read(made) // it never fails
+		// Another gateway may be faster: then its secret is the store's.
+		if _, err = s.shards[0].write.ExecContext(ctx, s.sql.insertIgnore+sqlWriteSecret, made); err == nil {
+			store, err = s.readSecret(ctx)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the store's secret on shard 0 (%s): %w", s.shards[0].name, s.sql.storageError(ctx, err))
+	}
+	return hkdf.Key(sha256.New, store, nil, purpose, secretLength)
+}
+
+// readSecret returns nil where there is none yet.
+func (s *Store) readSecret(ctx context.Context) (value []byte, err error) {
+	err = s.shards[0].write.QueryRowContext(ctx, sqlReadSecret).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return value, err
+}

@@ -1,0 +1,53 @@
+package sqlstore_test
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage/sqlstore"
+)
+
+// Gateways that start at once on a new store, and those that start later, have the same
+// secrets; another store, and another purpose, has others.
+func TestSecretsAreTheStores(t *testing.T) {
+	for name, location := range map[string]func(t *testing.T) string{
+		"SQLite":  func(t *testing.T) string { return sqlite(t, 2) },
+		"MariaDB": func(t *testing.T) string { return mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := location(t)
+			gateways := make([]*sqlstore.Store, 4)
+			for i := range gateways {
+				gateways[i] = open(t, at)
+			}
+			secrets := make([][]byte, len(gateways))
+			var starting sync.WaitGroup
+			for i, s := range gateways {
+				starting.Go(func() { secrets[i] = secret(t, s, "tokens") })
+			}
+			starting.Wait()
+			for i, got := range append(secrets, secret(t, open(t, at), "tokens")) {
+				if len(got) != 32 || !bytes.Equal(got, secrets[0]) {
+					t.Errorf("gateway %d has %x, the first %x", i, got, secrets[0])
+				}
+			}
+			if bytes.Equal(secret(t, gateways[0], "cursors"), secrets[0]) {
+				t.Error("two purposes have one secret")
+			}
+			if bytes.Equal(secret(t, open(t, location(t)), "tokens"), secrets[0]) {
+				t.Error("two stores have one secret")
+			}
+		})
+	}
+}
+
+func secret(t *testing.T, s *sqlstore.Store, purpose string) []byte {
+	t.Helper()
+	value, err := s.Secret(t.Context(), purpose)
+	if err != nil {
+		t.Error(err)
+	}
+	return value
+}
