@@ -12,6 +12,7 @@ import (
 
 	"kith/accounts"
 	"kith/cli"
+	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
 	"kith/graph/generated"
@@ -35,6 +36,7 @@ type parts struct {
 	ids        *ids.Generator
 	hub        *events.Hub
 	redundancy *cli.Redundancy
+	tokens     *consistency.Tokens
 	absentees  *accounts.Absentees
 	ties       *social.Ties
 	states     *accounts.States
@@ -78,6 +80,11 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqls
 		return nil, err
 	}
 	p.closers = append(p.closers, p.caches.Close)
+	key, err := store.Secret(ctx, "consistency tokens")
+	if err != nil {
+		return nil, err
+	}
+	p.tokens = consistency.New(consistency.Config{Key: key, Store: store, Wait: c.ConsistencyWait, Arrived: p.caches.Arrived})
 	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
 		Store: store, Caches: p.caches, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
 	})
@@ -124,7 +131,6 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(p *parts) gateway.Config {
-	exact := p.caches.Exact()
 	root := &resolvers.Resolver{
 		Budget: social.Budget(c.Budget),
 		Ties:   p.ties,
@@ -134,7 +140,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 			Limits: p.identity.Limits, Now: time.Now,
 		},
 		Reads: p.caches.Reader(), Packed: p.caches.Packed(),
-		Store: exact, Handles: p.store, ConsistencyWait: c.ConsistencyWait,
+		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens,
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now),
 	}
@@ -149,8 +155,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		RequestTimeout:  c.RequestTimeout,
 		CORSOrigins:     c.CORSOrigin,
 		Store:           p.store,
-		Edges:           exact,
-		ConsistencyWait: c.ConsistencyWait,
+		Consistency:     p.tokens,
 		Checks: slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{
 			{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
 			{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true},

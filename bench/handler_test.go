@@ -15,6 +15,7 @@ import (
 
 	"kith/accounts"
 	"kith/bench"
+	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
 	"kith/graph/generated"
@@ -102,7 +103,7 @@ func handlerOver(b *testing.B, store storage.Store) http.Handler {
 		Identify: func(next http.Handler) http.Handler {
 			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // nobody brings a token to verify
 		},
-		Store: store, Edges: store,
+		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
 		Metrics: gateway.NewMetrics(registry),
 		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)), AccessLevel: slog.LevelDebug,
 	})

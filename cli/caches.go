@@ -25,6 +25,8 @@ type Caches struct {
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 
+	arrived rowsTold // what [Caches.Arrived] has told of
+
 	// Writer is the store, as whoever writes has to see it.
 	Writer storage.Store
 
@@ -45,7 +47,7 @@ type CacheConfig struct {
 // OpenCaches makes the caches of the settings. The one in the process begins when
 // [Caches.Run] hears of changes.
 func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
-	c := &Caches{store: cfg.Store, bus: cfg.Bus}
+	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newRowsTold()}
 	c.Writer = notify.Watch(cfg.Store, c.wrote)
 	c.Carrier = notify.Watch(cfg.Store, c.carried)
 	var source storage.Snapshots = cfg.Store
@@ -90,7 +92,7 @@ func (c *Caches) Packed() social.Packed {
 }
 
 // Exact reads from the store itself, and has the caches know what it has seen.
-func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.expect) }
+func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
 
 // wrote is told of every write of this process.
 func (c *Caches) wrote(ctx context.Context, w notify.Write) { c.tell(ctx, w, changes(w)) }
@@ -150,13 +152,23 @@ func changes(w notify.Write) []rediscache.Change {
 	return list
 }
 
-func (c *Caches) expect(ctx context.Context, rows []storage.Row) {
+// Arrived has the caches know of rows that were read from the store itself: answers that
+// come from now on must not be older. Each row is told of once: it may be read again and
+// again, by reads that wait for it and by subscriptions.
+func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
+	if c.redis == nil && c.local == nil {
+		return
+	}
+	if rows = c.arrived.fresh(rows); len(rows) == 0 {
+		return
+	}
 	if c.redis != nil {
 		c.redis.Changed(ctx, changes(notify.Write{Rows: rows}))
 	}
 	if c.local != nil {
 		c.local.Expect(rows)
 	}
+	c.arrived.remember(rows)
 }
 
 // Hearing says how a gateway learns of changes.

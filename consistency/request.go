@@ -43,10 +43,10 @@ func (r *Request) Stale() {
 	r.stale = true
 }
 
-// Result returns the token of all that was written, "" for nothing, and whether
+// Result returns the marks of all that was written, none for nothing, and whether
 // the answer is stale.
-func (r *Request) Result() (token string, stale bool) {
+func (r *Request) Result() (written Token, stale bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.written.String(), r.stale
+	return r.written, r.stale
 }

@@ -3,108 +3,96 @@
 //
 // A write returns a token: the versions that the inverse rows of its edges will
 // have. A read that brings the token waits, for a bounded time, until they have
-// them. Tokens are opaque to clients and can be merged by sending several.
+// them. Tokens are signed, so that nobody learns from a wait what others have done;
+// they can be merged by sending several.
 package consistency
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"slices"
-	"strings"
 
 	"kith/storage"
 )
 
 // A Mark is one write: the forward row, and the time that its inverse row has at least.
+// Where Pair.To is 0, it is many: all followings of Pair.From that were written from Since
+// to Version.
 type Mark struct {
 	Side    storage.Side // [storage.Forward] or [storage.Requests]
 	Pair    storage.Pair
 	Version storage.Micros
+	Since   storage.Micros // 0 unless Pair.To is 0
 }
+
+func (m Mark) isSpan() bool { return m.Pair.To == 0 }
 
 // A Token is marks in any order.
 type Token []Mark
 
-// The first number of a mark says which pair of tables it is about.
+// The first number of a mark says what it is about.
 const (
-	pairFollowing = 1 // following, follower
-	pairRequests  = 2 // friend_request, friend_request_inbox
+	markFollowing = 1 // from, to, version in following, follower
+	markRequest   = 2 // from, to, version in friend_request, friend_request_inbox
+	markSpan      = 3 // from, since, version: followings
 )
 
-// MaxMarks is how many marks a read may bring: one followMany and some more.
-const MaxMarks = 1000
+// The bounds of what one read may bring.
+const (
+	// MaxBytes is how long all tokens may be together: those of a header of 4 kB and some more.
+	MaxBytes = 16 << 10
+	// MaxMarks is how many single writes they may stand for.
+	MaxMarks = 1000
+	// maxSpans is how many marks of many writes there may be among them.
+	maxSpans = 64
+)
 
-// ErrMalformed tells that a text is no token.
+// ErrMalformed tells that a text is no token of this store.
 var ErrMalformed = errors.New("not a consistency token")
 
-// String spells a token.
-func (t Token) String() string {
-	if len(t) == 0 {
-		return ""
-	}
-	b := make([]byte, 0, len(t)*16)
+// appendMarks spells marks.
+func appendMarks(b []byte, t Token) []byte {
 	for _, m := range t {
-		if m.Side.Truth() == storage.Requests {
-			b = append(b, pairRequests)
-		} else {
-			b = append(b, pairFollowing)
+		numbers := [...]int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)}
+		switch {
+		case m.isSpan():
+			b = append(b, markSpan)
+			numbers[1] = int64(m.Since)
+		case m.Side.Truth() == storage.Requests:
+			b = append(b, markRequest)
+		default:
+			b = append(b, markFollowing)
 		}
-		for _, n := range []int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)} {
+		for _, n := range numbers {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
 	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	return b
 }
 
-// Parse reads tokens that are separated by commas or blanks, and merges them: of
-// marks on one row the newest counts.
-func Parse(text string) (Token, error) {
-	if text == "" {
-		return nil, nil
+// Marks reads what a token says without asking who has signed it.
+func Marks(text string) (Token, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) < signatureLength {
+		return nil, ErrMalformed
 	}
-	type row struct {
-		side storage.Side
-		pair storage.Pair
-	}
-	newest := map[row]storage.Micros{}
-	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
-		b, err := base64.RawURLEncoding.Strict().DecodeString(one)
-		if err != nil {
-			return nil, ErrMalformed
+	return parseMarks(b[:len(b)-signatureLength])
+}
+
+func parseMarks(b []byte) (t Token, err error) {
+	for len(b) > 0 {
+		var m Mark
+		if m, b, err = parseMark(b); err != nil {
+			return nil, err
 		}
-		for len(b) > 0 {
-			var m Mark
-			if m, b, err = parseMark(b); err != nil {
-				return nil, err
-			}
-			r := row{m.Side, m.Pair}
-			newest[r] = max(newest[r], m.Version)
-			if len(newest) > MaxMarks {
-				return nil, ErrMalformed
-			}
-		}
+		t = append(t, m)
 	}
-	t := make(Token, 0, len(newest))
-	for r, v := range newest {
-		t = append(t, Mark{r.side, r.pair, v})
-	}
-	slices.SortFunc(t, func(a, b Mark) int {
-		return cmp.Or(cmp.Compare(a.Pair.To, b.Pair.To), cmp.Compare(a.Pair.From, b.Pair.From), cmp.Compare(a.Side, b.Side))
-	})
 	return t, nil
 }
 
 func parseMark(b []byte) (Mark, []byte, error) {
-	m := Mark{Side: storage.Forward}
-	switch b[0] {
-	case pairFollowing:
-	case pairRequests:
-		m.Side = storage.Requests
-	default:
-		return Mark{}, nil, ErrMalformed
-	}
+	what := b[0]
 	b = b[1:]
 	var numbers [3]int64
 	for i := range numbers {
@@ -115,10 +103,58 @@ func parseMark(b []byte) (Mark, []byte, error) {
 		numbers[i] = int64(n)
 		b = b[size:]
 	}
-	if numbers[0] == 0 || numbers[1] == 0 {
+	m := Mark{Pair: storage.Pair{From: storage.UserID(numbers[0])}, Version: storage.Micros(numbers[2])}
+	switch what {
+	case markFollowing:
+		m.Side, m.Pair.To = storage.Forward, storage.UserID(numbers[1])
+	case markRequest:
+		m.Side, m.Pair.To = storage.Requests, storage.UserID(numbers[1])
+	case markSpan:
+		m.Side, m.Since = storage.Forward, storage.Micros(numbers[1])
+		return m, b, nil
+	default:
 		return Mark{}, nil, ErrMalformed
 	}
-	m.Pair = storage.Pair{From: storage.UserID(numbers[0]), To: storage.UserID(numbers[1])}
-	m.Version = storage.Micros(numbers[2])
+	if m.Pair.From == 0 || m.Pair.To == 0 {
+		return Mark{}, nil, ErrMalformed
+	}
 	return m, b, nil
+}
+
+const (
+	// fewMarks is how many follows of one user are named one by one.
+	fewMarks = 32
+	// spanGap is how far apart in time two follows of one span may be that come one after the other.
+	spanGap storage.Micros = 300_000_000
+	// spanAge is how old a follow may be that a long token still stands for: an inverse side
+	// that is an hour behind shows on the gateway's readiness page, not in tokens.
+	spanAge storage.Micros = 3_600_000_000
+)
+
+// Followings is the token of many follows of one user, each with the time that it was
+// written, now or before. Beyond a few of them the token names spans of time instead of
+// users, so that it fits in a header of 4 kB: of 500 follows at most 13 spans, mostly one.
+func Followings(follows []storage.Edge) Token {
+	if len(follows) <= fewMarks {
+		t := make(Token, len(follows))
+		for i, e := range follows {
+			t[i] = Mark{Side: storage.Forward, Pair: e.Pair(), Version: e.UpdateTime}
+		}
+		return t
+	}
+	follows = slices.Clone(follows)
+	slices.SortFunc(follows, func(a, b storage.Edge) int { return int(b.UpdateTime - a.UpdateTime) })
+	newest := follows[0].UpdateTime
+	var t Token
+	for _, e := range follows {
+		if newest-e.UpdateTime > spanAge {
+			break
+		}
+		if n := len(t); n > 0 && t[n-1].Since-e.UpdateTime <= spanGap {
+			t[n-1].Since = e.UpdateTime
+			continue
+		}
+		t = append(t, Mark{Side: storage.Forward, Pair: storage.Pair{From: e.From}, Version: e.UpdateTime, Since: e.UpdateTime})
+	}
+	return t
 }

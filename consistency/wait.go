@@ -2,42 +2,71 @@ package consistency
 
 import (
 	"context"
-	"time"
+	"math"
 
 	"kith/storage"
 )
 
 // Wait returns once the inverse row of every mark is at least at its version, or
-// when the time is over, or when a shard does not answer. It tells whether all of
-// them are.
-func Wait(ctx context.Context, store storage.EdgeReader, t Token, atMost time.Duration) (fresh bool) {
-	if len(t) == 0 {
+// when the time is over, when too many are waiting, or when a shard does not answer. It
+// tells whether all of them are.
+func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
+	if len(token) == 0 {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, atMost)
+	ctx, cancel := context.WithTimeout(ctx, t.atMost)
 	defer cancel()
-	pause := time.Millisecond
-	for {
-		var answered bool
-		if t, answered = behind(ctx, store, t); len(t) == 0 || !answered {
-			return answered
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(pause):
-			pause = min(2*pause, 20*time.Millisecond)
-		}
+	token, ok := t.single(ctx, token)
+	if !ok {
+		return false
 	}
+	late, unknown := t.late(ctx, token)
+	if len(late)+len(unknown) == 0 {
+		return true
+	}
+	return len(unknown) == 0 && t.polls.wait(ctx, late, t.late)
 }
 
-// behind returns the marks whose inverse rows are not there yet, and whether all
-// shards answered.
-func behind(ctx context.Context, store storage.EdgeReader, t Token) (late Token, answered bool) {
+// mostOfSpans is how many rows all spans may hold: several of what one mutation writes.
+const mostOfSpans = 2000
+
+// single puts the rows that spans stand for in their place; not ok if a shard does not
+// answer, or they hold too many.
+func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) {
+	var queries []storage.PageQuery
+	for _, m := range token {
+		if !m.isSpan() {
+			rows = append(rows, m)
+			continue
+		}
+		queries = append(queries, storage.PageQuery{
+			Owner: m.Pair.From, Type: storage.Following, Limit: mostOfSpans + 1,
+			After:  storage.Position{UpdateTime: m.Version + 1},
+			Before: storage.Position{UpdateTime: m.Since - 1, Peer: math.MaxInt64},
+		})
+	}
+	if len(queries) == 0 {
+		return token, true
+	}
+	for _, r := range t.store.Pages(ctx, storage.Forward, queries) {
+		if r.Err != nil || len(rows)+len(r.Value) > mostOfSpans+MaxMarks {
+			return nil, false
+		}
+		for _, e := range r.Value {
+			rows = append(rows, Mark{Side: storage.Forward, Pair: e.Pair(), Version: e.UpdateTime})
+		}
+	}
+	return rows, true
+}
+
+// late returns the marks whose inverse rows are not there yet, and those of which a shard
+// does not tell. Caches are told of the rows that are there.
+func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
+	var arrived []storage.Row
 	for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
 		var marks Token
 		var pairs []storage.Pair
-		for _, m := range t {
+		for _, m := range token {
 			if m.Side.Truth() == side {
 				marks, pairs = append(marks, m), append(pairs, m.Pair)
 			}
@@ -45,14 +74,17 @@ func behind(ctx context.Context, store storage.EdgeReader, t Token) (late Token,
 		if len(marks) == 0 {
 			continue
 		}
-		for i, r := range store.Edges(ctx, side.Replica(), pairs) {
-			if r.Err != nil {
-				return t, false
-			}
-			if r.Value.UpdateTime < marks[i].Version {
+		for i, r := range t.store.Edges(ctx, side.Replica(), pairs) {
+			switch {
+			case r.Err != nil:
+				unknown = append(unknown, marks[i])
+			case r.Value.UpdateTime < marks[i].Version:
 				late = append(late, marks[i])
+			default: // what is on the inverse side is on the forward one
+				arrived = append(arrived, storage.Row{Side: side, Edge: r.Value}, storage.Row{Side: side.Replica(), Edge: r.Value})
 			}
 		}
 	}
-	return late, true
+	t.arrived(ctx, arrived)
+	return late, unknown
 }

@@ -153,7 +153,7 @@ func (a answer) write(status int, response *graphql.Response) {
 		tail = appendJSON([]byte(`,"extensions":`), response.Extensions)
 		tail = append(tail, '}')
 	}
-	if token, ok := response.Extensions[extensionConsistency].(string); ok {
+	if token, ok := response.Extensions[extensionConsistency].(string); ok && len(token) <= maxTokenHeader {
 		a.w.Header().Set(headerConsistency, token)
 	}
 	a.exchange.lengthValue[0] = strconv.Itoa(len(head) + len(response.Data) + len(tail))

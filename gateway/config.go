@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/consistency"
 	"kith/graph/limits"
 	"kith/storage"
 )
@@ -48,13 +49,9 @@ type Config struct {
 	// Store is asked for its shards by /readyz. Defaults to none.
 	Store storage.Pinger
 
-	// Edges is asked whether the writes that a consistency token stands for can be
-	// read. Defaults to none: tokens are not looked at.
-	Edges storage.EdgeReader
-
-	// ConsistencyWait is how long a read with such a token waits for them. Defaults
-	// to 500 ms.
-	ConsistencyWait time.Duration
+	// Consistency reads the tokens that operations bring, and spells those that they are
+	// answered with. Defaults to none: tokens are not looked at.
+	Consistency *consistency.Tokens
 
 	// Subscriptions is how operations are served over connections that stay open.
 	// Defaults as [Subscriptions] tells.
@@ -104,9 +101,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 10 * time.Second
-	}
-	if c.ConsistencyWait == 0 {
-		c.ConsistencyWait = 500 * time.Millisecond
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -2,14 +2,12 @@ package gateway
 
 import (
 	"context"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/consistency"
 	"kith/graph/apierr"
-	"kith/storage"
 )
 
 // Where a consistency token travels: as a header of request and answer, or as an
@@ -18,37 +16,53 @@ const (
 	headerConsistency    = "Kith-Consistency"
 	extensionConsistency = "consistencyToken"
 	extensionStale       = "stale"
+
+	// maxTokenHeader is how long a token may be that is answered as a header: proxies refuse
+	// headers of more than 4 kB. A longer one, of a request with a hundred writes, is in the
+	// extension only.
+	maxTokenHeader = 4000
 )
+
+// readToken reads the consistency token that an operation brings, and returns what it adds
+// to the operation's cost. It is there for [readYourWrites] then.
+func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost uint64, err error) {
+	return func(op *graphql.OperationContext) (uint64, error) {
+		text := tokenOf(op)
+		if text == "" || op.Operation.Operation == ast.Subscription { // its answers are about what has arrived
+			return 0, nil
+		}
+		token, err := tokens.Parse(text)
+		if err != nil {
+			return 0, apierr.BadInput("the consistency token is none that this server has given")
+		}
+		op.Stats.SetExtension(extensionConsistency, token)
+		return token.Cost(), nil
+	}
+}
 
 // readYourWrites makes an operation that brings a token wait until what the token
 // stands for can be read, and tells in the answer what the operation has written
 // itself. When the wait is over first, the answer says that it may be stale.
-func readYourWrites(store storage.EdgeReader, atMost time.Duration) graphql.ResponseMiddleware {
+func readYourWrites(tokens *consistency.Tokens) graphql.ResponseMiddleware {
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		op := graphql.GetOperationContext(ctx)
 		if op.Operation == nil || op.Operation.Operation == ast.Subscription {
 			return next(ctx) // it is not executed; or its answers are about what has arrived
 		}
-		text := tokenOf(op)
-		if text == "" && op.Operation.Operation == ast.Query {
+		token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
+		if len(token) == 0 && op.Operation.Operation == ast.Query {
 			return next(ctx) // it waits for nothing and writes nothing
 		}
 		ctx, request := consistency.Attach(ctx)
-		token, err := consistency.Parse(text)
-		if err != nil {
-			graphql.AddError(ctx, apierr.BadInput("the consistency token is none that this server has given"))
-			return &graphql.Response{Errors: graphql.GetErrors(ctx)}
-		}
-		if !consistency.Wait(ctx, store, token, atMost) {
+		if !tokens.Wait(ctx, token) {
 			request.Stale()
 		}
 		response := next(ctx)
 		if response == nil {
 			return nil
 		}
-		written, stale := request.Result()
-		if written != "" || stale {
-			response.Extensions = extended(response.Extensions, written, stale)
+		if written, stale := request.Result(); len(written) > 0 || stale {
+			response.Extensions = extended(response.Extensions, tokens.Text(written), stale)
 		}
 		return response
 	}
@@ -56,7 +70,7 @@ func readYourWrites(store storage.EdgeReader, atMost time.Duration) graphql.Resp
 
 func tokenOf(op *graphql.OperationContext) string {
 	token := op.Headers.Get(headerConsistency)
-	if more, ok := op.Extensions[extensionConsistency].(string); ok {
+	if more, ok := op.Extensions[extensionConsistency].(string); ok && more != "" {
 		token += "," + more
 	}
 	return token

@@ -23,8 +23,8 @@ func newQueries(cfg Config) queries {
 		recover: recoverFunc(cfg.Logger),
 		around:  capErrors,
 	}
-	if cfg.Edges != nil {
-		reads := readYourWrites(cfg.Edges, cfg.ConsistencyWait)
+	if cfg.Consistency != nil {
+		reads := readYourWrites(cfg.Consistency)
 		q.around = func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 			return capErrors(ctx, func(ctx context.Context) *graphql.Response { return reads(ctx, next) })
 		}

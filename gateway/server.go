@@ -28,6 +28,9 @@ type server struct {
 func newServer(cfg Config, origins origins, open *connections) *server {
 	documents := newDocuments()
 	limit := limits.New(cfg.Limits, documents)
+	if cfg.Consistency != nil {
+		limit.Charge(readToken(cfg.Consistency))
+	}
 
 	exec := executor.New(cfg.Schema)
 	exec.SetQueryCache(documents)
@@ -42,8 +45,8 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 		exec.Use(extension.Introspection{})
 	}
 	exec.AroundResponses(capErrors)
-	if cfg.Edges != nil {
-		exec.AroundResponses(readYourWrites(cfg.Edges, cfg.ConsistencyWait))
+	if cfg.Consistency != nil {
+		exec.AroundResponses(readYourWrites(cfg.Consistency))
 	}
 	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 

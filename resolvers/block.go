@@ -55,7 +55,7 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 	d := doneBy(ctx, viewer, other, o)
 	p := r.payload(ctx, payloadSelection(ctx, "RelationshipPayload"), d)
 	return &model.RelationshipPayload{
-		Changed: o.Changed, ConsistencyToken: d.token.String(),
+		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}, nil
 }

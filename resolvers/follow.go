@@ -125,7 +125,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		token: token, late: token, stale: stale,
 	})
 	f := &model.FollowPayload{
-		Changed: tie.Changed, ConsistencyToken: token.String(),
+		Changed: tie.Changed, ConsistencyToken: r.Tokens.Text(token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
@@ -141,13 +141,18 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 
 // tokenOf is the token of what has been written, or is there already.
 func tokenOf(ties []social.Tie) consistency.Token {
+	var follows []storage.Edge
 	var t consistency.Token
 	for _, tie := range ties {
-		if tie.Row.UpdateTime > 0 {
+		switch {
+		case tie.Row.UpdateTime == 0: // nothing was written
+		case tie.Row.Type == storage.Following:
+			follows = append(follows, tie.Row)
+		default:
 			t = append(t, markOf(storage.Row{Side: storage.Forward, Edge: tie.Row}))
 		}
 	}
-	return t
+	return append(t, consistency.Followings(follows)...)
 }
 
 func markOf(row storage.Row) consistency.Mark {

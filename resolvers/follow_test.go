@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"kith/consistency"
+	"kith/graph/limits"
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/memory"
@@ -173,8 +176,80 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	}()
 	api.With("Kith-Consistency", token).Ask(fans, nil).Is(`{"user": {"followerCount": 1}}`)
 	<-arrives
-	if b := api.With("Kith-Consistency", "nonsense").Ask(fans, nil); len(b.Errors) != 1 || b.Errors[0].Code() != "BAD_USER_INPUT" {
-		t.Errorf("nonsense is taken for a token: %s", b.Text)
+	// AQECAw is how a token was spelled before they were signed: pair of tables 1, from 1, to 2,
+	// version 3.
+	for _, forged := range []string{"nonsense", "AQECAw", token[:len(token)-2] + "AA"} {
+		b := api.With("Kith-Consistency", forged).Ask(fans, nil)
+		if len(b.Errors) != 1 || b.Errors[0].Code() != "BAD_USER_INPUT" || b.Data != nil {
+			t.Errorf("%s is taken for a token: %s", forged, b.Text)
+		}
+	}
+}
+
+// The token of the largest followMany fits into a header, three of them are taken back, and
+// each stands for all its follows.
+func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
+	store := memory.New()
+	users := make([]storage.User, 1501)
+	for i := range users {
+		id := storage.UserID(1 + i*4_000_000_000_000_000) // as long as ids are
+		users[i] = storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: "User"}
+	}
+	store.CreateUsers(t.Context(), users)
+	api := apitest.New(t, store, apitest.Options{Redundancy: never{}})
+	var tokens []string
+	for part := range 3 {
+		ids := make([]string, 500)
+		for i := range ids {
+			ids[i] = users[1+500*part+i].ID.String()
+		}
+		a := api.As(1).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { consistencyToken } }`, apitest.Vars{"ids": ids}).Whole()
+		header := a.Header.Get("Kith-Consistency")
+		if header == "" || len(header) > 4000 || header != a.Token() {
+			t.Errorf("the header has %d characters, the extension %d", len(header), len(a.Token()))
+		}
+		tokens = append(tokens, header)
+	}
+	rows := store.Pages(t.Context(), storage.Forward, []storage.PageQuery{{Owner: 1, Limit: 2000}})[0].Value
+	if len(rows) != 1500 {
+		t.Fatalf("%d follows were written", len(rows))
+	}
+	last := rows[len(rows)/2]
+	for _, row := range rows {
+		if row != last {
+			store.Apply(t.Context(), storage.Inverse, []storage.Edge{row}, storage.IfNewer)
+		}
+	}
+	read := func() apitest.Answer {
+		return api.With("Kith-Consistency", strings.Join(tokens, ",")).Ask(`{ user(id: 1) { handle } }`, nil).Whole()
+	}
+	if !read().Stale() {
+		t.Error("one follow has not arrived, and nothing says so")
+	}
+	store.Apply(t.Context(), storage.Inverse, []storage.Edge{last}, storage.IfNewer)
+	if a := read(); a.Stale() {
+		t.Errorf("all follows have arrived: %s", a.Text)
+	}
+}
+
+// What a token makes the gateway look up is paid for.
+func TestTokensHaveAPrice(t *testing.T) {
+	api, _ := threeUsers(t, apitest.Options{Limits: limits.Limits{Cost: 3}})
+	a := api.As(1).Ask(`mutation { __typename }`, nil)
+	if a.Data == nil {
+		t.Fatal(a.Text)
+	}
+	key := consistency.New(consistency.Config{Key: []byte("of all tests")})
+	marks := func(n int) string {
+		var t consistency.Token
+		for i := range n {
+			t = append(t, consistency.Mark{Side: storage.Forward, Pair: storage.Pair{From: 1, To: storage.UserID(i + 2)}})
+		}
+		return key.Text(t)
+	}
+	api.With("Kith-Consistency", marks(2)).Ask(`{ __typename }`, nil).Is(`{"__typename": "Query"}`)
+	if b := api.With("Kith-Consistency", marks(3)).Ask(`{ __typename }`, nil); len(b.Errors) != 1 || b.Errors[0].Code() != "QUERY_TOO_COSTLY" {
+		t.Errorf("a token of 3 writes: %s", b.Text)
 	}
 }
 

@@ -46,7 +46,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	relationships := many.relationships(ctx, pairs)
 	p := &model.FollowManyPayload{
 		Viewer:           s.user(ctx, "viewer", viewer, false),
-		ConsistencyToken: token.String(),
+		ConsistencyToken: r.Tokens.Text(token),
 		Outcomes:         make([]*model.FollowOutcome, len(others)),
 	}
 	for i, tie := range ties {

@@ -64,7 +64,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wan
 func (r *Resolver) await(ctx context.Context, d done, readsInverse bool) {
 	request := consistency.For(ctx)
 	request.Wrote(d.token)
-	if d.stale || readsInverse && !consistency.Wait(ctx, r.Store, d.late, r.ConsistencyWait) {
+	if d.stale || readsInverse && !r.Tokens.Wait(ctx, d.late) {
 		request.Stale()
 	}
 }

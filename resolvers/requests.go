@@ -57,7 +57,7 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	}
 	p := r.payload(ctx, s, d, wantedByRequests(ctx, rows, s.of("request"))...)
 	payload := &model.FriendRequestPayload{
-		Changed: o.Changed, ConsistencyToken: d.token.String(),
+		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	for _, request := range r.requestsOf(ctx, rows, s.of("request"), func(int) []ast.Path { return []ast.Path{below(ctx, s["request"].Alias)} }) {

@@ -9,9 +9,9 @@ package resolvers
 
 import (
 	"context"
-	"time"
 
 	"kith/accounts"
+	"kith/consistency"
 	"kith/events"
 	"kith/loaders"
 	"kith/reconcile"
@@ -37,10 +37,10 @@ type Resolver struct {
 	Reads storage.Reader
 	// Packed has lists in memory, as sets. Nil: nobody has.
 	Packed social.Packed
-	// Store is read by what outlives a request's loaders: payloads that wait for a
-	// write to arrive on the inverse side, at most so long, and subscriptions.
-	Store           storage.Reader
-	ConsistencyWait time.Duration
+	// Store is read by what outlives a request's loaders, such as subscriptions.
+	Store storage.Reader
+	// Tokens let payloads wait for a write to arrive on the inverse side, and later reads.
+	Tokens *consistency.Tokens
 
 	// Handles finds users by the beginnings of their handles.
 	Handles storage.HandleSearcher

@@ -87,6 +87,7 @@ type Extension struct {
 	limits Limits
 	known  graphql.Cache[*ast.QueryDocument]
 	costs  costs
+	charge func(*graphql.OperationContext) (uint64, error)
 }
 
 var _ interface {
@@ -100,6 +101,10 @@ var _ interface {
 func New(limits Limits, known graphql.Cache[*ast.QueryDocument]) *Extension {
 	return &Extension{limits: limits.withDefaults(), known: known}
 }
+
+// Charge adds to the cost of operations what a function tells of each, or refuses one with
+// its error.
+func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, err error)) { e.charge = more }
 
 // Tokens is the limit in force, for the server's own parser.
 func (e *Extension) Tokens() int { return e.limits.Tokens }
@@ -132,6 +137,13 @@ func (e *Extension) MutateOperationParameters(ctx context.Context, params *graph
 // MutateOperationContext checks the cost of the operation with its variables.
 func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
 	cost := e.costs.of(op.Operation, op.Variables)
+	if e.charge != nil {
+		more, err := e.charge(op)
+		if err != nil {
+			return gqlerror.Wrap(err)
+		}
+		cost = sum(cost, more)
+	}
 	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
 		return gqlerror.Wrap(apierr.TooCostly(cost, limit,
 			"the query costs %d and one request may cost at most %d: ask for fewer fields or shorter lists", cost, limit))

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
 	"kith/graph/generated"
@@ -110,12 +111,13 @@ func New(t T, store storage.Store, o Options) *API {
 		Store: store, Ties: ties, Absentees: absentees, Now: time.Now,
 		Tell: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
+	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
 	root := &resolvers.Resolver{
 		Budget: o.Budget,
 		Ties:   ties,
 		States: states, Absentees: absentees,
 		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
-		Store:    store, Handles: store, ConsistencyWait: 200 * time.Millisecond,
+		Store:    store, Handles: store, Tokens: tokens,
 		Hub: o.Hub, Statuses: o.Statuses,
 		Dismissals: store, Popular: social.NewPopular(store, ties.Now),
 	}
@@ -126,7 +128,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Limits:         o.Limits,
 		RequestTimeout: o.RequestTimeout,
 		Store:          store,
-		Edges:          store,
+		Consistency:    tokens,
 		Logger:         logger,
 	})))
 	t.Cleanup(server.Close)

@@ -123,13 +123,13 @@ type edge struct{ from, to int64 }
 
 // versions reads the versions of edges out of a consistency token.
 func versions(token string) (map[edge]int64, error) {
-	marks, err := consistency.Parse(token)
+	marks, err := consistency.Marks(token)
 	if err != nil {
 		return nil, err
 	}
 	list := map[edge]int64{}
 	for _, m := range marks {
-		if m.Side != storage.Forward {
+		if m.Side != storage.Forward || m.Pair.To == 0 {
 			continue
 		}
 		list[edge{int64(m.Pair.From), int64(m.Pair.To)}] = int64(m.Version)

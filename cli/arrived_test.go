@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// The caches are told of a row once; of a newer version, and of its other side, once more.
+func TestArrivedRowsAreToldOnce(t *testing.T) {
+	told := newRowsTold()
+	row := func(side storage.Side, at storage.Micros) storage.Row {
+		return storage.Row{Side: side, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: at}}
+	}
+	all := []storage.Row{row(storage.Forward, 1), row(storage.Inverse, 1), row(storage.Inverse, 2)}
+	if got := told.fresh(all); !slices.Equal(got, all) {
+		t.Errorf("first: %v", got)
+	}
+	if got := told.fresh(all); !slices.Equal(got, all) {
+		t.Errorf("while they are being told: %v", got)
+	}
+	told.remember(all[:2])
+	if got := told.fresh(all); !slices.Equal(got, all[2:]) {
+		t.Errorf("then: %v", got)
+	}
+}

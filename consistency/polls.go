@@ -1,0 +1,167 @@
+package consistency
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// polls asks for the rows of all reads that wait at the moment, together.
+type polls struct {
+	mu      sync.Mutex
+	waiting map[*waiter]bool
+	running bool
+}
+
+// waiter is one read that waits.
+type waiter struct {
+	late  Token
+	due   time.Time     // when to ask next
+	polls int           // how often it was asked for
+	ended chan struct{} // closed when it need not wait any more
+	fresh bool          // why: its rows are there
+}
+
+// mostWaiting is how many reads may wait at a time. Each read beyond that is answered at
+// once, as one whose time is over.
+const mostWaiting = 256
+
+// pauses are how long after one poll the next one follows; the last holds from then on.
+var pauses = [...]time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond}
+
+const (
+	// together is how much earlier than due a read is asked for, where others are.
+	together = 2 * time.Millisecond
+	// pollTimeout bounds one poll: its reads wait for less in any case.
+	pollTimeout = 2 * time.Second
+)
+
+// lateFunc returns which of some marks have not arrived, and of which that is not known.
+type lateFunc func(context.Context, Token) (late, unknown Token)
+
+// wait returns when the marks have arrived, or the context is done; fresh tells which.
+func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool) {
+	w := &waiter{late: late, due: time.Now().Add(pauses[0]), ended: make(chan struct{})}
+	if !p.join(w, ask) {
+		return false
+	}
+	select {
+	case <-w.ended:
+		return w.fresh
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waiting, w)
+		return false
+	}
+}
+
+// join takes a read in, unless there are too many; it starts the polling where none is
+// running.
+func (p *polls) join(w *waiter, ask lateFunc) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) >= mostWaiting {
+		return false
+	}
+	if p.waiting == nil {
+		p.waiting = make(map[*waiter]bool)
+	}
+	p.waiting[w] = true
+	if !p.running {
+		p.running = true
+		go p.run(ask)
+	}
+	return true
+}
+
+// run polls until nobody waits.
+func (p *polls) run(ask lateFunc) {
+	for {
+		due, ok := p.next()
+		if !ok {
+			return
+		}
+		time.Sleep(min(time.Until(due), pauses[0])) // somebody may come who is due before
+		if time.Until(due) <= 0 {
+			p.poll(ask)
+		}
+	}
+}
+
+// next is when the first of those who wait is due; not ok if there is none, and then
+// polling ends.
+func (p *polls) next() (due time.Time, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.waiting {
+		if due.IsZero() || w.due.Before(due) {
+			due = w.due
+		}
+	}
+	p.running = len(p.waiting) > 0
+	return due, p.running
+}
+
+// poll asks for the rows of all that are due, each row once.
+func (p *polls) poll(ask lateFunc) {
+	p.mu.Lock()
+	var due []*waiter
+	asked := map[Mark]bool{}
+	for w := range p.waiting {
+		if time.Until(w.due) <= together {
+			due = append(due, w)
+			for _, m := range w.late {
+				asked[m] = true
+			}
+		}
+	}
+	p.mu.Unlock()
+	marks := make(Token, 0, len(asked))
+	for m := range asked {
+		marks = append(marks, m)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pollTimeout)
+	defer cancel()
+	late, unknown := ask(ctx, marks)
+	state := map[Mark]markState{}
+	for _, m := range late {
+		state[m] = isLate
+	}
+	for _, m := range unknown {
+		state[m] = isUnknown
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range due {
+		if w.take(state) {
+			delete(p.waiting, w)
+			close(w.ended)
+		}
+	}
+}
+
+type markState int
+
+const (
+	hasArrived markState = iota
+	isLate
+	isUnknown
+)
+
+// take takes in what a poll has told, and returns whether the read need not wait any more.
+func (w *waiter) take(state map[Mark]markState) (ended bool) {
+	var late Token
+	for _, m := range w.late {
+		switch state[m] {
+		case isUnknown:
+			return true
+		case isLate:
+			late = append(late, m)
+		}
+	}
+	w.late, w.fresh = late, len(late) == 0
+	w.polls++
+	w.due = time.Now().Add(pauses[min(w.polls, len(pauses)-1)])
+	return w.fresh
+}

@@ -1,0 +1,149 @@
+package consistency
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"kith/storage"
+)
+
+// Config is what tokens are made of.
+type Config struct {
+	// Key signs the tokens. All gateways of a store have the same, others none.
+	Key []byte
+
+	// Store is asked whether rows have arrived. It is the store itself: a cache may not
+	// know yet.
+	Store storage.EdgeReader
+
+	// Wait is how long a read waits. Defaults to 500 ms.
+	Wait time.Duration
+
+	// Arrived is told of rows that are there, before a wait for them ends: caches may hold
+	// what was before. Defaults to nothing.
+	Arrived func(ctx context.Context, rows []storage.Row)
+}
+
+// Tokens spells tokens, reads those that clients send back, and waits for what they stand
+// for. It is safe for concurrent use.
+type Tokens struct {
+	key     []byte
+	atMost  time.Duration
+	store   storage.EdgeReader
+	arrived func(context.Context, []storage.Row)
+	polls   polls
+}
+
+// New never fails.
+func New(cfg Config) *Tokens {
+	if cfg.Arrived == nil {
+		cfg.Arrived = func(context.Context, []storage.Row) {}
+	}
+	if cfg.Wait == 0 {
+		cfg.Wait = 500 * time.Millisecond
+	}
+	return &Tokens{key: cfg.Key, atMost: cfg.Wait, store: cfg.Store, arrived: cfg.Arrived}
+}
+
+// signatureLength is the length of a signature in bytes: HMAC-SHA-256 cut to 128 bits
+// (RFC 2104 §5).
+const signatureLength = 16
+
+func (t *Tokens) sign(marks []byte) []byte {
+	mac := hmac.New(sha256.New, t.key)
+	mac.Write(marks)
+	return mac.Sum(nil)[:signatureLength]
+}
+
+// Text spells a token; "" for nothing.
+func (t *Tokens) Text(token Token) string {
+	if len(token) == 0 {
+		return ""
+	}
+	b := appendMarks(make([]byte, 0, 32*len(token)+signatureLength), token)
+	return base64.RawURLEncoding.EncodeToString(append(b, t.sign(b)...))
+}
+
+// Parse reads tokens that are separated by commas or blanks, and merges them: of marks on
+// one row the newest counts. [ErrMalformed] for what this store has not signed, and beyond
+// [MaxBytes] and [MaxMarks].
+func (t *Tokens) Parse(text string) (Token, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if len(text) > MaxBytes {
+		return nil, ErrMalformed
+	}
+	newest := map[Mark]storage.Micros{} // by the mark without its version
+	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		marks, err := t.verified(one)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range marks {
+			row := m
+			row.Version = 0
+			newest[row] = max(newest[row], m.Version)
+		}
+	}
+	token := make(Token, 0, len(newest))
+	for m, version := range newest {
+		m.Version = version
+		token = append(token, m)
+	}
+	slices.SortFunc(token, func(a, b Mark) int {
+		return cmp.Or(cmp.Compare(a.Pair.To, b.Pair.To), cmp.Compare(a.Pair.From, b.Pair.From), cmp.Compare(a.Side, b.Side), cmp.Compare(a.Since, b.Since))
+	})
+	token = token.joined()
+	if n := token.spans(); n > maxSpans || len(token) > MaxMarks {
+		return nil, ErrMalformed
+	}
+	return token, nil
+}
+
+// joined makes spans of one user that overlap one span: whoever collects tokens brings no
+// row twice. The token is sorted: spans come first, those of one user side by side.
+func (t Token) joined() Token {
+	joined := t[:0]
+	for _, m := range t {
+		if n := len(joined); n > 0 && m.isSpan() && joined[n-1].Pair == m.Pair && m.Since <= joined[n-1].Version {
+			joined[n-1].Version = max(joined[n-1].Version, m.Version)
+			continue
+		}
+		joined = append(joined, m)
+	}
+	return joined
+}
+
+// spans counts the marks that stand for many writes.
+func (t Token) spans() (n int) {
+	for _, m := range t {
+		if m.isSpan() {
+			n++
+		}
+	}
+	return n
+}
+
+// verified reads one token that this store has signed.
+func (t *Tokens) verified(text string) (Token, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) <= signatureLength {
+		return nil, ErrMalformed
+	}
+	marks, signature := b[:len(b)-signatureLength], b[len(b)-signatureLength:]
+	if !hmac.Equal(signature, t.sign(marks)) {
+		return nil, ErrMalformed
+	}
+	return parseMarks(marks)
+}
+
+// Cost is what looking the rows of a token up costs a query: 1 for each write, and 100
+// for many.
+func (t Token) Cost() uint64 { return uint64(len(t) + 99*t.spans()) }
