@@ -28,12 +28,12 @@ func TestErrorCodes(t *testing.T) {
 		"unknown argument":  {"{ add(m: 1) }", "BAD_USER_INPUT", `Unknown argument "m" on field "Query.add".`, false},
 		"missing variable":  {"query ($n: Int!) { add(n: $n) }", "BAD_USER_INPUT", "must be defined", false},
 		"Int of 64 bits":    {"{ add(n: 99999999999) }", "BAD_USER_INPUT", `argument "n": 99999999999 overflows signed 32-bit integer`, false},
-		"bad input":         {`{ fail(how: "input") }`, "BAD_USER_INPUT", "ids are positive", false},
-		"not found":         {`{ fail(how: "notfound") }`, "NOT_FOUND", "there is no such user", false},
-		"rate":              {`{ fail(how: "rate") }`, "RATE_LIMITED", "too many follows for now", true},
-		"shard unavailable": {`{ fail(how: "shard") }`, "UNAVAILABLE", "a part of the data cannot be reached at the moment", true},
+		"bad input":         {`{ fail(name: "input") }`, "BAD_USER_INPUT", "ids are positive", false},
+		"not found":         {`{ fail(name: "notfound") }`, "NOT_FOUND", "there is no such user", false},
+		"rate":              {`{ fail(name: "rate") }`, "RATE_LIMITED", "too many follows for now", true},
+		"shard unavailable": {`{ fail(name: "shard") }`, "UNAVAILABLE", "a part of the data cannot be reached at the moment", true},
 		"anything else":     {"{ fail }", "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
-		"panic":             {`{ fail(how: "panic") }`, "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
+		"panic":             {`{ fail(name: "panic") }`, "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
 		"too costly":        {"{" + strings.Repeat(" a: hello", 500) + " }", "QUERY_TOO_COSTLY", "the query has too many", false},
 		"deferred":          {"{ ... @defer { hello } }", "BAD_USER_INPUT", "the directive @defer is not supported", false},
 	}
@@ -59,11 +59,11 @@ func TestErrorCodes(t *testing.T) {
 func TestMaskedErrorsAreInTheLog(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for query, want := range map[string]string{
-		"{ fail }":                "SELECT password_hash",
-		`{ fail(how: "shard") }`:  "read users on shard 3",
-		`{ fail(how: "panic") }`:  "goroutine",
-		`{ x: fail y: hello }`:    "SELECT password_hash",
-		`{ x: fail(how: null) } `: "SELECT password_hash",
+		"{ fail }":                 "SELECT password_hash",
+		`{ fail(name: "shard") }`:  "read users on shard 3",
+		`{ fail(name: "panic") }`:  "goroutine",
+		`{ x: fail y: hello }`:     "SELECT password_hash",
+		`{ x: fail(name: null) } `: "SELECT password_hash",
 	} {
 		got := s.query(query)
 		if log := s.log.String(); !strings.Contains(log, want) || !strings.Contains(log, got.header.Get("X-Request-Id")) {

@@ -21,7 +21,7 @@ type Query {
 	hello: String
 	big: String
 	add(n: Int): Int
-	fail(how: String): String
+	fail(name: String): String
 	wait: String
 	page(first: Int): [String]
 }
@@ -47,7 +47,7 @@ func newSchema(more map[string]resolver) graphql.ExecutableSchema {
 		"touch":      func(context.Context, map[string]any) (any, error) { return "touched", nil },
 		"big":        func(context.Context, map[string]any) (any, error) { return strings.Repeat("kith ", 1000), nil },
 		"add":        func(_ context.Context, args map[string]any) (any, error) { return args["n"], nil },
-		"fail":       func(_ context.Context, args map[string]any) (any, error) { return nil, failure(args["how"]) },
+		"fail":       func(_ context.Context, args map[string]any) (any, error) { return nil, failure(args["name"]) },
 		"wait": func(ctx context.Context, _ map[string]any) (any, error) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("read users on shard 3: %w", ctx.Err())

@@ -122,7 +122,7 @@ func TestUsersByHandle(t *testing.T) {
 		for _, handle := range []string{
 			"", "ada", "ada_l ", " ada_l", "ada%l", "adaxl", "ada_l\x00", "àda_l",
 			"\u212ait", // KELVIN SIGN, whose lower case is k
-			strings.Repeat("a", 31), strings.Repeat("a", 10_000), "' OR ''='", "\ufffd", "名前",
+			strings.Repeat("a", 31), strings.Repeat("a", 60), "' OR ''='", "\ufffd", "名前",
 		} {
 			ask(handle, "null")
 		}

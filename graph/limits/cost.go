@@ -4,7 +4,7 @@ import "github.com/vektah/gqlparser/v2/ast"
 
 // How the cost of an operation comes about:
 //
-//	cost(field) = weight + length × (1 + cost of what is selected in each element)
+//	cost(field) = weight + arguments + length × (1 + cost of what is selected in each element)
 //
 // The weight of a field is 1, plain values included, unless [weights] says more
 // because it takes more work. A field that is no list has the length 1 and no
@@ -13,6 +13,9 @@ import "github.com/vektah/gqlparser/v2/ast"
 //
 // The length of a list is read off the field (see rules.go). On a connection it
 // applies to what lies below `edges` and `nodes` only.
+//
+// The arguments cost 1 for every [bytesAUnit] bytes of a text, and 1 for each element of a list
+// and each field of an input object, unless the length is read off the list (see inputs.go).
 //
 // Sums and products saturate. A fragment is costed once, however often it is
 // spread, so the work is linear in the size of the document.
@@ -28,17 +31,20 @@ func (a amount) plus(b amount) amount {
 	return amount{sum(a.once, b.once), sum(a.perItem, b.perItem)}
 }
 
-// of computes the cost of a validated operation.
-func (c costs) of(op *ast.OperationDefinition, vars map[string]any) uint64 {
+// of computes the cost of a validated operation. The error is BAD_USER_INPUT, of a text
+// that is too long for its argument.
+func (c costs) of(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
 	w := costWalk{costs: c, vars: vars}
 	total := w.set(op.SelectionSet)
-	return sum(total.once, total.perItem)
+	return sum(total.once, total.perItem), w.err
 }
 
 type costWalk struct {
 	costs
 	vars      map[string]any
 	fragments map[*ast.FragmentDefinition]amount
+	variables map[variableUse]uint64
+	err       error // of the first argument that is too long
 }
 
 func (w *costWalk) set(set ast.SelectionSet) amount {
@@ -80,17 +86,21 @@ func (w *costWalk) field(field *ast.Field) amount {
 	if !ok { // __typename
 		return amount{once: 1}
 	}
+	weight := rule.weight
+	if len(rule.inputs) > 0 || len(field.Alias) >= bytesAUnit {
+		weight = sum(weight, w.given(field, rule.inputs))
+	}
 	switch rule.kind {
 	case item:
-		return amount{perItem: sum(1, below.once)}
+		return amount{perItem: sum(weight, below.once)}
 	case page:
 		n := rule.length(field, w.vars)
-		return amount{once: sum(rule.weight, below.once, product(n, below.perItem))}
+		return amount{once: sum(weight, below.once, product(n, below.perItem))}
 	case list:
 		n := rule.length(field, w.vars)
-		return amount{once: sum(rule.weight, product(n, sum(1, below.once)))}
+		return amount{once: sum(weight, product(n, sum(1, below.once)))}
 	default:
-		return amount{once: sum(rule.weight, below.once)}
+		return amount{once: sum(weight, below.once)}
 	}
 }
 

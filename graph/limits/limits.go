@@ -57,6 +57,14 @@ type Limits struct {
 	// Directives is how many directives a query text may have. Defaults to 200.
 	Directives int
 
+	// Values is how many values the variables may hold, those in lists and objects
+	// included. Defaults to 5,000: room for the 2,000 pairs of a `relationships`.
+	Values int
+
+	// ValueDepth is how deep the variables may nest lists and objects. Defaults to 32: a
+	// filter of 8 levels has 16.
+	ValueDepth int
+
 	// Cost is how much an operation may cost (see cost.go), roughly how many
 	// values its answer may hold. Defaults to 100,000.
 	Cost int
@@ -72,6 +80,8 @@ func (l Limits) withDefaults() Limits {
 		&l.Visits:             20_000,
 		&l.Overlaps:           100_000,
 		&l.Directives:         200,
+		&l.Values:             5_000,
+		&l.ValueDepth:         32,
 		&l.Cost:               100_000,
 	} {
 		if *field == 0 {
@@ -104,7 +114,9 @@ func New(limits Limits, known graphql.Cache[*ast.QueryDocument]) *Extension {
 
 // Charge adds to the cost of operations what a function tells of each, or refuses one with
 // its error.
-func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, err error)) { e.charge = more }
+func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, err error)) {
+	e.charge = more
+}
 
 // Tokens is the limit in force, for the server's own parser.
 func (e *Extension) Tokens() int { return e.limits.Tokens }
@@ -126,8 +138,12 @@ func (e *Extension) Validate(schema graphql.ExecutableSchema) error {
 	return nil
 }
 
-// MutateOperationParameters checks the shape of a query text not seen before.
+// MutateOperationParameters checks the variables, and the shape of a query text not seen
+// before.
 func (e *Extension) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
+	if err := e.limits.checkVariables(params.Variables); err != nil {
+		return gqlerror.Wrap(err)
+	}
 	if _, ok := e.known.Get(ctx, params.Query); ok {
 		return nil
 	}
@@ -136,7 +152,10 @@ func (e *Extension) MutateOperationParameters(ctx context.Context, params *graph
 
 // MutateOperationContext checks the cost of the operation with its variables.
 func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
-	cost := e.costs.of(op.Operation, op.Variables)
+	cost, err := e.costs.of(op.Operation, op.Variables)
+	if err != nil {
+		return gqlerror.Wrap(err)
+	}
 	if e.charge != nil {
 		more, err := e.charge(op)
 		if err != nil {

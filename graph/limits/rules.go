@@ -22,6 +22,12 @@ var weights = map[string]uint64{
 	"User.commonFollowers":  50,
 	"User.followersYouKnow": 50,
 
+	// Values that are longer than others: about a unit for every hundred bytes.
+	"User.bio":              10,
+	"User.avatarUrl":        5,
+	"FriendRequest.message": 5,
+	"Relationship.remark":   2,
+
 	// Up to 16 lists; handles in steps, of all shards.
 	"Query.people":      100,
 	"Query.searchUsers": 20,
@@ -75,6 +81,7 @@ const (
 type rule struct {
 	kind   kind
 	weight uint64
+	inputs []input                                 // the arguments that have a size
 	length func(*ast.Field, map[string]any) uint64 // of a list or page
 }
 
@@ -95,10 +102,12 @@ type costs struct {
 //   - a few lists are as long as something in the program (see [fixed]);
 //   - the lists of introspection are as long as they are in this schema.
 //
-// Any other list is an error: nothing would tell what it may cost.
+// Any other list is an error: nothing would tell what it may cost. So is an argument that
+// takes texts without a bound (see [maxBytes]).
 func costsOf(schema *ast.Schema) (costs, error) {
 	c := costs{rules: make(map[*ast.FieldDefinition]rule)}
 	lengths := introspectionLengths(schema)
+	inputs := inputsOf{schema, make(map[string]map[string]*input)}
 	for _, definition := range schema.Types {
 		if definition.Kind != ast.Object && definition.Kind != ast.Interface {
 			continue
@@ -110,6 +119,13 @@ func costsOf(schema *ast.Schema) (costs, error) {
 				return costs{}, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
 			}
 			r.weight = max(1, weights[name])
+			var err error
+			if r.inputs, err = inputs.arguments(name, field.Arguments); err != nil {
+				return costs{}, err
+			}
+			for i := range r.inputs {
+				r.inputs[i].counts = r.kind == plain || r.inputs[i].fields != nil
+			}
 			c.rules[field] = r
 		}
 	}

@@ -72,6 +72,18 @@ func TestListOfUnknownLengthIsRefused(t *testing.T) {
 	}
 }
 
+func TestTextOfUnknownLengthIsRefused(t *testing.T) {
+	for where, schema := range map[string]string{
+		"Query.one(poem:)": "type Query { one(poem: String!): Int }",
+		"Poem.verses":      "type Query { one(poem: Poem): Int } input Poem { next: Poem verses: [String!] }",
+	} {
+		_, err := costsOf(gqlparser.MustLoadSchema(&ast.Source{Input: schema}))
+		if err == nil || !strings.Contains(err.Error(), where) {
+			t.Errorf("got %v; want an error that names %s", err, where)
+		}
+	}
+}
+
 func namesOf(c costs, schema *ast.Schema, wanted kind) []string {
 	var names []string
 	for _, d := range schema.Types {

@@ -1,0 +1,246 @@
+package limits
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// maxBytes is how long a text may be that is given for an argument, or for a field of an
+// input object, by its name: as long as what it stands for may be, in bytes. An ID has
+// [maxID]. A text of another name is a mistake in the program, see [costsOf].
+var maxBytes = map[string]int{
+	"after":     maxCursor,
+	"before":    maxCursor,
+	"handle":    2 * storage.MaxHandleLength, // with blanks around it
+	"prefix":    2 * storage.MaxHandleLength,
+	"name":      4 * storage.MaxNameLength, // of characters that have up to 4 bytes
+	"bio":       4 * storage.MaxBioLength,
+	"avatarUrl": 4 * storage.MaxAvatarURLLength,
+	"remark":    4 * storage.MaxRemarkLength,
+	"message":   4 * storage.MaxMessageLength,
+	"password":  maxPassword,
+	"current":   maxPassword,
+	"new":       maxPassword,
+}
+
+const (
+	maxID       = 64  // rel_ and two ids of 19 digits have 43
+	maxCursor   = 256 // the longest has some 100
+	maxPassword = 200
+)
+
+// bytesAUnit is how many bytes of a text cost as much as one value: of an argument, and of
+// the alias of a field, which the answer repeats.
+const bytesAUnit = 64
+
+// input is what may be given for an argument or for a field of an input object.
+type input struct {
+	name   string
+	most   int  // bytes of a text; 0: it is none
+	list   bool // of such values
+	counts bool // its elements are not what the length of the field's result is read off
+
+	fields map[string]*input // of an input object; nil: it is none
+}
+
+// inputsOf reads off a schema what each argument takes. It fails on a text that has no
+// bound.
+type inputsOf struct {
+	schema  *ast.Schema
+	objects map[string]map[string]*input // by the name of their type: they may hold themselves
+}
+
+func (r *inputsOf) arguments(owner string, list ast.ArgumentDefinitionList) (inputs []input, err error) {
+	for _, a := range list {
+		one, err := r.input(owner+"("+a.Name+":)", a.Name, a.Type)
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			inputs = append(inputs, *one)
+		}
+	}
+	return inputs, nil
+}
+
+// input is nil for what has no size of its own: numbers, booleans, enums.
+func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
+	in := &input{name: name, list: isList(t)}
+	d := r.schema.Types[t.Name()]
+	switch {
+	case d != nil && d.Kind == ast.InputObject:
+		fields, err := r.fields(d)
+		in.fields = fields
+		return in, err
+	case t.Name() == "ID":
+		in.most = maxID
+	case t.Name() == "String":
+		if in.most = maxBytes[name]; in.most == 0 {
+			return nil, fmt.Errorf("%s takes texts of any length: give it a bound", where)
+		}
+	case !in.list:
+		return nil, nil
+	}
+	return in, nil
+}
+
+func (r *inputsOf) fields(d *ast.Definition) (map[string]*input, error) {
+	if known, ok := r.objects[d.Name]; ok {
+		return known, nil
+	}
+	fields := make(map[string]*input, len(d.Fields))
+	r.objects[d.Name] = fields
+	for _, f := range d.Fields {
+		one, err := r.input(d.Name+"."+f.Name, f.Name, f.Type)
+		if err != nil {
+			return nil, err
+		}
+		if one == nil {
+			one = &input{name: f.Name}
+		}
+		one.counts = true
+		fields[f.Name] = one
+	}
+	return fields, nil
+}
+
+// given is what a field's alias and arguments cost. Texts that are too long for what they are
+// given for are refused.
+func (w *costWalk) given(field *ast.Field, inputs []input) uint64 {
+	cost := uint64(len(field.Alias) / bytesAUnit)
+	for i := range inputs {
+		in := &inputs[i]
+		if arg := field.Arguments.ForName(in.name); arg != nil {
+			cost += w.literal(in, arg.Value)
+		}
+	}
+	return cost
+}
+
+// literal is what a value costs that is written in the query, or the variable that is.
+func (w *costWalk) literal(in *input, v *ast.Value) (cost uint64) {
+	switch {
+	case in == nil:
+		return 0
+	case v.Kind == ast.Variable:
+		return w.variable(in, v.Raw)
+	case v.Kind != ast.ListValue && v.Kind != ast.ObjectValue:
+		return w.text(in, v.Raw)
+	}
+	if v.Kind == ast.ObjectValue || in.counts {
+		cost = uint64(len(v.Children))
+	}
+	for _, child := range v.Children {
+		cost += w.literal(in.below(child.Name), child.Value)
+	}
+	return cost
+}
+
+// variable is what the value of a variable costs. A list or an object is gone through once,
+// however many fields it is given to.
+func (w *costWalk) variable(in *input, name string) (cost uint64) {
+	switch value := w.vars[name].(type) {
+	case string:
+		return w.text(in, value)
+	case []any, map[string]any:
+		use := variableUse{in, name}
+		cost, known := w.variables[use]
+		if !known {
+			cost = w.value(in, value)
+			if w.variables == nil {
+				w.variables = make(map[variableUse]uint64)
+			}
+			w.variables[use] = cost
+		}
+		return cost
+	}
+	return 0
+}
+
+// variableUse is a variable that is given for an argument.
+type variableUse struct {
+	in   *input
+	name string
+}
+
+// value is what a value costs.
+func (w *costWalk) value(in *input, v any) (cost uint64) {
+	switch v := v.(type) {
+	case string:
+		return w.text(in, v)
+	case []any:
+		if in.counts {
+			cost = uint64(len(v))
+		}
+		for _, one := range v {
+			cost += w.value(in, one)
+		}
+	case map[string]any:
+		cost = uint64(len(v))
+		for name, one := range v {
+			if below := in.below(name); below != nil {
+				cost += w.value(below, one)
+			}
+		}
+	}
+	return cost
+}
+
+// below is the input of a field of an object; of the elements of a list it is the list's.
+func (in *input) below(name string) *input {
+	if name == "" || in.fields == nil {
+		return in
+	}
+	return in.fields[name]
+}
+
+func (w *costWalk) text(in *input, text string) uint64 {
+	if in.most > 0 && len(text) > in.most && w.err == nil {
+		w.err = apierr.BadInput("argument %q: a text of %d bytes is given, %d is the most", in.name, len(text), in.most)
+	}
+	return uint64(len(text) / bytesAUnit)
+}
+
+// checkVariables bounds the variables of a request before anything is made of them.
+func (l Limits) checkVariables(vars map[string]any) error {
+	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxBioLength, 4 * storage.MaxAvatarURLLength})
+	var walk func(v any, depth int) error
+	walk = func(v any, depth int) error {
+		if values++; values > l.Values {
+			return apierr.TooCostly(uint64(values), uint64(l.Values), "the variables hold more than %d values", l.Values)
+		}
+		if depth > l.ValueDepth {
+			return apierr.TooCostly(uint64(depth), uint64(l.ValueDepth), "the variables nest more than %d deep", l.ValueDepth)
+		}
+		switch v := v.(type) {
+		case string:
+			if len(v) > longest {
+				return apierr.BadInput("a variable holds a text of %d bytes, and no argument takes more than %d", len(v), longest)
+			}
+		case []any:
+			for _, one := range v {
+				if err := walk(one, depth+1); err != nil {
+					return err
+				}
+			}
+		case map[string]any:
+			for _, one := range v {
+				if err := walk(one, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, v := range vars {
+		if err := walk(v, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package limits_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"kith/graph/apierr"
+	"kith/graph/limits"
+)
+
+// Every text has a bound: at it an argument is taken, one byte above it is refused, written
+// in the query or given as a variable, on its own, in a list and in an input object.
+func TestTextsAreBounded(t *testing.T) {
+	prepare := newPrepareCached(t)
+	for query, most := range map[string]int{
+		`query ($x: ID!) { user(id: $x) { id } }`:                                                         64,
+		`query ($x: [ID!]!) { users(ids: $x) { id } }`:                                                    64,
+		`query ($x: [ID!]!) { node(id: 1) { id } nodes(ids: $x) { id } }`:                                 64,
+		`query ($x: ID!) { people(where: {and: [{or: [{followersOf: $x}]}]}) { totalCount } }`:            64,
+		`query ($x: String) { viewer { followings(after: $x) { totalCount } } }`:                          256,
+		`query ($x: String) { viewer { followings(last: 1, before: $x) { totalCount } } }`:                256,
+		`query ($x: String) { viewer { ...F } } fragment F on User { friends(after: $x) { totalCount } }`: 256,
+		`query ($x: String!) { userByHandle(handle: $x) { id } }`:                                         60,
+		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                60,
+		`mutation ($x: String!) { login(handle: $x, password: "12345678") { token } }`:                    60,
+		`mutation ($x: String!) { login(handle: "a", password: $x) { token } }`:                           200,
+		`mutation ($x: String!) { changePassword(current: $x, new: "x") { changed } }`:                    200,
+		`mutation ($x: String) { updateProfile(name: $x) { user { id } } }`:                               400,
+		`mutation ($x: String) { updateProfile(bio: $x) { user { id } } }`:                                2000,
+		`mutation ($x: String) { updateProfile(avatarUrl: $x) { user { id } } }`:                          2000,
+		`mutation ($x: String) { setFollowMark(userId: 1, remark: $x) { changed } }`:                      400,
+		`mutation ($x: String) { requestFriend(userId: 1, message: $x) { changed } }`:                     1200,
+		`subscription ($x: [ID!]!) { relationshipChanged(userIds: $x) { id } }`:                           64,
+	} {
+		given := func(n int) map[string]any {
+			text := strings.Repeat("7", n)
+			if strings.Contains(query, "[ID!]!)") {
+				return map[string]any{"x": []any{"1", text}}
+			}
+			return map[string]any{"x": text}
+		}
+		wantCode(t, prepare(query, given(most)), "")
+		if err := wantCode(t, prepare(query, given(most+1)), apierr.CodeBadInput); err != nil && len(err.Message) > 200 {
+			t.Errorf("%s: the message has %d bytes", query, len(err.Message))
+		}
+		wantCode(t, prepare(query, given(50_000)), apierr.CodeBadInput)
+	}
+	literal := `{ viewer { followings(after: "` + strings.Repeat("c", 257) + `") { totalCount } } }`
+	wantCode(t, prepare(literal, nil), apierr.CodeBadInput)
+}
+
+// What is refused is refused soon, however large it is, however many fields it is given to,
+// and without being converted.
+func TestLargeVariablesAreRefusedSoon(t *testing.T) {
+	prepare := newPrepareCached(t)
+	leaves := make([]any, 60_000)
+	for i := range leaves {
+		leaves[i] = map[string]any{"followersOf": "1"}
+	}
+	var deep any = "1"
+	for range 5000 {
+		deep = []any{deep}
+	}
+	people := "query ($x: PeopleFilter!) {" + repeat(200, func(i int) string {
+		return " a" + strings.Repeat("b", i) + ": people(where: $x) { totalCount }"
+	}) + " }"
+	lists := "query ($x: String) {" + repeat(150, func(i int) string {
+		return " a" + strings.Repeat("b", i) + ": users(ids: [1, 2]) { followings(after: $x) { totalCount } }"
+	}) + " }"
+	many := make([]any, 4000)
+	for i := range many {
+		many[i] = map[string]any{"followersOf": "1"}
+	}
+	for name, attack := range map[string]struct {
+		query string
+		vars  map[string]any
+		code  apierr.Code
+	}{
+		"leaves":         {people, map[string]any{"x": map[string]any{"or": leaves}}, apierr.CodeTooCostly},
+		"fewer leaves":   {people, map[string]any{"x": map[string]any{"or": many[:2400]}}, apierr.CodeTooCostly},
+		"deep":           {people, map[string]any{"x": map[string]any{"or": deep}}, apierr.CodeTooCostly},
+		"a long cursor":  {lists, map[string]any{"x": strings.Repeat("c", 250_000)}, apierr.CodeBadInput},
+		"not used":       {"query { viewer { id } }", map[string]any{"x": strings.Repeat("c", 250_000)}, apierr.CodeBadInput},
+		"many, not used": {"query { viewer { id } }", map[string]any{"x": leaves}, apierr.CodeTooCostly},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantCode(t, prepare(attack.query, attack.vars), attack.code) // it knows the text then
+			within(t, 5*time.Millisecond, func() { prepare(attack.query, attack.vars) })
+		})
+	}
+}
+
+// At the bound variables are taken.
+func TestVariablesAreBounded(t *testing.T) {
+	prepare := newPrepare(t, limits.Limits{Values: 10, ValueDepth: 4, Cost: 1 << 30})
+	const query = "query ($x: PeopleFilter!) { people(where: $x) { totalCount } }"
+	filter := func(n int) map[string]any {
+		list := make([]any, n)
+		for i := range list {
+			list[i] = map[string]any{"followersOf": "1"}
+		}
+		return map[string]any{"x": map[string]any{"or": list}}
+	}
+	wantCode(t, prepare(query, filter(4)), "") // 1 + 1 + 4 × 2 values, 4 deep
+	wantCode(t, prepare(query, filter(5)), apierr.CodeTooCostly)
+	inner := map[string]any{"x": map[string]any{"or": []any{map[string]any{"not": map[string]any{"followersOf": "1"}}}}}
+	wantCode(t, prepare(query, inner), apierr.CodeTooCostly)
+}
