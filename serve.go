@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -31,6 +32,9 @@ type ServeCmd struct {
 	RequestTimeout  time.Duration `default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
 	Drain           time.Duration `default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after the signal to stop. Default: ${default}."`
 	MaxCost         int           `default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
+	MaxBody         int64         `default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
+	MaxAnswer       int           `default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
+	MaxRequests     int           `default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
 	Budget          int           `default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
 	MaxFollowing    int64         `default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
 	RequestPause    time.Duration `name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
@@ -98,6 +102,12 @@ func (c *ServeCmd) check() error {
 		return cli.Misset("drain", errors.New("it must not be negative"))
 	case c.MaxCost <= 0:
 		return cli.Misset("max-cost", positive)
+	case c.MaxBody <= 0:
+		return cli.Misset("max-body", positive)
+	case c.MaxAnswer <= 0:
+		return cli.Misset("max-answer", positive)
+	case c.MaxRequests <= 0:
+		return cli.Misset("max-requests", positive)
 	case c.Budget <= 0:
 		return cli.Misset("budget", positive)
 	}
@@ -123,8 +133,10 @@ func (c *ServeCmd) check() error {
 
 // tuneGC lets the heap grow further than Go does by itself. What lives in a gateway is
 // small and what its requests leave behind is much, so that collections follow closely on
-// one another. GOMEMLIMIT bounds the memory where that matters; the runtime heeds it.
+// one another. The memory is bounded by GOMEMLIMIT, which the runtime heeds, or, where that is
+// not set, by nine tenths of what the container may use.
 func (c *ServeCmd) tuneGC() {
+	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithProvider(memlimit.FromCgroup)) // it fails where there is no limit
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(c.GCPercent)
 	}

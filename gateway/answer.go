@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -160,10 +161,33 @@ func (a answer) write(status int, response *graphql.Response) {
 	a.w.Header()["Content-Length"] = a.exchange.lengthValue[:]
 	a.w.WriteHeader(status)
 	for _, part := range [][]byte{head, response.Data, tail} {
-		if _, err := a.w.Write(part); err != nil {
-			return // the client is gone
+		if !a.send(part) {
+			return // the client is gone, or does not read
 		}
 	}
+}
+
+const (
+	// writtenAtOnce is how much of a long answer is sent at a time …
+	writtenAtOnce = 256 << 10
+	// … and writeTimeout how long a client may take to receive that.
+	writeTimeout = 5 * time.Second
+)
+
+// send writes a part of an answer; false if nobody takes it.
+func (a answer) send(part []byte) bool {
+	if len(part) < longAnswer {
+		_, err := a.w.Write(part)
+		return err == nil
+	}
+	control := http.NewResponseController(a.w)
+	for chunk := range slices.Chunk(part, writtenAtOnce) {
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := a.w.Write(chunk); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // What surrounds the data of most answers.

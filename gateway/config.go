@@ -34,8 +34,15 @@ type Config struct {
 	// HideSchema refuses introspection. Defaults to false.
 	HideSchema bool
 
-	// MaxBody is how many bytes a request's body may have. Defaults to 1 MiB.
+	// MaxBody is how many bytes a request's body may have. Defaults to 256 KiB.
 	MaxBody int64
+
+	// MaxAnswer is how many bytes the data of an answer may have. Defaults to 16 MiB.
+	MaxAnswer int
+
+	// MaxRequests is how many requests may be in work at once. Defaults to 512. As many may
+	// wait for a second; the next are answered 503. See [admission].
+	MaxRequests int
 
 	// RequestTimeout is how long an operation may take until what is missing
 	// becomes errors with the code TIMEOUT. Defaults to 10 s.
@@ -97,7 +104,13 @@ func (c Config) withDefaults() Config {
 		c.Identify = func(next http.Handler) http.Handler { return next }
 	}
 	if c.MaxBody == 0 {
-		c.MaxBody = 1 << 20
+		c.MaxBody = 256 << 10
+	}
+	if c.MaxAnswer == 0 {
+		c.MaxAnswer = 16 << 20
+	}
+	if c.MaxRequests == 0 {
+		c.MaxRequests = 512
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 10 * time.Second

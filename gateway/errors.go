@@ -13,6 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
+	"kith/graph/direct"
 	"kith/storage"
 )
 
@@ -145,9 +146,22 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 	logger.Log(ctx, level, message, "request_id", x.id, "error", err)
 }
 
-// capErrors shortens an answer's list of errors and tells by how much.
-func capErrors(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-	response := next(ctx)
+// bounded bounds an answer: data that is longer than most is replaced by an error, and a list
+// of errors is shortened and tells by how much. Data does not grow much beyond the bound, see
+// [kith/graph/direct.WithLimit].
+func bounded(most int) graphql.ResponseMiddleware {
+	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		response := next(direct.WithLimit(ctx, most))
+		if response != nil && len(response.Data) > most {
+			tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),
+				"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
+			response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
+		}
+		return capErrors(response)
+	}
+}
+
+func capErrors(response *graphql.Response) *graphql.Response {
 	if response == nil || len(response.Errors) <= maxErrors {
 		return response
 	}

@@ -39,13 +39,14 @@ type known struct {
 	aroundRootField graphql.RootFieldMiddleware
 }
 
-// create makes the operation that a request asks for, or finds why there is none.
-func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, gqlerror.List) {
+// create makes the operation that a request asks for, and tells what it costs, or finds why
+// there is none.
+func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
 	if params.Extensions["persistedQuery"] == nil {
 		if d := o.documents.of(ctx, params.Query); d != nil {
 			if k := d.operation(params.OperationName); k != nil {
 				if variables, ok := coerced(k.variables, params.Variables); ok {
-					return o.again(ctx, k, params, variables)
+					return o.again(k, params, variables)
 				}
 			}
 		}
@@ -53,11 +54,12 @@ func (o operations) create(ctx context.Context, params *graphql.RawParams) (*gra
 	name := params.OperationName
 	op, errs := o.exec.CreateOperationContext(graphql.StartOperationTrace(ctx), params)
 	if errs != nil {
-		return op, nil, errs
+		return op, nil, 0, errs
 	}
+	cost, _ := o.limit.Cost(op)
 	d := o.documents.of(ctx, op.RawQuery)
 	if d == nil || d.parsed != op.Doc {
-		return op, nil, nil // it is too long to be kept
+		return op, nil, cost, nil // it is too long to be kept
 	}
 	if d.operation(name) == nil {
 		d.keep(name, &known{
@@ -66,12 +68,12 @@ func (o operations) create(ctx context.Context, params *graphql.RawParams) (*gra
 			aroundFields: op.ResolverMiddleware, aroundRootField: op.RootResolverMiddleware,
 		})
 	}
-	return op, d, nil
+	return op, d, cost, nil
 }
 
 // again makes an operation with variables that have been looked at. What it costs depends
 // on them.
-func (o operations) again(ctx context.Context, k *known, params *graphql.RawParams, variables map[string]any) (*graphql.OperationContext, *document, gqlerror.List) {
+func (o operations) again(k *known, params *graphql.RawParams, variables map[string]any) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
 	op := &graphql.OperationContext{
 		RawQuery:               k.text,
 		OperationName:          params.OperationName,
@@ -86,10 +88,11 @@ func (o operations) again(ctx context.Context, k *known, params *graphql.RawPara
 		RootResolverMiddleware: k.aroundRootField,
 		Stats:                  graphql.Stats{Read: params.ReadTime},
 	}
-	if err := o.limit.MutateOperationContext(ctx, op); err != nil {
-		return op, nil, gqlerror.List{err}
+	cost, err := o.limit.Cost(op)
+	if err != nil {
+		return op, nil, 0, gqlerror.List{gqlerror.Wrap(err)}
 	}
-	return op, k.document, nil
+	return op, k.document, cost, nil
 }
 
 // variable is what an operation says of one of its variables.

@@ -14,6 +14,7 @@ type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	overload *prometheus.CounterVec
 
 	connections *prometheus.GaugeVec
 	ended       *prometheus.CounterVec
@@ -38,6 +39,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_graphql_requests_in_flight",
 			Help: "GraphQL requests being answered.",
 		}),
+		overload: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_graphql_requests_overload_total",
+			Help: "GraphQL requests answered 503, by what there was too much of (requests, cost, writing).",
+		}, []string{"reason"}),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kith_subscription_connections",
 			Help: "Connections that stay open, by transport (websocket, sse).",
@@ -60,7 +65,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.connections, m.ended, m.running, m.answers, m.answering)
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.connections, m.ended, m.running, m.answers, m.answering)
 	return m
 }
 
@@ -91,6 +96,12 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 func (m *Metrics) landed(x *exchange) {
 	if x.inFlight.CompareAndSwap(true, false) {
 		m.inFlight.Dec()
+	}
+}
+
+func (m *Metrics) overloaded(reason string) {
+	if m != nil {
+		m.overload.WithLabelValues(reason).Inc()
 	}
 }
 

@@ -21,12 +21,13 @@ func newQueries(cfg Config) queries {
 		schema:  cfg.Schema,
 		present: presenter(cfg.Logger),
 		recover: recoverFunc(cfg.Logger),
-		around:  capErrors,
+		around:  bounded(cfg.MaxAnswer),
 	}
 	if cfg.Consistency != nil {
 		reads := readYourWrites(cfg.Consistency)
+		bound := q.around
 		q.around = func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-			return capErrors(ctx, func(ctx context.Context) *graphql.Response { return reads(ctx, next) })
+			return bound(ctx, func(ctx context.Context) *graphql.Response { return reads(ctx, next) })
 		}
 	}
 	return q

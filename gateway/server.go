@@ -44,7 +44,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	if !cfg.HideSchema {
 		exec.Use(extension.Introspection{})
 	}
-	exec.AroundResponses(capErrors)
+	exec.AroundResponses(bounded(cfg.MaxAnswer))
 	if cfg.Consistency != nil {
 		exec.AroundResponses(readYourWrites(cfg.Consistency))
 	}

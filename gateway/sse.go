@@ -37,7 +37,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 	if !t.streams.connections.enter() {
 		a.media = mediaJSON
 		a.setHeaders()
-		busy(a.w, a)
+		busy(a.w, a, tooManyConnections)
 		return
 	}
 	defer t.streams.connections.leave()

@@ -3,14 +3,12 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"kith/graph/apierr"
 	"kith/graph/subscription"
 )
 
@@ -130,14 +128,6 @@ func (s *streams) next(ctx context.Context, responses graphql.ResponseHandler, o
 	how := outcomeOf(e, response)
 	s.metrics.answered(how, e.end())
 	return response, how
-}
-
-// busy refuses one connection too many.
-func busy(w http.ResponseWriter, a answer) {
-	w.Header().Set("Retry-After", "1")
-	a.refuse(http.StatusServiceUnavailable, &apierr.Error{
-		Code: apierr.CodeUnavailable, Retryable: true, Message: "there are too many open connections at the moment",
-	})
 }
 
 // appendResponse writes a response as [answer] does, on one line.

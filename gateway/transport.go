@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -22,6 +23,7 @@ import (
 // A client that asks for server-sent events gets its answers by [transport.stream].
 type transport struct {
 	perRequest func(context.Context) context.Context
+	admission  *admission
 	timeout    time.Duration
 	streams    *streams
 	origins    origins
@@ -34,6 +36,7 @@ type transport struct {
 func newTransport(cfg Config, origins origins, streams *streams, operations operations) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
+		admission:  newAdmission(cfg),
 		timeout:    cfg.RequestTimeout,
 		streams:    streams,
 		origins:    origins,
@@ -72,18 +75,26 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.refuse(refusal.status, refusal.err)
 		return
 	}
-	t.execute(r, params, exec, a, streaming)
+	if !t.admission.enter(r.Context()) {
+		busy(w, a, tooManyRequests)
+		return
+	}
+	leave := sync.OnceFunc(t.admission.leave)
+	defer leave()
+	t.execute(r, params, exec, a, streaming, leave)
 }
 
-// execute answers what is a GraphQL request. The deadline that it gets ends
+// execute answers what is a GraphQL request, and leaves when it is not in work any more. The
+// deadline that it gets ends
 // whatever honours it with an error, which becomes part of the answer; the
 // connection is not cut.
-func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool) {
+func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, leave func()) {
 	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))
 	defer ctx.end()
-	op, document, errs := t.operations.create(ctx, params)
+	op, document, cost, errs := t.operations.create(ctx, params)
 	a.exchange.name = params.OperationName
 	if errs != nil && streaming {
+		leave()
 		t.stream(r, exec, op, errs, a)
 		return
 	}
@@ -103,6 +114,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		a.refuse(http.StatusMethodNotAllowed, apierr.BadInput("mutations are sent by POST"))
 		return
 	case live || streaming:
+		leave()
 		t.stream(r, exec, op, nil, a)
 		return
 	}
@@ -110,12 +122,31 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	if document != nil {
 		prepared = selections.With(prepared, &document.memo)
 	}
-	if op.Operation.Operation == ast.Query {
-		a.result(t.queries.answer(prepared, op))
+	leaveCostly, ok := t.admission.enterCostly(ctx, cost)
+	if !ok {
+		busy(a.w, a, tooManyRequests)
 		return
 	}
-	responses, executed := exec.DispatchOperation(prepared, op)
-	a.result(executed, inTime(executed, responses(executed)))
+	defer leaveCostly()
+	executed, response := t.answer(prepared, exec, op)
+	written, ok := t.admission.enterWriting(ctx, len(response.Data))
+	if !ok {
+		busy(a.w, a, tooManyRequests)
+		return
+	}
+	defer written()
+	leaveCostly() // what follows takes the client's time
+	leave()
+	a.result(executed, response)
+}
+
+// answer executes an operation that has one answer.
+func (t transport) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) (context.Context, *graphql.Response) {
+	if op.Operation.Operation == ast.Query {
+		return t.queries.answer(ctx, op)
+	}
+	responses, executed := exec.DispatchOperation(ctx, op)
+	return executed, inTime(executed, responses(executed))
 }
 
 // inTime is a response, or says why there is none: gqlgen gives none once the context is

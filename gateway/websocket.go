@@ -44,7 +44,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 	}
 	if !t.connections.enter() {
 		a.setHeaders()
-		busy(w, a)
+		busy(w, a, tooManyConnections)
 		return
 	}
 	defer t.connections.leave()

@@ -2,7 +2,7 @@
 
 // direct puts kith/graph/direct in front of the marshalers that gqlgen has just
 // generated, has queries for one field answered without a set of fields, has lists of ids read without a context for each of them, has answers written
-// into memory of the right size, and leaves out the map of input types, which only code of
+// into memory of a bounded size, and leaves out the map of input types, which only code of
 // our own would read: `go run scripts/direct.go`, from the top of the project.
 package main
 
@@ -34,9 +34,9 @@ var (
 	// What gqlgen's own decoding of input types never looks at.
 	inputMap    = regexp.MustCompile(`(?m)^\tinputUnmarshalMap := graphql\.BuildUnmarshalerMap\(\n(?:\t\tec\.\w+,\n)*\t\)\n`)
 	inputMapPut = regexp.MustCompile(`(?m)^\t+ctx = graphql\.WithUnmarshalerMap\(ctx, inputUnmarshalMap\)\n`)
-	// The answer to a query, which grows from 64 bytes on.
-	grown  = []byte("\t\t\tvar buf bytes.Buffer\n\t\t\tdata.MarshalGQL(&buf)\n\t\t\tresponse.Data = buf.Bytes()\n")
-	atOnce = []byte("\t\t\tresponse.Data = direct.Bytes(data)\n")
+	// The answers to a query, a mutation and an event, which grow without a bound.
+	grown  = regexp.MustCompile(`(?m)^(?:\t+var buf bytes\.Buffer\n)?\t+data\.MarshalGQL\(&buf\)\n(?:\t+response\.Data = buf\.Bytes\(\)\n|\n\t+return &graphql\.Response\{\n\t+Data: buf\.Bytes\(\),\n\t+\}\n)`)
+	buffer = regexp.MustCompile(`(?m)^\t+var buf bytes\.Buffer\n|^\t+buf\.Reset\(\)\n|^\t"bytes"\n`)
 
 	// The fields of Query, each of which has a function, and the call that answers them all.
 	root  = regexp.MustCompile(`(?m)^func \(ec \*executionContext\) _Query_([a-z]\w*)\(ctx context\.Context, field graphql\.CollectedField\) \(ret graphql\.Marshaler\) \{$`)
@@ -82,7 +82,7 @@ func rewrite(name string) (n places, err error) {
 	}
 	n = places{
 		len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1)), bytes.Count(text, ids),
-		len(inputMap.FindAll(text, -1)), bytes.Count(text, grown),
+		len(inputMap.FindAll(text, -1)), len(grown.FindAll(text, -1)),
 		len(root.FindAll(text, -1)), bytes.Count(text, query),
 	}
 	if n == (places{}) {
@@ -90,7 +90,10 @@ func rewrite(name string) (n places, err error) {
 	}
 	text = bytes.ReplaceAll(text, ids, idsFast)
 	text = inputMapPut.ReplaceAll(inputMap.ReplaceAll(text, nil), nil)
-	text = bytes.ReplaceAll(text, grown, atOnce)
+	if n[4] > 0 {
+		text = grown.ReplaceAllFunc(text, atOnce)
+		text = buffer.ReplaceAll(text, nil)
+	}
 	text = bytes.ReplaceAll(text, query, quick)
 	text = append(text, rootsOf(text)...)
 	text = lists.ReplaceAll(text, []byte("${1}direct.Slice(ctx, sel, v, "))
@@ -102,6 +105,14 @@ func rewrite(name string) (n places, err error) {
 		return n, err
 	}
 	return n, os.WriteFile(name, text, 0o644)
+}
+
+// atOnce has one answer written by [kith/graph/direct.Bytes].
+func atOnce(grown []byte) []byte {
+	if bytes.Contains(grown, []byte("response.Data")) {
+		return []byte("\t\t\tresponse.Data = direct.Bytes(ctx, data)\n")
+	}
+	return []byte("\n\t\t\treturn &graphql.Response{Data: direct.Bytes(ctx, data)}\n")
 }
 
 // rootsOf is the table of the fields of Query, in the file that has their functions.

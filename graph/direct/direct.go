@@ -10,10 +10,8 @@
 package direct
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"sync"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -67,35 +65,14 @@ type written struct {
 	v    any
 }
 
-// Bytes writes a whole answer, into memory of its own.
-func Bytes(answer graphql.Marshaler) []byte {
-	whole := wholes.Get().(*bytes.Buffer)
-	whole.Reset()
-	answer.MarshalGQL(whole)
-	text := bytes.Clone(whole.Bytes())
-	if whole.Cap() <= maxPooled {
-		wholes.Put(whole)
-	}
-	return text
-}
-
-// wholes are where answers grow until they are whole, and buffers where parts of them do.
-// Those are kept that are not too large.
-var (
-	wholes  = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-	buffers = sync.Pool{New: func() any { return new([]byte) }}
-)
-
-const maxPooled = 64 << 10
-
 // MarshalGQL implements [graphql.Marshaler].
 func (a written) MarshalGQL(w io.Writer) {
-	if whole, ok := w.(*bytes.Buffer); ok {
-		whole.Write(a.plan.append(whole.AvailableBuffer(), a.v)) // in its place already, if there is room
+	if whole, ok := w.(*answer); ok {
+		whole.append(a.plan, a.v)
 		return
 	}
 	scratch := buffers.Get().(*[]byte)
-	*scratch = a.plan.append((*scratch)[:0], a.v)
+	*scratch = a.plan.append((*scratch)[:0], a.v, noLimit)
 	w.Write(*scratch)
 	if cap(*scratch) <= maxPooled {
 		buffers.Put(scratch)

@@ -19,7 +19,7 @@ type field struct {
 	fails  func(v any) bool // whether it could not be loaded; nil: never
 
 	of          func() *objectType // of objects
-	appendBelow func(to []byte, v any, below *plan) []byte
+	appendBelow func(to []byte, v any, below *plan, most int) []byte
 	anyBelow    func(v any, is func(any) bool) bool
 }
 

@@ -129,22 +129,26 @@ func (p *plan) fails(v any) bool {
 	return false
 }
 
-// append writes an object, or a list of them.
-func (p *plan) append(to []byte, v any) []byte {
+// append writes an object, or a list of them. A list ends where it makes the answer longer
+// than most.
+func (p *plan) append(to []byte, v any, most int) []byte {
 	if list, ok := v.(elements); ok {
 		to = append(to, '[')
 		for i, one := range list {
+			if len(to) > most {
+				break
+			}
 			if i > 0 {
 				to = append(to, ',')
 			}
-			to = p.appendObject(to, one)
+			to = p.appendObject(to, one, most)
 		}
 		return append(to, ']')
 	}
-	return p.appendObject(to, v)
+	return p.appendObject(to, v, most)
 }
 
-func (p *plan) appendObject(to []byte, v any) []byte {
+func (p *plan) appendObject(to []byte, v any, most int) []byte {
 	if isNil(v) {
 		return append(to, "null"...)
 	}
@@ -156,7 +160,7 @@ func (p *plan) appendObject(to []byte, v any) []byte {
 		case s.field == nil:
 			to = appendString(to, p.typeName)
 		case s.below != nil:
-			to = s.field.appendBelow(to, v, s.below)
+			to = s.field.appendBelow(to, v, s.below, most)
 		default:
 			to = s.field.append(to, v)
 		}

@@ -53,9 +53,9 @@ func optionalMoment[T any](get func(*T) *time.Time) *field {
 func object[T, U any](of func() *objectType, get func(*T) *U) *field {
 	return &field{
 		of: of,
-		appendBelow: func(to []byte, v any, below *plan) []byte {
+		appendBelow: func(to []byte, v any, below *plan, most int) []byte {
 			if one := get(v.(*T)); one != nil {
-				return below.appendObject(to, one)
+				return below.appendObject(to, one, most)
 			}
 			return append(to, "null"...)
 		},
@@ -70,13 +70,16 @@ func object[T, U any](of func() *objectType, get func(*T) *U) *field {
 func list[T, U any](of func() *objectType, get func(*T) []*U) *field {
 	return &field{
 		of: of,
-		appendBelow: func(to []byte, v any, below *plan) []byte {
+		appendBelow: func(to []byte, v any, below *plan, most int) []byte {
 			all := get(v.(*T))
 			if all == nil {
 				return append(to, "null"...)
 			}
 			to = append(to, '[')
 			for i, one := range all {
+				if len(to) > most {
+					break
+				}
 				if i > 0 {
 					to = append(to, ',')
 				}
@@ -84,7 +87,7 @@ func list[T, U any](of func() *objectType, get func(*T) []*U) *field {
 					to = append(to, "null"...)
 					continue
 				}
-				to = below.appendObject(to, one)
+				to = below.appendObject(to, one, most)
 			}
 			return append(to, ']')
 		},

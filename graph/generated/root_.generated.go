@@ -3,7 +3,6 @@
 package generated
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"kith/graph/direct"
@@ -1581,7 +1580,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 					return nil
 				}
 			}
-			response.Data = direct.Bytes(data)
+			response.Data = direct.Bytes(ctx, data)
 			if atomic.LoadInt32(&ec.Deferred) > 0 {
 				hasNext := atomic.LoadInt32(&ec.PendingDeferred) > 0
 				response.HasNext = &hasNext
@@ -1596,29 +1595,20 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			}
 			first = false
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
-			var buf bytes.Buffer
-			data.MarshalGQL(&buf)
 
-			return &graphql.Response{
-				Data: buf.Bytes(),
-			}
+			return &graphql.Response{Data: direct.Bytes(ctx, data)}
 		}
 	case ast.Subscription:
 		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
 
-		var buf bytes.Buffer
 		return func(ctx context.Context) *graphql.Response {
-			buf.Reset()
 			data := next(ctx)
 
 			if data == nil {
 				return nil
 			}
-			data.MarshalGQL(&buf)
 
-			return &graphql.Response{
-				Data: buf.Bytes(),
-			}
+			return &graphql.Response{Data: direct.Bytes(ctx, data)}
 		}
 
 	default:

@@ -152,20 +152,27 @@ func (e *Extension) MutateOperationParameters(ctx context.Context, params *graph
 
 // MutateOperationContext checks the cost of the operation with its variables.
 func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.OperationContext) *gqlerror.Error {
-	cost, err := e.costs.of(op.Operation, op.Variables)
-	if err != nil {
+	if _, err := e.Cost(op); err != nil {
 		return gqlerror.Wrap(err)
 	}
-	if e.charge != nil {
-		more, err := e.charge(op)
-		if err != nil {
-			return gqlerror.Wrap(err)
-		}
+	return nil
+}
+
+// Cost is what an operation costs with its variables. The error, an [apierr.Error], says why
+// it is refused.
+func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
+	cost, err := e.costs.of(op.Operation, op.Variables)
+	if err == nil && e.charge != nil {
+		var more uint64
+		more, err = e.charge(op)
 		cost = sum(cost, more)
 	}
-	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
-		return gqlerror.Wrap(apierr.TooCostly(cost, limit,
-			"the query costs %d and one request may cost at most %d: ask for fewer fields or shorter lists", cost, limit))
+	if err != nil {
+		return 0, err
 	}
-	return nil
+	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
+		return 0, apierr.TooCostly(cost, limit,
+			"the query costs %d and one request may cost at most %d: ask for fewer fields or shorter lists", cost, limit)
+	}
+	return cost, nil
 }

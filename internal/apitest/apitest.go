@@ -40,6 +40,7 @@ type Options struct {
 	Budget         social.Budget
 	RequestTimeout time.Duration
 	Limits         limits.Limits
+	MaxAnswer      int
 	Log            io.Writer // where the log goes; nil: nowhere
 
 	MaxFollowing int64
@@ -126,6 +127,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
+		MaxAnswer:      o.MaxAnswer,
 		RequestTimeout: o.RequestTimeout,
 		Store:          store,
 		Consistency:    tokens,

@@ -1,0 +1,73 @@
+package direct
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+)
+
+type limitKey struct{}
+
+// WithLimit bounds the answers that are written under a context, in bytes. Writing ends soon
+// after the bound: an answer of [Bytes] that is longer is not whole.
+func WithLimit(ctx context.Context, most int) context.Context {
+	return context.WithValue(ctx, limitKey{}, most)
+}
+
+const noLimit = math.MaxInt
+
+// Bytes writes a whole answer, into memory of its own.
+func Bytes(ctx context.Context, of graphql.Marshaler) []byte {
+	a := answers.Get().(*answer)
+	a.bytes, a.most = a.bytes[:0], noLimit
+	if most, ok := ctx.Value(limitKey{}).(int); ok {
+		a.most = most
+	}
+	of.MarshalGQL(a)
+	if cap(a.bytes) > maxPooled { // it is not kept for others
+		return a.bytes
+	}
+	text := slices.Clone(a.bytes)
+	answers.Put(a)
+	return text
+}
+
+// answer grows until it is whole, or longer than it may be: from then on it takes nothing.
+type answer struct {
+	bytes []byte
+	most  int
+}
+
+// Write implements [io.Writer].
+func (a *answer) Write(text []byte) (int, error) {
+	if len(a.bytes) <= a.most {
+		a.bytes = append(a.bytes, text...)
+	}
+	return len(text), nil
+}
+
+// WriteString implements [io.StringWriter].
+func (a *answer) WriteString(text string) (int, error) {
+	if len(a.bytes) <= a.most {
+		a.bytes = append(a.bytes, text...)
+	}
+	return len(text), nil
+}
+
+func (a *answer) append(p *plan, v any) {
+	if len(a.bytes) <= a.most {
+		a.bytes = p.append(a.bytes, v, a.most)
+	}
+}
+
+// answers are where whole answers grow, and buffers where parts of them do. Those are kept
+// that are not too large.
+var (
+	answers = sync.Pool{New: func() any { return new(answer) }}
+	buffers = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+const maxPooled = 64 << 10

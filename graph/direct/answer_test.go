@@ -1,0 +1,49 @@
+package direct_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// An answer that may not be so long is not made: its memory stays near the bound, whether
+// gqlgen writes it or this package does.
+func TestAnswersEndAtTheirBound(t *testing.T) {
+	store := memory.New()
+	const people = 500
+	list := make([]storage.User, people)
+	for i := range list {
+		id := storage.UserID(i + 1)
+		list[i] = storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: "User", Bio: strings.Repeat("b", 2000)}
+	}
+	store.CreateUsers(t.Context(), list)
+	ids := make([]string, people)
+	for i := range ids {
+		ids[i] = list[i].ID.String()
+	}
+	var bios strings.Builder
+	for i := range 198 {
+		bios.WriteString(" a" + strings.Repeat("x", i) + ": bio")
+	}
+	const most = 1 << 20
+	for name, query := range map[string]string{
+		"directly":  `query($ids: [ID!]!) { users(ids: $ids) {` + bios.String() + ` } }`,
+		"by gqlgen": `query($ids: [ID!]!) { users(ids: $ids) {` + bios.String() + ` viewerRelationship { id } } }`,
+	} {
+		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, MaxAnswer: most})
+		api.Ask(`query($ids: [ID!]!) { users(ids: $ids) { id } }`, apitest.Vars{"ids": ids}).Whole() // all that is made once is there
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		answer := api.Ask(query, apitest.Vars{"ids": ids})
+		runtime.ReadMemStats(&after)
+		answer.Refused("QUERY_TOO_COSTLY")
+		// Of 199 MB. gqlgen's tree of what is to be written is some 100 bytes for each value.
+		if made := after.TotalAlloc - before.TotalAlloc; made > 60<<20 {
+			t.Errorf("%s: %d MB of memory for a refused answer", name, made>>20)
+		}
+	}
+}
