@@ -206,6 +206,10 @@ func (w *costWalk) text(in *input, text string) uint64 {
 	return uint64(len(text) / bytesAUnit)
 }
 
+// objectValues is how many plain values an object counts for: gqlgen looks up, and converts, each
+// of the fields that its type has.
+const objectValues = 10
+
 // checkVariables bounds the variables of a request before anything is made of them.
 func (l Limits) checkVariables(vars map[string]any) error {
 	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxBioLength, 4 * storage.MaxAvatarURLLength})
@@ -229,6 +233,7 @@ func (l Limits) checkVariables(vars map[string]any) error {
 				}
 			}
 		case map[string]any:
+			values += objectValues - 1
 			for _, one := range v {
 				if err := walk(one, depth+1); err != nil {
 					return err

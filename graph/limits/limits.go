@@ -58,7 +58,8 @@ type Limits struct {
 	Directives int
 
 	// Values is how many values the variables may hold, those in lists and objects
-	// included. Defaults to 5,000: room for the 2,000 pairs of a `relationships`.
+	// included; an object counts for ten. Defaults to 5,000: room for the 2,000 pairs of a
+	// `relationships`.
 	Values int
 
 	// ValueDepth is how deep the variables may nest lists and objects. Defaults to 32: a
