@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,24 +16,27 @@ import (
 // then they are refused: a client that is told to come back soon is better off than one of
 // thousands that all wait.
 //
-// A request that costs much waits for others that do, and not for cheap ones: of all
-// processors, half are there for those.
+// Requests whose work takes milliseconds have half of the processors, so that cheap ones are
+// answered beside them: long bodies, long queries that were not seen before, and operations
+// that cost much.
 type admission struct {
 	requests *semaphore.Weighted // of 1 each
-	costly   *semaphore.Weighted // of what each costs
+	costly   *semaphore.Weighted // of 1 each
 	writing  *semaphore.Weighted // of the bytes of long answers that are being sent
 
-	most         int64 // requests in work
-	mostCost     int64 // of costly ones in work
-	mostWritten  int64 // bytes of long answers
-	queued       atomic.Int64
-	queuedCostly atomic.Int64
-	metrics      *Metrics
+	most          int64 // requests in work
+	mostWritten   int64 // bytes of long answers
+	queued        atomic.Int64
+	queuedCostly  atomic.Int64
+	queuedWriting atomic.Int64
+	metrics       *Metrics
 }
 
 const (
-	// costlyFrom is what a request costs that is not cheap: its work takes milliseconds.
+	// costlyFrom is what an operation costs that is not cheap.
 	costlyFrom = 2_000
+	// costlyBytes is how long a body, or a query that was not seen before, is that is not cheap.
+	costlyBytes = 4 << 10
 
 	// queueTime is how long a request waits until it is refused.
 	queueTime = time.Second
@@ -47,38 +49,45 @@ const (
 )
 
 func newAdmission(cfg Config) *admission {
-	a := &admission{
-		most:        int64(cfg.MaxRequests),
-		mostCost:    int64(max(1, runtime.GOMAXPROCS(0)/2) * max(cfg.Limits.Cost, defaultMaxCost)),
-		mostWritten: longAnswers * int64(cfg.MaxAnswer),
-		metrics:     cfg.Metrics,
-	}
+	a := &admission{most: int64(cfg.MaxRequests), mostWritten: longAnswers * int64(cfg.MaxAnswer), metrics: cfg.Metrics}
 	a.requests = semaphore.NewWeighted(a.most)
-	a.costly = semaphore.NewWeighted(a.mostCost)
+	a.costly = semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0)/2)))
 	a.writing = semaphore.NewWeighted(a.mostWritten)
 	return a
 }
 
-// defaultMaxCost is that of [kith/graph/limits.Limits].
-const defaultMaxCost = 100_000
-
-// enter takes a request in; false if there are too many. A request that was taken in leaves.
-func (a *admission) enter(ctx context.Context) bool {
-	return a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, 1, "requests")
+// A turn is what one request has been given.
+type turn struct {
+	of     *admission
+	ctx    context.Context
+	costly bool
+	ended  bool
 }
 
-func (a *admission) leave() { a.requests.Release(1) }
+// enter takes a request in; false if there are too many. Its turn has to end.
+func (a *admission) enter(ctx context.Context) (*turn, bool) {
+	ok := a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, 1, "requests")
+	return &turn{of: a, ctx: ctx}, ok
+}
 
-// enterCostly takes a request in by what it costs. leave is called at its end.
-func (a *admission) enterCostly(ctx context.Context, cost uint64) (leave func(), ok bool) {
-	if cost <= costlyFrom {
-		return func() {}, true
+// work tells that what comes next takes milliseconds; false if too much does.
+func (t *turn) work() bool {
+	if a := t.of; !t.costly {
+		t.costly = a.costly.TryAcquire(1) || a.wait(t.ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
 	}
-	n := int64(min(cost, uint64(a.mostCost)))
-	if !a.costly.TryAcquire(n) && !a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, n, "cost") {
-		return nil, false
+	return t.costly
+}
+
+// end is called when nothing is left but to send the answer, or at last in any case.
+func (t *turn) end() {
+	if t.ended {
+		return
 	}
-	return sync.OnceFunc(func() { a.costly.Release(n) }), true
+	t.ended = true
+	if t.costly {
+		t.of.costly.Release(1)
+	}
+	t.of.requests.Release(1)
 }
 
 // enterWriting takes in an answer that is to be sent. leave is called when it is.
@@ -87,7 +96,7 @@ func (a *admission) enterWriting(ctx context.Context, length int) (leave func(),
 		return func() {}, true
 	}
 	n := min(int64(length), a.mostWritten)
-	if !a.writing.TryAcquire(n) && !a.wait(ctx, a.writing, &a.queuedCostly, a.most/4, n, "writing") {
+	if !a.writing.TryAcquire(n) && !a.wait(ctx, a.writing, &a.queuedWriting, a.most/4, n, "writing") {
 		return nil, false
 	}
 	return func() { a.writing.Release(n) }, true

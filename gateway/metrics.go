@@ -41,7 +41,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 		overload: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_graphql_requests_overload_total",
-			Help: "GraphQL requests answered 503, by what there was too much of (requests, cost, writing).",
+			Help: "GraphQL requests answered 503, by what there was too much of (requests, costly, writing).",
 		}, []string{"reason"}),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kith_subscription_connections",

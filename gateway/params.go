@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -33,19 +34,74 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status, apierr.BadInput(format, args...)}
 }
 
-// read takes a request's parameters from its body or its address.
-func (t transport) read(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
-	var params *graphql.RawParams
-	var bad *refusal
-	start := graphql.Now()
+// received is what a request brings: a body, or the query of its address.
+type received struct {
+	body  *bytes.Buffer // nil: of a GET
+	start time.Time
+}
+
+var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// release has the memory of a body used again, unless it is much.
+func (b received) release() {
+	if b.body != nil && b.body.Cap() <= maxPooledBody {
+		b.body.Reset()
+		bodies.Put(b.body)
+	}
+}
+
+// length is how much there is to be read, in bytes; of an address, which the server bounds, 0.
+func (b received) length() int {
+	if b.body == nil {
+		return 0
+	}
+	return b.body.Len()
+}
+
+// read takes a request's body.
+func (t transport) read(w http.ResponseWriter, r *http.Request) (received, *refusal) {
+	b := received{start: graphql.Now()}
 	switch r.Method {
-	case http.MethodPost:
-		params, bad = t.readPost(w, r)
 	case http.MethodGet:
-		params, bad = t.readGet(r)
-	default:
-		w.Header().Set("Allow", allowedMethods)
-		return nil, refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
+		if t.origins.forged(r) {
+			return b, &refusal{http.StatusForbidden, apierr.Forbidden(
+				"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
+		}
+		return b, nil
+	case http.MethodPost:
+		return t.readBody(w, r, b)
+	}
+	w.Header().Set("Allow", allowedMethods)
+	return b, refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
+}
+
+func (t transport) readBody(w http.ResponseWriter, r *http.Request, b received) (received, *refusal) {
+	if media, ok := mediaOf(r.Header.Get("Content-Type")); !ok || media != mediaJSON {
+		return b, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json")
+	}
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return b, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
+	}
+	if r.ContentLength > t.maxBody {
+		return b, t.tooLarge(w)
+	}
+	b.body = bodies.Get().(*bytes.Buffer)
+	if _, err := b.body.ReadFrom(http.MaxBytesReader(w, r.Body, t.maxBody)); err != nil {
+		b.release()
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return b, t.tooLarge(w)
+		}
+		return b, refuse(http.StatusBadRequest, "the body could not be read to its end")
+	}
+	return b, nil
+}
+
+// params are the parameters that were received.
+func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refusal) {
+	if b.body != nil {
+		params, bad = decodeParams(b.body)
+	} else {
+		params, bad = decodeQuery(r)
 	}
 	if bad != nil {
 		return nil, bad
@@ -54,36 +110,8 @@ func (t transport) read(w http.ResponseWriter, r *http.Request) (*graphql.RawPar
 		return nil, refuse(http.StatusBadRequest, "the parameter query is missing")
 	}
 	params.Headers = r.Header
-	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
+	params.ReadTime = graphql.TraceTiming{Start: b.start, End: graphql.Now()}
 	return params, nil
-}
-
-var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-func (t transport) readPost(w http.ResponseWriter, r *http.Request) (*graphql.RawParams, *refusal) {
-	if media, ok := mediaOf(r.Header.Get("Content-Type")); !ok || media != mediaJSON {
-		return nil, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json")
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
-	}
-	if r.ContentLength > t.maxBody {
-		return nil, t.tooLarge(w)
-	}
-	body := bodies.Get().(*bytes.Buffer)
-	defer func() {
-		if body.Cap() <= maxPooledBody {
-			body.Reset()
-			bodies.Put(body)
-		}
-	}()
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, t.maxBody)); err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, t.tooLarge(w)
-		}
-		return nil, refuse(http.StatusBadRequest, "the body could not be read to its end")
-	}
-	return decodeParams(body)
 }
 
 // mediaOf is the media type of a header's value, without its parameters.
@@ -120,11 +148,8 @@ func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
 	return &params, nil
 }
 
-func (t transport) readGet(r *http.Request) (*graphql.RawParams, *refusal) {
-	if t.origins.forged(r) {
-		return nil, &refusal{http.StatusForbidden, apierr.Forbidden(
-			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
-	}
+// decodeQuery reads the parameters of a GET.
+func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")

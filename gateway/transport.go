@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -70,31 +69,44 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 			a.refuse(http.StatusInternalServerError, t.recover(r.Context(), reason))
 		}
 	}()
-	params, refusal := t.read(w, r)
+	raw, refusal := t.read(w, r)
 	if refusal != nil {
 		a.refuse(refusal.status, refusal.err)
 		return
 	}
-	if !t.admission.enter(r.Context()) {
+	defer raw.release()
+	turn, ok := t.admission.enter(r.Context())
+	if !ok {
 		busy(w, a, tooManyRequests)
 		return
 	}
-	leave := sync.OnceFunc(t.admission.leave)
-	defer leave()
-	t.execute(r, params, exec, a, streaming, leave)
+	defer turn.end()
+	if raw.length() > costlyBytes && !turn.work() {
+		busy(w, a, tooManyRequests)
+		return
+	}
+	params, refusal := raw.params(r)
+	if refusal != nil {
+		a.refuse(refusal.status, refusal.err)
+		return
+	}
+	t.execute(r, params, exec, a, streaming, turn)
 }
 
-// execute answers what is a GraphQL request, and leaves when it is not in work any more. The
-// deadline that it gets ends
+// execute answers what is a GraphQL request. The deadline that it gets ends
 // whatever honours it with an error, which becomes part of the answer; the
 // connection is not cut.
-func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, leave func()) {
+func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, turn *turn) {
 	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))
 	defer ctx.end()
+	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !turn.work() {
+		busy(a.w, a, tooManyRequests)
+		return
+	}
 	op, document, cost, errs := t.operations.create(ctx, params)
 	a.exchange.name = params.OperationName
 	if errs != nil && streaming {
-		leave()
+		turn.end()
 		t.stream(r, exec, op, errs, a)
 		return
 	}
@@ -114,7 +126,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		a.refuse(http.StatusMethodNotAllowed, apierr.BadInput("mutations are sent by POST"))
 		return
 	case live || streaming:
-		leave()
+		turn.end()
 		t.stream(r, exec, op, nil, a)
 		return
 	}
@@ -122,12 +134,10 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	if document != nil {
 		prepared = selections.With(prepared, &document.memo)
 	}
-	leaveCostly, ok := t.admission.enterCostly(ctx, cost)
-	if !ok {
+	if cost > costlyFrom && !turn.work() {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
-	defer leaveCostly()
 	executed, response := t.answer(prepared, exec, op)
 	written, ok := t.admission.enterWriting(ctx, len(response.Data))
 	if !ok {
@@ -135,8 +145,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		return
 	}
 	defer written()
-	leaveCostly() // what follows takes the client's time
-	leave()
+	turn.end() // what follows takes the client's time
 	a.result(executed, response)
 }
 
