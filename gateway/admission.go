@@ -56,38 +56,38 @@ func newAdmission(cfg Config) *admission {
 	return a
 }
 
-// A turn is what one request has been given.
-type turn struct {
+// A permit is what one request has been let in by.
+type permit struct {
 	of     *admission
 	ctx    context.Context
 	costly bool
 	ended  bool
 }
 
-// enter takes a request in; false if there are too many. Its turn has to end.
-func (a *admission) enter(ctx context.Context) (*turn, bool) {
+// enter takes a request in; false if there are too many. Its permit has to end.
+func (a *admission) enter(ctx context.Context) (*permit, bool) {
 	ok := a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, 1, "requests")
-	return &turn{of: a, ctx: ctx}, ok
+	return &permit{of: a, ctx: ctx}, ok
 }
 
 // work tells that what comes next takes milliseconds; false if too much does.
-func (t *turn) work() bool {
-	if a := t.of; !t.costly {
-		t.costly = a.costly.TryAcquire(1) || a.wait(t.ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
+func (p *permit) work() bool {
+	if a := p.of; !p.costly {
+		p.costly = a.costly.TryAcquire(1) || a.wait(p.ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
 	}
-	return t.costly
+	return p.costly
 }
 
 // end is called when nothing is left but to send the answer, or at last in any case.
-func (t *turn) end() {
-	if t.ended {
+func (p *permit) end() {
+	if p.ended {
 		return
 	}
-	t.ended = true
-	if t.costly {
-		t.of.costly.Release(1)
+	p.ended = true
+	if p.costly {
+		p.of.costly.Release(1)
 	}
-	t.of.requests.Release(1)
+	p.of.requests.Release(1)
 }
 
 // enterWriting takes in an answer that is to be sent. leave is called when it is.

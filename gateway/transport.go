@@ -75,13 +75,13 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		return
 	}
 	defer raw.release()
-	turn, ok := t.admission.enter(r.Context())
+	permit, ok := t.admission.enter(r.Context())
 	if !ok {
 		busy(w, a, tooManyRequests)
 		return
 	}
-	defer turn.end()
-	if raw.length() > costlyBytes && !turn.work() {
+	defer permit.end()
+	if raw.length() > costlyBytes && !permit.work() {
 		busy(w, a, tooManyRequests)
 		return
 	}
@@ -90,23 +90,23 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.refuse(refusal.status, refusal.err)
 		return
 	}
-	t.execute(r, params, exec, a, streaming, turn)
+	t.execute(r, params, exec, a, streaming, permit)
 }
 
 // execute answers what is a GraphQL request. The deadline that it gets ends
 // whatever honours it with an error, which becomes part of the answer; the
 // connection is not cut.
-func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, turn *turn) {
+func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, permit *permit) {
 	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))
 	defer ctx.end()
-	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !turn.work() {
+	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !permit.work() {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
 	op, document, cost, errs := t.operations.create(ctx, params)
 	a.exchange.name = params.OperationName
 	if errs != nil && streaming {
-		turn.end()
+		permit.end()
 		t.stream(r, exec, op, errs, a)
 		return
 	}
@@ -126,7 +126,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		a.refuse(http.StatusMethodNotAllowed, apierr.BadInput("mutations are sent by POST"))
 		return
 	case live || streaming:
-		turn.end()
+		permit.end()
 		t.stream(r, exec, op, nil, a)
 		return
 	}
@@ -134,7 +134,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	if document != nil {
 		prepared = selections.With(prepared, &document.memo)
 	}
-	if cost > costlyFrom && !turn.work() {
+	if cost > costlyFrom && !permit.work() {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
@@ -145,7 +145,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		return
 	}
 	defer written()
-	turn.end() // what follows takes the client's time
+	permit.end() // what follows takes the client's time
 	a.result(executed, response)
 }
 

@@ -119,6 +119,9 @@ func (c *Command) Kill(t testing.TB) End {
 	return c.Wait(t)
 }
 
+// PID is the program's process.
+func (c *Command) PID() int { return c.cmd.Process.Pid }
+
 // Ended tells whether the program has ended.
 func (c *Command) Ended() bool {
 	select {
