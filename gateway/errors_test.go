@@ -35,7 +35,6 @@ func TestErrorCodes(t *testing.T) {
 		"anything else":     {"{ fail }", "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
 		"panic":             {`{ fail(name: "panic") }`, "INTERNAL_SERVER_ERROR", "something went wrong on the server", false},
 		"too costly":        {"{" + strings.Repeat(" a: hello", 500) + " }", "QUERY_TOO_COSTLY", "the query has too many", false},
-		"deferred":          {"{ ... @defer { hello } }", "BAD_USER_INPUT", "the directive @defer is not supported", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

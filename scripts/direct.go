@@ -2,8 +2,8 @@
 
 // direct puts kith/graph/direct in front of the marshalers that gqlgen has just
 // generated, has queries for one field answered without a set of fields, has lists of ids read without a context for each of them, has answers written
-// into memory of a bounded size, and leaves out the map of input types, which only code of
-// our own would read: `go run scripts/direct.go`, from the top of the project.
+// into memory of a bounded size, leaves out the map of input types, which only code of our own would
+// read, and takes @defer out of the schema: `go run scripts/direct.go`, from the top of the project.
 package main
 
 import (
@@ -43,6 +43,10 @@ var (
 	query = []byte("data = ec._Query(ctx, opCtx.Operation.SelectionSet)\n")
 	quick = []byte("data = direct.Query(ctx, ec, opCtx.Operation.SelectionSet, queryRoots, ec._Query)\n")
 
+	// The schema, which has directives that gqlgen brings along.
+	schema    = []byte("var parsedSchema = gqlparser.MustLoadSchema(sources...)\n")
+	schemaOwn = []byte("var parsedSchema = direct.Schema(gqlparser.MustLoadSchema(sources...))\n")
+
 	objects = regexp.MustCompile(`(?m)^\treturn ec\.(_` + types + `)\(ctx, sel, v\)$`)
 )
 
@@ -72,7 +76,7 @@ func main() {
 // places is in how many places each kind of code was found.
 type places [len(kinds)]int
 
-var kinds = [...]string{"list", "object", "list of ids", "map of input types", "answer to a query", "field of Query", "call for them"}
+var kinds = [...]string{"list", "object", "list of ids", "map of input types", "answer to a query", "field of Query", "call for them", "schema"}
 
 // rewrite rewrites one file.
 func rewrite(name string) (n places, err error) {
@@ -83,7 +87,7 @@ func rewrite(name string) (n places, err error) {
 	n = places{
 		len(lists.FindAll(text, -1)), len(objects.FindAll(text, -1)), bytes.Count(text, ids),
 		len(inputMap.FindAll(text, -1)), len(grown.FindAll(text, -1)),
-		len(root.FindAll(text, -1)), bytes.Count(text, query),
+		len(root.FindAll(text, -1)), bytes.Count(text, query), bytes.Count(text, schema),
 	}
 	if n == (places{}) {
 		return n, nil
@@ -95,6 +99,7 @@ func rewrite(name string) (n places, err error) {
 		text = buffer.ReplaceAll(text, nil)
 	}
 	text = bytes.ReplaceAll(text, query, quick)
+	text = bytes.ReplaceAll(text, schema, schemaOwn)
 	text = append(text, rootsOf(text)...)
 	text = lists.ReplaceAll(text, []byte("${1}direct.Slice(ctx, sel, v, "))
 	text = objects.ReplaceAll(text, []byte("\treturn direct.Object(ctx, sel, v, ec.${1})"))

@@ -6,7 +6,7 @@
 // something, and nine tenths of the work on a page whose users have been read
 // already. `make generate` puts [Object] and [Slice] in front of the generated
 // marshalers. They take what they have a table for (see fields.go), and leave the rest to
-// gqlgen: fields with resolvers, values that failed to load, @defer.
+// gqlgen: fields with resolvers, and values that failed to load.
 package direct
 
 import (

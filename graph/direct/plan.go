@@ -64,7 +64,7 @@ func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) 
 		return p
 	}
 	for _, f := range graphql.CollectFields(op, sel, t.satisfies) {
-		if len(f.Deferrables) > 0 || !p.add(op, t, f.Field, f.Selections) {
+		if !p.add(op, t, f.Field, f.Selections) {
 			return nil
 		}
 	}

@@ -2225,7 +2225,7 @@ enum CommonOrder {
 }
 `, BuiltIn: false},
 }
-var parsedSchema = gqlparser.MustLoadSchema(sources...)
+var parsedSchema = direct.Schema(gqlparser.MustLoadSchema(sources...))
 
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the

@@ -115,8 +115,6 @@ func TestShapeLimits(t *testing.T) {
 		"directives":      {hostile["1,300 unknown directives"], apierr.CodeTooCostly},
 		"long text":       {hostile["a text of 10 MB"], apierr.CodeTooCostly},
 		"cycle":           {hostile["a fragment that spreads itself"], apierr.CodeBadInput},
-		"defer":           {"{ viewer { ... @defer { id } } }", apierr.CodeBadInput},
-		"defer, unused":   {"query a { viewer { id } } query b { viewer { ... @defer { id } } }", apierr.CodeBadInput},
 		"500 ids in text": {"{ users(ids: [" + repeat(500, func(i int) string { return fmt.Sprintf(" %q", strconv.Itoa(i+1)) }) + "]) { id handle } }", ""},
 		"200 fragments": {"{ viewer {" + repeat(200, func(i int) string { return " ...F" + strconv.Itoa(i) }) + "} }" +
 			repeat(200, func(i int) string { return fmt.Sprintf(" fragment F%d on User { id name }", i) }), ""},

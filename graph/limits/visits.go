@@ -6,18 +6,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// checkDirectives counts the directives of selections and definitions, and
-// refuses @defer, which the parser's prelude declares although no transport
-// here can answer in parts.
+// checkDirectives counts the directives of selections and definitions.
 func (s *shape) checkDirectives() error {
 	count := 0
 	add := func(list ast.DirectiveList) error {
 		count += len(list)
 		if count > s.limits.Directives {
 			return tooMany("directives", uint64(count), s.limits.Directives)
-		}
-		if d := list.ForName("defer"); d != nil {
-			return positioned(d.Position, "the directive @defer is not supported")
 		}
 		return nil
 	}
