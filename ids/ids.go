@@ -50,6 +50,10 @@ type Config struct {
 	// LeaseTimeout bounds one renewal. Defaults to 5 s.
 	LeaseTimeout time.Duration
 
+	// Wait bounds New: how long it waits for a machine id that is set and taken, and
+	// for the store. Defaults to 3 s.
+	Wait time.Duration
+
 	// Logger is told of failed renewals. Defaults to [slog.Default].
 	Logger *slog.Logger
 
@@ -64,6 +68,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LeaseTimeout == 0 {
 		c.LeaseTimeout = 5 * time.Second
+	}
+	if c.Wait == 0 {
+		c.Wait = 3 * time.Second
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -93,8 +100,8 @@ type Generator struct {
 }
 
 // New leases a machine id and renews the lease in the background until Close. One
-// that is set and whose last owner died without giving it back is waited for until
-// its lease has ended. The error wraps [storage.ErrNoLease] when all are taken.
+// that is set and taken is waited for, as Config.Wait tells: its owner may be about to
+// give it back. The error wraps [storage.ErrNoLease] when all are taken.
 func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, error) {
 	cfg = cfg.withDefaults()
 	// Each generator is an owner of its own: one that took its predecessor's lease
@@ -117,19 +124,23 @@ func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, er
 
 // first takes the first lease.
 func (g *Generator) first(ctx context.Context) error {
-	const pause = 200 * time.Millisecond
-	end := g.cfg.Now().Add(g.cfg.Lease + pause)
+	const pause = 100 * time.Millisecond
+	waiting, cancel := context.WithTimeout(ctx, g.cfg.Wait)
+	defer cancel()
+	var taken error
 	for {
-		err := g.lease(ctx)
-		if err == nil || g.slots > 1 || !errors.Is(err, storage.ErrNoLease) {
-			return err
+		err := g.lease(waiting)
+		if errors.Is(err, storage.ErrNoLease) && g.slots == 1 {
+			taken = fmt.Errorf("%d is leased by another gateway, or by one that was killed in the last %s: %w", g.base, g.cfg.Lease, err)
+			err = sleep(waiting, pause)
+			if err == nil {
+				continue
+			}
 		}
-		if !g.cfg.Now().Before(end) {
-			return fmt.Errorf("machine id %d is another gateway's: %w", g.base, err)
+		if err != nil && taken != nil && ctx.Err() == nil {
+			return taken
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return err
-		}
+		return err
 	}
 }
 

@@ -242,13 +242,33 @@ func TestSetTwice(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5
 	start(t, l, Config{MachineID: &machine, Lease: 300 * time.Millisecond})
-	_, err := New(t.Context(), l, Config{MachineID: &machine, Lease: 300 * time.Millisecond})
+	began := time.Now()
+	_, err := New(t.Context(), l, Config{MachineID: &machine, Wait: 500 * time.Millisecond})
 	if !errors.Is(err, storage.ErrNoLease) {
 		t.Fatalf("a second gateway of the same machine id: %v", err)
 	}
+	if took := time.Since(began); took < 400*time.Millisecond || took > 10*time.Second {
+		t.Errorf("it is told after %s", took)
+	}
 }
 
-// TestSetAfterADeath waits for the lease of an owner that never gave it back.
+// TestSilentStore ends the start although the store does not answer.
+func TestSilentStore(t *testing.T) {
+	t.Parallel()
+	_, err := New(t.Context(), silent{}, Config{Wait: 50 * time.Millisecond})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+}
+
+type silent struct{ storage.Leaser }
+
+func (silent) Lease(ctx context.Context, _, _ string, _ int, _, _ storage.Micros) (int, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// TestSetAfterADeath waits for the lease of an owner that never gave it back, if that ends soon.
 func TestSetAfterADeath(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5
@@ -532,7 +552,7 @@ func onAStore(t *testing.T, location string) {
 			t.Fatal(err)
 		}
 		next(t, set)
-		if _, err := New(t.Context(), store, Config{MachineID: &machine, Lease: 300 * time.Millisecond}); !errors.Is(err, storage.ErrNoLease) {
+		if _, err := New(t.Context(), store, Config{MachineID: &machine, Wait: 300 * time.Millisecond}); !errors.Is(err, storage.ErrNoLease) {
 			t.Errorf("a second gateway of the same machine id: %v", err)
 		}
 		if err := set.Close(context.Background()); err != nil {
