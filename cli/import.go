@@ -35,6 +35,14 @@ var Vars = kong.Vars{
 // shownProblems is how many lines that could not be imported are shown.
 const shownProblems = 20
 
+// Validate is called by kong.
+func (c *ImportCmd) Validate() error {
+	if c.Chunk < 1 {
+		return errors.New("--chunk: it must be at least 1")
+	}
+	return nil
+}
+
 // Run imports the files into the store. Progress and problems go to the standard
 // error, the summary to the standard output. When the context ends, the chunk
 // under way is finished first; the error then says how to go on.

@@ -42,16 +42,19 @@ type reconcileFlags struct {
 
 // Validate is called by kong.
 func (c *ReconcileFullCmd) Validate() error {
-	if c.MaxLoad <= 0 || c.MaxLoad > 1 {
-		return errors.New("--max-load: it is above 0 and at most 1")
+	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false of NaN
+		return errors.New("--max-load: it must be above 0 and at most 1")
 	}
 	return c.reconcileFlags.Validate()
 }
 
 // Validate is called by kong.
 func (f *reconcileFlags) Validate() error {
-	if f.Window <= 0 || f.List < 1 {
-		return errors.New("--window and --list: they are above 0")
+	if f.Window <= 0 {
+		return errors.New("--window: it must be greater than 0")
+	}
+	if f.List < 1 {
+		return errors.New("--list: it must be at least 1")
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func TestReconcileFlagsAreChecked(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"full", "--max-load=0"}, {"full", "--max-load=1.5"}, {"full", "--window=0s"}, {"incremental", "--list=0"}, {"realtime", "--max-pending=0"},
 	} {
-		if _, err := reconciling(t.Context(), nil, arguments...); err == nil || !strings.Contains(err.Error(), "above 0") {
+		if _, err := reconciling(t.Context(), nil, arguments...); err == nil || !strings.Contains(err.Error(), "it must be") {
 			t.Errorf("%v: %v", arguments, err)
 		}
 	}

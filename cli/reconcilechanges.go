@@ -91,10 +91,13 @@ type ReconcileRealtimeCmd struct {
 
 // Validate is called by kong.
 func (c *ReconcileRealtimeCmd) Validate() error {
-	if c.Window <= 0 || c.MaxPending < 1 {
-		return errors.New("--window and --max-pending: they are above 0")
+	if c.Window <= 0 {
+		return errors.New("--window: it must be greater than 0")
 	}
-	return nil
+	if c.MaxPending < 1 {
+		return errors.New("--max-pending: it must be at least 1")
+	}
+	return checkMetricsAddr(c.MetricsAddr)
 }
 
 // Run watches until the context is done.
@@ -110,9 +113,9 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	defer serving.Wait()
 	defer stop()
 	if c.MetricsAddr != "" {
-		listener, err := net.Listen("tcp", c.MetricsAddr)
+		listener, err := Listen(ctx, "metrics-addr", c.MetricsAddr)
 		if err != nil {
-			return Misset("metrics-addr", err)
+			return err
 		}
 		serving.Go(func() { serveMetrics(ctx, listener, registry) })
 	}

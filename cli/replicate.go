@@ -32,6 +32,26 @@ type ReplicateCmd struct {
 	Skip        []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
 }
 
+// Validate is called by kong.
+func (c *ReplicateCmd) Validate() error {
+	for _, id := range c.Skip {
+		if err := binlog.CheckGTID(id); err != nil {
+			return fmt.Errorf("--skip: %w", err)
+		}
+	}
+	return checkMetricsAddr(c.MetricsAddr)
+}
+
+func checkMetricsAddr(addr string) error {
+	if addr == "" {
+		return nil
+	}
+	if err := CheckAddress(addr); err != nil {
+		return Misset("metrics-addr", err)
+	}
+	return nil
+}
+
 // Run replicates until the context is done, or a server cannot be followed.
 func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	if settings.Redundancy != RedundancyBinlog {
@@ -69,9 +89,9 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	defer stop()
 	running.Go(attend(ctx, store, settings.Redis != ""))
 	if c.MetricsAddr != "" {
-		listener, err := net.Listen("tcp", c.MetricsAddr)
+		listener, err := Listen(ctx, "metrics-addr", c.MetricsAddr)
 		if err != nil {
-			return Misset("metrics-addr", err)
+			return err
 		}
 		running.Go(func() { serveStatus(ctx, listener, registry, applier, replicator) })
 	}

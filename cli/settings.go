@@ -36,6 +36,14 @@ const (
 // Check refuses settings that cannot be meant, before anything is opened, and
 // fills in the redundancy mode where it is left open.
 func (s *Settings) Check() error {
+	if err := sqlstore.Check(s.Store); err != nil {
+		return Misset("store", err)
+	}
+	if s.Redis != "" {
+		if _, err := redisOptions(s.Redis); err != nil {
+			return Misset("redis", err)
+		}
+	}
 	sqlite := strings.HasPrefix(s.Store, "sqlite:")
 	several := strings.Contains(s.Store, ";")
 	switch s.Redundancy {

@@ -22,8 +22,9 @@ const (
 	// maxJWKS is how long a JWKS may be, in bytes.
 	maxJWKS = 1 << 20
 
-	// readTimeout bounds one reading of the keys.
-	readTimeout = 5 * time.Second
+	// readTimeout bounds one reading of the keys: a program that cannot start says so
+	// within 5 s.
+	readTimeout = 4 * time.Second
 
 	// retryEvery is how soon keys that could not be read are tried again.
 	retryEvery = 30 * time.Second

@@ -86,7 +86,10 @@ func checkJWKS(location string) error {
 	if strings.Contains(location, "://") {
 		return errors.New("it is neither a file nor a URL such as https://id.example.org/jwks.json")
 	}
-	_, err := os.Stat(location)
+	info, err := os.Stat(location)
+	if err == nil && !info.Mode().IsRegular() { // it is read again and again; opening a pipe may hang
+		err = fmt.Errorf("%s is no regular file", location)
+	}
 	return err
 }
 

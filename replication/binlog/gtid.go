@@ -38,6 +38,16 @@ func (g gtid) addTo(set mysql.GTIDSet) {
 	}
 }
 
+// CheckGTID refuses what is the GTID of no server of the family.
+func CheckGTID(text string) error {
+	_, notMariaDB := parseGTID(mysql.MariaDBFlavor, text)
+	_, notMySQL := parseGTID(mysql.MySQLFlavor, text)
+	if notMariaDB != nil && notMySQL != nil {
+		return fmt.Errorf("%q is no GTID, such as 0-1-270 of MariaDB", text)
+	}
+	return nil
+}
+
 // parseGTID reads what String writes.
 func parseGTID(flavor, text string) (gtid, error) {
 	if flavor == mysql.MariaDBFlavor {

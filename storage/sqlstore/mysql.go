@@ -98,12 +98,9 @@ func isMySQLError(err error, numbers ...uint16) bool {
 
 // openMySQL opens the two pools of one shard and sees that the server answers.
 func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
-	cfg, err := mysql.ParseDSN(dsn)
+	cfg, err := parseDSN(dsn)
 	if err != nil {
-		return nil, dsnError(err)
-	}
-	if cfg.DBName == "" {
-		return nil, errors.New("the DSN names no database (user:password@tcp(host:port)/database)")
+		return nil, err
 	}
 	name := cfg.Addr + "/" + cfg.DBName
 	cfg.InterpolateParams = true // for what is not prepared: saves the round trip
@@ -136,6 +133,17 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
 // another gateway's.
 const migrationTimeout = time.Hour
 
+func parseDSN(dsn string) (*mysql.Config, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, dsnError(err)
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("the DSN names no database (user:password@tcp(host:port)/database)")
+	}
+	return cfg, nil
+}
+
 // dsnError is what the driver says of a DSN. Where it finds no address it takes
 // for one, and shows, what may be user and password.
 func dsnError(err error) error {
@@ -166,6 +174,10 @@ var (
 	}
 )
 
+// maxPatience is how long a server may take to answer at first, whatever the timeouts of
+// statements are: a program that cannot start says so within 5 s.
+const maxPatience = 4 * time.Second
+
 func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
@@ -173,12 +185,13 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 	}
 	db := sql.OpenDB(connector)
 	defer db.Close()
-	asking, cancel := context.WithTimeout(ctx, 2*cfg.Timeout) // one for the dial, one for the answer
+	patience := min(2*cfg.Timeout, maxPatience) // one for the dial, one for the answer
+	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var version string
 	err = db.QueryRowContext(asking, `SELECT VERSION()`).Scan(&version)
 	if err != nil && asking.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("no answer within %s", 2*cfg.Timeout)
+		err = fmt.Errorf("no answer within %s", patience)
 	}
 	if err != nil {
 		return mysqlFlavor{}, err

@@ -38,6 +38,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// Check tells what can be told of a location without connecting to it.
+func Check(location string) error {
+	_, _, err := parseLocation(location)
+	return err
+}
+
 func parseLocation(location string) (*dialect, []string, error) {
 	scheme, rest, _ := strings.Cut(location, ":")
 	var d *dialect
@@ -53,6 +59,12 @@ func parseLocation(location string) (*dialect, []string, error) {
 	for i, a := range addresses {
 		if addresses[i] = strings.TrimSpace(a); addresses[i] == "" {
 			return nil, nil, fmt.Errorf("shard %d of %d is empty", i, len(addresses))
+		}
+		if d != mysqlDialect {
+			continue
+		}
+		if _, err := parseDSN(addresses[i]); err != nil {
+			return nil, nil, fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
 	if len(addresses) > shard.Buckets {

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+)
+
+// CheckAddress tells what can be told of an address to listen on without doing so.
+func CheckAddress(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return err
+	}
+	if port == "" {
+		return fmt.Errorf("address %s: the port is missing; 0 is any free one", addr)
+	}
+	return nil
+}
+
+// listenTimeout bounds the look-up of the host's name.
+const listenTimeout = 4 * time.Second
+
+// Listen listens on an address, which a setting gives. The caller closes the listener.
+func Listen(ctx context.Context, flag, addr string) (net.Listener, error) {
+	ctx, cancel := context.WithTimeout(ctx, listenTimeout)
+	defer cancel()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%s is taken by another program", addr)
+	}
+	if err != nil {
+		return nil, Misset(flag, err)
+	}
+	return listener, nil
+}
