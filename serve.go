@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
-	"syscall"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -56,9 +55,14 @@ func (c *ServeCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Cont
 		return err
 	}
 	c.tuneGC()
-	listener, err := net.Listen("tcp", c.Addr)
+	who, err := c.Settings.Open(ctx, logger)
 	if err != nil {
-		return cli.Misset("addr", listenError(c.Addr, err))
+		return err
+	}
+	defer who.Close()
+	listener, err := cli.Listen(ctx, "addr", c.Addr)
+	if err != nil {
+		return err
 	}
 	defer listener.Close()
 
@@ -80,14 +84,14 @@ func (c *ServeCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Cont
 
 	if c.Demo {
 		if err := demo.Load(ctx, store); err != nil {
-			return err
+			return cli.Misset("store", fmt.Errorf("load the demo graph: %w", err))
 		}
 	}
-	g, err := c.open(ctx, settings, store, redis, registry, logger)
-	if err != nil {
+	g := &parts{store: store, redis: redis, identity: who, registry: registry, logger: logger}
+	defer g.close()
+	if err := c.open(ctx, settings, g); err != nil {
 		return err
 	}
-	defer g.close()
 	c.announce(k.Stdout, listener.Addr(), settings, g)
 	return gateway.Serve(ctx, c.gateway(g), listener, c.Drain)
 }
@@ -122,6 +126,9 @@ func (c *ServeCmd) check() error {
 	}
 	if c.ConsistencyWait <= 0 {
 		return cli.Misset("consistency-wait", positive)
+	}
+	if err := cli.CheckAddress(c.Addr); err != nil {
+		return cli.Misset("addr", err)
 	}
 	for _, origin := range c.CORSOrigin {
 		if err := cli.CheckOrigin(origin); err != nil {
@@ -164,11 +171,4 @@ func (c *ServeCmd) announce(out io.Writer, addr net.Addr, settings *cli.Settings
 	if token := c.demoToken(p); token != "" {
 		fmt.Fprintf(out, "a token of user 1:\n  Authorization: Bearer %s\n", token)
 	}
-}
-
-func listenError(addr string, err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%s is taken by another program", addr)
-	}
-	return err
 }

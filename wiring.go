@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -46,54 +47,49 @@ type parts struct {
 	closers []func()
 }
 
+// close ends what has been opened, the last first. It is the caller of open who defers it,
+// before open: what an open that failed has come to is closed as well.
 func (p *parts) close() {
 	for _, close := range slices.Backward(p.closers) {
 		close()
 	}
 }
 
-// open opens the parts one after another.
-func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, store *sqlstore.Store, redis *cli.Redis, registry *prometheus.Registry, logger *slog.Logger) (p *parts, err error) {
-	p = &parts{store: store, redis: redis, registry: registry, logger: logger}
-	defer func() {
-		if err != nil {
-			p.close()
+// open opens the parts that are not at hand yet, one after another.
+func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, p *parts) (err error) {
+	if p.ids, err = ids.New(ctx, p.store, ids.Config{MachineID: c.MachineID, Logger: p.logger}); err != nil {
+		if errors.Is(err, storage.ErrNoLease) {
+			return cli.Misset("machine-id", err)
 		}
-	}()
-	if p.identity, err = c.Settings.Open(ctx, logger); err != nil {
-		return nil, err
-	}
-	p.closers = append(p.closers, p.identity.Close)
-	if p.ids, err = ids.New(ctx, store, ids.Config{MachineID: c.MachineID, Logger: logger}); err != nil {
-		return nil, err
+		return cli.Misset("store", err)
 	}
 	p.closers = append(p.closers, func() { p.ids.Close(context.WithoutCancel(ctx)) })
 
-	metrics := events.NewMetrics(registry)
-	reconcile.NewRuns(registry, store)
+	metrics := events.NewMetrics(p.registry)
+	reconcile.NewRuns(p.registry, p.store)
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
-	bus := cli.EventsOf(store, redis, p.hub, metrics)
+	bus := cli.EventsOf(p.store, p.redis, p.hub, metrics)
 	p.closers = append(p.closers, cli.InBackground(bus.Run))
-	p.caches, err = settings.OpenCaches(cli.CacheConfig{Store: store, Bus: bus, Redis: redis, Bytes: c.CacheBytes, Registerer: registry})
+	p.caches, err = settings.OpenCaches(cli.CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes, Registerer: p.registry})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.closers = append(p.closers, p.caches.Close)
-	key, err := store.Secret(ctx, "consistency tokens")
+	key, err := p.store.Secret(ctx, "consistency tokens")
 	if err != nil {
-		return nil, err
+		return cli.Misset("store", err)
 	}
-	p.tokens = consistency.New(consistency.Config{Key: key, Store: store, Wait: c.ConsistencyWait, Arrived: p.caches.Arrived})
+	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Wait: c.ConsistencyWait, Arrived: p.caches.Arrived})
 	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
-		Store: store, Caches: p.caches, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: c.Replicate,
+		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.closers = append(p.closers, p.redundancy.Close)
 	c.startCaches(settings, p)
-	return p, c.openTies(ctx, settings, p, bus)
+	return c.openTies(ctx, settings, p, bus)
 }
 
 // startCaches returns when other gateways know that there is one more.
@@ -113,7 +109,7 @@ func (c *ServeCmd) startCaches(settings *cli.Settings, p *parts) {
 func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *parts, bus *events.Bus) error {
 	p.absentees = accounts.NewAbsentees(p.store, accounts.NewMetrics(p.registry), time.Now)
 	if err := p.absentees.Refresh(ctx); err != nil {
-		return err
+		return cli.Misset("store", err)
 	}
 	p.closers = append(p.closers, cli.InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
 	p.ties = social.NewTies(social.TiesConfig{
@@ -146,19 +142,19 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 	}
 	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
 	return gateway.Config{
-		Schema:          schema,
-		PerRequest:      root.Attach,
-		Identify:        identify(p.identity),
-		Subscriptions:   gateway.Subscriptions{Init: p.identity.Verifier.FromInit, Expires: expires},
-		Limits:          limits.Limits{Cost: c.MaxCost},
-		MaxBody:         c.MaxBody,
-		MaxAnswer:       c.MaxAnswer,
-		MaxRequests:     c.MaxRequests,
-		HideSchema:      c.HideSchema,
-		RequestTimeout:  c.RequestTimeout,
-		CORSOrigins:     c.CORSOrigin,
-		Store:           p.store,
-		Consistency:     p.tokens,
+		Schema:         schema,
+		PerRequest:     root.Attach,
+		Identify:       identify(p.identity),
+		Subscriptions:  gateway.Subscriptions{Init: p.identity.Verifier.FromInit, Expires: expires},
+		Limits:         limits.Limits{Cost: c.MaxCost},
+		MaxBody:        c.MaxBody,
+		MaxAnswer:      c.MaxAnswer,
+		MaxRequests:    c.MaxRequests,
+		HideSchema:     c.HideSchema,
+		RequestTimeout: c.RequestTimeout,
+		CORSOrigins:    c.CORSOrigin,
+		Store:          p.store,
+		Consistency:    p.tokens,
 		Checks: slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{
 			{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
 			{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true},
