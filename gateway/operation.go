@@ -6,6 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
 // operation is one that runs on a WebSocket, and the sink of its answers.
@@ -20,6 +21,14 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	known := sync.OnceFunc(o.requests.Done)
 	defer known()
 	to := o.log.counting(o)
+	defer func() {
+		// No net/http is above. What panics from here on is not gqlgen's to recover: it
+		// parses and validates outside of that.
+		if reason := recover(); reason != nil {
+			o.metrics.operationRefused()
+			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(o.recover(ctx, reason))}})
+		}
+	}()
 	op, errs := o.exec.CreateOperationContext(ctx, params)
 	if errs != nil {
 		o.refuse(ctx, o.exec, op, errs, to)

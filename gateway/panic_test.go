@@ -1,0 +1,51 @@
+package gateway_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/gateway"
+)
+
+// frail is a schema that panics while an operation is being validated, once it is armed.
+type frail struct {
+	graphql.ExecutableSchema
+	armed atomic.Bool
+}
+
+func (f *frail) Schema() *ast.Schema {
+	if f.armed.Load() {
+		panic("nil map in " + secret)
+	}
+	return f.ExecutableSchema.Schema()
+}
+
+// TestPanicBeforeExecution: what panics while an operation is read or validated ends that
+// operation only, on every transport.
+func TestPanicBeforeExecution(t *testing.T) {
+	schema := &frail{ExecutableSchema: newSchema(nil)}
+	s := serve(t, gateway.Config{Schema: schema})
+	c := s.joined()
+	for i, id := range []string{"a", "a", "b"} { // the id is free again
+		schema.armed.Store(true)
+		c.subscribe(id, "{ hello "+strings.Repeat(" ", i)+"}") // no text that is remembered
+		got, err := c.read()
+		if err != nil || !strings.HasPrefix(got, `{"id":"`+id+`","type":"error","payload":[{"message":"something went wrong on the server"`) {
+			t.Fatalf("got %s %v", got, err)
+		}
+	}
+	if got := s.query("{ hello    }"); len(got.Errors) != 1 || got.Errors[0]["message"] != "something went wrong on the server" {
+		t.Errorf("over HTTP: %+v", got)
+	}
+	schema.armed.Store(false)
+	c.subscribe("a", "{ hello }")
+	c.expect(`{"id":"a","type":"next","payload":{"data":{"hello":"world \u003c3"}}}`)
+	c.expect(`{"id":"a","type":"complete"}`)
+	if log := s.log.String(); strings.Count(log, "level=ERROR msg=panic") != 4 {
+		t.Errorf("the log has\n%s", log)
+	}
+}
