@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"kith/internal/kithtest"
@@ -46,6 +49,30 @@ func drive(t *testing.T, page string, options ...kithtest.Option) {
 	g.Query(t, web.Example, nil, &said)
 	if a, b := canonical(t, shown.Data), canonical(t, said); a != b {
 		t.Errorf("the page shows\n%s\nand the API says\n%s", a, b)
+	}
+}
+
+// TestTokenIsForOwnNames asks the program for the page as a browser does that somebody else's
+// DNS has led here.
+func TestTokenIsForOwnNames(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t, kithtest.Args("--demo"))
+	port := g.URL[strings.LastIndex(g.URL, ":"):]
+	for host, own := range map[string]bool{"127.0.0.1" + port: true, "localhost" + port: true, "[::1]" + port: true, "evil.example" + port: false, "evil.example": false} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(page), "Bearer ey") != own {
+			t.Errorf("Host %s: status %d, error %v, a token %t", host, answer.StatusCode, err, !own)
+		}
 	}
 }
 

@@ -161,7 +161,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		}),
 		Metrics:     gateway.NewMetrics(p.registry),
 		Gatherer:    p.registry,
-		Web:         web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p)}),
+		Web:         web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr}),
 		Logger:      p.logger,
 		AccessLevel: slog.LevelDebug,
 	}
@@ -188,7 +188,8 @@ func expires(ctx context.Context) time.Time {
 }
 
 // demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.
-// They are for everybody to see, so there are none without --demo.
+// They are for everybody to see who asks by a name of this machine, so there are none without
+// --demo.
 func (c *ServeCmd) demoHeaders(p *parts) string {
 	token := c.demoToken(p)
 	if token == "" {

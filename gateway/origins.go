@@ -72,7 +72,9 @@ func (o origins) strange(r *http.Request) bool {
 	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
 }
 
-// foreign tells whether a header names another host than the request's own.
+// foreign tells whether a header names another host than the request's own. The request's own
+// is what the client says: a name of somebody else may lead here by their DNS. Their page can
+// then ask as nobody, and not more, since browsers add no token by themselves.
 func foreign(r *http.Request, header string) bool {
 	value := r.Header.Get(header)
 	if value == "" {

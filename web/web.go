@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"net"
 	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -23,9 +26,14 @@ type Config struct {
 	Example string
 
 	// DefaultHeaders is what the page's header editor holds at first: a JSON object of
-	// header names and values, such as {"Authorization": "Bearer …"}. Everyone who can
-	// open the page sees it. Defaults to "": no headers.
+	// header names and values, such as {"Authorization": "Bearer …"}. Everyone sees it who
+	// can open the page by a loopback name or by Host. By other names the page has none: a
+	// name that somebody else's DNS serves may lead here as well (DNS rebinding), and a page
+	// of theirs could read this one. Defaults to "": no headers.
 	DefaultHeaders string
+
+	// Host is the address that is listened on, with or without the port. Defaults to none.
+	Host string
 
 	// Assets are the built files. Defaults to [Assets], those embedded in the binary.
 	Assets fs.FS
@@ -73,9 +81,15 @@ func Handler(cfg Config) http.Handler {
 }
 
 type handler struct {
-	page    []byte
-	etag    string
+	page    page // without the default headers
+	own     page // with them
+	host    string
 	folders []*folder
+}
+
+type page struct {
+	text []byte
+	etag string
 }
 
 func newHandler(cfg Config) (*handler, error) {
@@ -83,7 +97,7 @@ func newHandler(cfg Config) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{folders: []*folder{own}}
+	h := &handler{folders: []*folder{own}, host: hostname(cfg.Host)}
 	name, data := "plain.html", pageData{Config: cfg, Page: own.prefix}
 	if HasGraphiQL(cfg.Assets) {
 		built, err := newFolder(sub(cfg.Assets, "graphiql"))
@@ -93,13 +107,12 @@ func newHandler(cfg Config) (*handler, error) {
 		h.folders = append(h.folders, built)
 		name, data.Built = "graphiql.html", built.prefix
 	}
-	h.page, err = render(name, data)
-	if err != nil {
+	if h.own, err = render(name, data); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(h.page)
-	h.etag = `"` + hex.EncodeToString(sum[:6]) + `"`
-	return h, nil
+	data.DefaultHeaders = ""
+	h.page, err = render(name, data)
+	return h, err
 }
 
 // pageData is what the templates see: the settings, and the URLs of the two folders.
@@ -108,16 +121,17 @@ type pageData struct {
 	Page, Built string
 }
 
-func render(name string, data pageData) ([]byte, error) {
+func render(name string, data pageData) (page, error) {
 	t, err := template.ParseFS(pageFS, "page/"+name)
 	if err != nil {
-		return nil, fmt.Errorf("parse %s: %w", name, err)
+		return page{}, fmt.Errorf("parse %s: %w", name, err)
 	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, data); err != nil {
-		return nil, fmt.Errorf("render %s: %w", name, err)
+		return page{}, fmt.Errorf("render %s: %w", name, err)
 	}
-	return b.Bytes(), nil
+	sum := sha256.Sum256(b.Bytes())
+	return page{b.Bytes(), `"` + hex.EncodeToString(sum[:6]) + `"`}, nil
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -143,10 +157,33 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // servePage sends the page, which names its files by content: it is asked for again each
 // time, and answered with 304 as long as nothing has changed.
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
+	shown := h.page
+	if h.isOwn(r.Host) {
+		shown = h.own
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("ETag", h.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.page))
+	w.Header().Set("ETag", shown.etag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(shown.text))
+}
+
+// isOwn tells whether the name by which the page was asked for can lead nowhere else: a
+// loopback name, or the address that is listened on.
+func (h *handler) isOwn(host string) bool {
+	name := hostname(host)
+	if name == "localhost" || name != "" && name == h.host {
+		return true
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// hostname is the name or address before the port, without brackets.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
 }
 
 // setSecurityHeaders goes with every answer: a worker obeys the policy its own file came

@@ -80,12 +80,40 @@ func TestPageDependsOnTheBuild(t *testing.T) {
 func TestPageShowsItsConfig(t *testing.T) {
 	for name, assets := range map[string]fs.FS{"graphiql": built(t, script), "plain": fstest.MapFS{}} {
 		w := get(t, web.Handler(web.Config{
-			Assets: assets, Endpoint: "/v1/graphql", Example: `{ a(b: "<c>") }`, DefaultHeaders: `{"X": "y"}`,
+			Assets: assets, Endpoint: "/v1/graphql", Example: `{ a(b: "<c>") }`, DefaultHeaders: `{"X": "y"}`, Host: "example.com", // which httptest asks for
 		}), "/")
 		for _, want := range []string{`data-endpoint="/v1/graphql"`, `{ a(b: &#34;&lt;c&gt;&#34;) }`, `{&#34;X&#34;: &#34;y&#34;}`} {
 			if !strings.Contains(w.Body.String(), want) {
 				t.Errorf("%s: no %s in\n%s", name, want, w.Body)
 			}
+		}
+	}
+}
+
+// TestHeadersAreForOwnNames: a page of somebody else whose name leads here, by their DNS, gets
+// no token.
+func TestHeadersAreForOwnNames(t *testing.T) {
+	const token = "Bearer of-the-test"
+	for _, assets := range []fs.FS{fstest.MapFS{}, built(t, script)} {
+		h := web.Handler(web.Config{Assets: assets, DefaultHeaders: token, Host: "Gateway.example:8080"})
+		etags := map[bool]string{}
+		for host, own := range map[string]bool{
+			"localhost": true, "LOCALHOST:8080": true, "127.0.0.1": true, "127.0.0.1:1": true, "127.8.9.10:80": true, "[::1]": true, "[::1]:8080": true,
+			"[::ffff:127.0.0.1]:80": true, "gateway.example:8080": true, "gateway.example": true,
+			"evil.example": false, "evil.example:8080": false, "localhost.evil.example": false, "127.0.0.1.evil.example:8080": false, "127.0.0.1@evil.example": false,
+			"10.0.0.7:8080": false, "0.0.0.0:8080": false, "[::]:8080": false, "[::2]": false, "": false, ":8080": false, "xgateway.example": false,
+		} {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if got := strings.Contains(w.Body.String(), token); got != own || w.Code != http.StatusOK {
+				t.Errorf("Host %q: status %d, a token %t", host, w.Code, got)
+			}
+			etags[own] = w.Header().Get("ETag")
+		}
+		if etags[true] == etags[false] {
+			t.Errorf("both pages have the ETag %s", etags[true])
 		}
 	}
 }
