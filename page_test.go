@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -49,6 +51,47 @@ func drive(t *testing.T, page string, options ...kithtest.Option) {
 	g.Query(t, web.Example, nil, &said)
 	if a, b := canonical(t, shown.Data), canonical(t, said); a != b {
 		t.Errorf("the page shows\n%s\nand the API says\n%s", a, b)
+	}
+}
+
+// TestSubscriptionRunsInGraphiQL: the page is signed in as user 1, over its WebSocket as well,
+// and shows who begins to follow user 1.
+func TestSubscriptionRunsInGraphiQL(t *testing.T) {
+	t.Parallel()
+	if !web.HasGraphiQL(web.Assets()) {
+		webtest.Missing(t, "GraphiQL has not been built: make web")
+	}
+	webtest.Chromium(t)
+	g := kithtest.Start(t, kithtest.Args("--demo"))
+	var fan struct{ Register struct{ Token string } }
+	g.Query(t, `mutation { register(handle: "a_new_fan", name: "Fan", password: "correct horse battery") { token } }`, nil, &fan)
+	subscribed := regexp.MustCompile(`(?m)^kith_subscription_operations 1$`)
+	webtest.Subscribe(t, g.URL, `subscription { newFollowers { node { handle } } }`, func() {
+		g.Until(t, "subscribed", func() bool {
+			_, metrics := g.Get(t, "/metrics")
+			return subscribed.MatchString(metrics)
+		})
+		follow(t, g.URL, fan.Register.Token, "1")
+	}, "a_new_fan")
+}
+
+// follow has whoever a token signs in follow a user.
+func follow(t *testing.T, gateway, token, user string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"query": "mutation { follow(userId: %s) { __typename } }"}`, user)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/graphql", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(text), `"errors"`) {
+		t.Fatalf("follow: status %d, %s, %v", answer.StatusCode, text, err)
 	}
 }
 

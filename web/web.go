@@ -61,6 +61,8 @@ func (c Config) withDefaults() Config {
 //     does not cover attributes.
 //   - font-src and img-src have data: for GraphiQL's fonts and Monaco's icons, which lie
 //     inside the style sheet.
+//   - connect-src 'self' covers the WebSocket of subscriptions as well: the same host and port
+//     (CSP 3, §6.7.2.8).
 //   - worker-src is for the editor's three workers, plain files of ours: no blob:.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; " +
 	"font-src 'self' data:; img-src 'self' data:; connect-src 'self'; worker-src 'self'; " +

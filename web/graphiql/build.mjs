@@ -42,8 +42,6 @@ const page = await build({
   chunkNames: 'chunk-[hash]',
   entryPoints: ['main.jsx'],
   jsx: 'automatic',
-  // Needed by the subscription client only, and asked for only when one is set.
-  external: ['graphql-ws'],
   plugins: [
     {
       // graphiql/style.css has Monaco's styles already, with the icon font inlined.

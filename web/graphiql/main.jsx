@@ -21,9 +21,14 @@ const root = document.getElementById('graphiql');
 const { endpoint, query, headers } = root.dataset;
 const link = new URLSearchParams(location.search); // ?query=…&variables=… fills the page in
 
+// Subscriptions go over a WebSocket of their own, which takes what is in the header editor (a
+// token) as the payload of its connection_init.
+const socket = new URL(endpoint, location.href);
+socket.protocol = socket.protocol.replace('http', 'ws');
+
 createRoot(root).render(
   <GraphiQL
-    fetcher={createGraphiQLFetcher({ url: endpoint })}
+    fetcher={createGraphiQLFetcher({ url: endpoint, subscriptionUrl: socket.href })}
     // A name of our own: another GraphiQL that once ran on this address keeps its tabs, and we ours.
     storage={createLocalStorage({ namespace: 'kith' })}
     plugins={[HISTORY_PLUGIN, explorerPlugin()]}

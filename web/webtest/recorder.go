@@ -1,6 +1,8 @@
 package webtest
 
 import (
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -34,17 +36,48 @@ func record(t testing.TB, origin string) *recorder {
 		r.mu.Lock()
 		r.urls = append(r.urls, url)
 		r.mu.Unlock()
-		if !r.ours(url) {
+		switch {
+		case !r.ours(url):
 			http.Error(w, "no such host in this test", http.StatusBadGateway)
-			return
+		case req.Method == http.MethodConnect:
+			tunnel(w, req.Host)
+		default:
+			forward.ServeHTTP(w, req)
 		}
-		forward.ServeHTTP(w, req)
 	}))
 	t.Cleanup(r.proxy.Close)
 	return r
 }
 
-func (r *recorder) ours(url string) bool { return strings.HasPrefix(url, r.origin+"/") }
+func (r *recorder) ours(url string) bool {
+	return strings.HasPrefix(url, r.origin+"/") || url == "connect://"+strings.TrimPrefix(r.origin, "http://")
+}
+
+// tunnel joins the browser to a host until one of the two hangs up.
+func tunnel(w http.ResponseWriter, host string) {
+	there, err := net.Dial("tcp", host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer there.Close()
+	here, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer here.Close()
+	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	ended := make(chan struct{}, 2)
+	for _, way := range [][2]net.Conn{{there, here}, {here, there}} {
+		go func() {
+			_, _ = io.Copy(way[0], way[1]) // until one end is closed
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
+}
 
 // requests returns the addresses asked for so far, in order.
 func (r *recorder) requests() []string {

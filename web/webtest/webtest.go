@@ -37,25 +37,9 @@ const limit = 60 * time.Second
 // With KITH_TEST_SCREENSHOT=FILE.png it leaves a picture of the page as it was in the end.
 func Drive(t testing.TB, baseURL string) Result {
 	t.Helper()
-	base, err := url.Parse(baseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec := record(t, base.Scheme+"://"+base.Host)
-	ctx := browse(t, rec.proxy.URL)
-	complaints := listen(t, ctx)
-	defer func() { // whatever ended the visit, the console's complaints tell why
-		for _, c := range complaints() {
-			t.Errorf("console: %s", c)
-		}
-		if t.Failed() {
-			t.Logf("requests:\n%s", strings.Join(rec.requests(), "\n"))
-		}
-	}()
-
-	v, res := visit{TB: t, ctx: ctx}, Result{}
-	v.do("open "+baseURL, chromedp.Navigate(rec.origin+"/"))
-	res.Page = v.text(`document.body.dataset.page ?? ""`)
+	v, rec, end := open(t, baseURL, "")
+	defer end()
+	res := Result{Page: v.text(`document.body.dataset.page ?? ""`)}
 	switch res.Page {
 	case "graphiql":
 		res.Answer = json.RawMessage(v.graphiql(rec))
@@ -64,16 +48,51 @@ func Drive(t testing.TB, baseURL string) Result {
 	default:
 		t.Fatalf("%s is no page of ours", baseURL)
 	}
-	v.screenshot()
-
-	for _, u := range rec.foreign() {
-		t.Errorf("request left the gateway's origin: %s", u)
-	}
 	if err := check(res.Answer); err != nil {
 		t.Errorf("answer of the example: %v\n%s", err, res.Answer)
 	}
 	res.Requests = rec.requests()
 	return res
+}
+
+// Subscribe opens GraphiQL at baseURL with a subscription, runs it, and calls happen, which
+// waits until it is taken and makes an event of it. The test fails, as [Drive] does, and where
+// the page does not come to show the text in an answer.
+func Subscribe(t testing.TB, baseURL, subscription string, happen func(), text string) {
+	t.Helper()
+	v, _, end := open(t, baseURL, "?query="+url.QueryEscape(subscription))
+	defer end()
+	v.until("the editor shows the subscription", `document.querySelector(".graphiql-query-editor .view-lines")?.innerText.includes("subscription")`)
+	v.do("press run", chromedp.Click(chromedp.CSS(`.graphiql-execute-button`)))
+	happen()
+	v.until("the event shows", fmt.Sprintf(`document.querySelector(".result-window .view-lines")?.innerText.includes(%q)`, text))
+}
+
+// open opens the page in a fresh browser. Whatever ends the visit, end reports the console's
+// complaints, which tell why, and the requests that left the gateway's origin.
+func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
+	t.Helper()
+	base, err := url.Parse(baseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec = record(t, base.Scheme+"://"+base.Host)
+	ctx := browse(t, rec.proxy.URL)
+	complaints := listen(t, ctx)
+	v = visit{TB: t, ctx: ctx}
+	v.do("open "+baseURL, chromedp.Navigate(rec.origin+"/"+query))
+	return v, rec, func() {
+		v.screenshot()
+		for _, c := range complaints() {
+			t.Errorf("console: %s", c)
+		}
+		for _, u := range rec.foreign() {
+			t.Errorf("request left the gateway's origin: %s", u)
+		}
+		if t.Failed() {
+			t.Logf("requests:\n%s", strings.Join(rec.requests(), "\n"))
+		}
+	}
 }
 
 // browse starts a browser with an empty profile and opens a tab whose every request goes
