@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"kith/graph/apierr"
 	"kith/identity"
@@ -220,28 +217,11 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 
 // UpdateProfile changes texts of a user.
 func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) error {
-	for _, c := range []struct {
-		what     string
-		text     **string
-		min, max int
-	}{
-		{"name", &change.Name, 1, storage.MaxNameLength},
-		{"bio", &change.Bio, 0, storage.MaxBioLength},
-		{"avatarUrl", &change.AvatarURL, 0, storage.MaxAvatarURLLength},
-	} {
-		if *c.text == nil {
-			continue
-		}
-		text, err := CheckText(c.what, **c.text, c.min, c.max)
-		if err != nil {
-			return err
-		}
-		*c.text = &text
+	change, err := CheckProfile(change)
+	if err != nil {
+		return err
 	}
-	if change.AvatarURL != nil && *change.AvatarURL != "" && !strings.HasPrefix(*change.AvatarURL, "https://") {
-		return apierr.BadInput("avatarUrl begins with https://")
-	}
-	_, err := a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
+	_, err = a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
 	if err != nil && !errors.Is(err, storage.ErrUserUnknown) {
 		err = fmt.Errorf("update the profile of user %s: %w", id, err)
 	}
@@ -285,17 +265,3 @@ func (a *Accounts) newHandle(handle string) (string, error) {
 	}
 	return handle, nil
 }
-
-// CheckText trims a text and sees that it is fit to be shown.
-func CheckText(what, text string, least, most int) (string, error) {
-	text = strings.TrimSpace(text)
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
-		return "", apierr.BadInput("%s holds characters that cannot be shown", what)
-	}
-	if n := utf8.RuneCountInString(text); n < least || n > most {
-		return "", apierr.BadInput("%s has %d to %d characters", what, least, most)
-	}
-	return text, nil
-}
-
-func isUnprintable(r rune) bool { return unicode.IsControl(r) && r != '\n' }

@@ -98,7 +98,7 @@ func TestRegisterIsRefused(t *testing.T) {
 	for _, c := range [][3]string{
 		{"MAYA", "M", "correct horse"}, {"", "M", "correct horse"}, {"a b", "M", "correct horse"}, {"\u212aelvin", "M", "correct horse"},
 		{"u77", "M", "correct horse"}, {strings.Repeat("x", 31), "M", "correct horse"},
-		{"ok", "", "correct horse"}, {"ok", " \t ", "correct horse"}, {"ok", "a\x00b", "correct horse"}, {"ok", strings.Repeat("é", 101), "correct horse"},
+		{"ok", "", "correct horse"}, {"ok", " \t ", "correct horse"}, {"ok", "a\x00b", "correct horse"}, {"ok", "a\u202eb", "correct horse"}, {"ok", strings.Repeat("é", 101), "correct horse"},
 		{"ok", "M", "short"},
 	} {
 		_, err := a.Register(ctx, c[0], c[1], c[2])

@@ -6,20 +6,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
+	"kith/accounts"
 	"kith/storage"
 )
 
 // Why a user of a users file is refused.
 var (
-	errColumns      = errors.New("want " + strings.Join(columnNames, ","))
-	errHandle       = fmt.Errorf("a handle must be 1 to %d of a-z, 0-9 and _", storage.MaxHandleLength)
-	errHandleOfID   = errors.New("the handle u and digits belongs to the user with that id")
-	errUTF8         = errors.New("the text is not valid UTF-8")
-	errNameLength   = fmt.Errorf("a name may have at most %d characters", storage.MaxNameLength)
-	errBioLength    = fmt.Errorf("a bio may have at most %d characters", storage.MaxBioLength)
-	errAvatarLength = fmt.Errorf("an avatar URL may have at most %d characters", storage.MaxAvatarURLLength)
+	errColumns    = errors.New("want " + strings.Join(columnNames, ","))
+	errHandle     = fmt.Errorf("a handle must be 1 to %d of a-z, 0-9 and _", storage.MaxHandleLength)
+	errHandleOfID = errors.New("the handle u and digits belongs to the user with that id")
 )
 
 // userRow is a record of a users file on its way to the store.
@@ -127,7 +123,7 @@ func (in *input) linesBefore(offset int64) (lines int64, err error) {
 }
 
 // user reads a record. Handles are folded to lower case; a user without a name is
-// called by the handle.
+// called by the handle. Names, bios and avatar URLs have to be as those that users write.
 func (places columns) user(record []string) (u storage.User, err error) {
 	field := func(i int) string {
 		if at := places[i]; at >= 0 && at < len(record) {
@@ -146,23 +142,19 @@ func (places columns) user(record []string) (u storage.User, err error) {
 	if u.Name == "" {
 		u.Name = u.Handle
 	}
-	return u, checkUser(u)
+	if err := checkHandle(u); err != nil {
+		return u, err
+	}
+	_, err = accounts.CheckProfile(storage.ProfileChange{Name: &u.Name, Bio: &u.Bio, AvatarURL: &u.AvatarURL})
+	return u, err
 }
 
-func checkUser(u storage.User) error {
+func checkHandle(u storage.User) error {
 	switch {
 	case !storage.ValidHandle(u.Handle):
 		return errHandle
 	case storage.ReservedHandle(u.Handle) && u.Handle != storage.ImportedHandle(u.ID):
 		return errHandleOfID
-	case !utf8.ValidString(u.Name) || !utf8.ValidString(u.Bio) || !utf8.ValidString(u.AvatarURL):
-		return errUTF8
-	case utf8.RuneCountInString(u.Name) > storage.MaxNameLength:
-		return errNameLength
-	case utf8.RuneCountInString(u.Bio) > storage.MaxBioLength:
-		return errBioLength
-	case utf8.RuneCountInString(u.AvatarURL) > storage.MaxAvatarURLLength:
-		return errAvatarLength
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ func TestUsersFile(t *testing.T) {
 	k.CreateUsers(ctx, []storage.User{{ID: 8, Handle: "zoe", Name: "Zoe"}})
 	users := file(t, "people.csv", strings.Join([]string{
 		`ID,Handle,name,bio,avatar_url`,
-		`1,Maya_Okafor,Maya Okafor,"Rivers, maps",/a/1.png`,
+		`1,Maya_Okafor,Maya Okafor,"Rivers, maps",https://maya.example/a/1.png`,
 		`2,li,"Li ""Lee"" 李"`,
 		`# nobody`,
 		`3,u3`,
@@ -30,26 +30,40 @@ func TestUsersFile(t *testing.T) {
 		`15,fifteen,a,b,c,d`,
 		`16,caf` + "\xe9",
 		`17,seventeen,caf` + "\xe9",
+		`18,eighteen,Eve,,javascript:alert(1)`,
+		`19,nineteen,Eve,,/a/1.png`,
+		"20,twenty,\x1b[2JEve",
+		"21,twentyone,Eve,\u202egro.live",
+		`22,twentytwo,Eve,` + strings.Repeat("é", 501),
+		`23,twentythree,Eve,,https://` + strings.Repeat("é", 493),
+		`24,twentyfour,Eve,` + strings.Repeat("é", 500) + `,https://` + strings.Repeat("é", 492),
 	}, "\n"))
 	edges := file(t, "edges.txt", "9 1\n1 2\n")
 	problems := map[int64]error{}
 	got := mustRun(t, k, Config{Files: []string{edges, users}, Chunk: 3, Problems: 50, OnProblem: func(p Problem) { problems[p.Line] = p.Reason }})
-	if want := (Report{Lines: 18, UsersMade: 6, UsersExisted: 1, Edges: 2, Malformed: 9, Refused: 1}); bare(got) != want {
+	if want := (Report{Lines: 25, UsersMade: 7, UsersExisted: 1, Edges: 2, Malformed: 15, Refused: 1}); bare(got) != want {
 		t.Errorf("%+v, want %+v", bare(got), want)
 	}
 	for line, want := range map[int64]error{
-		6: errHandleOfID, 7: errHandle, 8: errIDRange, 10: storage.ErrHandleTaken, 11: errHandle, 12: errNameLength,
-		17: errColumns, 18: errHandle, 19: errUTF8,
+		6: errHandleOfID, 7: errHandle, 8: errIDRange, 10: storage.ErrHandleTaken, 11: errHandle, 17: errColumns, 18: errHandle,
 	} {
 		if !errors.Is(problems[line], want) {
 			t.Errorf("line %d: %v, want %v", line, problems[line], want)
+		}
+	}
+	for line, want := range map[int64]string{
+		12: "name has 1 to 100 characters", 19: "name holds characters", 20: "https://", 21: "https://", 22: "name holds characters",
+		23: "bio holds characters", 24: "bio has 0 to 500 characters", 25: "avatarUrl has 0 to 500 characters",
+	} {
+		if problems[line] == nil || !strings.Contains(problems[line].Error(), want) {
+			t.Errorf("line %d: %v, want %q", line, problems[line], want)
 		}
 	}
 	if problems[14] == nil {
 		t.Errorf("the wrong quoting of line 14 is not reported: %v", problems)
 	}
 	for id, want := range map[storage.UserID]storage.User{
-		1:  {Handle: "maya_okafor", Name: "Maya Okafor", Bio: "Rivers, maps", AvatarURL: "/a/1.png"},
+		1:  {Handle: "maya_okafor", Name: "Maya Okafor", Bio: "Rivers, maps", AvatarURL: "https://maya.example/a/1.png"},
 		2:  {Handle: "li", Name: `Li "Lee" 李`},
 		3:  {Handle: "u3", Name: "u3"},
 		8:  {Handle: "zoe", Name: "Zoe"},

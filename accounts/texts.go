@@ -1,0 +1,56 @@
+package accounts
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// CheckText trims a text and sees that it is fit to be shown beside texts of others: no
+// control characters but ends of lines, which a terminal would obey, and none that change
+// the direction of what comes after them. That is so for all that people write themselves.
+// The error is BAD_USER_INPUT.
+func CheckText(what, text string, least, most int) (string, error) {
+	text = strings.TrimSpace(text)
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
+		return "", apierr.BadInput("%s holds characters that cannot be shown", what)
+	}
+	if n := utf8.RuneCountInString(text); n < least || n > most {
+		return "", apierr.BadInput("%s has %d to %d characters", what, least, most)
+	}
+	return text, nil
+}
+
+func isUnprintable(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// CheckProfile trims and checks the texts of a profile that are given, each as [CheckText]
+// tells. An avatarUrl begins with https://, for pages make links of it.
+func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
+	for _, c := range []struct {
+		what        string
+		text        **string
+		least, most int
+	}{
+		{"name", &change.Name, 1, storage.MaxNameLength},
+		{"bio", &change.Bio, 0, storage.MaxBioLength},
+		{"avatarUrl", &change.AvatarURL, 0, storage.MaxAvatarURLLength},
+	} {
+		if *c.text == nil {
+			continue
+		}
+		text, err := CheckText(c.what, **c.text, c.least, c.most)
+		if err != nil {
+			return change, err
+		}
+		*c.text = &text
+	}
+	if url := change.AvatarURL; url != nil && *url != "" && !strings.HasPrefix(*url, "https://") {
+		return change, apierr.BadInput("avatarUrl begins with https://")
+	}
+	return change, nil
+}

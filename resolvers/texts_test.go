@@ -1,0 +1,36 @@
+package resolvers_test
+
+import (
+	"testing"
+
+	"kith/internal/apitest"
+)
+
+// unfit are characters that a terminal obeys, or that turn the text around them: all that
+// Unicode calls Bidi_Control.
+const unfit = "\x00\x1b\x7f\u009b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+// TestTextsOfPeople: no mutation stores a text with characters that cannot be shown beside
+// others.
+func TestTextsOfPeople(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.does(v.a, "follow", v.b)
+		admin, other, stranger := v.api.Admin(), v.b.String(), v.d.String()
+		for mutation, api := range map[string]*apitest.API{
+			`updateProfile(name: $text)`:                              v.api.As(v.a),
+			`updateProfile(bio: $text)`:                               v.api.As(v.a),
+			`updateProfile(avatarUrl: $text)`:                         v.api.As(v.a),
+			`setFollowMark(userId: ` + other + `, remark: $text)`:     v.api.As(v.a),
+			`requestFriend(userId: ` + stranger + `, message: $text)`: v.api.As(v.a),
+			`createUser(id: 4711, handle: "a_new_user", name: $text)`: admin,
+		} {
+			try := func(text string) apitest.Answer {
+				return api.Ask(`mutation($text: String!) { `+mutation+` { __typename } }`, apitest.Vars{"text": text})
+			}
+			for _, r := range unfit {
+				try("https://" + string(r) + "evil").Refused("BAD_USER_INPUT")
+			}
+			try("https://مرحبا שלום 👩\u200d💻\nb").Whole() // right to left, joined, on two lines
+		}
+	})
+}
