@@ -77,6 +77,11 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	command.Bind(&p.Settings)
+	if ready, ok := command.Selected().Target.Addr().Interface().(cli.Preparer); ok {
+		if err := ready.Prepare(&p.Settings, command); err != nil {
+			return err
+		}
+	}
 	if name := command.Command(); name != "serve" && !strings.HasPrefix(name, "bench ") {
 		store, err := p.OpenStore(ctx, nil)
 		if err != nil {

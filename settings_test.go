@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,17 +45,23 @@ func TestBadCommands(t *testing.T) {
 		args    []string
 		setting string
 	}{
-		"unknown flag":          {[]string{"--color"}, "unknown flag --color"},
-		"unknown command":       {[]string{"dance"}, "unexpected argument dance"},
-		"import of nothing":     {[]string{"import"}, `expected "<file> ..."`},
-		"import of no file":     {[]string{"import", "none.txt"}, "open none.txt: no such file"},
-		"import, odd chunk":     {[]string{"import", "--chunk=many", "none.txt"}, "--chunk: "},
-		"import, unknown store": {[]string{"import", "--store=x:y", "none.txt"}, "--store (KITH_STORE): "},
-		"migrate, no server":    {[]string{"migrate", "--store=mysql:app:" + password + "@tcp(" + closedPort(t) + ")/kith"}, "--store (KITH_STORE): "},
+		"unknown flag":            {[]string{"--color"}, "unknown flag --color"},
+		"unknown command":         {[]string{"dance"}, "unexpected argument dance"},
+		"import of nothing":       {[]string{"import"}, `expected "<file> ..."`},
+		"import of no file":       {[]string{"import", "none.txt"}, "open none.txt: no such file"},
+		"import, odd chunk":       {[]string{"import", "--chunk=many", "none.txt"}, "--chunk: "},
+		"import, unknown store":   {[]string{"import", "--store=x:y", "none.txt"}, "--store (KITH_STORE): "},
+		"import of an empty file": {[]string{"import", "/dev/null"}, "there is nothing to import"},
+		"replicate on SQLite":     {[]string{"replicate"}, "--redundancy (KITH_REDUNDANCY): "},
+		"migrate, no server":      {[]string{"migrate", "--store=mysql:app:" + password + "@tcp(" + closedPort(t) + ")/kith"}, "--store (KITH_STORE): "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused(t, kithtest.Run(t, kithtest.Args(c.args...)), c.setting)
+			folder := t.TempDir()
+			refused(t, kithtest.Run(t, kithtest.Dir(folder), kithtest.Args(c.args...)), c.setting)
+			if _, err := os.Stat(filepath.Join(folder, "data")); err == nil && !slices.Contains(c.args, "/dev/null") {
+				t.Error("it has made a database")
+			}
 		})
 	}
 }

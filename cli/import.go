@@ -24,6 +24,9 @@ type ImportCmd struct {
 	Relation importer.Relation `enum:"following,blocking,friend_request" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), or has asked to for friendship (friend_request). Default: ${default}."`
 	Strict   bool              `help:"Stop at the first malformed line, with exit code 1."`
 	Chunk    int               `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+
+	files    *importer.Import
+	progress progress
 }
 
 // Vars are the variables that the help texts of this package name.
@@ -43,11 +46,28 @@ func (c *ImportCmd) Validate() error {
 	return nil
 }
 
+// Prepare implements [Preparer]: it opens the files.
+func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
+	c.progress = newProgress(k.Stderr)
+	c.files, err = importer.Open(importer.Config{
+		Files:      c.Files,
+		Stdin:      os.Stdin,
+		Chunk:      c.Chunk,
+		Relation:   c.Relation,
+		Strict:     c.Strict,
+		Problems:   shownProblems,
+		OnProblem:  c.progress.problem,
+		OnProgress: c.progress.show,
+	})
+	return err
+}
+
 // Run imports the files into the store. Progress and problems go to the standard
 // error, the summary to the standard output. When the context ends, the chunk
 // under way is finished first; the error then says how to go on.
 func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.Store, k *kong.Context) error {
-	err := c.run(ctx, store, os.Stdin, k.Stdout, newProgress(k.Stderr))
+	defer c.files.Close()
+	err := c.run(ctx, store, k.Stdout)
 	served, ok := store.(*sqlstore.Store)
 	if !ok {
 		return err // nobody else can have it open
@@ -58,18 +78,9 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	return err
 }
 
-func (c *ImportCmd) run(ctx context.Context, store importer.Store, in io.Reader, out io.Writer, p progress) error {
-	report, err := importer.Run(ctx, store, importer.Config{
-		Files:      c.Files,
-		Stdin:      in,
-		Chunk:      c.Chunk,
-		Relation:   c.Relation,
-		Strict:     c.Strict,
-		Problems:   shownProblems,
-		OnProblem:  p.problem,
-		OnProgress: p.show,
-	})
-	p.done()
+func (c *ImportCmd) run(ctx context.Context, store importer.Store, out io.Writer) error {
+	report, err := c.files.Run(ctx, store)
+	c.progress.done()
 	if err == nil || report.Lines > 0 {
 		summarise(out, report)
 	}
@@ -79,7 +90,7 @@ func (c *ImportCmd) run(ctx context.Context, store importer.Store, in io.Reader,
 // advise adds to an import's error how to go on.
 func advise(err error, report importer.Report) error {
 	switch {
-	case err == nil || report.Lines == 0:
+	case err == nil || report.Lines == 0 || errors.Is(err, importer.ErrNothing):
 		return err
 	case report.Resumable:
 		return fmt.Errorf("%w; run the same command again to go on from there", err)

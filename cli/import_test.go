@@ -42,7 +42,9 @@ func command(t *testing.T, store storage.Store, arguments ...string) (out, compl
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = k.Run()
+	if err = program.Import.Prepare(&Settings{}, k); err == nil {
+		err = k.Run()
+	}
 	return stdout.String(), stderr.String(), err
 }
 
@@ -85,12 +87,28 @@ func TestStrictImportFails(t *testing.T) {
 }
 
 func TestOnlySomeProblemsAreShown(t *testing.T) {
-	out, complaints, err := command(t, memory.New(), "import", graph(t, strings.Repeat("x\n", 100)))
+	out, complaints, err := command(t, memory.New(), "import", graph(t, strings.Repeat("x\n", 100)+"1 2\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(complaints, "\n"); n != shownProblems+1 || !strings.Contains(out, "malformed              100") {
 		t.Errorf("%d lines of complaints, summary\n%s", n, out)
+	}
+}
+
+// A file that holds nothing is a mistake of whoever named it; one that is in already is none.
+func TestImportOfNothingFails(t *testing.T) {
+	store := memory.New()
+	for _, text := range []string{"", "# nobody\n", "x\n\x00\n", "3 3\n", "id,handle\n1,u2\n", "id,handle\n"} {
+		_, _, err := command(t, store, "import", graph(t, text))
+		if !errors.Is(err, importer.ErrNothing) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for range 2 {
+		if _, _, err := command(t, store, "import", graph(t, "x\n1 2\n")); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -52,11 +52,16 @@ func checkMetricsAddr(addr string) error {
 	return nil
 }
 
-// Run replicates until the context is done, or a server cannot be followed.
-func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+// Prepare implements [Preparer].
+func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 	if settings.Redundancy != RedundancyBinlog {
 		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
 	}
+	return nil
+}
+
+// Run replicates until the context is done, or a server cannot be followed.
+func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
 	redis, err := settings.OpenRedis(ctx)

@@ -40,6 +40,9 @@ func replicate(ctx context.Context, store *sqlstore.Store, arguments ...string) 
 		return err
 	}
 	k.Bind(&program.Settings)
+	if err := program.Replicate.Prepare(&program.Settings, k); err != nil {
+		return err
+	}
 	return k.Run()
 }
 

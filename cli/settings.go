@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"kith/storage/sqlstore"
 )
 
@@ -24,6 +26,12 @@ type Settings struct {
 	FriendRequestTTL time.Duration `name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted; the same for everything that runs on a store. Default: ${default}."`
 	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
+}
+
+// A Preparer is a command that looks at what it was given before the store is opened, and
+// made where there is none.
+type Preparer interface {
+	Prepare(settings *Settings, k *kong.Context) error
 }
 
 // Redundancy modes.

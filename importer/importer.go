@@ -66,6 +66,9 @@ const DefaultChunk = 100_000
 // begun is in.
 var ErrInterrupted = errors.New("interrupted")
 
+// ErrNothing: the files hold nothing that could be imported.
+var ErrNothing = errors.New("there is nothing to import")
+
 // run is an import under way.
 type run struct {
 	Config
@@ -83,31 +86,57 @@ type run struct {
 	told        int                     // problems so far
 }
 
-// Run imports the files. It returns what became of their lines so far also with
-// an error. When the context ends it finishes the chunk that is being written and
-// returns [ErrInterrupted].
-func Run(ctx context.Context, store Store, config Config) (report Report, err error) {
-	im := &run{Config: config, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
-	if im.Chunk == 0 {
-		im.Chunk = DefaultChunk
+// Import is what is to be imported: files that have been looked at.
+type Import struct {
+	config   Config
+	relation relation
+	inputs   []*input
+}
+
+// Open looks at the files, for which there need not be a store yet. One that is absent or
+// cannot be read is an error. The caller closes the import.
+func Open(config Config) (*Import, error) {
+	if config.Chunk == 0 {
+		config.Chunk = DefaultChunk
 	}
-	if im.Start.IsZero() {
-		im.Start = im.began
+	if config.Chunk < 1 {
+		return nil, fmt.Errorf("a chunk has at least one line, not %d", config.Chunk)
 	}
-	if im.relation, err = tableOf(im.Relation); err != nil {
-		return Report{}, err
-	}
-	if im.Chunk < 1 {
-		return Report{}, fmt.Errorf("a chunk has at least one line, not %d", im.Chunk)
+	relation, err := tableOf(config.Relation)
+	if err != nil {
+		return nil, err
 	}
 	inputs, err := probeAll(config.Files, config.Stdin)
 	if err != nil {
+		return nil, err
+	}
+	return &Import{config, relation, inputs}, nil
+}
+
+// Close closes what can be read only once.
+func (i *Import) Close() { closeStreams(i.inputs) }
+
+// Run opens an import, and runs and closes it.
+func Run(ctx context.Context, store Store, config Config) (Report, error) {
+	i, err := Open(config)
+	if err != nil {
 		return Report{}, err
 	}
-	defer closeStreams(inputs)
-	im.inputs = inputs
+	defer i.Close()
+	return i.Run(ctx, store)
+}
+
+// Run imports the files, once. It returns what became of their lines so far also with
+// an error. When the context ends it finishes the chunk that is being written and
+// returns [ErrInterrupted]. Files of which no line says anything that is in the store
+// afterwards are [ErrNothing].
+func (i *Import) Run(ctx context.Context, store Store) (report Report, err error) {
+	im := &run{Config: i.config, relation: i.relation, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
+	if im.Start.IsZero() {
+		im.Start = im.began
+	}
 	if checkpoints, ok := store.(Checkpoints); ok {
-		im.checkpoints, im.key = checkpoints, checkpointKey(inputs, im.Relation)
+		im.checkpoints, im.key = checkpoints, checkpointKey(im.inputs, im.Relation)
 	}
 	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start)}
 	if err := im.load(ctx); err != nil {
@@ -115,7 +144,10 @@ func Run(ctx context.Context, store Store, config Config) (report Report, err er
 	}
 	im.found.Report.Resumable = im.key != ""
 	im.at = im.found
-	err = im.all(ctx)
+	if err = im.all(ctx); err == nil && im.at.Report.empty() {
+		err = fmt.Errorf("%w: of %d lines, %d are malformed, %d are follows of oneself and %d are refused",
+			ErrNothing, im.at.Report.Lines, im.at.Report.Malformed, im.at.Report.SelfFollows, im.at.Report.Refused)
+	}
 	return im.at.Report, err
 }
 

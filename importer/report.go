@@ -32,6 +32,9 @@ type Report struct {
 // Handled is how many edges have been looked at by the store, one way or another.
 func (r Report) Handled() int64 { return r.Edges + r.Duplicates + r.Existed }
 
+// empty tells whether nothing is in the store of what the lines say.
+func (r Report) empty() bool { return r.Edges+r.Existed+r.UsersMade+r.UsersExisted == 0 }
+
 // EdgesPerSecond is the rate over the whole import.
 func (r Report) EdgesPerSecond() float64 { return rate(r.Handled(), r.Elapsed) }
 
