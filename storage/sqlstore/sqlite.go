@@ -158,12 +158,13 @@ func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
 
 // makeSQLite makes the file by connecting to it. Changing a new file's journal to a
 // WAL does not wait for another program that is about to do the same, hence the
-// tries.
+// tries. A file that another program keeps locked has been waited for by the first.
 func makeSQLite(ctx context.Context, write *sql.DB) error {
 	const tries = 10
+	began := time.Now()
 	for try := 1; ; try++ {
 		err := write.PingContext(ctx)
-		if err == nil || !isSQLiteError(err, sqlitelib.SQLITE_BUSY) || try == tries || !pause(ctx, try) {
+		if err == nil || !isSQLiteError(err, sqlitelib.SQLITE_BUSY) || try == tries || time.Since(began) > maxPatience || !pause(ctx, try) {
 			return err
 		}
 	}

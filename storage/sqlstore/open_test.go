@@ -1,0 +1,35 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/storage/sqlstore"
+)
+
+// TestLockedFile: what another program keeps locked is not waited for again and again.
+func TestLockedFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kith.db")
+	other, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	for _, statement := range []string{"CREATE TABLE t (x)", "BEGIN EXCLUSIVE"} {
+		if _, err := other.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if _, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + path}); err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("it is told after %s", took)
+	}
+}
