@@ -82,6 +82,16 @@ func TestWrongRedisPassword(t *testing.T) {
 	refused(t, end, "--redis (KITH_REDIS): "+server.Addr()+": ", "WRONGPASS")
 }
 
+func TestRedisReplica(t *testing.T) {
+	t.Parallel()
+	_, port, _ := strings.Cut(testenv.Redis(t).Addr(), ":")
+	replica := testenv.Redis(t, "--replicaof", "127.0.0.1 "+port)
+	for _, mode := range []string{"sync", "stream"} {
+		end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--redis="+replica.Addr(), "--redundancy="+mode))
+		refused(t, end, "--redis (KITH_REDIS): "+replica.Addr()+": ", "replica")
+	}
+}
+
 // TestPortTakenByKith starts the program twice; the first goes on.
 func TestPortTakenByKith(t *testing.T) {
 	t.Parallel()

@@ -33,7 +33,7 @@ func (unheard) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(unheard{}) }
 
-// OpenRedis connects to the Redis of the settings and sees that it answers.
+// OpenRedis connects to the Redis of the settings and sees that it answers and is no replica.
 func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 	if s.Redis == "" {
 		return &Redis{}, nil
@@ -49,7 +49,11 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 	r := &Redis{redis.NewUniversalClient(options), runs}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
-	if err := r.client.Ping(asking).Err(); err != nil {
+	err = r.client.Ping(asking).Err()
+	if err == nil {
+		err = readOnly(asking, r.client)
+	}
+	if err != nil {
 		r.client.Close()
 		if asking.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("no answer within %s", redisAnswers)
@@ -57,6 +61,16 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 		return nil, Misset("redis", fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err))
 	}
 	return r, nil
+}
+
+// readOnly is an error of a Redis that is the replica of another: follows would be answered
+// and never carried on, and what caches hold would not be forgotten. Another reason not to
+// write, such as that its memory is full, may pass.
+func readOnly(ctx context.Context, client redis.UniversalClient) error {
+	if err := client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {
+		return errors.New("it is a replica, which cannot be written: " + err.Error())
+	}
+	return nil
 }
 
 func redisOptions(setting string) (*redis.UniversalOptions, error) {
