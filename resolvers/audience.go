@@ -43,7 +43,8 @@ type eyes struct {
 	loaders  *loaders.Loaders
 	request  *request
 
-	last [len(storage.Sides)]opened // by side, the list that was asked about last: many relationships have one end
+	known *social.Audience           // nil: nobody has asked yet
+	last  [len(storage.Sides)]opened // by side, the list that was asked about last: many relationships have one end
 }
 
 // opened is whether a list is open.
@@ -83,7 +84,14 @@ func audienceOf(ctx context.Context) (*social.Audience, error) {
 	return eyesOf(ctx).audience(ctx)
 }
 
-func (e *eyes) audience(ctx context.Context) (*social.Audience, error) {
+func (e *eyes) audience(ctx context.Context) (_ *social.Audience, err error) {
+	if e.known == nil {
+		e.known, err = e.readAudience(ctx)
+	}
+	return e.known, err
+}
+
+func (e *eyes) readAudience(ctx context.Context) (*social.Audience, error) {
 	if a := e.request.knownAudience(); a != nil {
 		return a, nil
 	}
@@ -193,34 +201,10 @@ func (e *eyes) look(ctx context.Context, list social.List) (bool, error) {
 	return a.Opens(list, row.Value, follows), nil
 }
 
-// fetchVisible reads what tells whether both edges between two others may be seen. The
-// lists of the first are enough where both are open.
-func fetchVisible(ctx context.Context, a *social.Audience, pairs []storage.Pair) {
-	var first, second []social.List
-	for _, id := range endsOf(pairs, storage.Forward) {
-		first = append(first, bothLists(id)...)
-	}
-	fetchOpen(ctx, a, first)
-	e := eyesOf(ctx)
-	for _, p := range pairs {
-		open, err := e.isOpen(ctx, social.List{Side: storage.Forward, Owner: p.From})
-		if err == nil && open {
-			open, err = e.isOpen(ctx, social.List{Side: storage.Inverse, Owner: p.From})
-		}
-		if err == nil && !open {
-			second = append(second, bothLists(p.To)...)
-		}
-	}
-	if len(second) > 0 {
-		fetchOpen(ctx, a, second)
-	}
-}
-
-// isBetweenOthers tells whether a relationship's edges have to be asked whether they
-// may be seen: those with the viewer always may, and where there are none, there is
-// nothing to see.
+// isBetweenOthers tells whether a relationship has to be asked whether it may be seen:
+// the viewer may see its own, and of a user with itself there is nothing to see.
 func (e *eyes) isBetweenOthers(p storage.Pair) bool {
-	return p.From != e.viewer && p.To != e.viewer && p.From != p.To && !e.isAbsent(p.From) && !e.isAbsent(p.To)
+	return p.From != e.viewer && p.To != e.viewer && p.From != p.To
 }
 
 // isViewers tells whether a relationship is the viewer's own, towards somebody who is
@@ -229,18 +213,20 @@ func (e *eyes) isViewers(p storage.Pair) bool {
 	return e.viewer != 0 && p.From == e.viewer && p.To != e.viewer && !e.isAbsent(p.To)
 }
 
-// isVisible tells whether both edges between two users may be seen: each lies in the
-// followings of one and the fans of the other, and one open list is enough.
+// isVisible tells whether a relationship may be seen. One between two others tells what
+// is on both lists of the first user, so both have to be open, whatever the second user
+// shows: otherwise a closed list could be read by asking about everybody who may be on it.
+// Somebody in a block with the viewer is hidden here as in lists.
 func (e *eyes) isVisible(ctx context.Context, p storage.Pair) (bool, error) {
 	if !e.isBetweenOthers(p) {
 		return true, nil
 	}
-	for i, side := range sides {
-		open, err := e.isOpen(ctx, social.List{Side: side, Owner: p.From})
-		if err == nil && !open {
-			open, err = e.isOpen(ctx, social.List{Side: sides[1-i], Owner: p.To})
-		}
-		if err != nil || !open {
+	a, err := e.audience(ctx)
+	if err != nil || a.InBlock(p.To) && !a.Lacks(p.To) {
+		return false, err
+	}
+	for _, side := range sides {
+		if open, err := e.isOpen(ctx, social.List{Side: side, Owner: p.From}); err != nil || !open {
 			return false, err
 		}
 	}

@@ -179,3 +179,64 @@ func differs(at string, a, b any) string {
 	}
 	return fmt.Sprintf("%s is %v before and %v after", at, a, b)
 }
+
+// The members of a closed list cannot be found by asking about everybody who may be on it,
+// and somebody in a block with the viewer is asked about in vain.
+func TestRelationshipsTellNothingOfAClosedList(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 6)
+	api := apitest.New(t, store, apitest.Options{})
+	for _, p := range []storage.Pair{{From: 1, To: 2}, {From: 2, To: 1}, {From: 3, To: 1}, {From: 4, To: 5}} {
+		apitest.Follow(t, store, p.From, p.To)
+	}
+	mutate := func(viewer storage.UserID, field string) {
+		api.As(viewer).Ask(`mutation { `+field+` }`, nil).Whole()
+	}
+	ask := func(viewer storage.UserID, from, to, want string) {
+		t.Helper()
+		asker := api
+		if viewer != 0 {
+			asker = api.As(viewer)
+		}
+		all := asker.Ask(`{ r: relationships(from: [`+from+`], to: [`+to+`]) { status } }`, nil)
+		all.Is(`{"r": ` + want + `}`)
+		for i, one := range strings.Split(to, ", ") { // every other way of asking
+			status := apitest.Into[[]any](all, "r")[i]
+			answer := asker.Ask(`{ a: relationship(from: `+from+`, to: `+one+`) { status } b: node(id: "rel_`+from+`_`+one+`") { ... on Relationship { status } }
+				c: nodes(ids: ["rel_`+from+`_`+one+`"]) { ... on Relationship { status } } d: user(id: `+from+`) { e: relationship(to: `+one+`) { status } } }`, nil).Whole()
+			got := []any{answer.At("a"), answer.At("b"), answer.At("c.0")}
+			if answer.At("d") != nil {
+				got = append(got, answer.At("d.e"))
+			}
+			for _, g := range got {
+				if difference := differs("", g, status); difference != "" {
+					t.Errorf("viewer %d, %s towards %s: %s: %s", viewer, from, one, difference, answer.Text)
+				}
+			}
+		}
+	}
+	for _, closed := range []string{"followings: NOBODY", "followers: NOBODY", "followings: NOBODY, followers: NOBODY"} {
+		mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { user { id } }`)
+		ask(4, "1", "2, 3", `[{"status": "MUTUAL"}, {"status": "FOLLOWED_BY"}]`)
+		mutate(1, `updateProfile(listVisibility: {`+closed+`}) { user { id } }`)
+		for _, viewer := range []storage.UserID{0, 4} {
+			ask(viewer, "1", "2, 3, 5, 99, 1", `[null, null, null, null, {"status": "NONE"}]`)
+			ask(viewer, "2", "1, 3", `[{"status": "MUTUAL"}, {"status": "NONE"}]`) // on the open lists of user 2
+		}
+		ask(2, "1", "2, 3", `[{"status": "MUTUAL"}, null]`) // the viewer's own
+		ask(1, "1", "2, 3", `[{"status": "MUTUAL"}, {"status": "FOLLOWED_BY"}]`)
+	}
+	mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { user { id } }`)
+	mutate(1, `block(userId: 4) { changed }`)
+	for viewer, other := range map[storage.UserID]string{1: "4", 4: "1"} {
+		ask(viewer, other, "2, 3, 5, 99", `[null, null, null, null]`)
+		ask(viewer, "2", other+", 3", `[null, {"status": "NONE"}]`)
+	}
+	mutate(5, `deactivateAccount { changed }`) // as if user 5 had never been
+	mutate(3, `updateProfile(listVisibility: {followings: NOBODY}) { user { id } }`)
+	for _, unseen := range []string{"5", "99"} {
+		ask(4, "3", unseen, `[null]`)
+		ask(4, "2", unseen, `[{"status": "NONE"}]`)
+		ask(4, unseen, "2, 3", `[{"status": "NONE"}, {"status": "NONE"}]`)
+	}
+}

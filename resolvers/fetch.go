@@ -48,8 +48,7 @@ type batch struct {
 	lists    []listed      // plain lists
 	opens    []social.List // lists of which it matters whether they are open
 	pools    []storage.PageQuery
-	others   []storage.Pair // relationships between others than the viewer
-	requests []requested    // requests for friendship below relationships
+	requests []requested // requests for friendship below relationships
 
 	next []wanted
 	sets int // set answers that will be computed on this level
@@ -156,17 +155,18 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n re
 		b.next = append(b.next, wanted{users: endsOf(pairs, storage.Inverse), exist: true, sel: n.to})
 	}
 	var own []storage.Pair
+	var shown distinct // whose lists are shown to the viewer by a relationship with somebody else
 	e := eyesOf(ctx)
 	for _, p := range pairs {
 		switch {
 		case e.isViewers(p):
 			own = append(own, p)
 		case e.isBetweenOthers(p):
-			if b.others == nil {
-				b.others = make([]storage.Pair, 0, len(pairs))
-			}
-			b.others = append(b.others, p)
+			shown.add(p.From)
 		}
+	}
+	for _, id := range shown.ids {
+		b.opens = append(b.opens, bothLists(id)...)
 	}
 	if n.mark {
 		b.marks = append(b.marks, own...)
@@ -288,7 +288,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 
 // looksAtLists tells whether anything here depends on who looks.
 func (b *batch) looksAtLists() bool {
-	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.others) > 0 || b.sets > 0
+	return len(b.lists) > 0 || len(b.opens) > 0 || b.sets > 0
 }
 
 // owners are those whose rows tell whether lists may be seen.
@@ -303,9 +303,6 @@ func (b *batch) owners(ctx context.Context) []storage.UserID {
 	for _, list := range b.opens {
 		add(list.Owner)
 	}
-	for _, p := range b.others {
-		add(p.From)
-	}
 	return owners.ids
 }
 
@@ -316,9 +313,6 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		return // told by each field that needs it
 	}
 	fetchOpen(ctx, a, b.opens)
-	if len(b.others) > 0 {
-		fetchVisible(ctx, a, b.others)
-	}
 	for _, p := range lists {
 		if p != nil {
 			p.show(ctx, a)

@@ -204,9 +204,9 @@ func TestProfilesStayVisibleAcrossBlocks(t *testing.T) {
 				Is(fmt.Sprintf(`{"user": {"handle": "u%d", "followingCount": 1, "friendCount": null, "followings": null, "followers": null, "friends": null},
 					"third": {"followers": {"totalCount": 1, "nodes": [{"id": "%d"}]}}}`, other, viewer))
 		}
-		// Between 3 and 2 there is nothing of 2's that 1 may see, but 3's lists are open.
-		api.As(1).Ask(`{ relationship(from: 2, to: 3) { status } viewerIs: relationship(from: 1, to: 2) { blocking blockedBy } }`, nil).
-			Is(`{"relationship": {"status": "FOLLOWING"}, "viewerIs": {"blocking": true, "blockedBy": false}}`)
+		// Between 3 and 2 there is nothing that 1 may see: lists leave 2 out.
+		api.As(1).Ask(`{ relationship(from: 2, to: 3) { status } back: relationship(from: 3, to: 2) { status } viewerIs: relationship(from: 1, to: 2) { blocking blockedBy } }`, nil).
+			Is(`{"relationship": null, "back": null, "viewerIs": {"blocking": true, "blockedBy": false}}`)
 	})
 }
 

@@ -85,9 +85,8 @@ func aliased(n int, field string) string {
 // costs one statement for a look-up and level, however many users there are.
 //
 // Whose lists are open is in the rows of their owners: a relationship between two
-// others costs the look-up of the first of them, and of the second only where the
-// lists of the first are not open. Who is signed in costs one statement, for blocks, where
-// there is a list or a set.
+// others costs the look-up of the first of them. Who is signed in costs one statement,
+// for blocks, where there is a list, a set, or such a relationship.
 //
 // What is asked of one shard at the same time is one statement, where it is little: a user
 // with a page of its (userpage), users or counts with edges (bundle).

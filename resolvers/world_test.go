@@ -314,7 +314,8 @@ func (w *world) selectUser() string {
 func (w *world) relationship(p storage.Pair) string {
 	gone := p.From == p.To || w.gone(p.From) || w.gone(p.To)
 	back := storage.Pair{From: p.To, To: p.From}
-	if !gone && (!w.sees(p) || !w.sees(back)) {
+	if p.From != w.viewer && p.To != w.viewer && p.From != p.To &&
+		(!w.open(storage.Forward, p.From) || !w.open(storage.Inverse, p.From) || !w.gone(p.To) && w.inBlock(w.viewer, p.To)) {
 		return "null"
 	}
 	out, in := !gone && w.follows[p] != 0, !gone && w.follows[back] != 0

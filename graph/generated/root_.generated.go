@@ -2000,9 +2000,16 @@ type Query {
   "Users by id, in the order asked for, at most 500; null where there is none. An id asked for twice comes twice."
   users(ids: [ID!]!): [User]!
 
-  "How ` + "`" + `from` + "`" + ` stands towards ` + "`" + `to` + "`" + `. Towards unknown users and oneself it is ` + "`" + `NONE` + "`" + `."
+  """
+  How ` + "`" + `from` + "`" + ` stands towards ` + "`" + `to` + "`" + `. Towards unknown users and oneself it is ` + "`" + `NONE` + "`" + `. Of two
+  others, null unless both lists of ` + "`" + `from` + "`" + ` are open to the viewer, and where either is in
+  a block with the viewer.
+  """
   relationship(from: ID!, to: ID!): Relationship
-  "Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for the second …; at most 2,000 pairs."
+  """
+  Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for
+  the second …; at most 2,000 pairs. Null where ` + "`" + `relationship` + "`" + ` is.
+  """
   relationships(from: [ID!]!, to: [ID!]!): [Relationship]!
 
   """
@@ -2151,9 +2158,8 @@ type SuggestionEdge {
   notFollowedBack(first: Int, after: String): UserConnection
 
   """
-  How this user stands towards another. Of two others, null unless both edges between
-  them are to be seen: each lies in a list of one and a list of the other, and one that
-  is open is enough.
+  How this user stands towards another. Of two others, null unless both lists of this
+  user are open to the viewer, and where either is in a block with the viewer.
   """
   relationship(to: ID!): Relationship
   "How the viewer stands towards this user; null when nobody is signed in."
