@@ -27,10 +27,13 @@ func (t *Ties) Block(ctx context.Context, people People, user, other storage.Use
 }
 
 // Unblock ends a block of the user's. What the block has ended does not come back. Who
-// is not blocked, or unknown, is no error.
+// is not blocked, unknown, or hidden is no error: nothing changes.
 func (t *Ties) Unblock(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	if user == other {
+	switch {
+	case user == other:
 		return Outcome{}, ErrSelf
+	case t.Absentees.Has(other):
+		return Outcome{}, nil
 	}
 	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
 }

@@ -33,9 +33,12 @@ func (t *Ties) Follow(ctx context.Context, people People, user storage.UserID, o
 func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.ErrUserUnknown, user) }
 
 // Unfollow ends follows of a user. Unknown users, whom nobody follows, are no
-// error.
+// error. Hidden ones are like unknown ones: their follows stay as they are.
 func (t *Ties) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (ties []Tie, stale bool, err error) {
 	ties = make([]Tie, len(others))
+	if t.Absentees.Has(user) {
+		return ties, false, unknown(user)
+	}
 	for i, other := range others {
 		if other == user {
 			ties[i].Err = ErrSelf
@@ -45,13 +48,13 @@ func (t *Ties) Unfollow(ctx context.Context, user storage.UserID, others []stora
 	return ties, stale, err
 }
 
-// change writes the edges of those that have no error yet.
+// change writes the edges of those that have no error yet and are not hidden.
 func (t *Ties) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, ties []Tie) (stale bool, err error) {
 	at := t.at()
 	var changes []storage.EdgeChange
 	var index []int
 	for i, other := range others {
-		if ties[i].Err == nil {
+		if ties[i].Err == nil && !t.Absentees.Has(other) {
 			changes = append(changes, storage.EdgeChange{To: other, Type: kind, At: at})
 			index = append(index, i)
 		}

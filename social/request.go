@@ -36,11 +36,8 @@ func (t *Ties) Ask(ctx context.Context, people People, user, other storage.UserI
 // one transaction with the rest, since it lies on another shard: a follow of the user's
 // at the same time may make it one more.
 func (t *Ties) Accept(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	switch {
-	case user == other:
-		return Outcome{}, ErrSelf
-	case t.Absentees.Has(other):
-		return Outcome{}, fmt.Errorf("%w: user %s is hidden", storage.ErrNoRequest, other)
+	if err := t.visible(user, other); err != nil {
+		return Outcome{}, err
 	}
 	if err := t.roomFor(ctx, user, other); err != nil {
 		return Outcome{}, err
@@ -77,11 +74,8 @@ func (t *Ties) roomFor(ctx context.Context, user, other storage.UserID) error {
 // Decline makes a user decline what another has asked; the other may ask again after a
 // pause. [ErrSelf], [storage.ErrNoRequest].
 func (t *Ties) Decline(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	switch {
-	case user == other:
-		return Outcome{}, ErrSelf
-	case t.Absentees.Has(other):
-		return Outcome{}, fmt.Errorf("%w: user %s is hidden", storage.ErrNoRequest, other)
+	if err := t.visible(user, other); err != nil {
+		return Outcome{}, err
 	}
 	o, err := t.request(ctx, storage.Pair{From: other, To: user}, storage.RequestChange{Act: storage.Decline})
 	return o, noAsker(err)
@@ -95,20 +89,36 @@ func noAsker(err error) error {
 	return err
 }
 
+// visible tells whether there can be a request of another that a user sees, or one of its
+// own to the other.
+func (t *Ties) visible(user, other storage.UserID) error {
+	switch {
+	case user == other:
+		return ErrSelf
+	case t.Absentees.Has(other):
+		return fmt.Errorf("%w: user %s is hidden", storage.ErrNoRequest, other)
+	}
+	return nil
+}
+
 // Cancel takes back what a user has asked another. [ErrSelf], [storage.ErrNoRequest].
 func (t *Ties) Cancel(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	if user == other {
-		return Outcome{}, ErrSelf
+	if err := t.visible(user, other); err != nil {
+		return Outcome{}, err
 	}
 	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Cancel})
 	return o, gone(user, err)
 }
 
 // Remove ends the friendship of two users: neither follows the other any more, also
-// where they came to it without a request. [ErrSelf].
+// where they came to it without a request. With somebody unknown or hidden there is none.
+// [ErrSelf].
 func (t *Ties) Remove(ctx context.Context, user, other storage.UserID) (Outcome, error) {
-	if user == other {
+	switch {
+	case user == other:
 		return Outcome{}, ErrSelf
+	case t.Absentees.Has(other):
+		return Outcome{}, nil
 	}
 	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Remove})
 	return o, gone(user, err)

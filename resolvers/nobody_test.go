@@ -1,0 +1,153 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// standings are what can be between a viewer (a) and somebody who is hidden then (x).
+var standings = []struct {
+	name string
+	make func(v *village, a, x storage.UserID)
+}{
+	{"nothing", func(*village, storage.UserID, storage.UserID) {}},
+	{"friends, marked", func(v *village, a, x storage.UserID) {
+		v.does(a, "follow", x)
+		v.does(x, "follow", a)
+		v.api.As(a).Ask(`mutation($id: ID!) { setFollowMark(userId: $id, special: true, remark: "R") { changed } }`, apitest.Vars{"id": x.String()}).Whole()
+	}},
+	{"asked", func(v *village, a, x storage.UserID) { v.does(a, "requestFriend", x) }},
+	{"asks", func(v *village, a, x storage.UserID) { v.does(x, "requestFriend", a) }},
+	{"declined", func(v *village, a, x storage.UserID) { v.does(a, "requestFriend", x); v.does(x, "declineFriend", a) }},
+	{"blocked", func(v *village, a, x storage.UserID) { v.does(a, "block", x) }},
+	{"blocks", func(v *village, a, x storage.UserID) { v.does(x, "block", a) }},
+}
+
+const (
+	anyTie     = `relationship { id status following followedBy followedAt followedByAt blocking blockedBy special remark sentRequest { id } receivedRequest { id } from { id } to { id } }`
+	anyPayload = `changed viewer { id followingCount followerCount } user { id handle } ` + anyTie + ` consistencyToken`
+	anyList    = ` { totalCount complete nodes { id } pageInfo { hasNextPage } }`
+)
+
+// asksAboutX are all mutations and fields that take somebody's id, of a hidden user X; B is
+// another user, C one whose lists are closed.
+func asksAboutX() []string {
+	var asks []string
+	for _, args := range []string{``, `, special: true`, `, remark: "other"`, `, special: false, remark: ""`} {
+		asks = append(asks, `mutation { setFollowMark(userId: "X"`+args+`) { `+anyPayload+` } }`)
+	}
+	for payload, mutations := range map[string]string{
+		anyPayload + ` followingEdge { node { id } }`: `follow unfollow removeFollower`,
+		anyPayload: `block unblock`,
+		anyPayload + ` request { id state from { id } to { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
+		`viewer { id } user { id }`:                                `dismissSuggestion`,
+	} {
+		for field := range strings.FieldsSeq(mutations) {
+			asks = append(asks, `mutation { `+field+`(userId: "X") { `+payload+` } }`)
+		}
+	}
+	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { id followingCount } outcomes { userId changed user { id } `+anyTie+` error { code message } } consistencyToken } }`)
+	tie := strings.TrimPrefix(anyTie, "relationship ")
+	nodes := `id ... on User { handle } ... on Relationship ` + tie
+	for _, field := range []string{
+		`user(id: "X") { id }`, `users(ids: ["B", "X"]) { id }`, `userByHandle(handle: "uX") { id }`, `searchUsers(prefix: "uX") { nodes { id } pageInfo { hasNextPage endCursor } }`,
+		`node(id: "X") { ` + nodes + ` }`, `nodes(ids: ["X", "rel_A_X", "rel_X_A", "rel_B_X", "rel_X_B", "rel_C_X", "rel_X_C", "rel_X_X", "req_A_X", "req_X_A", "req_B_X"]) { ` + nodes + ` }`,
+		`relationships(from: ["A", "B", "C", "X"], to: ["A", "B", "C", "X"]) ` + tie, `relationship(from: "X", to: "A") ` + tie,
+		`user(id: "B") { relationship(to: "X") ` + tie + ` }`, `viewer { relationship(to: "X") ` + tie + ` }`,
+		`people(where: {followersOf: "X"})` + anyList, `people(where: {followedBy: "X"})` + anyList, `people(where: {or: [{friendsOf: "X"}, {friendsOf: "B"}]})` + anyList,
+		`people(where: {and: [{followedBy: "B"}, {not: {followersOf: "X"}}]})` + anyList,
+	} {
+		asks = append(asks, `{ a: `+field+` }`)
+	}
+	for _, of := range []string{`user(id: "B")`, `viewer`} {
+		for _, common := range []string{"commonFollowings", "commonFollowers"} {
+			for _, order := range []string{"ID", "RECENT"} {
+				asks = append(asks, `{ a: `+of+` { `+common+`(with: "X", orderBy: `+order+`)`+anyList+` } }`)
+			}
+		}
+	}
+	return asks
+}
+
+// Whoever is hidden from everybody is to others as if it had never been: every field and
+// every mutation that takes an id answers alike, and changes nothing.
+func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		ids := []storage.UserID{} // whose handles begin no other
+		for id := storage.UserID(11); id <= 40; id++ {
+			if id != v.a && id != v.b && id != v.c {
+				ids = append(ids, id)
+			}
+		}
+		v.does(v.b, "follow", v.a)
+		v.api.As(v.c).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY, followers: NOBODY}) { user { id } } }`, nil).Whole()
+		type hidden struct {
+			id   storage.UserID
+			what string
+		}
+		var all []hidden
+		for i, s := range standings {
+			away, deleted := ids[2*i], ids[2*i+1]
+			for _, x := range []storage.UserID{away, deleted} {
+				v.does(v.b, "follow", x)
+				s.make(v, v.a, x)
+			}
+			all = append(all, hidden{away, s.name + ", deactivated"}, hidden{deleted, s.name + ", deleted"})
+		}
+		hide := func(mutation string) {
+			for i, h := range all {
+				if i%2 == 0 {
+					v.api.As(h.id).Ask(`mutation { `+mutation+` { changed } }`, nil).Whole()
+				}
+			}
+		}
+		before := map[storage.UserID]string{}
+		for _, h := range all {
+			before[h.id] = v.standing(v.a, h.id)
+		}
+		hide("deactivateAccount")
+		for i, h := range all {
+			if i%2 == 1 {
+				v.api.As(h.id).Ask(`mutation { deleteAccount { complete } }`, nil).Is(`{"deleteAccount": {"complete": true}}`)
+			}
+		}
+		const unknown storage.UserID = 999983
+		ask := func(viewer storage.UserID, text string, x storage.UserID) string {
+			asker := v.api
+			if viewer != 0 {
+				asker = asker.As(viewer)
+			}
+			for letter, id := range map[string]storage.UserID{"A": v.a, "B": v.b, "C": v.c, "X": x} {
+				for _, around := range []string{`"%s"`, `"rel_%s_`, `"req_%s_`, `_%s"`, `"u%s"`} {
+					text = strings.ReplaceAll(text, fmt.Sprintf(around, letter), fmt.Sprintf(around, id))
+				}
+			}
+			answer := asker.Ask(text, nil)
+			shown := answer.Text
+			for _, around := range []string{`"%s"`, `rel_%s_`, `req_%s_`, `_%s"`} {
+				shown = strings.ReplaceAll(shown, fmt.Sprintf(around, x), fmt.Sprintf(around, "X"))
+			}
+			return shown
+		}
+		for _, viewer := range []storage.UserID{v.a, v.b, 0} {
+			for _, text := range asksAboutX() {
+				want := ask(viewer, text, unknown)
+				for _, h := range all {
+					if got := ask(viewer, text, h.id); got != want {
+						t.Errorf("viewer %s, %s\n%s: %s\nunknown: %s", viewer, text, h.what, got, want)
+					}
+				}
+			}
+		}
+		hide("reactivateAccount")
+		for i, h := range all {
+			if got := v.standing(v.a, h.id); i%2 == 0 && got != before[h.id] {
+				t.Errorf("%s, and back: %s, want %s", h.what, got, before[h.id])
+			}
+		}
+	})
+}
