@@ -18,44 +18,48 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	if err != nil {
 		return nil, err
 	}
-	others, err := parseUserIDs(texts, maxIDs)
+	list, err := parseUserIDs(texts, maxIDs)
 	if err != nil {
 		return nil, err
 	}
+	others := list.good
 	ties, stale, err := r.Ties.Follow(ctx, loaders.For(ctx).Reader(), viewer, others)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
 	token := tokenOf(ties)
 	s := payloadSelection(ctx, "FollowManyPayload")
-	outcomes, key := outcomeSelection(ctx, s)
-	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse(ctx) || outcomes.readsInverse(ctx))
+	selected, key := outcomeSelection(ctx, s)
+	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse(ctx) || selected.readsInverse(ctx))
 
 	pairs := make([]storage.Pair, len(others))
 	for i, other := range others {
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
 	rememberTies(ctx, ties)
-	many := outcomesOf{selection: outcomes, key: key}
+	many := outcomesOf{selection: selected, key: key, place: list.place}
 	fetch(ctx,
 		wanted{users: []storage.UserID{viewer}, sel: s.of("viewer")},
-		wanted{users: others, exist: outcomes.has("user"), sel: outcomes.of("user")},
-		wanted{pairs: pairs, sel: outcomes.of("relationship")},
+		wanted{users: others, exist: selected.has("user"), sel: selected.of("user")},
+		wanted{pairs: pairs, sel: selected.of("relationship")},
 	)
 	users := many.users(ctx, others)
 	relationships := many.relationships(ctx, pairs)
-	p := &model.FollowManyPayload{
-		Viewer:           s.user(ctx, "viewer", viewer, false),
-		ConsistencyToken: r.Tokens.Text(token),
-		Outcomes:         make([]*model.FollowOutcome, len(others)),
-	}
+	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range ties {
-		p.Outcomes[i] = &model.FollowOutcome{
+		outcomes[list.place(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Changed, User: users[i], Relationship: relationships[i],
 			Error: followError(tie.Err),
 		}
 	}
-	return p, nil
+	for _, w := range list.wrong {
+		outcomes[w.place] = &model.FollowOutcome{UserID: abridged(texts[w.place]), Error: followError(w.err)}
+	}
+	return &model.FollowManyPayload{
+		Viewer:           s.user(ctx, "viewer", viewer, false),
+		ConsistencyToken: r.Tokens.Text(token),
+		Outcomes:         outcomes,
+	}, nil
 }
 
 // followError is why one of many follows was refused.
@@ -88,7 +92,8 @@ func outcomeSelection(ctx context.Context, s selection) (selection, string) {
 
 type outcomesOf struct {
 	selection
-	key string
+	key   string
+	place func(i int) int // in the answer
 }
 
 func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.User {
@@ -97,7 +102,7 @@ func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.Us
 		return make([]*model.User, len(ids))
 	}
 	return usersOf(ctx, wanted{users: ids, exist: true, sel: f.Selections}, func(i int) []ast.Path {
-		return []ast.Path{below(ctx, o.key, i, f.Alias)}
+		return []ast.Path{below(ctx, o.key, o.place(i), f.Alias)}
 	})
 }
 
@@ -106,5 +111,5 @@ func (o outcomesOf) relationships(ctx context.Context, pairs []storage.Pair) []*
 	if !ok {
 		return make([]*model.Relationship, len(pairs))
 	}
-	return relationshipsOf(ctx, pairs, f.Selections, func(i int) ast.Path { return below(ctx, o.key, i, f.Alias) })
+	return relationshipsOf(ctx, pairs, f.Selections, func(i int) ast.Path { return below(ctx, o.key, o.place(i), f.Alias) })
 }

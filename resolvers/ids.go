@@ -1,8 +1,11 @@
 package resolvers
 
 import (
+	"context"
 	"strconv"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
 	"kith/storage"
@@ -14,28 +17,95 @@ const (
 	maxPairs = 2000
 )
 
+// maxIDLength is the length of the greatest id, 2^63−1.
+const maxIDLength = 19
+
 // parseUserID takes canonical decimal text only: MySQL would take '10abc' for 10.
 func parseUserID(text string) (storage.UserID, error) {
+	if len(text) > maxIDLength { // an error of strconv holds all of it
+		return 0, notUserID(text)
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || text[0] == '+' || text[0] == '0' {
-		return 0, apierr.BadInput("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text))
+		return 0, notUserID(text)
 	}
 	return storage.UserID(n), nil
 }
 
-func parseUserIDs(texts []string, most int) ([]storage.UserID, error) {
-	if err := checkLength(len(texts), most); err != nil {
-		return nil, err
-	}
-	ids := make([]storage.UserID, len(texts))
+func notUserID(text string) error {
+	return apierr.BadInput("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text))
+}
+
+// A given is a list that a client has given. What is wrong with one of its elements is told
+// at its place in the answer, and does not keep the others from being answered.
+type given[T any] struct {
+	good   []T
+	places []int // of the good ones, in the answer; nil: all are good
+	wrong  []misplaced
+}
+
+// misplaced is what is wrong at a place.
+type misplaced struct {
+	place int
+	err   error
+}
+
+func parseEach[T any](texts []string, parse func(string) (T, error)) given[T] {
+	g := given[T]{good: make([]T, 0, len(texts))}
 	for i, text := range texts {
-		id, err := parseUserID(text)
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = id
+		one, err := parse(text)
+		g.add(i, one, err)
 	}
-	return ids, nil
+	return g
+}
+
+// add takes what comes at a place, which ascend.
+func (g *given[T]) add(place int, one T, err error) {
+	switch {
+	case err != nil:
+		if g.wrong == nil { // until here all were good
+			g.places = make([]int, len(g.good))
+			for i := range g.places {
+				g.places[i] = i
+			}
+		}
+		g.wrong = append(g.wrong, misplaced{place, err})
+		return
+	case g.wrong != nil:
+		g.places = append(g.places, place)
+	}
+	g.good = append(g.good, one)
+}
+
+// place is where in the answer one of the good ones comes.
+func (g *given[T]) place(i int) int {
+	if g.wrong == nil {
+		return i
+	}
+	return g.places[i]
+}
+
+// placed puts what was made of the good ones into their places, and tells at the others
+// what is wrong.
+func placed[T, M any](ctx context.Context, g given[T], made []M, path func(place int) ast.Path) []M {
+	if g.wrong == nil {
+		return made
+	}
+	all := make([]M, len(g.good)+len(g.wrong))
+	for i, m := range made {
+		all[g.places[i]] = m
+	}
+	for _, w := range g.wrong {
+		failAt(ctx, []ast.Path{path(w.place)}, w.err)
+	}
+	return all
+}
+
+func parseUserIDs(texts []string, most int) (given[storage.UserID], error) {
+	if err := checkLength(len(texts), most); err != nil {
+		return given[storage.UserID]{}, err
+	}
+	return parseEach(texts, parseUserID), nil
 }
 
 func checkLength(n, most int) error {
@@ -86,22 +156,26 @@ func parsePair(text string) (storage.Pair, error) {
 }
 
 // pairsOf is the grid of from and to, row by row.
-func pairsOf(from, to []string) ([]storage.Pair, error) {
+func pairsOf(from, to []string) (given[storage.Pair], error) {
 	if n := len(from) * len(to); n > maxPairs {
-		return nil, apierr.BadInput("%d pairs are asked for, %d is the most", n, maxPairs)
+		return given[storage.Pair]{}, apierr.BadInput("%d pairs are asked for, %d is the most", n, maxPairs)
 	}
-	a, err := parseUserIDs(from, maxPairs)
-	if err != nil {
-		return nil, err
+	if err := checkLength(max(len(from), len(to)), maxPairs); err != nil {
+		return given[storage.Pair]{}, err
 	}
-	b, err := parseUserIDs(to, maxPairs)
-	if err != nil {
-		return nil, err
+	pairs := given[storage.Pair]{good: make([]storage.Pair, 0, len(from)*len(to))}
+	second := make([]storage.UserID, len(to)) // 0: it is malformed
+	for j, text := range to {
+		second[j], _ = parseUserID(text)
 	}
-	pairs := make([]storage.Pair, 0, len(a)*len(b))
-	for _, f := range a {
-		for _, t := range b {
-			pairs = append(pairs, storage.Pair{From: f, To: t})
+	for i, text := range from {
+		first, wrong := parseUserID(text)
+		for j, id := range second {
+			err := wrong
+			if err == nil && id == 0 {
+				err = notUserID(to[j])
+			}
+			pairs.add(i*len(to)+j, storage.Pair{From: first, To: id}, err)
 		}
 	}
 	return pairs, nil

@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -37,6 +38,49 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is wrong with one id of a list is told at its place, and the others are answered, in
+// the statements that they would take alone.
+func TestAMalformedIDIsAnErrorAtItsPlace(t *testing.T) {
+	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	asks := []struct {
+		query, alone string
+		places       []string
+		data         string
+	}{
+		{`{ list: users(ids: ["1", "007", "9999", "2", ""]) { handle } }`, `{ list: users(ids: ["1", "9999", "2"]) { handle } }`, []string{"list.1", "list.4"},
+			`{"list": [{"handle": "u1"}, null, null, {"handle": "u2"}, null]}`},
+		{`{ list: nodes(ids: ["01", "rel_1_2", "x", "2", "rel_1_02", "req_0_1"]) { id ... on Relationship { status } ... on User { name } } }`, `{ list: nodes(ids: ["rel_1_2", "2"]) { id ... on Relationship { status } ... on User { name } } }`,
+			[]string{"list.0", "list.2", "list.4", "list.5"}, `{"list": [null, {"id": "rel_1_2", "status": "FOLLOWING"}, null, {"id": "2", "name": "User 2"}, null, null]}`},
+		{`{ list: relationships(from: ["+1", "1"], to: ["2", "1e3", "42"]) { id status to { handle } } }`, `{ list: relationships(from: ["1"], to: ["2", "42"]) { id status to { handle } } }`, []string{"list.0", "list.1", "list.2", "list.4"},
+			`{"list": [null, null, null, {"id": "rel_1_2", "status": "FOLLOWING", "to": {"handle": "u2"}}, null, {"id": "rel_1_42", "status": "NONE", "to": {"handle": "u42"}}]}`},
+		{`{ a: users(ids: ["0"]) { handle } b: nodes(ids: ["-"]) { id } c: relationships(from: ["x"], to: ["y"]) { id } user(id: 1) { handle } }`, `{ user(id: 1) { handle } }`,
+			[]string{"a.0", "b.0", "c.0"}, `{"a": [null], "b": [null], "c": [null], "user": {"handle": "u1"}}`},
+	}
+	for _, c := range asks {
+		api.Ask(c.alone, nil).Whole()
+		alone := recorder.Take()
+		answer := api.Ask(c.query, nil)
+		answer.FailsAt("BAD_USER_INPUT", c.places...)
+		answer.DataIs(c.data)
+		if got := recorder.Take(); !maps.Equal(got.ByLookup(), alone.ByLookup()) {
+			t.Errorf("%s: %v, and without the malformed ids %v", c.query, got, alone)
+		}
+	}
+	one := api.Ask(`query($a: [ID!]!) { users(ids: $a) { id } }`, apitest.Vars{"a": []string{"1", strings.Repeat("7", 60)}})
+	if message := one.Refused("BAD_USER_INPUT"); len(message) > 250 {
+		t.Errorf("a message of %d bytes", len(message))
+	}
+	one.DataIs(`{"users": [{"id": "1"}, null]}`)
+
+	many := api.As(7).Ask(`mutation { followMany(userIds: ["1", "01", "300", "9999", "a"]) { outcomes { userId changed user { handle } relationship { status } error { code message } } } }`, nil)
+	unknown := `"changed": false, "user": null, "relationship": {"status": "NONE"}, "error": {"code": "NOT_FOUND", "message": "there is no such user"}`
+	wrong := func(id string) string {
+		return fmt.Sprintf(`{"userId": %[1]q, "changed": false, "user": null, "relationship": null, "error": {"code": "BAD_USER_INPUT", "message": "\"%[1]s\" is not a user's id: it is a decimal number from 1 to 9223372036854775807"}}`, id)
+	}
+	many.Is(`{"followMany": {"outcomes": [{"userId": "1", "changed": true, "user": {"handle": "u1"}, "relationship": {"status": "MUTUAL"}, "error": null}, ` + wrong("01") + `,
+		{"userId": "300", "changed": true, "user": {"handle": "u300"}, "relationship": {"status": "FOLLOWING"}, "error": null}, {"userId": "9999", ` + unknown + `}, ` + wrong("a") + `]}}`)
 }
 
 func TestTheIDsOfRelationshipsAreTwoIDs(t *testing.T) {

@@ -207,8 +207,8 @@ func readNeedsOfUsers(ctx context.Context, sel ast.SelectionSet) userNeeds {
 			}
 		case "relationship":
 			n.varies = true
-			if to, err := parseUserIDs(texts(argumentOf(ctx, f, "to")), 1); err == nil && len(to) == 1 {
-				n.relationships = append(n.relationships, relationshipField{to[0], needsOfRelationship(ctx, f.Selections)})
+			for _, to := range parseEach(texts(argumentOf(ctx, f, "to")), parseUserID).good {
+				n.relationships = append(n.relationships, relationshipField{to, needsOfRelationship(ctx, f.Selections)})
 			}
 		}
 	}
@@ -243,8 +243,8 @@ func (n relationshipNeeds) readsInverse(ctx context.Context) bool {
 // addCommon leaves an id that is wrong to the field's own resolver, which refuses it.
 func (n *userNeeds) addCommon(side storage.Side, with any) {
 	n.opens[side], n.lengths = true, true
-	if other, err := parseUserIDs(texts(with), 1); err == nil && len(other) == 1 {
-		n.others = append(n.others, social.List{Side: side, Owner: other[0]})
+	for _, other := range parseEach(texts(with), parseUserID).good {
+		n.others = append(n.others, social.List{Side: side, Owner: other})
 	}
 }
 

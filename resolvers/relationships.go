@@ -166,6 +166,13 @@ func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Rel
 	return ends
 }
 
+// relationshipsAt answers a root field that is a relationship or a list of them. path
+// tells the place of each in the answer.
+func relationshipsAt(ctx context.Context, pairs given[storage.Pair], path func(i int) ast.Path) []*model.Relationship {
+	made := relationshipsOf(ctx, pairs.good, selectedHere(ctx), func(i int) ast.Path { return path(pairs.place(i)) })
+	return placed(ctx, pairs, made, path)
+}
+
 // relationshipAt answers a field that is one relationship.
 func relationshipAt(ctx context.Context, p storage.Pair) *model.Relationship {
 	here := func(int) ast.Path { return below(ctx) }

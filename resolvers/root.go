@@ -60,12 +60,10 @@ func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
 			return users([]storage.UserID{viewer.ID})
 		}
 	case "user":
-		if ids, err := parseUserIDs(texts(argument("id")), 1); err == nil {
-			return users(ids)
-		}
+		return users(parseEach(texts(argument("id")), parseUserID).good)
 	case "users":
 		if ids, err := parseUserIDs(texts(argument("ids")), maxIDs); err == nil {
-			return users(ids)
+			return users(ids.good)
 		}
 	case "userByHandle":
 		if r := loaders.For(ctx).Handles.Load(ctx, foldHandle(argument("handle"))); r.Found {
@@ -78,7 +76,7 @@ func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
 		}
 	case "relationship", "relationships":
 		if pairs, err := pairsOf(texts(argument("from")), texts(argument("to"))); err == nil {
-			return []wanted{{pairs: pairs, sel: f.Selections}}
+			return []wanted{{pairs: pairs.good, sel: f.Selections}}
 		}
 	}
 	return nil
@@ -87,10 +85,8 @@ func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
 func wantedNodes(ids []string, f graphql.CollectedField) []wanted {
 	users := wanted{exist: true, sel: f.Selections}
 	relationships := wanted{sel: f.Selections}
-	for _, text := range ids {
-		id, err := parseNodeID(text)
+	for _, id := range parseEach(ids, parseNodeID).good {
 		switch {
-		case err != nil:
 		case id.user != 0:
 			users.users = append(users.users, id.user)
 		case id.request != storage.Pair{}: // nodesAt reads them

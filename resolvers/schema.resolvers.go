@@ -23,18 +23,14 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 }
 
 func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
-	nodes, err := nodesAt(ctx, []string{id}, func(int) ast.Path { return below(ctx) })
-	if err != nil {
-		return nil, err
-	}
-	return nodes[0], nil
+	return nodesAt(ctx, []string{id}, func(int) ast.Path { return below(ctx) })[0], nil
 }
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
 	if err := checkLength(len(ids), maxIDs); err != nil {
 		return nil, err
 	}
-	return nodesAt(ctx, ids, func(i int) ast.Path { return below(ctx, i) })
+	return nodesAt(ctx, ids, func(i int) ast.Path { return below(ctx, i) }), nil
 }
 
 func (r *queryResolver) User(ctx context.Context, id string) (*model.User, error) {
@@ -63,7 +59,7 @@ func (r *queryResolver) Relationship(ctx context.Context, from string, to string
 		return nil, err
 	}
 	fetchQuery(ctx)
-	return relationshipAt(ctx, pairs[0]), nil
+	return relationshipsAt(ctx, pairs, func(int) ast.Path { return below(ctx) })[0], nil
 }
 
 func (r *queryResolver) Relationships(ctx context.Context, from []string, to []string) ([]*model.Relationship, error) {
@@ -72,7 +68,7 @@ func (r *queryResolver) Relationships(ctx context.Context, from []string, to []s
 		return nil, err
 	}
 	fetchQuery(ctx)
-	return relationshipsOf(ctx, pairs, selectedHere(ctx), func(i int) ast.Path { return below(ctx, i) }), nil
+	return relationshipsAt(ctx, pairs, func(i int) ast.Path { return below(ctx, i) }), nil
 }
 
 func (r *queryResolver) People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {

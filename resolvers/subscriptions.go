@@ -30,10 +30,14 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	if err != nil {
 		return nil, err
 	}
-	others, err := parseUserIDs(texts, maxIDs)
+	list, err := parseUserIDs(texts, maxIDs)
 	if err != nil {
 		return nil, err
 	}
+	if len(list.wrong) > 0 { // there is no place in the answers for it
+		return nil, list.wrong[0].err
+	}
+	others := list.good
 	w := &watch{store: r.Store, viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
 	for _, id := range others {
 		w.others[id] = true

@@ -82,10 +82,11 @@ func userAt(ctx context.Context, id storage.UserID) (*model.User, error) {
 }
 
 // usersAt answers a root field that is a list of users.
-func usersAt(ctx context.Context, ids []storage.UserID) []*model.User {
+func usersAt(ctx context.Context, ids given[storage.UserID]) []*model.User {
 	fetchQuery(ctx)
-	w := wanted{users: ids, exist: true, sel: selectedHere(ctx)}
-	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} })
+	w := wanted{users: ids.good, exist: true, sel: selectedHere(ctx)}
+	users := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, ids.place(i))} })
+	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) })
 }
 
 // userByHandleAt answers a root field that is the user of a handle.
@@ -101,23 +102,17 @@ func userByHandleAt(ctx context.Context, handle string) (*model.User, error) {
 	return userAt(ctx, r.Value)
 }
 
-// nodesAt answers a root field that is a list of nodes. paths tells the place of
-// each in the answer.
-func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) ([]model.Node, error) {
-	ids := make([]nodeID, len(texts))
-	for i, text := range texts {
-		id, err := parseNodeID(text)
-		if err != nil {
-			return nil, err
-		}
-		ids[i] = id
-	}
+// nodesAt answers a root field that is a list of nodes. path tells the place of each in
+// the answer.
+func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) []model.Node {
+	ids := parseEach(texts, parseNodeID)
 	fetchQuery(ctx)
+	where := func(i int) ast.Path { return path(ids.place(i)) }
+	nodes := make([]model.Node, len(ids.good))
+	requestNodes(ctx, ids.good, nodes, where)
 	sel := selectedHere(ctx)
-	nodes := make([]model.Node, len(ids))
-	requestNodes(ctx, ids, nodes, path)
-	for i, id := range ids {
-		here := func(int) ast.Path { return path(i) }
+	for i, id := range ids.good {
+		here := func(int) ast.Path { return where(i) }
 		if id.request != (storage.Pair{}) {
 			continue
 		}
@@ -132,7 +127,7 @@ func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) ([]
 			nodes[i] = u
 		}
 	}
-	return nodes, nil
+	return placed(ctx, ids, nodes, path)
 }
 
 // friendCountAt answers `friendCount`, which is worked out from both lists of the user.

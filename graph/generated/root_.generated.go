@@ -1762,7 +1762,8 @@ type FriendRequestEdge {
   unfollow(userId: ID!): FollowPayload
   """
   The viewer follows many users at once, at most 500, each with an outcome of its
-  own; only those beyond the limit of followings are refused.
+  own; only those beyond the limit of followings are refused. A malformed id is refused in
+  its outcome, too.
   """
   followMany(userIds: [ID!]!): FollowManyPayload
   "A user follows the viewer no longer."
@@ -1856,6 +1857,7 @@ type FollowManyPayload {
 }
 
 type FollowOutcome {
+  "As given."
   userId: ID!
   changed: Boolean!
   "Null when there is no such user."
@@ -1950,7 +1952,7 @@ type Relationship implements Node {
   followedByAt: DateTime
   "Whether ` + "`" + `from` + "`" + ` blocks ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   blocking: Boolean
-  "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
+  "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `, which is told to both of them and nobody else; null unless the viewer is ` + "`" + `from` + "`" + `."
   blockedBy: Boolean
   "Whether ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + ` specially; null unless the viewer is ` + "`" + `from` + "`" + `."
   special: Boolean
@@ -1990,14 +1992,20 @@ type Query {
 
   "Any object by its id; null when there is none."
   node(id: ID!): Node
-  "Objects by their ids, in the order asked for, at most 500; null where there is none. An id asked for twice comes twice."
+  """
+  Objects by their ids, in the order asked for, at most 500; null where there is none, and
+  with an error where the id is malformed. An id asked for twice comes twice.
+  """
   nodes(ids: [ID!]!): [Node]!
 
   "A user by id; null when there is none."
   user(id: ID!): User
   "A user by handle, whatever its case; null when there is none."
   userByHandle(handle: String!): User
-  "Users by id, in the order asked for, at most 500; null where there is none. An id asked for twice comes twice."
+  """
+  Users by id, in the order asked for, at most 500; null where there is none, and with an
+  error where the id is malformed. An id asked for twice comes twice.
+  """
   users(ids: [ID!]!): [User]!
 
   """
@@ -2008,7 +2016,8 @@ type Query {
   relationship(from: ID!, to: ID!): Relationship
   """
   Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for
-  the second …; at most 2,000 pairs. Null where ` + "`" + `relationship` + "`" + ` is.
+  the second …; at most 2,000 pairs. Null where ` + "`" + `relationship` + "`" + ` is, and with an error where
+  an id is malformed.
   """
   relationships(from: [ID!]!, to: [ID!]!): [Relationship]!
 

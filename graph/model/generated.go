@@ -60,6 +60,7 @@ type FollowManyPayload struct {
 }
 
 type FollowOutcome struct {
+	// As given.
 	UserID  string `json:"userId"`
 	Changed bool   `json:"changed"`
 	// Null when there is no such user.
