@@ -50,7 +50,7 @@ func (r *Resolver) followMarkAt(ctx context.Context, id string, special *bool, r
 // relationshipPayload reads what the payload selects.
 func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storage.UserID, o social.Outcome, err error) (*model.RelationshipPayload, error) {
 	if err != nil {
-		return nil, clientError(err)
+		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	d := doneBy(ctx, viewer, other, o)
 	p := r.payload(ctx, payloadSelection(ctx, "RelationshipPayload"), d)

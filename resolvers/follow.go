@@ -33,11 +33,8 @@ func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
 	return viewer, viewerGone(r.States.MayAct(ctx, viewer))
 }
 
-// notPossible are the words of every refusal between two users, so that none of them
-// tells which rule it was, or who blocked whom.
-const notPossible = "this is not possible between you and this user"
-
-// clientError says what a refusal is to the client; other errors stay as they are.
+// clientError says what a refusal is to the client; other errors stay as they are. Whatever
+// is refused between two users goes through [Resolver.refusal].
 func clientError(err error) error {
 	_, gone := errors.AsType[social.Gone](err)
 	switch {
@@ -49,14 +46,47 @@ func clientError(err error) error {
 		return apierr.NotFound("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):
 		return apierr.NotFound("there is no such user")
-	case errors.Is(err, storage.ErrForbidden):
-		return apierr.Forbidden(notPossible)
 	case errors.Is(err, social.ErrTheirLimit):
 		return apierr.LimitReached("the other user follows as many users as one may")
 	case errors.Is(err, storage.ErrLimitReached):
 		return apierr.LimitReached("you follow as many users as one may")
 	}
 	return err
+}
+
+// refusal says why something was refused between the viewer and another user.
+func (r *Resolver) refusal(ctx context.Context, viewer, other storage.UserID, err error) error {
+	if errors.Is(err, storage.ErrForbidden) {
+		return r.forbidden(ctx, viewer, []storage.UserID{other})[0]
+	}
+	return clientError(err)
+}
+
+// forbidden says by which rule something is forbidden between the viewer and others, as the
+// relationships of the viewer show it: a block is told to both of its users.
+func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others []storage.UserID) []error {
+	rows := func(side storage.Side) []storage.Result[storage.Edge] {
+		pairs := make([]storage.Pair, len(others))
+		for i, other := range others {
+			pairs[i] = side.Pair(viewer, other)
+		}
+		return r.Store.Edges(ctx, side, pairs)
+	}
+	out, back, asked := rows(storage.Forward), rows(storage.Inverse), rows(storage.Requests)
+	why := make([]error, len(others))
+	for i := range others {
+		switch {
+		case out[i].Value.Type == storage.Blocking:
+			why[i] = apierr.Forbidden("you block this user: unblock it first")
+		case back[i].Value.Type == storage.Blocking:
+			why[i] = apierr.Forbidden("this user blocks you")
+		case asked[i].Value.Type == storage.Declined:
+			why[i] = apierr.Forbidden("this user has declined your request: ask again later")
+		default: // it has just ended, or is on its way here
+			why[i] = apierr.Forbidden("this is not possible between you and this user")
+		}
+	}
+	return why
 }
 
 // followAt answers `follow`.
@@ -113,7 +143,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		err = ties[0].Err
 	}
 	if err != nil {
-		return nil, clientError(err)
+		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	tie := ties[0]
 	s := payloadSelection(ctx, "FollowPayload")

@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/loaders"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -45,6 +46,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	)
 	users := many.users(ctx, others)
 	relationships := many.relationships(ctx, pairs)
+	r.explain(ctx, viewer, others, ties)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range ties {
 		outcomes[list.place(i)] = &model.FollowOutcome{
@@ -60,6 +62,23 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 		ConsistencyToken: r.Tokens.Text(token),
 		Outcomes:         outcomes,
 	}, nil
+}
+
+// explain says of those follows that are forbidden why they are.
+func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, ties []social.Tie) {
+	var who []storage.UserID
+	var which []int
+	for i, tie := range ties {
+		if errors.Is(tie.Err, storage.ErrForbidden) {
+			who, which = append(who, others[i]), append(which, i)
+		}
+	}
+	if len(who) == 0 {
+		return
+	}
+	for k, err := range r.forbidden(ctx, viewer, who) {
+		ties[which[k]].Err = err
+	}
 }
 
 // followError is why one of many follows was refused.

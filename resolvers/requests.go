@@ -47,7 +47,7 @@ func (r *Resolver) requestAt(ctx context.Context, id string, act func(ctx contex
 // requestPayload reads what the payload selects.
 func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.UserID, o social.Outcome, err error) (*model.FriendRequestPayload, error) {
 	if err != nil {
-		return nil, clientError(err)
+		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	d := doneBy(ctx, viewer, other, o)
 	s := payloadSelection(ctx, "FriendRequestPayload")

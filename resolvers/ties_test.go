@@ -139,13 +139,18 @@ func (v *village) counts(users ...storage.UserID) {
 	}
 }
 
-const refusal = "this is not possible between you and this user"
+// What FORBIDDEN says: the same as the relationship of the one who tries.
+const (
+	blocking = "you block this user: unblock it first"
+	blocked  = "this user blocks you"
+	declined = "this user has declined your request: ask again later"
+)
 
-// impossible: something is refused, in the words of every refusal.
-func (v *village) impossible(user storage.UserID, field string, other storage.UserID) {
+// impossible: something is refused, for a reason.
+func (v *village) impossible(user storage.UserID, field string, other storage.UserID, why string) {
 	v.t.Helper()
-	if message := v.do(user, field, other).Refused("FORBIDDEN"); message != refusal {
-		v.t.Errorf("%s is refused with %q", field, message)
+	if message := v.do(user, field, other).Refused("FORBIDDEN"); message != why {
+		v.t.Errorf("%s is refused with %q, want %q", field, message, why)
 	}
 }
 
@@ -168,23 +173,25 @@ func TestBlock(t *testing.T) {
 				"relationship": {"status": "NONE", "blocking": true, "blockedBy": false}}}`)
 			v.stand(a, b, "NONE blocking", "NONE blocked")
 			v.doesNothing(a, "block", b)
-			for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {
-				v.impossible(one[0], "follow", one[1])
-				v.impossible(one[0], "requestFriend", one[1])
+			for i, one := range [][2]storage.UserID{{a, b}, {b, a}} {
+				why := []string{blocking, blocked}[i]
+				v.impossible(one[0], "follow", one[1], why)
+				v.impossible(one[0], "requestFriend", one[1], why)
 				v.doesNothing(one[0], "unfollow", one[1])
 				v.doesNothing(one[0], "removeFriend", one[1])
 			}
 			v.api.As(b).Ask(`mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { changed error { code message } } } }`,
 				apitest.Vars{"ids": []string{a.String(), v.d.String()}}).Is(`{"followMany": {"outcomes": [
-				{"changed": false, "error": {"code": "FORBIDDEN", "message": "` + refusal + `"}}, {"changed": true, "error": null}]}}`)
+				{"changed": false, "error": {"code": "FORBIDDEN", "message": "` + blocked + `"}}, {"changed": true, "error": null}]}}`)
 			v.does(b, "unfollow", v.d)
 
 			v.does(b, "block", a) // each other
 			v.stand(a, b, "NONE blocking blocked", "NONE blocking blocked")
+			v.impossible(b, "follow", a, blocking)
 			v.does(a, "unblock", b)
 			v.doesNothing(a, "unblock", b)
 			v.stand(a, b, "NONE blocked", "NONE blocking")
-			v.impossible(a, "follow", b)
+			v.impossible(a, "follow", b, blocked)
 			v.does(b, "unblock", a)
 			v.stand(a, b, "NONE", "NONE") // what was ended stays so
 			v.does(a, "follow", b)
@@ -300,9 +307,9 @@ func TestFriendRequests(t *testing.T) {
 			v.doesNothing(b, "declineFriend", a)
 			v.stand(a, b, "NONE sent DECLINED received REMOVED", "NONE sent REMOVED received DECLINED")
 			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
-			v.impossible(a, "requestFriend", b) // too soon
+			v.impossible(a, "requestFriend", b, declined) // too soon
 			v.pass(week - time.Minute)
-			v.impossible(a, "requestFriend", b)
+			v.impossible(a, "requestFriend", b, declined)
 			v.pass(2 * time.Minute)
 			v.does(a, "requestFriend", b)
 

@@ -180,7 +180,7 @@ func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	if got := v.standing(b, a); got != "MUTUAL received ACCEPTED" {
 		t.Errorf("the other shard has heard of it: %s", got)
 	}
-	v.impossible(a, "follow", b)
+	v.impossible(a, "follow", b, blocking)
 	store.dead.Store(-1)
 	again := v.do(a, "block", b)
 	again.Is(`{"done": {"changed": false}}`)
