@@ -15,7 +15,7 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
-	size, text, err := setArguments(first, after)
+	size, _, err := setArguments(first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +40,12 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	}
 	page := make([]entry, len(shown.Edges))
 	for i, e := range shown.Edges {
-		page[i] = entry{e.To, blockedCursor(storage.PositionOf(list.side, e)), nil}
+		page[i] = entry{e.To, blockedCursor(storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
 	}
 	fetchPage(ctx, n, page)
 	fill(ctx, c, n, page)
 	c.Complete = c.Complete && shown.Complete
-	c.PageInfo = pageInfoOf(page, text, shown.More, endOf(list.side, shown, blockedCursor))
+	c.PageInfo = pageInfoOf(page, shown.More, endOf(list.side, shown, blockedCursor))
 	return c, nil
 }
 

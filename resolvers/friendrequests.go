@@ -67,7 +67,7 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	}
 	r.fillRequests(ctx, c, n, shown.Edges, page)
 	c.Complete = c.Complete && shown.Complete
-	c.PageInfo = pageInfoOf(page, text, shown.More, endOf(list.side, shown, spell))
+	c.PageInfo = pageInfoOf(page, shown.More, endOf(list.side, shown, spell))
 	return c, nil
 }
 

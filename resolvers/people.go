@@ -53,7 +53,7 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 		page[i] = entry{user: id, cursor: encodePeopleMark(hash, social.Mark{After: id, Found: from.Found + i + 1})}
 	}
 	next := encodePeopleMark(hash, people.Next)
-	return setConnection(ctx, page, people.Total, people.Complete, pageInfoOf(page, text, people.More, next)), nil
+	return setConnection(ctx, page, people.Total, people.Complete, pageInfoOf(page, people.More, next)), nil
 }
 
 // areOpen tells whether lists are open that no level has looked at.

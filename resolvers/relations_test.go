@@ -48,7 +48,7 @@ func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
 				t.Errorf("%s: total %d, complete %t, want %d", list, p.TotalCount, p.Complete, len(shown))
 			}
 			rest := pageOf(t, api, 1, fmt.Sprintf("%s(after: %q)", list, *p.PageInfo.EndCursor))
-			rest.is(t, list+" behind it", shown[25:], false, true)
+			rest.is(t, list+" behind it", shown[25:], false, slices.Contains(plainLists, list))
 			exact := pageOf(t, api, 1, fmt.Sprintf("%s(first: %d)", list, len(shown)))
 			exact.is(t, list+" as a whole", shown, false, false)
 		}
@@ -147,10 +147,18 @@ func TestCommonListsInTheOrderRecent(t *testing.T) {
 		for _, list := range []string{"commonFollowings(with: 2, ", "commonFollowers(with: 2, "} {
 			p := pageOf(t, api, 1, list+"orderBy: RECENT, first: 5)")
 			p.is(t, list, even[:5], true, false)
-			if p.TotalCount != len(even) || !p.Complete || p.Edges[0].FollowedAt != nil {
+			if p.TotalCount != len(even) || !p.Complete {
 				t.Errorf("%s: %+v", list, p)
 			}
-			pageOf(t, api, 1, fmt.Sprintf("%sorderBy: RECENT, after: %q)", list, *p.PageInfo.EndCursor)).is(t, list+" behind it", even[5:], false, true)
+			plain, _, _ := strings.Cut(strings.Replace(strings.ToLower(list), "common", "", 1), "(")
+			for _, e := range p.Edges { // the times are those of the first user's own list
+				whole := pageOf(t, api, 1, plain+"(first: 100)").Edges
+				at := slices.IndexFunc(whole, func(own edge) bool { return own.Node == e.Node })
+				if e.FollowedAt == nil || *e.FollowedAt != *whole[at].FollowedAt {
+					t.Errorf("%s: %+v is of %s", list, e, *whole[at].FollowedAt)
+				}
+			}
+			pageOf(t, api, 1, fmt.Sprintf("%sorderBy: RECENT, after: %q)", list, *p.PageInfo.EndCursor)).is(t, list+" behind it", even[5:], false, false)
 			refused(t, api, list, fmt.Sprintf("after: %q", *p.PageInfo.EndCursor))
 			byID := pageOf(t, api, 1, list+"first: 5)")
 			refused(t, api, list, fmt.Sprintf("orderBy: RECENT, after: %q", *byID.PageInfo.EndCursor))

@@ -48,7 +48,7 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 	for i, o := range found.Owners {
 		page[i] = entry{user: o.User, cursor: encodeHandle(o.Handle)}
 	}
-	return searchConnection(ctx, page, pageInfoOf(page, behind, found.More, encodeHandle(found.Next))), nil
+	return searchConnection(ctx, page, pageInfoOf(page, found.More, encodeHandle(found.Next))), nil
 }
 
 // searchConnection fetches the users of a page and makes its connection.

@@ -68,7 +68,7 @@ func (r *Resolver) recentAt(ctx context.Context, graph *social.Graph, kind curso
 		return nil, apierr.TooCostly(uint64(rows), uint64(graph.Budget()),
 			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, graph.Budget())
 	}
-	return companionsAt(ctx, graph, kind, q, first, after, func(social.Companion) *time.Time { return nil })
+	return companionsAt(ctx, graph, kind, q, first, after, func(c social.Companion) *time.Time { return timeOf(c.At.UpdateTime) })
 }
 
 // followersYouKnowAt answers `followersYouKnow`.
@@ -116,7 +116,7 @@ func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, 
 		page[i] = entry{user: id, cursor: encodeMark(kind, a.Owner, b.Owner, social.Mark{After: id, Found: from.Found + i + 1})}
 	}
 	next := encodeMark(kind, a.Owner, b.Owner, common.Next)
-	return setConnection(ctx, page, common.Total, common.Complete, pageInfoOf(page, text, common.More, next)), nil
+	return setConnection(ctx, page, common.Total, common.Complete, pageInfoOf(page, common.More, next)), nil
 }
 
 // The cursors of set answers carry a count, so they belong to the two lists that
@@ -179,7 +179,7 @@ func companionsAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q 
 		page[i] = entry{one.ID, encodeCompanionMark(kind, q, mark), since(one)}
 	}
 	next := encodeCompanionMark(kind, q, c.Next)
-	return setConnection(ctx, page, c.Total, c.Complete, pageInfoOf(page, text, c.More, next)), nil
+	return setConnection(ctx, page, c.Total, c.Complete, pageInfoOf(page, c.More, next)), nil
 }
 
 // namesTwo tells whether a cursor names the owners of both lists: of one user's own lists it
@@ -214,9 +214,9 @@ func decodeCompanionMark(kind cursor.Kind, text string, q social.Companions) (so
 }
 
 // pageInfoOf is the PageInfo of a set answer, which goes on at next even when its
-// page is empty.
-func pageInfoOf(page []entry, after string, more bool, next string) *model.PageInfo {
-	info := &model.PageInfo{HasNextPage: more, HasPreviousPage: after != ""}
+// page is empty. What lies before it cannot be asked for.
+func pageInfoOf(page []entry, more bool, next string) *model.PageInfo {
+	info := &model.PageInfo{HasNextPage: more}
 	if len(page) > 0 {
 		info.StartCursor = &page[0].cursor
 	}

@@ -55,7 +55,7 @@ func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *in
 	if err != nil {
 		return nil, err
 	}
-	return suggestionConnection(ctx, q, s, via, text), nil
+	return suggestionConnection(ctx, q, s, via), nil
 }
 
 // dismissedBy lists whom the viewer has dismissed, for its own suggestions. Days are
@@ -69,7 +69,7 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 	return answer.Value, answer.Err
 }
 
-func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s social.Suggestions, via viaNeeds, after string) *model.SuggestionConnection {
+func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s social.Suggestions, via viaNeeds) *model.SuggestionConnection {
 	page := make([]entry, len(s.Suggestions))
 	for i, one := range s.Suggestions {
 		mark := social.SuggestionMark{Pool: q.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
@@ -81,7 +81,7 @@ func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s socia
 	c := &model.SuggestionConnection{
 		Nodes: users, Complete: s.Complete,
 		Edges:    make([]*model.SuggestionEdge, len(page)),
-		PageInfo: pageInfoOf(page, after, s.More, encodeSuggestionMark(q, s.Next)),
+		PageInfo: pageInfoOf(page, s.More, encodeSuggestionMark(q, s.Next)),
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},

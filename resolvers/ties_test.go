@@ -236,10 +236,17 @@ func TestBlockedUsers(t *testing.T) {
 		me := v.api.As(v.a)
 		var got []string
 		for after := "null"; ; {
-			answer := me.Ask(`{ viewer { blockedUsers(first: 7, after: `+after+`) { totalCount complete nodes { id handle } pageInfo { hasNextPage endCursor } } } }`, nil).Whole()
+			answer := me.Ask(`{ viewer { blockedUsers(first: 7, after: `+after+`) { totalCount complete nodes { id handle } edges { followedAt node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
 			p := apitest.Into[page](answer, "viewer.blockedUsers")
-			if p.TotalCount != len(others) || !p.Complete {
-				t.Fatalf("total %d of %d, complete %t", p.TotalCount, len(others), p.Complete)
+			if p.TotalCount != len(others) || !p.Complete || p.PageInfo.HasPreviousPage {
+				t.Fatalf("total %d of %d, complete %t, previous %t", p.TotalCount, len(others), p.Complete, p.PageInfo.HasPreviousPage)
+			}
+			for _, e := range p.Edges {
+				pair := storage.Pair{From: v.a, To: userID(t, e.Node.ID)}
+				block := v.store.Edges(t.Context(), storage.Forward, []storage.Pair{pair})[0].Value.UpdateTime.Time().Format("2006-01-02T15:04:05.000000Z")
+				if e.FollowedAt == nil || *e.FollowedAt != block {
+					t.Errorf("%s was blocked at %s: %v", e.Node.ID, block, e.FollowedAt)
+				}
 			}
 			for _, n := range p.Nodes {
 				got = append(got, n.ID)

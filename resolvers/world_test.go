@@ -179,13 +179,6 @@ func (w *world) byID(passes func(id storage.UserID) bool) []row {
 	return rows
 }
 
-func timeless(rows []row) []row {
-	for i := range rows {
-		rows[i].since = 0
-	}
-	return rows
-}
-
 func anybody(storage.UserID) bool { return true }
 
 // With is whom users are compared with; Absent is nobody's id.
@@ -214,7 +207,7 @@ func (w *world) connections(id storage.UserID) map[string][]row {
 		})
 	}
 	recent := func(side storage.Side) []row {
-		return when(w.open(side, id) && w.open(side, with), func() []row { return timeless(w.list(side, id, on(side, with, true))) })
+		return when(w.open(side, id) && w.open(side, with), func() []row { return w.list(side, id, on(side, with, true)) })
 	}
 	friends := when(both, func() []row { return w.list(forward, id, on(inverse, id, true)) })
 	for i, f := range friends {

@@ -1655,12 +1655,21 @@ type UserEdge {
   "Opaque; stays valid when the edge itself is gone."
   cursor: String!
   node: User
-  "When the edge that this list is made of came to be; of friends the later of the two; null in common lists."
+  """
+  When the edge that this list is made of came to be: of friends the later of the two, of
+  blocked users the block, of common lists in the order RECENT the first user's edge. Null
+  in lists by ascending id, which are made of no one edge.
+  """
   followedAt: DateTime
 }
 
 type PageInfo {
+  "Whether there is a next page; paging backward, whether ` + "`" + `before` + "`" + ` was given: its row comes next."
   hasNextPage: Boolean!
+  """
+  Paging backward, whether there is a page before this one; paging forward, whether ` + "`" + `after` + "`" + `
+  was given. False in lists that cannot be paged backward.
+  """
   hasPreviousPage: Boolean!
   startCursor: String
   endCursor: String
