@@ -16,6 +16,7 @@ import (
 	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
+	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/identity"
@@ -38,6 +39,7 @@ type parts struct {
 	hub        *events.Hub
 	redundancy *cli.Redundancy
 	tokens     *consistency.Tokens
+	cursors    *cursor.Sealer
 	absentees  *accounts.Absentees
 	ties       *social.Ties
 	states     *accounts.States
@@ -81,6 +83,10 @@ func (c *ServeCmd) open(ctx context.Context, settings *cli.Settings, p *parts) (
 		return cli.Misset("store", err)
 	}
 	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Wait: c.ConsistencyWait, Arrived: p.caches.Arrived})
+	if key, err = p.store.Secret(ctx, "cursors"); err != nil {
+		return cli.Misset("store", err)
+	}
+	p.cursors = cursor.NewSealer(key)
 	p.redundancy, err = settings.OpenRedundancy(cli.Redundant{
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
@@ -136,7 +142,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 			Limits: p.identity.Limits, Now: time.Now,
 		},
 		Reads: p.caches.Reader(), Packed: p.caches.Packed(),
-		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens,
+		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now),
 	}

@@ -18,6 +18,7 @@ import (
 	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
+	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/identity"
 	"kith/resolvers"
@@ -95,7 +96,8 @@ func handlerOver(b *testing.B, store storage.Store) http.Handler {
 	ties := social.NewTies(social.TiesConfig{Store: store, Absentees: absentees})
 	root := &resolvers.Resolver{
 		Ties: ties, Absentees: absentees, Store: store, Handles: store,
-		Hub: events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
+		Cursors: cursor.NewSealer([]byte("of a benchmark")),
+		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}
 	return gateway.New(gateway.Config{
 		Schema:     generated.NewExecutableSchema(generated.Config{Resolvers: root}),

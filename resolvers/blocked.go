@@ -19,7 +19,7 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	if err != nil {
 		return nil, err
 	}
-	from, err := positionOf(cursor.Blocked, after)
+	from, err := positionOf(ctx, cursor.Blocked, after)
 	if err != nil {
 		return nil, err
 	}
@@ -38,28 +38,24 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	if err != nil {
 		return nil, err
 	}
+	spell := func(seal *cursor.Sealer, at storage.Position) string {
+		return seal.Encode(cursor.Blocked, int64(at.UpdateTime), int64(at.Peer))
+	}
 	page := make([]entry, len(shown.Edges))
 	for i, e := range shown.Edges {
-		page[i] = entry{e.To, blockedCursor(storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
+		page[i] = entry{e.To, spell(unsealed, storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
 	}
 	fetchPage(ctx, n, page)
 	fill(ctx, c, n, page)
 	c.Complete = c.Complete && shown.Complete
-	c.PageInfo = pageInfoOf(page, shown.More, endOf(list.side, shown, blockedCursor))
+	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
 	return c, nil
 }
 
-func blockedCursor(at storage.Position) string {
-	return cursor.Encode(cursor.Blocked, int64(at.UpdateTime), int64(at.Peer))
-}
-
-// endOf is the cursor behind which a list goes on after a page.
-func endOf(side storage.Side, shown social.Shown, spell func(storage.Position) string) string {
-	switch n := len(shown.Edges); {
-	case !shown.Complete:
-		return spell(shown.End)
-	case n > 0:
-		return spell(storage.PositionOf(side, shown.Edges[n-1]))
+// beyond tells where a list goes on whose page the budget has ended, at whoever was there.
+func (r *Resolver) beyond(shown social.Shown, spell func(*cursor.Sealer, storage.Position) string) func() string {
+	if shown.Complete {
+		return nil
 	}
-	return ""
+	return func() string { return spell(r.Cursors, shown.End) }
 }

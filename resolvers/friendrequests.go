@@ -34,12 +34,12 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 		return nil, err
 	}
 	list := r.requestList(obj.UserID, direction, state)
-	spell := func(at storage.Position) string {
-		return cursor.Encode(cursor.FriendRequests, int64(list.side), requestStates[state].number, int64(at.UpdateTime), int64(at.Peer))
+	spell := func(seal *cursor.Sealer, at storage.Position) string {
+		return seal.Encode(cursor.FriendRequests, int64(list.side), requestStates[state].number, int64(at.UpdateTime), int64(at.Peer))
 	}
 	var from storage.Position
 	if text != "" {
-		if from, err = requestPosition(text, list.side, requestStates[state].number); err != nil {
+		if from, err = r.requestPosition(text, list.side, requestStates[state].number); err != nil {
 			return nil, err
 		}
 	}
@@ -63,11 +63,11 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	page := make([]entry, len(shown.Edges))
 	for i, e := range shown.Edges {
 		at := storage.PositionOf(list.side, e)
-		page[i] = entry{user: at.Peer, cursor: spell(at)}
+		page[i] = entry{user: at.Peer, cursor: spell(unsealed, at)}
 	}
 	r.fillRequests(ctx, c, n, shown.Edges, page)
 	c.Complete = c.Complete && shown.Complete
-	c.PageInfo = pageInfoOf(page, shown.More, endOf(list.side, shown, spell))
+	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
 	return c, nil
 }
 
@@ -88,9 +88,9 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 }
 
 // requestPosition reads a cursor of the same direction and state.
-func requestPosition(text string, side storage.Side, state int64) (storage.Position, error) {
+func (r *Resolver) requestPosition(text string, side storage.Side, state int64) (storage.Position, error) {
 	var ofSide, ofState, at, peer int64
-	if err := cursor.Decode(cursor.FriendRequests, text, &ofSide, &ofState, &at, &peer); err != nil {
+	if err := r.Cursors.Decode(cursor.FriendRequests, text, &ofSide, &ofState, &at, &peer); err != nil {
 		return storage.Position{}, err
 	}
 	if storage.Side(ofSide) != side || ofState != state {

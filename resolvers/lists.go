@@ -35,7 +35,7 @@ type pageArguments struct {
 }
 
 // pageOf reads first, after, last and before.
-func pageOf(kind cursor.Kind, args map[string]any) (pageArguments, error) {
+func pageOf(ctx context.Context, kind cursor.Kind, args map[string]any) (pageArguments, error) {
 	first, hasFirst, err := sizeOf("first", args["first"])
 	if err != nil {
 		return pageArguments{}, err
@@ -53,10 +53,10 @@ func pageOf(kind cursor.Kind, args map[string]any) (pageArguments, error) {
 	case hasLast:
 		p.size, p.backward = last, true
 	}
-	if p.after, err = positionOf(kind, args["after"]); err != nil {
+	if p.after, err = positionOf(ctx, kind, args["after"]); err != nil {
 		return p, err
 	}
-	p.before, err = positionOf(kind, args["before"])
+	p.before, err = positionOf(ctx, kind, args["before"])
 	return p, err
 }
 
@@ -90,13 +90,13 @@ func sizeOf(name string, argument any) (n int, given bool, err error) {
 	return int(size), true, nil
 }
 
-func positionOf(kind cursor.Kind, argument any) (storage.Position, error) {
+func positionOf(ctx context.Context, kind cursor.Kind, argument any) (storage.Position, error) {
 	text, given := textOf(argument)
 	if !given {
 		return storage.Position{}, nil
 	}
 	var at, peer int64
-	err := cursor.Decode(kind, text, &at, &peer)
+	err := resolverOf(ctx).Cursors.Decode(kind, text, &at, &peer)
 	return storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, err
 }
 
@@ -245,7 +245,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 
 // listAt answers `followings` and `followers`.
 func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[string]any) (*model.UserConnection, error) {
-	p, err := pageOf(listKinds[side], args)
+	p, err := pageOf(ctx, listKinds[side], args)
 	if err != nil {
 		return nil, err
 	}
@@ -273,7 +273,7 @@ func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[st
 	c.PageInfo = p.info(side, shown.Value.More, shown.Value.Edges)
 	if !shown.Value.Complete {
 		c.Complete = false
-		goOn := cursorOf(side, shown.Value.End)
+		goOn := resolverOf(ctx).Cursors.Seal(listKinds[side], int64(shown.Value.End.UpdateTime), int64(shown.Value.End.Peer))
 		if p.backward {
 			c.PageInfo.StartCursor = &goOn
 		} else {
@@ -339,7 +339,7 @@ func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, args map[str
 	if err != nil {
 		return nil, err
 	}
-	p, err := pageOf(cursor.Followings, args)
+	p, err := pageOf(ctx, cursor.Followings, args)
 	if err != nil || !obj.IsViewer {
 		return nil, err
 	}

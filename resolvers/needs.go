@@ -258,7 +258,7 @@ func onlySpecial(args map[string]any) bool {
 // addList leaves arguments that are wrong to the list's own resolver, which
 // refuses them.
 func (n *userNeeds) addList(ctx context.Context, side storage.Side, f graphql.CollectedField) {
-	page, err := pageOf(listKinds[side], argumentsOf(ctx, f))
+	page, err := pageOf(ctx, listKinds[side], argumentsOf(ctx, f))
 	if err != nil {
 		return
 	}

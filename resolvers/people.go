@@ -36,7 +36,7 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 	hash := hashOf(filter)
 	var from social.Mark
 	if text != "" {
-		if from, err = decodePeopleMark(text, hash); err != nil {
+		if from, err = r.decodePeopleMark(text, hash); err != nil {
 			return nil, err
 		}
 	}
@@ -48,12 +48,11 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 	if err != nil {
 		return nil, err
 	}
-	page := make([]entry, len(people.IDs))
-	for i, id := range people.IDs {
-		page[i] = entry{user: id, cursor: encodePeopleMark(hash, social.Mark{After: id, Found: from.Found + i + 1})}
+	spell := func(seal *cursor.Sealer, m social.Mark) string {
+		return seal.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
 	}
-	next := encodePeopleMark(hash, people.Next)
-	return setConnection(ctx, page, people.Total, people.Complete, pageInfoOf(page, people.More, next)), nil
+	page, beyond := markedPage(ctx, people, from, spell)
+	return setConnection(ctx, page, people.Total, people.Complete, pageInfoOf(page, people.More, beyond)), nil
 }
 
 // areOpen tells whether lists are open that no level has looked at.
@@ -143,13 +142,9 @@ func hashOf(f social.Filter) int64 {
 	return int64(h.Sum64() >> 1)
 }
 
-func encodePeopleMark(hash int64, m social.Mark) string {
-	return cursor.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
-}
-
-func decodePeopleMark(text string, hash int64) (social.Mark, error) {
+func (r *Resolver) decodePeopleMark(text string, hash int64) (social.Mark, error) {
 	var of, id, found int64
-	if err := cursor.Decode(cursor.People, text, &of, &id, &found); err != nil {
+	if err := r.Cursors.Decode(cursor.People, text, &of, &id, &found); err != nil {
 		return social.Mark{}, err
 	}
 	if of != hash {

@@ -13,6 +13,7 @@ import (
 	"kith/accounts"
 	"kith/consistency"
 	"kith/events"
+	"kith/graph/cursor"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/social"
@@ -41,6 +42,9 @@ type Resolver struct {
 	Store storage.Reader
 	// Tokens let payloads wait for a write to arrive on the inverse side, and later reads.
 	Tokens *consistency.Tokens
+
+	// Cursors reads cursors, and spells those of places at which nobody was shown.
+	Cursors *cursor.Sealer
 
 	// Handles finds users by the beginnings of their handles.
 	Handles storage.HandleSearcher

@@ -31,7 +31,7 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 	}
 	from := ""
 	if behind != "" {
-		if from, err = decodeHandle(behind, prefix); err != nil {
+		if from, err = r.decodeHandle(behind, prefix); err != nil {
 			return nil, err
 		}
 	}
@@ -46,9 +46,13 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 	}
 	page := make([]entry, len(found.Owners))
 	for i, o := range found.Owners {
-		page[i] = entry{user: o.User, cursor: encodeHandle(o.Handle)}
+		page[i] = entry{user: o.User, cursor: encodeHandle(unsealed, o.Handle)}
 	}
-	return searchConnection(ctx, page, pageInfoOf(page, found.More, encodeHandle(found.Next))), nil
+	var beyond func() string
+	if n := len(found.Owners); n == 0 || found.Next != found.Owners[n-1].Handle {
+		beyond = func() string { return encodeHandle(r.Cursors.For(prefix), found.Next) }
+	}
+	return searchConnection(ctx, page, pageInfoOf(page, found.More, beyond)), nil
 }
 
 // searchConnection fetches the users of a page and makes its connection.
@@ -66,23 +70,23 @@ func searchConnection(ctx context.Context, page []entry, info *model.PageInfo) *
 // handleNumbers is how many numbers of a cursor hold the longest handle.
 const handleNumbers = (storage.MaxHandleLength + 6) / 7
 
-func encodeHandle(handle string) string {
-	return cursor.Encode(cursor.Search, cursor.Pack(handle, handleNumbers)...)
+func encodeHandle(seal *cursor.Sealer, handle string) string {
+	return seal.Encode(cursor.Search, cursor.Pack(handle, handleNumbers)...)
 }
 
 // decodeHandle takes a handle that begins with the prefix only: any other belongs to
-// another search.
-func decodeHandle(text, prefix string) (string, error) {
+// another search. It is empty at the beginning.
+func (r *Resolver) decodeHandle(text, prefix string) (string, error) {
 	numbers := make([]int64, handleNumbers)
 	places := make([]*int64, handleNumbers)
 	for i := range numbers {
 		places[i] = &numbers[i]
 	}
-	if err := cursor.Decode(cursor.Search, text, places...); err != nil {
+	if err := r.Cursors.For(prefix).Decode(cursor.Search, text, places...); err != nil {
 		return "", err
 	}
 	handle := cursor.Unpack(numbers)
-	if !storage.ValidHandle(handle) || !strings.HasPrefix(handle, prefix) {
+	if handle != "" && (!storage.ValidHandle(handle) || !strings.HasPrefix(handle, prefix)) {
 		return "", apierr.BadInput("the cursor %q belongs to another search", abridged(text))
 	}
 	return handle, nil

@@ -101,7 +101,7 @@ func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, 
 	}
 	var from social.Mark
 	if text != "" {
-		if from, err = decodeMark(kind, text, a.Owner, b.Owner); err != nil {
+		if from, err = decodeMark(ctx, kind, text, a.Owner, b.Owner); err != nil {
 			return nil, err
 		}
 	}
@@ -111,23 +111,45 @@ func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, 
 	} else if common, err = graph.Intersect(ctx, a, b, from, size); err != nil {
 		return nil, err
 	}
-	page := make([]entry, len(common.IDs))
-	for i, id := range common.IDs {
-		page[i] = entry{user: id, cursor: encodeMark(kind, a.Owner, b.Owner, social.Mark{After: id, Found: from.Found + i + 1})}
+	spell := func(seal *cursor.Sealer, m social.Mark) string {
+		return seal.Encode(kind, int64(a.Owner), int64(b.Owner), int64(m.After), int64(m.Found))
 	}
-	next := encodeMark(kind, a.Owner, b.Owner, common.Next)
-	return setConnection(ctx, page, common.Total, common.Complete, pageInfoOf(page, common.More, next)), nil
+	page, beyond := markedPage(ctx, common, from, spell)
+	return setConnection(ctx, page, common.Total, common.Complete, pageInfoOf(page, common.More, beyond)), nil
+}
+
+// unsealed spells the cursors of those who are shown.
+var unsealed *cursor.Sealer
+
+// away spells a cursor of a place that is not on the page. Nobody is at the beginning of
+// a list.
+func (r *Resolver) away(isBeginning bool) *cursor.Sealer {
+	if isBeginning {
+		return unsealed
+	}
+	return r.Cursors
+}
+
+// markedPage is the places of a page by ascending id, and beyond them where the answer goes on
+// unless that is behind the last one.
+func markedPage(ctx context.Context, c social.Common, from social.Mark, spell func(*cursor.Sealer, social.Mark) string) (page []entry, beyond func() string) {
+	page = make([]entry, len(c.IDs))
+	var last social.Mark
+	for i, id := range c.IDs {
+		last = social.Mark{After: id, Found: from.Found + i + 1}
+		page[i] = entry{user: id, cursor: spell(unsealed, last)}
+	}
+	if len(page) == 0 || c.Next != last {
+		beyond = func() string { return spell(resolverOf(ctx).away(c.Next.After == 0), c.Next) }
+	}
+	return page, beyond
 }
 
 // The cursors of set answers carry a count, so they belong to the two lists that
 // it was counted on.
-func encodeMark(kind cursor.Kind, a, b storage.UserID, m social.Mark) string {
-	return cursor.Encode(kind, int64(a), int64(b), int64(m.After), int64(m.Found))
-}
-
-func decodeMark(kind cursor.Kind, text string, a, b storage.UserID) (social.Mark, error) {
+func decodeMark(ctx context.Context, kind cursor.Kind, text string, a, b storage.UserID) (social.Mark, error) {
 	var ownerA, ownerB, id, found int64
-	if err := cursor.Decode(kind, text, &ownerA, &ownerB, &id, &found); err != nil {
+	if err := resolverOf(ctx).Cursors.Decode(kind, text, &ownerA, &ownerB, &id, &found); err != nil {
 		return social.Mark{}, err
 	}
 	if storage.UserID(ownerA) != a || storage.UserID(ownerB) != b {
@@ -163,7 +185,7 @@ func companionsAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q 
 	}
 	var from social.CompanionMark
 	if text != "" {
-		if from, err = decodeCompanionMark(kind, text, q); err != nil {
+		if from, err = decodeCompanionMark(ctx, kind, text, q); err != nil {
 			return nil, err
 		}
 	}
@@ -174,12 +196,17 @@ func companionsAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q 
 		return nil, err
 	}
 	page := make([]entry, len(c.Companions))
+	var last social.CompanionMark
 	for i, one := range c.Companions {
-		mark := social.CompanionMark{After: one.At, Found: from.Found + i + 1}
-		page[i] = entry{one.ID, encodeCompanionMark(kind, q, mark), since(one)}
+		last = social.CompanionMark{After: one.At, Found: from.Found + i + 1}
+		page[i] = entry{one.ID, encodeCompanionMark(unsealed, kind, q, last), since(one)}
 	}
-	next := encodeCompanionMark(kind, q, c.Next)
-	return setConnection(ctx, page, c.Total, c.Complete, pageInfoOf(page, c.More, next)), nil
+	var beyond func() string
+	if len(page) == 0 || c.Next != last {
+		seal := resolverOf(ctx).away(c.Next.After == storage.Position{})
+		beyond = func() string { return encodeCompanionMark(seal, kind, q, c.Next) }
+	}
+	return setConnection(ctx, page, c.Total, c.Complete, pageInfoOf(page, c.More, beyond)), nil
 }
 
 // namesTwo tells whether a cursor names the owners of both lists: of one user's own lists it
@@ -188,22 +215,22 @@ func namesTwo(kind cursor.Kind) bool {
 	return kind == cursor.RecentCommonFollowings || kind == cursor.RecentCommonFollowers
 }
 
-func encodeCompanionMark(kind cursor.Kind, q social.Companions, m social.CompanionMark) string {
+func encodeCompanionMark(seal *cursor.Sealer, kind cursor.Kind, q social.Companions, m social.CompanionMark) string {
 	numbers := []int64{int64(q.Base.Owner), int64(m.After.UpdateTime), int64(m.After.Peer), int64(m.Found)}
 	if namesTwo(kind) {
 		numbers = append(numbers, int64(q.Other.Owner))
 	}
-	return cursor.Encode(kind, numbers...)
+	return seal.Encode(kind, numbers...)
 }
 
-func decodeCompanionMark(kind cursor.Kind, text string, q social.Companions) (social.CompanionMark, error) {
+func decodeCompanionMark(ctx context.Context, kind cursor.Kind, text string, q social.Companions) (social.CompanionMark, error) {
 	var base, at, peer, found int64
 	other := int64(q.Other.Owner)
 	places := []*int64{&base, &at, &peer, &found}
 	if namesTwo(kind) {
 		places = append(places, &other)
 	}
-	if err := cursor.Decode(kind, text, places...); err != nil {
+	if err := resolverOf(ctx).Cursors.Decode(kind, text, places...); err != nil {
 		return social.CompanionMark{}, err
 	}
 	if storage.UserID(base) != q.Base.Owner || storage.UserID(other) != q.Other.Owner {
@@ -213,15 +240,16 @@ func decodeCompanionMark(kind cursor.Kind, text string, q social.Companions) (so
 	return social.CompanionMark{After: after, Found: int(found)}, nil
 }
 
-// pageInfoOf is the PageInfo of a set answer, which goes on at next even when its
-// page is empty. What lies before it cannot be asked for.
-func pageInfoOf(page []entry, more bool, next string) *model.PageInfo {
+// pageInfoOf is the PageInfo of a list that pages forward only. It goes on behind the last
+// one of its page, or beyond, where that is not nil: even when the page is empty.
+func pageInfoOf(page []entry, more bool, beyond func() string) *model.PageInfo {
 	info := &model.PageInfo{HasNextPage: more}
-	if len(page) > 0 {
-		info.StartCursor = &page[0].cursor
+	if n := len(page); n > 0 {
+		info.StartCursor, info.EndCursor = &page[0].cursor, &page[n-1].cursor
 	}
-	if len(page) > 0 || more {
-		info.EndCursor = &next
+	if more && beyond != nil {
+		end := beyond()
+		info.EndCursor = &end
 	}
 	return info
 }

@@ -41,7 +41,7 @@ func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *in
 	via := viaOf(ctx)
 	q := social.SuggestionQuery{User: obj.UserID, Order: suggestionOrders[orderBy], First: size, Via: via.most}
 	if text != "" {
-		if q.From, err = decodeSuggestionMark(text, q); err != nil {
+		if q.From, err = r.decodeSuggestionMark(text, q); err != nil {
 			return nil, err
 		}
 	}
@@ -71,9 +71,15 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 
 func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s social.Suggestions, via viaNeeds) *model.SuggestionConnection {
 	page := make([]entry, len(s.Suggestions))
+	var last social.SuggestionMark
 	for i, one := range s.Suggestions {
 		mark := social.SuggestionMark{Pool: q.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
-		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(q, mark)}
+		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(ctx, q, mark)}
+		last = mark
+	}
+	var beyond func() string
+	if len(page) == 0 || s.Next != last {
+		beyond = func() string { return encodeSuggestionMark(ctx, q, s.Next) }
 	}
 	n := needsOfConnection(ctx, "SuggestionConnection", "SuggestionEdge", selectedHere(ctx))
 	fetchSuggested(ctx, n, page, via, s.Suggestions)
@@ -81,7 +87,7 @@ func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s socia
 	c := &model.SuggestionConnection{
 		Nodes: users, Complete: s.Complete,
 		Edges:    make([]*model.SuggestionEdge, len(page)),
-		PageInfo: pageInfoOf(page, s.More, encodeSuggestionMark(q, s.Next)),
+		PageInfo: pageInfoOf(page, s.More, beyond),
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},
@@ -197,19 +203,21 @@ func viaAt(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*mod
 	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} }), nil
 }
 
-// The cursor of a suggestion belongs to a user and an order.
-func encodeSuggestionMark(q social.SuggestionQuery, m social.SuggestionMark) string {
+// The cursor of a suggestion belongs to a user and an order. It names the following that the
+// pool comes behind, who may be hidden.
+func encodeSuggestionMark(ctx context.Context, q social.SuggestionQuery, m social.SuggestionMark) string {
 	popular := int64(0)
 	if m.Popular {
 		popular = 1
 	}
-	return cursor.Encode(cursor.RankedSuggestions, int64(q.User), int64(q.Order), popular,
+	seal := resolverOf(ctx).away(m.Pool == storage.Position{})
+	return seal.Encode(cursor.RankedSuggestions, int64(q.User), int64(q.Order), popular,
 		int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
 }
 
-func decodeSuggestionMark(text string, q social.SuggestionQuery) (social.SuggestionMark, error) {
+func (r *Resolver) decodeSuggestionMark(text string, q social.SuggestionQuery) (social.SuggestionMark, error) {
 	var user, order, popular, at, peer, score, id int64
-	if err := cursor.Decode(cursor.RankedSuggestions, text, &user, &order, &popular, &at, &peer, &score, &id); err != nil {
+	if err := r.Cursors.Decode(cursor.RankedSuggestions, text, &user, &order, &popular, &at, &peer, &score, &id); err != nil {
 		return social.SuggestionMark{}, err
 	}
 	if storage.UserID(user) != q.User || social.SuggestionOrder(order) != q.Order {

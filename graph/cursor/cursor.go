@@ -1,12 +1,12 @@
 // Package cursor spells the places in lists that clients hand back: a kind, which
-// binds a cursor to its field, and some numbers. To clients they are opaque.
+// binds a cursor to its field, and some numbers. To clients they are opaque. Those of what
+// was shown are not encrypted, for they tell nothing that the answer does not; of other
+// places see [Sealer].
 package cursor
 
 import (
 	"encoding/base64"
 	"encoding/binary"
-
-	"kith/graph/apierr"
 )
 
 // A Kind is the field that a cursor belongs to. The values are part of what
@@ -43,33 +43,32 @@ func Encode(kind Kind, numbers ...int64) string {
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
-// Decode reads the numbers of a cursor of a kind into the places given. Anything
-// that Encode has not made is refused with BAD_USER_INPUT.
-func Decode(kind Kind, text string, numbers ...*int64) error {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) == 0 {
-		return apierr.BadInput("%q is not a cursor", abridged(text))
-	}
-	if Kind(b[0]) != kind {
-		return apierr.BadInput("the cursor %q belongs to another field", abridged(text))
-	}
-	b = b[1:]
-	for _, n := range numbers {
-		v, size := binary.Uvarint(b)
-		if size <= 0 || v > 1<<63-1 {
-			return apierr.BadInput("%q is not a cursor", abridged(text))
-		}
-		*n = int64(v)
-		b = b[size:]
+// decode reads the numbers of an open cursor, of which b are the bytes behind its kind.
+func decode(kind Kind, text string, b []byte, numbers []*int64) error {
+	if _, ok := readNumbers(b, numbers); !ok {
+		return notCursor(text)
 	}
 	values := make([]int64, len(numbers))
 	for i, n := range numbers {
 		values[i] = *n
 	}
 	if Encode(kind, values...) != text { // more behind it, or spelled in another way
-		return apierr.BadInput("%q is not a cursor", abridged(text))
+		return notCursor(text)
 	}
 	return nil
+}
+
+// readNumbers reads numbers off the front of b, and returns what is left.
+func readNumbers(b []byte, numbers []*int64) (rest []byte, ok bool) {
+	for _, n := range numbers {
+		v, size := binary.Uvarint(b)
+		if size <= 0 || v > 1<<63-1 {
+			return nil, false
+		}
+		*n = int64(v)
+		b = b[size:]
+	}
+	return b, true
 }
 
 // Pack turns a text of at most 7 × n bytes into n numbers for a cursor. The texts are

@@ -10,12 +10,40 @@ import (
 	"kith/graph/cursor"
 )
 
+var sealer = cursor.NewSealer([]byte("secret"))
+
 func TestRoundTrip(t *testing.T) {
 	for _, want := range [][2]int64{{0, 0}, {1, 2}, {math.MaxInt64, 1_790_000_000_000_000}} {
-		var a, b int64
-		if err := cursor.Decode(cursor.Friends, cursor.Encode(cursor.Friends, want[0], want[1]), &a, &b); err != nil || a != want[0] || b != want[1] {
-			t.Errorf("%v came back as %d, %d, %v", want, a, b, err)
+		for _, text := range []string{cursor.Encode(cursor.Friends, want[0], want[1]), sealer.Seal(cursor.Friends, want[0], want[1])} {
+			var a, b int64
+			if err := sealer.Decode(cursor.Friends, text, &a, &b); err != nil || a != want[0] || b != want[1] {
+				t.Errorf("%v came back as %d, %d, %v", want, a, b, err)
+			}
 		}
+	}
+}
+
+// A sealed cursor tells nothing, not even by its length, but that two places are the same.
+func TestSealedPlaces(t *testing.T) {
+	most := make([]int64, 7)
+	for i := range most {
+		most[i] = math.MaxInt64
+	}
+	longest := sealer.Seal(cursor.RankedSuggestions, most...)
+	if len(longest) != 124 {
+		t.Errorf("%d bytes", len(longest))
+	}
+	short, long := cursor.Pack("a", 5), cursor.Pack(strings.Repeat("z", 30), 5)
+	a, b := sealer.Seal(cursor.Search, short...), sealer.Seal(cursor.Search, long...)
+	if a == b || len(a) != len(b) || len(a) != len(longest) {
+		t.Errorf("%s and %s", a, b)
+	}
+	if again := cursor.NewSealer([]byte("secret")).Seal(cursor.Search, short...); again != a {
+		t.Errorf("the same place on another gateway is %s, not %s", again, a)
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(b)
+	if err != nil || strings.Contains(string(raw), "zzz") {
+		t.Errorf("%q shows its handle: %v", raw, err)
 	}
 }
 
@@ -32,9 +60,17 @@ func TestOtherTextsAreRefused(t *testing.T) {
 		"a longer spelling": base64.RawURLEncoding.EncodeToString([]byte{byte(cursor.Friends), 0xac, 0x02, 0x85, 0x00}),
 		"beyond 63 bits":    base64.RawURLEncoding.EncodeToString(append([]byte{byte(cursor.Friends)}, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01"...)),
 		"long":              strings.Repeat("A", 10_000),
+		"of another store":  cursor.NewSealer([]byte("another")).Seal(cursor.Friends, 300, 5),
+		"sealed for others": sealer.Seal(cursor.Followers, 300, 5),
+		"for a text":        sealer.For("text").Seal(cursor.Friends, 300, 5),
+		"relabelled":        "g" + sealer.Seal(cursor.Followings, 300, 5)[1:],
+		"cut":               sealer.Seal(cursor.Friends, 300, 5)[:120],
+		"lengthened":        sealer.Seal(cursor.Friends, 300, 5) + "AAAA",
+		"changed":           sealer.Seal(cursor.Friends, 300, 5)[:123] + "_",
+		"nothing but a lid": base64.RawURLEncoding.EncodeToString([]byte{byte(cursor.Friends) | 0x80}),
 	} {
 		var a, b int64
-		err := cursor.Decode(cursor.Friends, text, &a, &b)
+		err := sealer.Decode(cursor.Friends, text, &a, &b)
 		if known, ok := apierr.Of(err); !ok || known.Code != apierr.CodeBadInput || len(known.Message) > 200 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -30,7 +30,7 @@ var maxBytes = map[string]int{
 
 const (
 	maxID       = 64  // rel_ and two ids of 19 digits have 43
-	maxCursor   = 256 // the longest has some 100
+	maxCursor   = 256 // those that are sealed have 124
 	maxPassword = 200
 )
 

@@ -24,6 +24,7 @@ import (
 	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
+	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/identity"
@@ -118,7 +119,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Ties:   ties,
 		States: states, Absentees: absentees,
 		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
-		Store:    store, Handles: store, Tokens: tokens,
+		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
 		Dismissals: store, Popular: social.NewPopular(store, ties.Now),
 	}

@@ -1,0 +1,123 @@
+package cursor
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"kith/graph/apierr"
+)
+
+// A Sealer spells places at which nobody was shown: an answer that ends at its budget goes on
+// behind somebody who may be hidden, and whose id or handle an open cursor would tell.
+// A sealed cursor can be read by the gateways of the store only. The same place gives the
+// same cursor.
+type Sealer struct {
+	aead     cipher.AEAD
+	nonceKey []byte
+	bound    string // to what its cursors belong besides their field
+}
+
+// sealed marks the kind of a sealed cursor.
+const sealed Kind = 0x80
+
+// Lengths in bytes. Places are filled up to one length, which would tell how long a
+// handle is.
+const (
+	placeLength = 64 // at least what the numbers of every kind take
+	nonceLength = 12
+	tagLength   = 16
+	sealLength  = 1 + nonceLength + placeLength + tagLength
+)
+
+// NewSealer makes a sealer of a secret that all gateways of a store have. It panics if the
+// secret is empty.
+func NewSealer(secret []byte) *Sealer {
+	if len(secret) == 0 {
+		panic("cursor: no secret")
+	}
+	derive := func(purpose string) []byte {
+		key, err := hkdf.Key(sha256.New, secret, nil, purpose, sha256.Size)
+		if err != nil {
+			panic(err) // the length is too great, which it is not
+		}
+		return key
+	}
+	block, err := aes.NewCipher(derive("cursor seal"))
+	if err != nil {
+		panic(err) // the key has another length than AES takes
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // the block has another size than GCM takes
+	}
+	return &Sealer{aead: aead, nonceKey: derive("cursor nonce")}
+}
+
+// For is a sealer whose cursors belong to a text besides, such as to what is searched for:
+// whoever could try them with other texts would find out where they lie.
+func (s *Sealer) For(text string) *Sealer {
+	bound := *s
+	bound.bound = text
+	return &bound
+}
+
+// Encode is [Sealer.Seal], or [Encode] where there is no sealer: nil.
+func (s *Sealer) Encode(kind Kind, numbers ...int64) string {
+	if s == nil {
+		return Encode(kind, numbers...)
+	}
+	return s.Seal(kind, numbers...)
+}
+
+// Seal is [Encode] for a place at which nobody was shown. AES-GCM must not see one nonce
+// with two texts: the nonce is a MAC of the text.
+func (s *Sealer) Seal(kind Kind, numbers ...int64) string {
+	place := make([]byte, 0, placeLength)
+	for _, n := range numbers {
+		place = binary.AppendUvarint(place, uint64(n))
+	}
+	place = append(place, make([]byte, placeLength-len(place))...)
+	head := byte(kind | sealed)
+	mac := hmac.New(sha256.New, s.nonceKey)
+	mac.Write(place) // of one length, and what comes with it behind
+	mac.Write(s.with(head))
+	nonce := mac.Sum(nil)[:nonceLength]
+	text := append(make([]byte, 0, sealLength), head)
+	text = append(text, nonce...)
+	text = s.aead.Seal(text, nonce, place, s.with(head))
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// with is what is not in a cursor's place and holds for it.
+func (s *Sealer) with(head byte) []byte { return append([]byte{head}, s.bound...) }
+
+// Decode reads the numbers of a cursor of a kind, open or sealed, into the places given.
+// Anything that [Encode] and [Sealer.Seal] have not made is refused with BAD_USER_INPUT.
+func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	switch {
+	case err != nil || len(b) == 0:
+		return notCursor(text)
+	case Kind(b[0])&^sealed != kind:
+		return apierr.BadInput("the cursor %q belongs to another field", abridged(text))
+	case Kind(b[0]) == kind:
+		return decode(kind, text, b[1:], numbers)
+	case len(b) != sealLength:
+		return notCursor(text)
+	}
+	place, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], s.with(b[0]))
+	if err != nil {
+		return notCursor(text)
+	}
+	if _, ok := readNumbers(place, numbers); !ok { // what comes behind them fills up
+		return notCursor(text)
+	}
+	return nil
+}
+
+func notCursor(text string) error { return apierr.BadInput("%q is not a cursor", abridged(text)) }
