@@ -1,0 +1,160 @@
+package resolvers_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Where an answer ends at its budget, at somebody who is not shown, its cursor does not tell
+// who that is: it is sealed, and goes on all the same. Any other cursor is of somebody on
+// the page.
+func TestCursorsTellNothingOfWhoIsNotShown(t *testing.T) {
+	const (
+		friends = 3000                 // of user 1, from user 2 on; nearly all of them are hidden
+		other   = storage.UserID(3100) // has most of them, too
+		blocked = 1000                 // by user 1, from user 4000 on, who are hidden as well
+	)
+	store := memory.New()
+	var also []storage.User
+	for id := storage.UserID(friends + 2); id < 4000+blocked; id++ {
+		also = append(also, storage.User{ID: id, Handle: "u" + id.String(), CreatedAt: apitest.Epoch})
+	}
+	var edges []storage.Edge
+	for _, text := range star(t, store, friends) {
+		id := userID(t, text)
+		follow := func(from, to storage.UserID) {
+			edges = append(edges, storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(id)})
+		}
+		follow(id, 3200+id%30)
+		if id%3 > 0 {
+			follow(other, id)
+			follow(id, other)
+		}
+	}
+	for id := storage.UserID(4000); id < 4000+blocked; id++ {
+		edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Blocking, UpdateTime: apitest.Epoch + storage.Micros(id)})
+	}
+	apitest.CreateUsers(t, store, also...)
+	apitest.Apply(t, store, edges...)
+	isHidden := func(id storage.UserID) bool { return (id > 1 && id < friends+2 || id >= 4000) && id%200 > 0 }
+	for id := storage.UserID(1); id < 4000+blocked; id++ {
+		if isHidden(id) {
+			deactivate(t, store, id)
+		}
+	}
+	whole, small := apitest.New(t, store, apitest.Options{}).As(1), apitest.New(t, store, apitest.Options{Budget: 300}).As(1)
+	medium := apitest.New(t, store, apitest.Options{Budget: friends + 1000}).As(1)
+	for _, list := range []string{
+		`viewer { list: followings(first: 3 @) $ }`, `viewer { list: followers(first: 3 @) $ }`, `viewer { list: friends(first: 3 @) $ }`,
+		`user(id: 3100) { list: notFollowingBack(first: 3 @) $ }`, `viewer { list: notFollowedBack(first: 3 @) $ }`,
+		`viewer { list: commonFollowings(with: 3100, first: 3 @) $ }`, `viewer { list: commonFollowers(with: 3100, first: 3 @) $ }`,
+		`user(id: 3100) { list: followersYouKnow(first: 3 @) $ }`, `viewer { list: followersYouKnow(first: 0 @) $ }`,
+		`list: people(where: {followersOf: 1}, first: 3 @) $`, `list: people(where: {and: [{followedBy: 1}, {not: {followersOf: 3100}}]}, first: 3 @) $`,
+		`list: searchUsers(prefix: "u1", first: 3 @) $`, `viewer { list: followSuggestions(first: 3 @) $ }`, `viewer { list: blockedUsers(first: 3 @) $ }`,
+	} {
+		want, _ := pages(t, whole, list)
+		short := small
+		if strings.Contains(list, "followSuggestions") { // which counts the followings that it begins with
+			short = medium
+		}
+		got, sealed := pages(t, short, list)
+		if !strings.Contains(list, "followSuggestions") && !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", list, got, want)
+		}
+		if slices.ContainsFunc(got, func(id string) bool { return isHidden(userID(t, id)) }) {
+			t.Errorf("%s shows %v", list, got)
+		}
+		if sealed == 0 {
+			t.Errorf("%s: no page ended at somebody who is hidden", list)
+		}
+	}
+}
+
+// pages lists who is on all pages of a list, and tells how many of their cursors are sealed.
+func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed int) {
+	t.Helper()
+	after := ""
+	for n := 0; ; n++ {
+		query := strings.NewReplacer("@", optional("after", after), "$", `{ edges { cursor node { id } } pageInfo { hasNextPage endCursor } }`).Replace(list)
+		place := "list"
+		if !strings.HasPrefix(list, "list") {
+			place, _, _ = strings.Cut(list, "(")
+			place, _, _ = strings.Cut(strings.Fields(place)[0], " ")
+			place += ".list"
+		}
+		p := apitest.Into[page](api.Ask("{ "+query+" }", nil).Whole(), place)
+		for i, e := range p.Edges {
+			ids = append(ids, e.Node.ID)
+			if isSealed(t, e.Cursor) {
+				sealed++
+			}
+			if i == len(p.Edges)-1 && p.PageInfo.EndCursor == nil {
+				t.Fatalf("%s: no end", query)
+			}
+		}
+		end := p.PageInfo.EndCursor
+		switch {
+		case !p.PageInfo.HasNextPage:
+			return ids, sealed
+		case end == nil || n > 1000:
+			t.Fatalf("%s: page %d does not end", query, n)
+		case len(p.Edges) > 0 && *end == p.Edges[len(p.Edges)-1].Cursor: // of somebody who is shown
+		case isSealed(t, *end):
+			sealed++
+		case !strings.Contains(list, "first: 0"): // from the beginning
+			t.Errorf("%s: %s is an open cursor of nobody on the page", query, *end)
+		}
+		if after == *end {
+			return ids, sealed // first: 0 goes nowhere once the total is known
+		}
+		after = *end
+	}
+}
+
+func isSealed(t *testing.T, text string) bool {
+	t.Helper()
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(text) >= 200 {
+		t.Errorf("%q is no cursor: %v", text, err)
+	}
+	return raw[0] >= 0x80
+}
+
+// A sealed cursor belongs to its field, its store, and is not to be changed.
+func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
+	store := memory.New()
+	star(t, store, 200)
+	for id := storage.UserID(2); id <= 201; id++ {
+		deactivate(t, store, id)
+	}
+	api := apitest.New(t, store, apitest.Options{Budget: social.Budget(20)})
+	p := pageOf(t, api, 1, "followings(first: 5)")
+	end := *p.PageInfo.EndCursor
+	if !p.PageInfo.HasNextPage || len(p.Edges) > 0 || !isSealed(t, end) {
+		t.Fatalf("%+v", p)
+	}
+	pageOf(t, api, 1, fmt.Sprintf("followings(first: 5, after: %q)", end))
+	for _, field := range []string{"followers(", "friends(", "commonFollowings(with: 2, ", "followSuggestions("} {
+		refused(t, api, field, fmt.Sprintf("after: %q", end))
+	}
+	search := api.Ask(`{ searchUsers(prefix: "u1", first: 1) { pageInfo { endCursor } } }`, nil).Whole()
+	last := search.At("searchUsers.pageInfo.endCursor").(string)
+	for _, prefix := range []string{"u", "u10", "u11", "u12", "u2"} { // one that it begins with must not be told from others
+		api.Ask(fmt.Sprintf(`{ searchUsers(prefix: %q, after: %q) { nodes { id } } }`, prefix, last), nil).FailsAt("BAD_USER_INPUT", "searchUsers")
+	}
+	backward := api.Ask(`{ user(id: 1) { list: followings(last: 5) { pageInfo { hasPreviousPage startCursor } } } }`, nil).Whole()
+	if start, _ := backward.At("user.list.pageInfo.startCursor").(string); !isSealed(t, start) || backward.At("user.list.pageInfo.hasPreviousPage") != true {
+		t.Errorf("backward: %s", backward.Text)
+	}
+	for _, wrong := range []string{end[:len(end)-1] + "_", end[:len(end)-4], "A" + end[1:], end + "AA", strings.Repeat(end, 100)} {
+		refused(t, api, "followings(", fmt.Sprintf("after: %q", wrong))
+	}
+}
