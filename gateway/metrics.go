@@ -21,6 +21,7 @@ type Metrics struct {
 	running     prometheus.Gauge
 	answers     *prometheus.CounterVec
 	answering   prometheus.Histogram
+	unread      prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -65,7 +66,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}),
 	}
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.connections, m.ended, m.running, m.answers, m.answering)
+	m.unread = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kith_subscription_read_failures_total",
+		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
+	})
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.connections, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -156,5 +161,11 @@ func (m *Metrics) answered(how outcome, took time.Duration) {
 	if m != nil {
 		m.answers.WithLabelValues(string(how)).Inc()
 		m.answering.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) readFailed() {
+	if m != nil {
+		m.unread.Inc()
 	}
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -23,6 +24,7 @@ type streams struct {
 	recover     graphql.RecoverFunc
 	connections *connections
 	metrics     *Metrics
+	logger      *slog.Logger
 }
 
 func newStreams(cfg Config, open *connections) *streams {
@@ -34,6 +36,7 @@ func newStreams(cfg Config, open *connections) *streams {
 		recover:       recoverFunc(cfg.Logger),
 		connections:   open,
 		metrics:       cfg.Metrics,
+		logger:        cfg.Logger,
 	}
 }
 
@@ -76,7 +79,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 		}
 		return fields(ctx, next)
 	}
-	ctx, ending := subscription.Attach(ctx)
+	ctx, ending := subscription.Attach(ctx, s.failed(ctx))
 	responses, ctx := exec.DispatchOperation(s.perRequest(ctx), op)
 	if root != nil {
 		own := *root                              // the resolver goes on reading the other
@@ -96,6 +99,16 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 			return outcomeCanceled
 		case response.Data == nil: // not an event, but why there are none
 			return how
+		}
+	}
+}
+
+// failed counts what a subscription could not read, and logs the first of several attempts.
+func (s *streams) failed(ctx context.Context) func(err error, attempt int) {
+	return func(err error, attempt int) {
+		s.metrics.readFailed()
+		if attempt == 1 {
+			s.logger.Log(ctx, slog.LevelWarn, "a subscription could not read what has changed", "request_id", RequestID(ctx), "error", err)
 		}
 	}
 }

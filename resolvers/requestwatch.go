@@ -10,7 +10,6 @@ import (
 
 	"kith/events"
 	"kith/graph/model"
-	"kith/loaders"
 	"kith/storage"
 )
 
@@ -24,26 +23,7 @@ func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.Fr
 	}
 	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged }
 	w := &requestWatch{resolver: r, viewer: viewer, told: map[storage.Pair]storage.Micros{}}
-	source := r.Hub.SubscribeWhere(ctx, ofRequests, viewer)
-	if err := w.begin(ctx); err != nil {
-		return nil, err
-	}
-	changed := make(chan *model.FriendRequest)
-	go func() {
-		defer close(changed)
-		defer ended(ctx, source)
-		defer survive(ctx)
-		for e := range source.Events() {
-			for _, request := range w.changes(ctx, e) {
-				select {
-				case changed <- request:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
-	return changed, nil
+	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, ofRequests, viewer), w)
 }
 
 // requestWatch is the state of one friendRequestChanged.
@@ -57,74 +37,90 @@ type requestWatch struct {
 // stored are the states that rows of requests have.
 var stored = [...]storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed}
 
-// begin reads what is newest when the subscription starts.
 func (w *requestWatch) begin(ctx context.Context) error {
 	for i, side := range requestSides {
-		rows, err := w.since(ctx, side, 0, 1)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			w.newest[i] = max(w.newest[i], row.UpdateTime)
+		for _, page := range w.pages(ctx, side, storage.PageQuery{Limit: 1}) {
+			if page.Err != nil {
+				return page.Err
+			}
+			for _, row := range page.Value {
+				w.newest[i] = max(w.newest[i], row.UpdateTime)
+			}
 		}
 	}
 	return nil
 }
 
-// since reads the newest requests of a side that changed after a time, some of each
-// state, oldest first.
-func (w *requestWatch) since(ctx context.Context, side storage.Side, at storage.Micros, most int) ([]storage.Edge, error) {
+// pages reads a page of the viewer's requests in each state.
+func (w *requestWatch) pages(ctx context.Context, side storage.Side, query storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries := make([]storage.PageQuery, len(stored))
 	for i, state := range stored {
-		queries[i] = storage.PageQuery{Owner: w.viewer, Type: state, Limit: most}
-		if at > 0 {
-			queries[i].Before = storage.Position{UpdateTime: at, Peer: math.MaxInt64}
-		}
+		queries[i] = query
+		queries[i].Owner, queries[i].Type = w.viewer, state
 	}
-	var rows []storage.Edge
-	for _, r := range w.resolver.Store.Pages(ctx, side, queries) {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		rows = append(rows, r.Value...)
-	}
-	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
-	return rows, nil
+	return w.resolver.Store.Pages(ctx, side, queries)
 }
 
-// changes returns what an event has changed for the client.
-func (w *requestWatch) changes(ctx context.Context, e events.Event) []*model.FriendRequest {
-	ctx, cancel := context.WithTimeout(loaders.Attach(ctx, w.resolver.Store), perEvent)
-	defer cancel()
-	var rows []storage.Edge
-	switch e.Kind {
-	case events.RequestChanged:
-		rows = w.row(ctx, e.Edge.Pair())
-	case events.Gap:
-		for i, side := range requestSides {
-			missed, err := w.since(ctx, side, w.newest[i], maxFirst)
-			if err != nil {
-				return nil // the next event, or the next gap, reads again
-			}
-			rows = append(rows, missed...)
+// missed reads the requests of a side that changed after a time, oldest first. There is more
+// where it has not come to the newest of some state.
+func (w *requestWatch) missed(ctx context.Context, side storage.Side, since storage.Micros) (rows []storage.Edge, more bool, err error) {
+	query := storage.PageQuery{Limit: maxFirst, Backward: true}
+	if since > 0 {
+		query.Before = storage.Position{UpdateTime: since, Peer: math.MaxInt64}
+	}
+	upTo := storage.Micros(math.MaxInt64)
+	for _, page := range w.pages(ctx, side, query) {
+		if page.Err != nil {
+			return nil, false, page.Err
+		}
+		if rows = append(rows, page.Value...); len(page.Value) == maxFirst {
+			// Behind it others of the same time may come.
+			upTo, more = min(upTo, page.Value[0].UpdateTime-1), true
 		}
 	}
+	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
+	if more {
+		upTo = max(upTo, rows[0].UpdateTime) // or it would not come on
+		rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return row.UpdateTime > upTo })
+	}
+	return rows, more, nil
+}
+
+func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*model.FriendRequest, more bool, err error) {
+	var rows []storage.Edge
+	newest := w.newest
+	switch e.Kind {
+	case events.RequestChanged:
+		rows, err = w.row(ctx, e.Edge.Pair())
+	case events.Gap:
+		for i, side := range requestSides {
+			missed, rest, failed := w.missed(ctx, side, w.newest[i])
+			rows, more, err = append(rows, missed...), more || rest, cmp.Or(err, failed)
+			if n := len(missed); n > 0 {
+				newest[i] = missed[n-1].UpdateTime
+			}
+		}
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	w.newest = newest
 	rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return !w.isNews(row) })
 	if len(rows) == 0 {
-		return nil
+		return nil, more, nil
 	}
 	sel := selectedHere(ctx)
 	fetch(ctx, wantedByRequests(ctx, rows, sel)...)
-	return w.resolver.requestsOf(ctx, rows, sel, func(int) []ast.Path { return []ast.Path{below(ctx)} })
+	return w.resolver.requestsOf(ctx, rows, sel, func(int) []ast.Path { return []ast.Path{below(ctx)} }), more, nil
 }
 
 // row reads a request where the viewer has it.
-func (w *requestWatch) row(ctx context.Context, pair storage.Pair) []storage.Edge {
+func (w *requestWatch) row(ctx context.Context, pair storage.Pair) ([]storage.Edge, error) {
 	r := w.resolver.Store.Edges(ctx, w.sideOf(pair), []storage.Pair{pair})[0]
 	if r.Err != nil || !r.Found || r.Value.Type == storage.None {
-		return nil
+		return nil, r.Err
 	}
-	return []storage.Edge{r.Value}
+	return []storage.Edge{r.Value}, nil
 }
 
 func (w *requestWatch) sideOf(pair storage.Pair) storage.Side {

@@ -1,26 +1,21 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
-	"time"
+	"maps"
+	"slices"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/events"
-	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
-	"kith/graph/subscription"
 	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
-
-// perEvent is how long reading what one event is about may take.
-const perEvent = 10 * time.Second
 
 // relationshipChangedAt answers `relationshipChanged`. What it sends has been read
 // after the event, and differs from what it sent before; so events that come
@@ -37,50 +32,15 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	if len(list.wrong) > 0 { // there is no place in the answers for it
 		return nil, list.wrong[0].err
 	}
-	others := list.good
-	w := &watch{store: r.Store, viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
-	for _, id := range others {
+	w := &watch{viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
+	for _, id := range list.good {
 		w.others[id] = true
 	}
-	source := r.Hub.SubscribeWhere(ctx, w.concerns, viewer)
-	if err := w.begin(ctx, others); err != nil {
-		return nil, err
-	}
-	changed := make(chan *model.Relationship)
-	go func() {
-		defer close(changed)
-		defer ended(ctx, source)
-		defer survive(ctx)
-		for e := range source.Events() {
-			for _, relationship := range w.changes(ctx, e) {
-				select {
-				case changed <- relationship:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
-	return changed, nil
-}
-
-// ended tells a client that was dropped why.
-func ended(ctx context.Context, source *events.Subscription) {
-	if errors.Is(source.Err(), events.ErrSlow) {
-		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be told in time: subscribe again, and read what you missed"))
-	}
-}
-
-// survive ends a subscription that panics, and nothing else.
-func survive(ctx context.Context) {
-	if reason := recover(); reason != nil {
-		subscription.Fail(ctx, fmt.Errorf("panic in a subscription: %v\n%s", reason, debug.Stack()))
-	}
+	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, w.concerns, viewer), w)
 }
 
 // watch is the state of one relationshipChanged.
 type watch struct {
-	store  storage.Reader
 	viewer storage.UserID
 	others map[storage.UserID]bool
 	last   map[storage.UserID]tie // what the client knows
@@ -99,47 +59,40 @@ func (w *watch) other(e storage.Edge) storage.UserID {
 	return e.From
 }
 
-// begin reads how things stand when the subscription starts.
-func (w *watch) begin(ctx context.Context, others []storage.UserID) error {
-	ctx, cancel := context.WithTimeout(loaders.Attach(ctx, w.store), perEvent)
-	defer cancel()
-	for _, id := range others {
-		w.last[id] = tie{}
-	}
-	_, err := w.read(ctx, others)
+func (w *watch) begin(ctx context.Context) (err error) {
+	w.last, err = w.changed(ctx, slices.Collect(maps.Keys(w.others)))
 	return err
 }
 
-// changes returns what an event has changed for the client.
-func (w *watch) changes(ctx context.Context, e events.Event) []*model.Relationship {
-	ctx, cancel := context.WithTimeout(loaders.Attach(ctx, w.store), perEvent)
-	defer cancel()
+func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relationship, bool, error) {
 	others := []storage.UserID{w.other(e.Edge)}
 	switch e.Kind {
 	case events.Gap:
-		others = others[:0]
-		for id := range w.others {
-			others = append(others, id)
-		}
+		others = slices.Collect(maps.Keys(w.others))
 	case events.EdgeChanged:
 	default:
-		return nil
+		return nil, false, nil
 	}
-	changed, err := w.read(ctx, others)
+	changed, err := w.changed(ctx, others)
 	if err != nil || len(changed) == 0 {
-		return nil // the next event, or the next gap, reads again
+		return nil, false, err
 	}
-	pairs := make([]storage.Pair, len(changed))
-	for i, id := range changed {
-		pairs[i] = storage.Pair{From: w.viewer, To: id}
+	var pairs []storage.Pair
+	for id := range changed {
+		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
 	sel := selectedHere(ctx)
 	fetch(ctx, wanted{pairs: pairs, sel: sel})
-	return relationshipsOf(ctx, pairs, sel, func(int) ast.Path { return below(ctx) })
+	list := relationshipsOf(ctx, pairs, sel, func(int) ast.Path { return below(ctx) })
+	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
+		return nil, false, errs
+	}
+	maps.Copy(w.last, changed)
+	return list, false, nil
 }
 
-// read returns those of the users whose edges are not what the client knows.
-func (w *watch) read(ctx context.Context, others []storage.UserID) (changed []storage.UserID, err error) {
+// changed reads which edges with some of the users are not what the client knows.
+func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[storage.UserID]tie, error) {
 	l := loaders.For(ctx)
 	pairs := make([]storage.Pair, len(others))
 	for i, id := range others {
@@ -147,16 +100,14 @@ func (w *watch) read(ctx context.Context, others []storage.UserID) (changed []st
 	}
 	out := l.Edges(storage.Forward).Fetch(ctx, pairs)
 	back := l.Edges(storage.Inverse).Fetch(ctx, seenFrom(storage.Inverse, pairs))
+	changed := map[storage.UserID]tie{}
 	for i, id := range others {
-		if out[i].Err != nil {
-			return nil, out[i].Err
+		if err := cmp.Or(out[i].Err, back[i].Err); err != nil {
+			return nil, err
 		}
-		if back[i].Err != nil {
-			return nil, back[i].Err
-		}
-		if now := (tie{out[i].Value, back[i].Value}); now != w.last[id] {
-			w.last[id] = now
-			changed = append(changed, id)
+		now := tie{out[i].Value, back[i].Value}
+		if last, known := w.last[id]; !known || now != last {
+			changed[id] = now
 		}
 	}
 	return changed, nil
@@ -173,26 +124,7 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 		return e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
 	f := &newFans{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
-	source := r.Hub.SubscribeWhere(ctx, begins, viewer.ID)
-	if err := f.begin(ctx); err != nil {
-		return nil, err
-	}
-	fans := make(chan *model.UserEdge)
-	go func() {
-		defer close(fans)
-		defer ended(ctx, source)
-		defer survive(ctx)
-		for e := range source.Events() {
-			for _, edge := range f.edges(ctx, e) {
-				select {
-				case fans <- edge:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
-	return fans, nil
+	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, begins, viewer.ID), f)
 }
 
 // newFans is the state of one newFollowers.
@@ -215,40 +147,40 @@ func (f *newFans) begin(ctx context.Context) error {
 	return r.Err
 }
 
-// edges returns the fans that an event tells of, oldest first.
-func (f *newFans) edges(ctx context.Context, e events.Event) []*model.UserEdge {
-	ctx, cancel := context.WithTimeout(loaders.Attach(ctx, f.store), perEvent)
-	defer cancel()
+// answers are the fans that an event tells of, oldest first; those of a gap come a page at
+// a time.
+func (f *newFans) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
 	rows := []storage.Edge{e.Edge}
 	if e.Kind == events.Gap {
-		rows = f.missed(ctx)
+		if rows, err = f.missed(ctx); err != nil {
+			return nil, false, err
+		}
+		more = len(rows) == maxFirst
 	}
 	var fresh []storage.Edge
 	for _, row := range rows {
-		if row.UpdateTime <= f.seen[row.From] {
+		if at := storage.PositionOf(storage.Inverse, row); at.Compare(f.newest) < 0 {
+			f.newest = at
+		}
+		if row.UpdateTime <= f.seen[row.From] || isAbsent(ctx, row.From) {
 			continue
 		}
 		if len(f.seen) >= maxSeen {
 			clear(f.seen)
 		}
 		f.seen[row.From] = row.UpdateTime
-		if at := storage.PositionOf(storage.Inverse, row); at.Compare(f.newest) < 0 {
-			f.newest = at
-		}
 		fresh = append(fresh, row)
 	}
-	return f.convert(ctx, fresh)
+	return f.convert(ctx, fresh), more, nil
 }
 
-// missed reads the fans that came since the newest one known.
-func (f *newFans) missed(ctx context.Context) []storage.Edge {
+// missed reads the oldest fans that came since the newest one known.
+func (f *newFans) missed(ctx context.Context) ([]storage.Edge, error) {
 	query := storage.PageQuery{Owner: f.viewer, Limit: maxFirst, Before: f.newest, Backward: true}
-	rows := f.store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0].Value
-	oldestFirst := make([]storage.Edge, 0, len(rows))
-	for i := len(rows) - 1; i >= 0; i-- {
-		oldestFirst = append(oldestFirst, rows[i])
-	}
-	return oldestFirst
+	page := f.store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0]
+	oldestFirst := slices.Clone(page.Value)
+	slices.Reverse(oldestFirst)
+	return oldestFirst, page.Err
 }
 
 func (f *newFans) convert(ctx context.Context, rows []storage.Edge) []*model.UserEdge {

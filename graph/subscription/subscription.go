@@ -11,13 +11,15 @@ type key struct{}
 
 // Ending is why a subscription ended.
 type Ending struct {
+	failed func(err error, attempt int)
+
 	mu  sync.Mutex
 	err error
 }
 
-// Attach gives the context of a subscription an Ending.
-func Attach(ctx context.Context) (context.Context, *Ending) {
-	e := &Ending{}
+// Attach gives the context of a subscription an Ending. failed is called for [Failed].
+func Attach(ctx context.Context, failed func(err error, attempt int)) (context.Context, *Ending) {
+	e := &Ending{failed: failed}
 	return context.WithValue(ctx, key{}, e), e
 }
 
@@ -40,5 +42,13 @@ func Fail(ctx context.Context, err error) {
 	defer e.mu.Unlock()
 	if e.err == nil {
 		e.err = err
+	}
+}
+
+// Failed tells, with the resolver's own context, that what an event is about could not be
+// read. The client is told nothing: where it matters to the answers it is tried again.
+func Failed(ctx context.Context, err error, attempt int) {
+	if e, ok := ctx.Value(key{}).(*Ending); ok {
+		e.failed(err, attempt)
 	}
 }

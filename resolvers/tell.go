@@ -1,0 +1,128 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/events"
+	"kith/graph/apierr"
+	"kith/graph/subscription"
+	"kith/loaders"
+)
+
+// How long a subscription tries to read what an event is about: at a time, and how long it
+// waits before it tries again.
+const (
+	perEvent     = 10 * time.Second
+	firstPause   = 50 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// A teller is the state of one subscription: what its client knows.
+type teller[T any] interface {
+	// begin reads how things stand when the subscription starts.
+	begin(ctx context.Context) error
+	// answers reads what an event has changed for the client. More tells that it is to be
+	// asked about the same event again, for what is left. After an error, too: then the
+	// client knows no more than before.
+	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
+}
+
+// tell runs a subscription to the events of a source.
+func tell[T any](ctx context.Context, r *Resolver, source *events.Subscription, t teller[T]) (<-chan T, error) {
+	begin, cancel := r.attempt(ctx)
+	defer cancel()
+	if err := t.begin(begin); err != nil {
+		source.Close()
+		return nil, err
+	}
+	told := make(chan T)
+	go func() {
+		defer close(told)
+		defer ended(ctx, source)
+		defer survive(ctx)
+		for e := range source.Events() {
+			for more := true; more; {
+				var list []T
+				var ok bool
+				if list, more, ok = patiently(ctx, r, source, t, e); !ok {
+					return
+				}
+				for _, one := range list {
+					select {
+					case told <- one:
+					case <-ctx.Done():
+						return
+					}
+				}
+			}
+		}
+	}()
+	return told, nil
+}
+
+// attempt is the context of reading once what an event is about: what is there now.
+func (r *Resolver) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(loaders.Attach(ctx, r.Store), perEvent)
+}
+
+// patiently reads until it can: what an event is about would not come again. It is not ok
+// when the subscription has ended meanwhile, such as by more events than can wait.
+func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscription, t teller[T], e events.Event) (list []T, more, ok bool) {
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		list, more, err := once(ctx, r, t, e)
+		switch {
+		case err == nil:
+			return list, more, true
+		case ctx.Err() != nil:
+			return nil, false, false
+		}
+		subscription.Failed(ctx, err, attempt)
+		select {
+		case <-ctx.Done():
+			return nil, false, false
+		case <-time.After(pause):
+		}
+		if source.Err() != nil {
+			return nil, false, false
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// once reads once. What could not be read below an answer is null there, as below other
+// fields.
+func once[T any](ctx context.Context, r *Resolver, t teller[T], e events.Event) (list []T, more bool, err error) {
+	ctx, cancel := r.attempt(ctx)
+	defer cancel()
+	keep := func(_ context.Context, err error) *gqlerror.Error {
+		return &gqlerror.Error{Err: err, Message: err.Error()}
+	}
+	ctx = graphql.WithResponseContext(ctx, keep, graphql.DefaultRecover)
+	list, more, err = t.answers(ctx, e)
+	if below := graphql.GetErrors(ctx); err == nil && len(below) > 0 {
+		subscription.Failed(ctx, below, 1)
+	}
+	return list, more, err
+}
+
+// ended tells a client that was dropped why.
+func ended(ctx context.Context, source *events.Subscription) {
+	if errors.Is(source.Err(), events.ErrSlow) {
+		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be told in time: subscribe again, and read what you missed"))
+	}
+}
+
+// survive ends a subscription that panics, and nothing else.
+func survive(ctx context.Context) {
+	if reason := recover(); reason != nil {
+		subscription.Fail(ctx, fmt.Errorf("panic in a subscription: %v\n%s", reason, debug.Stack()))
+	}
+}
