@@ -1,0 +1,153 @@
+package resolvers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/events"
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/shard"
+)
+
+// flaky is a store whose look-ups fail so many times from now on, those of some names.
+type flaky struct {
+	*faulty
+	left   atomic.Int64
+	failed atomic.Int64
+}
+
+func newFlaky(store storage.Store, lookups ...string) *flaky {
+	f := &flaky{}
+	f.faulty = &faulty{store, shard.NewMap(1), func(_ context.Context, lookup string, _ int) error {
+		if !slices.Contains(lookups, lookup) || f.left.Add(-1) < 0 {
+			return nil
+		}
+		f.failed.Add(1)
+		return fmt.Errorf("read %s: %w", lookup, storage.ErrUnavailable)
+	}}
+	return f
+}
+
+// buffer is a log that can be read while it is written.
+type buffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// While the store does not answer, what a gap has hidden is not lost: it is read again until
+// it can be, all of it, and the log says so once.
+func TestSubscriptionsReadAGapAgain(t *testing.T) {
+	const most = 250 // more than are read at a time
+	for _, c := range []struct {
+		field, lookup string
+		begin         func(i int) storage.Edge // is told at once
+		side          storage.Side             // on which …
+		missed        func(i int) storage.Edge // … the rows are missed
+		told          func(i int) string
+	}{
+		{`newFollowers { node { id } }`, "pages.follower",
+			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
+			func(i int) storage.Edge {
+				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: storage.Following}
+			},
+			func(i int) string { return fmt.Sprintf(`{"data":{"newFollowers":{"node":{"id":"%d"}}}}`, 10+i) }},
+		{`friendRequestChanged { id state }`, "pages.friend_request_inbox",
+			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Pending} }, storage.Requests,
+			func(i int) storage.Edge {
+				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: []storage.EdgeType{storage.Pending, storage.Pending, storage.Pending, storage.Declined}[i%4]}
+			},
+			func(i int) string {
+				return fmt.Sprintf(`{"data":{"friendRequestChanged":{"id":"req_%d_1","state":%q}}}`, 10+i, []string{"PENDING", "PENDING", "PENDING", "DECLINED"}[i%4])
+			}},
+		{`relationshipChanged(userIds: [2, 10, 11]) { id status }`, "edges.follower",
+			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
+			func(i int) storage.Edge {
+				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: storage.Following}
+			},
+			func(i int) string {
+				if i > 1 {
+					return ""
+				}
+				return fmt.Sprintf(`{"data":{"relationshipChanged":{"id":"rel_1_%d","status":"FOLLOWED_BY"}}}`, 10+i)
+			}},
+	} {
+		t.Run(c.field, func(t *testing.T) {
+			at := storage.MicrosOf(time.Now())
+			store := newFlaky(memory.New(), c.lookup)
+			apitest.Users(t, store, 10+most)
+			hub, log := events.NewHub(nil), &buffer{}
+			api := apitest.New(t, store, apitest.Options{Hub: hub, Log: log})
+			answers := subscribe(t, api, hub, 1, `subscription { `+c.field+` }`)
+			write := func(rows ...storage.Edge) {
+				for _, side := range []storage.Side{c.side, c.side.Replica()} {
+					for _, r := range store.Apply(t.Context(), side, rows, storage.IfNewer) {
+						if r.Err != nil || !r.Value.Changed {
+							t.Fatalf("%+v: %v", r.Value, r.Err)
+						}
+					}
+				}
+			}
+			until(t, answers, func(i int) {
+				first := c.begin(i)
+				if first.UpdateTime = at + storage.Micros(i); i%2 == 1 && first.Type == storage.Following {
+					first.Type = storage.None
+				}
+				write(first)
+				hub.Publish(events.Row(storage.Row{Side: c.side, Edge: first}))
+			})
+			for len(answers) > 0 {
+				<-answers
+			}
+			var rows []storage.Edge
+			want := map[string]bool{}
+			for i := range most {
+				row := c.missed(i)
+				row.UpdateTime = at + storage.Micros(10_000+i)
+				rows = append(rows, row)
+				if told := c.told(i); told != "" {
+					want[told] = true
+				}
+			}
+			write(rows...)
+			store.left.Store(3)
+			hub.Publish(events.Event{Kind: events.Gap})
+			for range len(want) {
+				select {
+				case got := <-answers:
+					if !want[got] {
+						t.Fatalf("told %s, which is not new", got)
+					}
+					delete(want, got)
+				case <-time.After(generous):
+					t.Fatalf("%d are not told of", len(want))
+				}
+			}
+			if n := store.failed.Load(); n == 0 {
+				t.Error("the store has not failed")
+			}
+			if n := strings.Count(log.String(), "could not read"); n != 1 {
+				t.Errorf("logged %d times: %s", n, log)
+			}
+		})
+	}
+}
