@@ -34,7 +34,9 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	}
 	w := &watch{viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}
 	for _, id := range list.good {
-		w.others[id] = true
+		if id != viewer { // nobody follows itself
+			w.others[id] = true
+		}
 	}
 	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, w.concerns, viewer), w)
 }

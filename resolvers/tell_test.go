@@ -79,7 +79,7 @@ func TestSubscriptionsReadAGapAgain(t *testing.T) {
 			func(i int) string {
 				return fmt.Sprintf(`{"data":{"friendRequestChanged":{"id":"req_%d_1","state":%q}}}`, 10+i, []string{"PENDING", "PENDING", "PENDING", "DECLINED"}[i%4])
 			}},
-		{`relationshipChanged(userIds: [2, 10, 11]) { id status }`, "edges.follower",
+		{`relationshipChanged(userIds: [2, 10, 11, 1]) { id status }`, "edges.follower",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
 			func(i int) storage.Edge {
 				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: storage.Following}
