@@ -72,7 +72,9 @@ func (o operations) create(ctx context.Context, params *graphql.RawParams) (*gra
 }
 
 // knows tells whether a query was parsed and validated before.
-func (o operations) knows(ctx context.Context, query string) bool { return o.documents.of(ctx, query) != nil }
+func (o operations) knows(ctx context.Context, query string) bool {
+	return o.documents.of(ctx, query) != nil
+}
 
 // again makes an operation with variables that have been looked at. What it costs depends
 // on them.
