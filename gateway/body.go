@@ -33,7 +33,7 @@ func scanParams(text string) (params graphql.RawParams, ok bool) {
 			params.Variables, ok = s.optionalMap()
 			return ok && once(&seen, 4)
 		case "extensions":
-			params.Extensions, ok = s.optionalMap()
+			params.Extensions, ok = s.extensions()
 			return ok && once(&seen, 8)
 		}
 		return false
@@ -155,27 +155,48 @@ func (s *scanner) lengthAhead() int {
 }
 
 func (s *scanner) list() ([]any, bool) {
+	all := []any{}
+	ok := s.elements(func() bool {
+		if len(all) == 0 {
+			all = make([]any, 0, s.lengthAhead())
+		}
+		value, ok := s.value()
+		all = append(all, value)
+		return ok
+	})
+	return all, ok
+}
+
+// elements reads a list, each of its values by a function.
+func (s *scanner) elements(value func() bool) bool {
 	if s.depth++; s.depth > mostNested || !s.next('[') {
-		return nil, false
+		return false
 	}
 	defer func() { s.depth-- }()
 	if s.next(']') {
-		return []any{}, true
+		return true
 	}
-	all := make([]any, 0, s.lengthAhead())
-	for {
-		value, ok := s.value()
-		if !ok {
-			return nil, false
-		}
-		all = append(all, value)
+	for value() {
 		if s.next(']') {
-			return all, true
+			return true
 		}
 		if !s.next(',') {
-			return nil, false
+			return false
 		}
 	}
+	return false
+}
+
+// skip passes over any value, and makes nothing of it.
+func (s *scanner) skip() bool {
+	s.blanks()
+	if rest := s.text[s.at:]; strings.HasPrefix(rest, "{") {
+		return s.object(func(string) bool { return s.skip() })
+	} else if strings.HasPrefix(rest, "[") {
+		return s.elements(s.skip)
+	}
+	_, ok := s.value()
+	return ok
 }
 
 // value reads any value, numbers as their text.

@@ -42,7 +42,7 @@ type known struct {
 // create makes the operation that a request asks for, and tells what it costs, or finds why
 // there is none.
 func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
-	if params.Extensions["persistedQuery"] == nil {
+	if params.Extensions[extensionPersisted] == nil {
 		if d := o.documents.of(ctx, params.Query); d != nil {
 			if k := d.operation(params.OperationName); k != nil {
 				if variables, ok := coerced(k.variables, params.Variables); ok {

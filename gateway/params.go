@@ -106,7 +106,7 @@ func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refus
 	if bad != nil {
 		return nil, bad
 	}
-	if params.Query == "" && params.Extensions["persistedQuery"] == nil {
+	if params.Query == "" && params.Extensions[extensionPersisted] == nil {
 		return nil, refuse(http.StatusBadRequest, "the parameter query is missing")
 	}
 	params.Headers = r.Header
@@ -137,7 +137,11 @@ func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
 	if ok {
 		return &params, nil
 	}
-	if err := decode(body, &params); err != nil {
+	params, err := unscanned(body)
+	if err != nil {
+		if known, ok := apierr.Of(err); ok {
+			return nil, &refusal{http.StatusBadRequest, known}
+		}
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return nil, refuse(http.StatusBadRequest, "the parameter %s is of the wrong type", wrong.Field)
 		} else if ok {
@@ -155,15 +159,20 @@ func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
-	for name, target := range map[string]*map[string]any{"variables": &params.Variables, "extensions": &params.Extensions} {
+	var more extensions
+	for name, target := range map[string]any{"variables": &params.Variables, "extensions": &more} {
 		text := values.Get(name)
 		if text == "" {
 			continue
 		}
 		if err := decode(strings.NewReader(text), target); err != nil {
+			if known, ok := apierr.Of(err); ok {
+				return nil, &refusal{http.StatusBadRequest, known}
+			}
 			return nil, refuse(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
 		}
 	}
+	params.Extensions = more
 	return params, nil
 }
 

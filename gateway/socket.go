@@ -153,11 +153,11 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 
 // params reads what an operation is; false if it is none.
 func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
-	params := &graphql.RawParams{Headers: s.headers}
 	start := graphql.Now()
-	err := decode(bytes.NewReader(payload), params)
+	params, err := unscanned(bytes.NewReader(payload))
+	params.Headers = s.headers
 	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
-	return params, err == nil && (params.Query != "" || params.Extensions["persistedQuery"] != nil)
+	return &params, err == nil && (params.Query != "" || params.Extensions[extensionPersisted] != nil)
 }
 
 // begin takes an operation in; false if that must not be.
