@@ -53,7 +53,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	streams := newStreams(cfg, open)
 	return &server{
 		exec:    exec,
-		sockets: webSockets{streams: streams, origins: origins, maxRead: cfg.MaxBody},
+		sockets: webSockets{streams: streams, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},
 		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit}),
 	}
 }

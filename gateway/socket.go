@@ -31,6 +31,7 @@ type socket struct {
 	active     map[string]*operation // by the client's id
 	stopping   bool                  // no more operations
 	operations sync.WaitGroup
+	slots      chan struct{}  // one for each operation that has not ended, be it completed or not
 	requests   sync.WaitGroup // queries, mutations, and what is not known yet to be a subscription
 	background sync.WaitGroup
 }
@@ -77,6 +78,8 @@ func (s *socket) read(initialised *time.Timer) {
 			return
 		}
 		switch {
+		case m.Type == typePing && len(m.Payload) > maxPing:
+			s.end(errLongPing)
 		case m.Type == typePing:
 			_ = s.write(message{Type: typePong, Payload: m.Payload})
 		case m.Type == typePong:
@@ -108,6 +111,10 @@ func (s *socket) read(initialised *time.Timer) {
 // initialise returns the context of the connection's operations, or nil if the
 // connection is refused.
 func (s *socket) initialise(payload json.RawMessage) context.Context {
+	if len(payload) > maxInit {
+		s.end(errLongInit)
+		return nil
+	}
 	var values map[string]any
 	if len(payload) > 0 {
 		if err := decode(bytes.NewReader(payload), &values); err != nil {
@@ -130,6 +137,10 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 
 // subscribe starts an operation.
 func (s *socket) subscribe(ctx context.Context, m message) {
+	if len(m.ID) > maxOperationID {
+		s.end(errLongID)
+		return
+	}
 	params, ok := s.params(m.Payload)
 	if m.ID == "" || !ok {
 		s.end(errBadMessage)
@@ -138,10 +149,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 	ctx, cancel := context.WithCancel(graphql.StartOperationTrace(ctx))
 	o := &operation{socket: s, id: m.ID, cancel: cancel}
 	if s.begin(o) {
-		s.operations.Go(func() {
-			defer cancel()
-			o.run(ctx, params)
-		})
+		s.start(ctx, o, params)
 		return
 	}
 	cancel()
@@ -149,6 +157,23 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		err := apierr.RateLimited("at most %d operations may run at once on one connection", s.MaxOperations)
 		_ = o.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
 	}
+}
+
+// start runs an operation. It waits for those that the client has completed and that
+// have not ended yet, or a client could start and complete any number.
+func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawParams) {
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.ctx.Done():
+		o.cancel()
+		s.requests.Done()
+		return
+	}
+	s.operations.Go(func() {
+		defer func() { <-s.slots }()
+		defer o.cancel()
+		o.run(ctx, params)
+	})
 }
 
 // params reads what an operation is; false if it is none.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -15,6 +16,16 @@ import (
 // subprotocol is the one that is spoken:
 // https://github.com/enisdenny/graphql-ws/blob/master/PROTOCOL.md
 const subprotocol = "graphql-transport-ws"
+
+// How long what comes over a connection may be. Clients' messages are a query with its
+// variables, their ids are UUIDs or numbers, and their payloads a token.
+const (
+	maxMessageBytes = 128 << 10 // Subscriptions in docs/api.md
+	maxOperationID  = 128
+	maxInit         = 16 << 10
+	maxPing         = 1 << 10  // it is sent back
+	maxUpgrade      = 16 << 10 // address and headers of the request, which live as long as the connection
+)
 
 // webSockets is GraphQL over WebSocket. gqlgen has a transport of its own; it
 // waits for slow clients without end, takes any number of operations and the same
@@ -40,6 +51,11 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 	if t.origins.strange(r) {
 		a.setHeaders()
 		a.refuse(http.StatusForbidden, apierr.Forbidden("a page of another origin may not connect"))
+		return
+	}
+	if sizeOf(r) > maxUpgrade {
+		a.setHeaders()
+		a.refuse(http.StatusRequestHeaderFieldsTooLarge, apierr.BadInput("the headers of a WebSocket have at most %d bytes", maxUpgrade))
 		return
 	}
 	if !t.connections.enter() {
@@ -70,10 +86,22 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		ctx:        ctx,
 		end:        cancel,
 		active:     make(map[string]*operation),
+		slots:      make(chan struct{}, t.MaxOperations),
 	}
 	s.serve()
 	a.exchange.stream.ended = endingOf(ctx).label
 	t.metrics.disconnected(a.exchange)
+}
+
+// sizeOf is how many bytes a request's address and headers have.
+func sizeOf(r *http.Request) int {
+	n := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, value := range values {
+			n += len(name) + len(value)
+		}
+	}
+	return n
 }
 
 // What the protocol closes with.
@@ -84,6 +112,9 @@ var (
 	errInitTwice  = &ending{"violation", 4429, "Too many initialisation requests"}
 	errBadMessage = &ending{"violation", 4400, "Invalid message"}
 	errTooBig     = &ending{label: "violation"} // the library has closed it
+	errLongID     = &ending{"violation", 4400, fmt.Sprintf("Invalid message: an id has at most %d bytes", maxOperationID)}
+	errLongInit   = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of connection_init has at most %d bytes", maxInit)}
+	errLongPing   = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
 	errNoPong     = &ending{label: "unresponsive"}
 	errFault      = &ending{"error", 4500, masked}
 )

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,10 +254,13 @@ func TestProtocolViolations(t *testing.T) {
 		"no payload":             {[]string{init, `{"type":"subscribe","id":"1"}`}, 4400, "Invalid message"},
 		"no query":               {[]string{init, `{"type":"subscribe","id":"1","payload":{}}`}, 4400, "Invalid message"},
 		"the same id twice":      {[]string{init, sub("x"), sub("x")}, 4409, "Subscriber for x already exists"},
-		"the same long id twice": {[]string{init, sub(strings.Repeat("ü", 500)), sub(strings.Repeat("ü", 500))}, 4409, "… already exists"},
+		"the same long id twice": {[]string{init, sub(strings.Repeat("ü", 64)), sub(strings.Repeat("ü", 64))}, 4409, "… already exists"},
+		"too long an id":         {[]string{init, sub(strings.Repeat("x", 129))}, 4400, "an id has at most 128 bytes"},
+		"too long a ping":        {[]string{init, ping(1<<10 + 1)}, 4400, "a ping has at most 1024 bytes"},
+		"too long an init":       {[]string{`{"type":"connection_init","payload":` + payload(16<<10+1) + `}`}, 4400, "connection_init has at most 16384 bytes"},
 		"a bad token":            {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer eve"}}`}, 4403, "the token is not valid"},
 		"a fault of the server":  {[]string{`{"type":"connection_init","payload":{"Authorization":"Bearer broken"}}`}, 4500, "something went wrong"},
-		"too large":              {[]string{`"` + strings.Repeat("x", 2<<20) + `"`}, 1009, ""},
+		"too large":              {[]string{`"` + strings.Repeat("x", 128<<10) + `"`}, 1009, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := site{t, s.url, s.log}.connect()
@@ -284,6 +288,39 @@ func TestProtocolViolations(t *testing.T) {
 			}
 			client.expectClose(4406, "Subprotocol not acceptable")
 		})
+	}
+}
+
+// payload is an object of so many bytes.
+func payload(bytes int) string { return `{"a":"` + strings.Repeat("x", bytes-len(`{"a":""}`)) + `"}` }
+
+func ping(bytes int) string { return `{"type":"ping","payload":` + payload(bytes) + `}` }
+
+// TestLongestMessages: what is exactly at its bound is let through.
+func TestLongestMessages(t *testing.T) {
+	l := newLive()
+	s := serve(t, l.config(gateway.Subscriptions{}))
+	c := s.connect()
+	c.send(`{"type":"connection_init","payload":` + payload(16<<10) + `}`)
+	c.expect(`{"type":"connection_ack"}`)
+	c.send(ping(1 << 10))
+	c.expect(`{"type":"pong","payload":` + payload(1<<10) + `}`)
+	c.send(sub(strings.Repeat("x", 128)))
+	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	most := `{"type":"pong","payload":` + payload(128<<10-len(`{"type":"pong","payload":}`)) + `}`
+	c.send(most)
+	c.send(ping(10))
+	c.expect(`{"type":"pong","payload":` + payload(10) + `}`)
+}
+
+// TestHeadersOfWebSockets: they are kept as long as the connection.
+func TestHeadersOfWebSockets(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for size, want := range map[int]int{8 << 10: http.StatusSwitchingProtocols, 17 << 10: http.StatusRequestHeaderFieldsTooLarge} {
+		_, response, err := s.dial(http.Header{"Cookie": {strings.Repeat("x", size)}}, "graphql-transport-ws")
+		if response == nil || response.StatusCode != want {
+			t.Errorf("%d bytes: %v %v, want %d", size, response, err, want)
+		}
 	}
 }
 
@@ -505,4 +542,30 @@ func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
 		}
 	}
 	return sum
+}
+
+// TestCompletedOperationsTakePlacesUntilTheyEnd: a client that starts and completes one
+// operation after another has no more of them running than one that does not.
+func TestCompletedOperationsTakePlacesUntilTheyEnd(t *testing.T) {
+	var running atomic.Int64
+	release := make(chan struct{})
+	schema := newSchema(map[string]resolver{"hello": func(context.Context, map[string]any) (any, error) {
+		running.Add(1)
+		<-release
+		return "late", nil
+	}})
+	s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{MaxOperations: 3}})
+	c := s.joined()
+	for i := range 3 {
+		c.subscribe(fmt.Sprint(i), `{ hello }`)
+		eventually(t, "it runs", func() bool { return running.Load() == int64(i+1) })
+		c.send(fmt.Sprintf(`{"type":"complete","id":"%d"}`, i))
+	}
+	c.subscribe("more", `{ hello }`)
+	time.Sleep(100 * time.Millisecond) // for it to begin, where it may
+	if running.Load() != 3 {
+		t.Errorf("%d run at once, want 3", running.Load())
+	}
+	close(release)
+	c.expect(`{"id":"more","type":"next","payload":{"data":{"hello":"late"}}}`)
 }
