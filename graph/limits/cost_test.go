@@ -72,7 +72,7 @@ func TestCost(t *testing.T) {
 		"bio and avatar":       {"{ viewer { bio avatarUrl } }", nil, 1 + 10 + 5},
 		"bytes of arguments":   {"query ($c: String) { viewer { a: followings(after: $c) { totalCount } b: followings(after: $c) { totalCount } } }", map[string]any{"c": strings.Repeat("c", 128)}, 1 + 2*(2+128/64+1)},
 		"bytes of aliases":     {"{ viewer { " + strings.Repeat("a", 640) + ": id } }", nil, 1 + 1 + 10},
-		"ids of a plain field": {"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { status } }", map[string]any{"ids": texts(500)}, 1 + 500 + 1},
+		"ids of a plain field": {"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { status } }", map[string]any{"ids": texts(500)}, 1 + 500 + 1 + 78/16},
 		"a filter":             {"{ people(first: 1, where: {and: [{followersOf: 1}, {friendsOf: 2}]}) { totalCount } }", nil, 200 + 1 + 2 + 2 + 1},
 		"a filter by variable": {"query ($f: PeopleFilter!) { a: people(where: $f) { totalCount } b: people(where: $f) { totalCount } }", map[string]any{"f": map[string]any{"or": []any{map[string]any{"followersOf": "1"}}}}, 2 * (200 + 1 + 1 + 1 + 1)},
 		"one fragment twice":   {"{ viewer { ...F relationship(to: 1) { to { ...F } } } } fragment F on User { id name }", nil, 1 + 2 + 1 + 1 + 2},
@@ -108,6 +108,26 @@ func TestDefaultCostLimit(t *testing.T) {
 	wantCode(t, prepare(aliases, nil), "")
 	aliases = "{ viewer { followings(first: 100) { nodes { followers(first: 50) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } } } }"
 	wantCode(t, prepare(aliases, nil), apierr.CodeTooCostly)
+}
+
+// TestSubscriptionCost: what is answered again and again may cost far less than a query. The
+// ids that a subscription watches count, and so does its text, for both are held.
+func TestSubscriptionCost(t *testing.T) {
+	prepare := newPrepare(t, limits.Limits{})
+	short := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { id } }"
+	watch := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { id status to { handle } } }"
+	wantCode(t, prepare(watch, map[string]any{"ids": texts(500)}), "")
+	n := 1000 - 2 - len(short)/16
+	wantCode(t, prepare(short, map[string]any{"ids": texts(n)}), "")
+	if err := wantCode(t, prepare(short, map[string]any{"ids": texts(n + 1)}), apierr.CodeTooCostly); err != nil && !strings.Contains(err.Message, "costs 1001 and one subscription may cost at most 1000") {
+		t.Error(err)
+	}
+	wantCode(t, prepare("subscription { newFollowers { cursor followedAt node { id handle name avatarUrl viewerRelationship { status } followings(first: 20) { nodes { id name } } } } }", nil), "")
+	wantCode(t, prepare("subscription { friendRequestChanged { id state message from { handle name } to { handle name } } }", nil), "")
+	long := "subscription { newFollowers { cursor } } #" + strings.Repeat("x", 16_000)
+	wantCode(t, prepare(long, nil), apierr.CodeTooCostly)
+	small := newPrepare(t, limits.Limits{Cost: 10})
+	wantCode(t, small(watch, map[string]any{"ids": texts(10)}), apierr.CodeTooCostly)
 }
 
 // TestKnownTextsAreStillCosted: a text from the cache is refused for other variables.

@@ -69,7 +69,15 @@ type Limits struct {
 	// Cost is how much an operation may cost (see cost.go), roughly how many
 	// values its answer may hold. Defaults to 100,000.
 	Cost int
+
+	// SubscriptionCost is how much a subscription may cost: it is answered again and
+	// again, for everybody who has it at once. Defaults to 1,000.
+	SubscriptionCost int
 }
+
+// textPerCost is how many bytes of its text add 1 to the cost of a subscription: the text,
+// and a document of up to 77 times its size, are held while it runs.
+const textPerCost = 16
 
 func (l Limits) withDefaults() Limits {
 	for field, value := range map[*int]int{
@@ -84,6 +92,7 @@ func (l Limits) withDefaults() Limits {
 		&l.Values:             5_000,
 		&l.ValueDepth:         32,
 		&l.Cost:               100_000,
+		&l.SubscriptionCost:   1_000,
 	} {
 		if *field == 0 {
 			*field = value
@@ -171,9 +180,22 @@ func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
+	limit, what := uint64(max(0, e.limits.Cost)), "request"
+	if op.Operation.Operation == ast.Subscription {
+		cost = sum(cost, uint64(len(op.RawQuery)/textPerCost))
+		limit, what = min(limit, uint64(max(0, e.limits.SubscriptionCost))), "subscription"
+		op.Stats.SetExtension(e.ExtensionName(), cost)
+	}
+	if cost > limit {
 		return 0, apierr.TooCostly(cost, limit,
-			"the query costs %d and one request may cost at most %d: ask for fewer fields or shorter lists", cost, limit)
+			"the query costs %d and one %s may cost at most %d: ask for fewer fields or shorter lists", cost, what, limit)
 	}
 	return cost, nil
+}
+
+// SubscriptionCost is what a subscription costs that has passed [Extension]; 0 if it has
+// not, or is none.
+func SubscriptionCost(op *graphql.OperationContext) uint64 {
+	cost, _ := op.Stats.GetExtension((*Extension)(nil).ExtensionName()).(uint64)
+	return cost
 }
