@@ -7,39 +7,26 @@ import (
 	"time"
 )
 
-// connections are those that stay open: their number is bounded, and they have to
-// be told when the gateway stops.
+// connections are those that stay open: their number is bounded (see places.go), and they
+// have to be told when the gateway stops.
 type connections struct {
-	max int
+	Subscriptions
 
-	mu      sync.Mutex
-	open    int
-	closing chan struct{} // closed when the gateway stops
-	empty   chan struct{} // closed when none is left after that
+	mu        sync.Mutex
+	open      int
+	addresses map[string]int   // open ones, by address
+	users     map[int64]*share // of those that have any open
+	closing   chan struct{}    // closed when the gateway stops
+	empty     chan struct{}    // closed when none is left after that
 }
 
-func newConnections(most int) *connections {
-	return &connections{max: most, closing: make(chan struct{}), empty: make(chan struct{})}
-}
-
-// enter counts one more connection; false if there are too many or the gateway
-// stops. Who has entered leaves.
-func (c *connections) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open >= c.max || c.stopped() {
-		return false
-	}
-	c.open++
-	return true
-}
-
-func (c *connections) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open--
-	if c.open == 0 && c.stopped() {
-		close(c.empty)
+func newConnections(bounds Subscriptions) *connections {
+	return &connections{
+		Subscriptions: bounds,
+		addresses:     make(map[string]int),
+		users:         make(map[int64]*share),
+		closing:       make(chan struct{}),
+		empty:         make(chan struct{}),
 	}
 }
 

@@ -41,9 +41,15 @@ const (
 	outcomeCanceled outcome = "canceled" // the client went away
 )
 
+// The transports of connections that stay open.
+const (
+	transportWebSocket = "websocket"
+	transportEvents    = "sse"
+)
+
 // streamed is what is known about a connection that stays open.
 type streamed struct {
-	transport  string // sse or websocket
+	transport  string // one of the above
 	operations atomic.Int64
 	answers    atomic.Int64
 	ended      string // why

@@ -30,7 +30,7 @@ const minCompressed = 1 << 10
 // program.
 func New(cfg Config) http.Handler {
 	cfg = cfg.withDefaults()
-	return newHandler(cfg, newConnections(cfg.Subscriptions.MaxConnections))
+	return newHandler(cfg, newConnections(cfg.Subscriptions))
 }
 
 // newHandler makes the handler, whose connections that stay open can be told to

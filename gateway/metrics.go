@@ -15,8 +15,10 @@ type Metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	overload *prometheus.CounterVec
+	turned   prometheus.Counter
 
 	connections *prometheus.GaugeVec
+	crowded     *prometheus.CounterVec
 	ended       *prometheus.CounterVec
 	running     prometheus.Gauge
 	answers     *prometheus.CounterVec
@@ -44,13 +46,21 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_graphql_requests_overload_total",
 			Help: "GraphQL requests answered 503, by what there was too much of (requests, costly, writing).",
 		}, []string{"reason"}),
+		turned: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "kith_http_connections_refused_total",
+			Help: "Connections closed as soon as they came, because too many were open.",
+		}),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kith_subscription_connections",
 			Help: "Connections that stay open, by transport (websocket, sse).",
 		}, []string{"transport"}),
+		crowded: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_subscription_connections_refused_total",
+			Help: "Such connections that were one too many, by transport and whose bound it was (all, address, user).",
+		}, []string{"transport", "bound"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_subscription_connections_ended_total",
-			Help: "Connections that stayed open and have ended, by transport and reason (client, complete, expired, slow, unresponsive, stopped, refused, violation, error).",
+			Help: "Connections that stayed open and have ended, by transport and reason (client, complete, expired, idle, slow, unresponsive, stopped, refused, violation, error).",
 		}, []string{"transport", "reason"}),
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kith_subscription_operations",
@@ -70,7 +80,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_subscription_read_failures_total",
 		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
 	})
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.connections, m.ended, m.running, m.answers, m.answering, m.unread)
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.turned, m.connections, m.crowded, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -121,6 +131,12 @@ func named(operation string) string {
 	return operation
 }
 
+func (m *Metrics) turnedAway() {
+	if m != nil {
+		m.turned.Inc()
+	}
+}
+
 // connected counts a connection that turns out to stay open.
 func (m *Metrics) connected(x *exchange) {
 	if m == nil {
@@ -136,6 +152,12 @@ func (m *Metrics) disconnected(x *exchange) {
 	}
 	m.connections.WithLabelValues(x.stream.transport).Dec()
 	m.ended.WithLabelValues(x.stream.transport, x.stream.ended).Inc()
+}
+
+func (m *Metrics) connectionRefused(transport string, full *crowded) {
+	if m != nil {
+		m.crowded.WithLabelValues(transport, full.bound).Inc()
+	}
 }
 
 func (m *Metrics) operationBegan() {

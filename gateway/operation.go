@@ -37,7 +37,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	if op.Operation.Operation == ast.Subscription {
 		known()
 	}
-	o.streams.run(ctx, o.exec, op, to)
+	o.streams.run(ctx, o.exec, op, o.place, to)
 	if o.forget() && o.ctx.Err() == nil {
 		_ = o.write(message{ID: o.id, Type: typeComplete})
 	}
@@ -52,6 +52,7 @@ func (o *operation) forget() bool {
 		return false
 	}
 	delete(o.active, o.id)
+	o.rest()
 	return true
 }
 

@@ -27,7 +27,7 @@ const (
 // Requests do not see that the context is done: they have deadlines of their own.
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
-	open := newConnections(cfg.Subscriptions.MaxConnections)
+	open := newConnections(cfg.Subscriptions)
 	server := &http.Server{
 		Handler:           newHandler(cfg, open),
 		ReadHeaderTimeout: readHeaderTimeout,

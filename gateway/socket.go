@@ -21,6 +21,7 @@ type socket struct {
 	webSockets
 	conn    *websocket.Conn
 	exec    graphql.GraphExecutor
+	place   *place
 	headers http.Header
 	log     *streamed
 
@@ -30,6 +31,7 @@ type socket struct {
 	mu         sync.Mutex
 	active     map[string]*operation // by the client's id
 	stopping   bool                  // no more operations
+	idle       *time.Timer           // closes the connection; nil: it may do nothing for as long as it likes
 	operations sync.WaitGroup
 	slots      chan struct{}  // one for each operation that has not ended, be it completed or not
 	requests   sync.WaitGroup // queries, mutations, and what is not known yet to be a subscription
@@ -124,7 +126,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 	}
 	ctx, err := s.Init(s.ctx, values)
 	if err == nil {
-		return ctx
+		return s.seat(ctx)
 	}
 	if known, ok := apierr.Of(err); ok {
 		s.end(forbidden(known.Message))
@@ -133,6 +135,48 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 		s.end(errFault)
 	}
 	return nil
+}
+
+// seat counts the connection for whoever it turns out to be of.
+func (s *socket) seat(ctx context.Context) context.Context {
+	party := s.Party(ctx)
+	if full := s.place.become(party); full != nil {
+		s.metrics.connectionRefused(transportWebSocket, full)
+		s.end(crowdedOut(full))
+		return nil
+	}
+	if party.Anonymous {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.idle = time.AfterFunc(s.IdleTimeout, s.endIdle)
+	}
+	return ctx
+}
+
+// endIdle ends a connection on which nothing runs.
+func (s *socket) endIdle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.active) == 0 {
+		s.end(errIdle)
+	}
+}
+
+// rest notes that an operation has ended. The caller holds the lock.
+func (s *socket) rest() {
+	if s.idle != nil && len(s.active) == 0 {
+		s.idle.Reset(s.IdleTimeout)
+	}
+}
+
+// awake stops waiting for the connection to be idle.
+func (s *socket) awake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle != nil {
+		s.idle.Stop()
+		s.idle = nil
+	}
 }
 
 // subscribe starts an operation.
@@ -154,6 +198,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 	}
 	cancel()
 	if s.ctx.Err() == nil && !s.isStopping() {
+		s.metrics.operationRefused()
 		err := apierr.RateLimited("at most %d operations may run at once on one connection", s.MaxOperations)
 		_ = o.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
 	}
@@ -214,6 +259,9 @@ func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.active[id]
 	delete(s.active, id)
+	if o != nil {
+		s.rest()
+	}
 	s.mu.Unlock()
 	if o != nil {
 		o.cancel()

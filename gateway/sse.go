@@ -34,14 +34,16 @@ type events struct {
 // stream answers one request by server-sent events. Op is nil where errs say why
 // there is none.
 func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graphql.OperationContext, errs gqlerror.List, a answer) {
-	if !t.streams.connections.enter() {
+	place, full := t.streams.connections.enter(t.streams.Party(r.Context()))
+	if full != nil {
+		t.streams.metrics.connectionRefused(transportEvents, full)
 		a.media = mediaJSON
 		a.setHeaders()
-		busy(a.w, a, tooManyConnections)
+		full.refuse(a.w, a)
 		return
 	}
-	defer t.streams.connections.leave()
-	a.exchange.stream = &streamed{transport: "sse"}
+	defer place.leave()
+	a.exchange.stream = &streamed{transport: transportEvents}
 	t.streams.metrics.connected(a.exchange)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -59,7 +61,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 		a.exchange.outcome = outcomeRefused
 		t.streams.refuse(ctx, exec, op, errs, counted)
 	} else {
-		a.exchange.outcome = t.streams.run(ctx, exec, op, counted)
+		a.exchange.outcome = t.streams.run(ctx, exec, op, place, counted)
 	}
 	if ctx.Err() == nil {
 		_ = e.write("event: complete\ndata:\n\n")

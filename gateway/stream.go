@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/graph/limits"
 	"kith/graph/subscription"
 )
 
@@ -57,7 +58,16 @@ func (s *streams) refuse(ctx context.Context, exec graphql.GraphExecutor, op *gr
 
 // run executes an operation until it has no more answers, nobody takes them, or
 // the context is done.
-func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, to sink) (how outcome) {
+func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place, to sink) (how outcome) {
+	if op.Operation.Operation == ast.Subscription {
+		cost := limits.SubscriptionCost(op)
+		if err := on.subscribe(cost); err != nil {
+			s.metrics.operationRefused()
+			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
+			return outcomeRefused
+		}
+		defer on.unsubscribe(cost)
+	}
 	s.metrics.operationBegan()
 	defer func() {
 		if reason := recover(); reason != nil { // it is not below net/http, which would do it

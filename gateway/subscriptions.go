@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -18,9 +19,17 @@ type Subscriptions struct {
 	// that opened it; zero: never. Defaults to never.
 	Expires func(context.Context) time.Time
 
+	// Party tells by a context whose connection one is. Defaults to nobody's in particular,
+	// for whom only MaxConnections and MaxConnectionCost count.
+	Party func(context.Context) Party
+
 	// InitTimeout is how long a WebSocket may stay open without a connection_init.
 	// Defaults to 5 s.
 	InitTimeout time.Duration
+
+	// IdleTimeout is how long a WebSocket may stay open without an operation where nobody
+	// is signed in. Defaults to 60 s.
+	IdleTimeout time.Duration
 
 	// PingInterval is how often the other end is asked for a sign of life. Over
 	// WebSocket it has as long again to answer. Defaults to 15 s.
@@ -32,6 +41,24 @@ type Subscriptions struct {
 
 	// MaxConnections is how many connections may be open at once. Defaults to 10,000.
 	MaxConnections int
+
+	// MaxAddressConnections is how many of them one address may have. Defaults to 1,000.
+	MaxAddressConnections int
+
+	// MaxUserConnections is how many of them one user may have. Defaults to 200.
+	MaxUserConnections int
+
+	// MaxUserSubscriptions is how many subscriptions one user may have, on all
+	// connections. Defaults to 1,000.
+	MaxUserSubscriptions int
+
+	// MaxConnectionCost is how much the subscriptions of one connection may cost together
+	// (see [limits.SubscriptionCost]). Defaults to 10,000.
+	MaxConnectionCost uint64
+
+	// MaxUserCost is how much those of one user may cost together. Defaults to 20,000: all
+	// of them may be answered for one event.
+	MaxUserCost uint64
 
 	// MaxOperations is how many operations may run at once on one WebSocket. Defaults
 	// to 100.
@@ -45,20 +72,19 @@ func (s Subscriptions) withDefaults() Subscriptions {
 	if s.Expires == nil {
 		s.Expires = func(context.Context) time.Time { return time.Time{} }
 	}
-	if s.InitTimeout == 0 {
-		s.InitTimeout = 5 * time.Second
+	if s.Party == nil {
+		s.Party = func(context.Context) Party { return Party{} }
 	}
-	if s.PingInterval == 0 {
-		s.PingInterval = 15 * time.Second
-	}
-	if s.WriteTimeout == 0 {
-		s.WriteTimeout = 5 * time.Second
-	}
-	if s.MaxConnections == 0 {
-		s.MaxConnections = 10_000
-	}
-	if s.MaxOperations == 0 {
-		s.MaxOperations = 100
-	}
+	s.InitTimeout = cmp.Or(s.InitTimeout, 5*time.Second)
+	s.IdleTimeout = cmp.Or(s.IdleTimeout, time.Minute)
+	s.PingInterval = cmp.Or(s.PingInterval, 15*time.Second)
+	s.WriteTimeout = cmp.Or(s.WriteTimeout, 5*time.Second)
+	s.MaxConnections = cmp.Or(s.MaxConnections, 10_000)
+	s.MaxAddressConnections = cmp.Or(s.MaxAddressConnections, 1_000)
+	s.MaxUserConnections = cmp.Or(s.MaxUserConnections, 200)
+	s.MaxUserSubscriptions = cmp.Or(s.MaxUserSubscriptions, 1_000)
+	s.MaxConnectionCost = cmp.Or(s.MaxConnectionCost, 10_000)
+	s.MaxUserCost = cmp.Or(s.MaxUserCost, 20_000)
+	s.MaxOperations = cmp.Or(s.MaxOperations, 100)
 	return s
 }

@@ -58,12 +58,14 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		a.refuse(http.StatusRequestHeaderFieldsTooLarge, apierr.BadInput("the headers of a WebSocket have at most %d bytes", maxUpgrade))
 		return
 	}
-	if !t.connections.enter() {
+	place, full := t.connections.enter(t.Party(r.Context()))
+	if full != nil {
+		t.metrics.connectionRefused(transportWebSocket, full)
 		a.setHeaders()
-		busy(w, a, tooManyConnections)
+		full.refuse(w, a)
 		return
 	}
-	defer t.connections.leave()
+	defer place.leave()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // of the origin, which has been looked at
@@ -73,7 +75,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		return
 	}
 	conn.SetReadLimit(t.maxRead)
-	a.exchange.stream = &streamed{transport: "websocket"}
+	a.exchange.stream = &streamed{transport: transportWebSocket}
 	t.metrics.connected(a.exchange)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -81,6 +83,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		webSockets: t,
 		conn:       conn,
 		exec:       exec,
+		place:      place,
 		headers:    r.Header,
 		log:        a.exchange.stream,
 		ctx:        ctx,
@@ -115,6 +118,7 @@ var (
 	errLongID     = &ending{"violation", 4400, fmt.Sprintf("Invalid message: an id has at most %d bytes", maxOperationID)}
 	errLongInit   = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of connection_init has at most %d bytes", maxInit)}
 	errLongPing   = &ending{"violation", 4400, fmt.Sprintf("Invalid message: the payload of a ping has at most %d bytes", maxPing)}
+	errIdle       = &ending{"idle", 1000, "nobody is signed in and nothing has been asked for a while"}
 	errNoPong     = &ending{label: "unresponsive"}
 	errFault      = &ending{"error", 4500, masked}
 )
@@ -124,6 +128,12 @@ const maxReason = 120
 
 func forbidden(reason string) *ending {
 	return &ending{"refused", 4403, shortened(reason, maxReason-len("…"))}
+}
+
+// crowdedOut is a connection that turns out to be one too many for its user. Clients come
+// back after a while.
+func crowdedOut(full *crowded) *ending {
+	return &ending{"refused", 1013, full.Error()}
 }
 
 func duplicate(id string) *ending {
@@ -146,6 +156,7 @@ func (s *socket) serve() {
 		initialised := time.AfterFunc(s.InitTimeout, func() { s.end(errNoInit) })
 		s.read(initialised)
 	}
+	s.awake()
 	<-closed
 	s.operations.Wait()
 	s.background.Wait()

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+
+	"kith/graph/apierr"
+)
+
+// Party is whose connection one is: the bounds of connections that stay open count for
+// its address and for its user.
+type Party struct {
+	// Address is where it comes from, in the form in which addresses are counted; "" counts
+	// for none, as for a backend that connects for many users.
+	Address string
+
+	// User is who is signed in; 0: nobody.
+	User int64
+
+	// Anonymous: nobody is signed in, no service either. Such a connection is closed when
+	// it does nothing.
+	Anonymous bool
+}
+
+// place is what one connection takes of the bounds. It is guarded by its connections.
+type place struct {
+	of    *connections
+	party Party
+	cost  uint64 // of the subscriptions that run on it
+}
+
+// share is what one user has.
+type share struct {
+	connections   int
+	subscriptions int
+	cost          uint64 // of the subscriptions
+}
+
+// Why there is no room. Each is for somebody else to change: another connection has to end.
+const (
+	crowdedAll     = "all"
+	crowdedAddress = "address"
+	crowdedUser    = "user"
+)
+
+// crowded is one connection too many.
+type crowded struct {
+	bound string // one of the above
+	most  int
+}
+
+// Error implements error.
+func (c *crowded) Error() string {
+	if c.bound == crowdedAll {
+		return tooManyConnections
+	}
+	return "at most " + strconv.Itoa(c.most) + " connections may be open for one " + c.bound
+}
+
+// refuse answers it. Who has too many of its own is told so, everybody else that the
+// gateway has.
+func (c *crowded) refuse(w http.ResponseWriter, a answer) {
+	if c.bound == crowdedAll {
+		busy(w, a, tooManyConnections)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	a.refuse(http.StatusTooManyRequests, apierr.RateLimited("%s", c.Error()))
+}
+
+// enter counts one more connection, unless there are too many or the gateway stops. Who
+// has entered leaves.
+func (c *connections) enter(party Party) (*place, *crowded) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open >= c.MaxConnections || c.stopped() {
+		return nil, &crowded{bound: crowdedAll}
+	}
+	if err := c.fits(party, Party{}); err != nil {
+		return nil, err
+	}
+	c.open++
+	c.take(party)
+	return &place{of: c, party: party}, nil
+}
+
+// become makes the connection somebody else's, such as when it is initialised.
+func (p *place) become(party Party) *crowded {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	if err := p.of.fits(party, p.party); err != nil {
+		return err
+	}
+	p.of.drop(p.party)
+	p.of.take(party)
+	p.party = party
+	return nil
+}
+
+func (p *place) leave() {
+	c := p.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(p.party)
+	c.open--
+	if c.open == 0 && c.stopped() {
+		close(c.empty)
+	}
+}
+
+// subscribe counts a subscription that costs so much. What is subscribed is unsubscribed
+// before the connection leaves, or becomes somebody else's.
+func (p *place) subscribe(cost uint64) error {
+	c := p.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.cost+cost > c.MaxConnectionCost {
+		return apierr.RateLimited("the subscriptions of one connection may cost at most %d together", c.MaxConnectionCost)
+	}
+	if s := c.users[p.party.User]; s != nil {
+		if s.subscriptions >= c.MaxUserSubscriptions {
+			return apierr.RateLimited("one user may have at most %d subscriptions", c.MaxUserSubscriptions)
+		}
+		if s.cost+cost > c.MaxUserCost {
+			return apierr.RateLimited("the subscriptions of one user may cost at most %d together", c.MaxUserCost)
+		}
+		s.subscriptions++
+		s.cost += cost
+	}
+	p.cost += cost
+	return nil
+}
+
+func (p *place) unsubscribe(cost uint64) {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	p.cost -= cost
+	if s := p.of.users[p.party.User]; s != nil {
+		s.subscriptions--
+		s.cost -= cost
+	}
+}
+
+// fits tells whether a party has room for one more, besides what it has already.
+func (c *connections) fits(party, already Party) *crowded {
+	if party.Address != "" && party.Address != already.Address && c.addresses[party.Address] >= c.MaxAddressConnections {
+		return &crowded{crowdedAddress, c.MaxAddressConnections}
+	}
+	if s := c.users[party.User]; s != nil && party.User != already.User && s.connections >= c.MaxUserConnections {
+		return &crowded{crowdedUser, c.MaxUserConnections}
+	}
+	return nil
+}
+
+func (c *connections) take(party Party) {
+	if party.Address != "" {
+		c.addresses[party.Address]++
+	}
+	if party.User != 0 {
+		if c.users[party.User] == nil {
+			c.users[party.User] = &share{}
+		}
+		c.users[party.User].connections++
+	}
+}
+
+func (c *connections) drop(party Party) {
+	if party.Address != "" {
+		if c.addresses[party.Address]--; c.addresses[party.Address] == 0 {
+			delete(c.addresses, party.Address)
+		}
+	}
+	if s := c.users[party.User]; s != nil {
+		if s.connections--; s.connections == 0 {
+			delete(c.users, party.User)
+		}
+	}
+}
