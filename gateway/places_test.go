@@ -1,0 +1,201 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+)
+
+type partyKey struct{}
+
+// counting has connections counted for the address in the header X-From, and for the user
+// whose number is the token, given by the header or by connection_init.
+func counting(s gateway.Subscriptions) gateway.Config {
+	s.Init = func(ctx context.Context, payload map[string]any) (context.Context, error) {
+		token, _ := payload["Authorization"].(string)
+		return signedIn(ctx, token), nil
+	}
+	s.Party = func(ctx context.Context) gateway.Party {
+		party, _ := ctx.Value(partyKey{}).(gateway.Party)
+		return party
+	}
+	cfg := newLive().config(s)
+	cfg.Identify = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx := context.WithValue(r.Context(), partyKey{}, gateway.Party{Address: r.Header.Get("X-From"), Anonymous: true})
+			next.ServeHTTP(w, r.WithContext(signedIn(ctx, r.Header.Get("Authorization"))))
+		})
+	}
+	return cfg
+}
+
+func signedIn(ctx context.Context, token string) context.Context {
+	party, _ := ctx.Value(partyKey{}).(gateway.Party)
+	if _, err := fmt.Sscan(token, &party.User); err == nil {
+		party.Anonymous = false
+	}
+	return context.WithValue(ctx, partyKey{}, party)
+}
+
+// from opens a WebSocket from an address with a token in the headers; nil if it is refused.
+func (s site) from(address, token string) (*wsClient, int) {
+	s.t.Helper()
+	c, response, err := s.dial(http.Header{"X-From": {address}, "Authorization": {token}}, "graphql-transport-ws")
+	if response == nil {
+		s.t.Fatal(err)
+	}
+	return c, response.StatusCode
+}
+
+func (c *wsClient) init(token string) {
+	c.t.Helper()
+	c.send(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":%q}}`, token))
+}
+
+func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	cfg := counting(gateway.Subscriptions{MaxAddressConnections: 2})
+	cfg.Metrics = gateway.NewMetrics(registry)
+	s := serve(t, cfg)
+	first, _ := s.from("here", "")
+	second, _ := s.from("here", "1")
+	if first == nil || second == nil {
+		t.Fatal("there is no room for two")
+	}
+	if _, status := s.from("here", "2"); status != http.StatusTooManyRequests {
+		t.Errorf("a third from there: %d", status)
+	}
+	if got := s.query(fansQuery, "Accept", "text/event-stream", "X-From", "here"); got.status != http.StatusTooManyRequests ||
+		got.code(t) != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.text, "at most 2 connections may be open for one address") {
+		t.Errorf("a stream from there: %d %s", got.status, got.text)
+	}
+	if _, status := s.from("there", ""); status != http.StatusSwitchingProtocols {
+		t.Errorf("from elsewhere: %d", status)
+	}
+	if got := value(t, registry, "kith_subscription_connections_refused_total"); got != 2 {
+		t.Errorf("%v refused, want 2", got)
+	}
+	first.conn.Close(websocket.StatusNormalClosure, "")
+	eventually(t, "there is room again", func() bool {
+		_, status := s.from("here", "")
+		return status == http.StatusSwitchingProtocols
+	})
+}
+
+func TestConnectionsOfOneUserAreBounded(t *testing.T) {
+	s := serve(t, counting(gateway.Subscriptions{MaxUserConnections: 2}))
+	s.from("", "1")
+	c, _ := s.from("a", "")
+	c.init("1")
+	c.expect(`{"type":"connection_ack"}`)
+	if _, status := s.from("b", "1"); status != http.StatusTooManyRequests {
+		t.Errorf("a third of user 1: %d", status)
+	}
+	late, _ := s.from("c", "")
+	late.init("1")
+	late.expectClose(1013, "at most 2 connections may be open for one user")
+	other, _ := s.from("d", "")
+	other.init("2")
+	other.expect(`{"type":"connection_ack"}`)
+	c.conn.Close(websocket.StatusNormalClosure, "")
+	eventually(t, "there is room again", func() bool {
+		_, status := s.from("a", "1")
+		return status == http.StatusSwitchingProtocols
+	})
+}
+
+// TestIdleAnonymousConnectionsAreClosed: neither those of users nor those on which something
+// runs.
+func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
+	s := serve(t, counting(gateway.Subscriptions{IdleTimeout: 50 * time.Millisecond}))
+	idle, _ := s.from("a", "")
+	idle.init("")
+	idle.expect(`{"type":"connection_ack"}`)
+	idle.expectClose(1000, "nobody is signed in and nothing has been asked for a while")
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=idle") })
+
+	working, _ := s.from("a", "")
+	working.init("")
+	working.expect(`{"type":"connection_ack"}`)
+	working.subscribe("a", fansQuery)
+	user, _ := s.from("a", "")
+	user.init("1")
+	user.expect(`{"type":"connection_ack"}`)
+	time.Sleep(200 * time.Millisecond)
+	for _, c := range []*wsClient{working, user} {
+		c.send(`{"type":"ping"}`)
+		c.expect(`{"type":"pong"}`)
+	}
+	working.send(`{"type":"complete","id":"a"}`)
+	working.expectClose(1000, "nothing has been asked")
+}
+
+func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
+	const cost = 48 + uint64(len(fansQuery)/16)
+	for name, c := range map[string]struct {
+		bounds gateway.Subscriptions
+		most   int // on two connections
+		want   string
+	}{
+		"by number":           {gateway.Subscriptions{MaxUserSubscriptions: 3}, 3, "one user may have at most 3 subscriptions"},
+		"by cost":             {gateway.Subscriptions{MaxUserCost: 4*cost - 1}, 3, fmt.Sprintf("the subscriptions of one user may cost at most %d together", 4*cost-1)},
+		"by cost of a socket": {gateway.Subscriptions{MaxConnectionCost: 2 * cost}, 4, fmt.Sprintf("the subscriptions of one connection may cost at most %d together", 2*cost)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, counting(c.bounds))
+			refused := func(client *wsClient, id string) {
+				t.Helper()
+				client.subscribe(id, fansQuery)
+				if got, err := client.read(); err != nil || !strings.HasPrefix(got, `{"id":"`+id+`","type":"error"`) ||
+					!strings.Contains(got, "RATE_LIMITED") || !strings.Contains(got, c.want) {
+					t.Errorf("got %s %v, want %s", got, err, c.want)
+				}
+			}
+			first, _ := s.from("a", "1")
+			first.init("1")
+			first.expect(`{"type":"connection_ack"}`)
+			second, _ := s.from("b", "1")
+			second.init("1")
+			second.expect(`{"type":"connection_ack"}`)
+			for i := range c.most {
+				client := []*wsClient{first, second}[i/2]
+				client.subscribe(fmt.Sprint(i), fansQuery)
+				client.send(`{"type":"ping"}`)
+				client.expect(`{"type":"pong"}`)
+			}
+			refused(second, "more")
+			if c.most == 3 {
+				if _, data := s.subscribeSSE(fansQuery, "Authorization", "1").next(); !strings.Contains(data, c.want) {
+					t.Errorf("by server-sent events: %s", data)
+				}
+			}
+			second.send(`{"type":"complete","id":"2"}`)
+			eventually(t, "there is room again", func() bool {
+				second.subscribe("again", fansQuery)
+				second.send(`{"type":"ping"}`)
+				got, err := second.read()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(got, `"error"`) {
+					second.expect(`{"type":"pong"}`)
+				}
+				return got == `{"type":"pong"}`
+			})
+			other, _ := s.from("a", "2")
+			other.init("2")
+			other.expect(`{"type":"connection_ack"}`)
+			other.subscribe("a", fansQuery)
+			other.send(`{"type":"ping"}`)
+			other.expect(`{"type":"pong"}`)
+		})
+	}
+}
