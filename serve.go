@@ -44,6 +44,11 @@ type ServeCmd struct {
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`
 
+	MaxConnections        int `default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
+	MaxAddressConnections int `name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
+	MaxUserConnections    int `name:"max-connections-per-user" default:"200" env:"KITH_MAX_CONNECTIONS_PER_USER" placeholder:"N" help:"WebSockets and event streams that one user may have open. Default: ${default}."`
+	MaxUserSubscriptions  int `name:"max-subscriptions-per-user" default:"1000" env:"KITH_MAX_SUBSCRIPTIONS_PER_USER" placeholder:"N" help:"Subscriptions that one user may have, on all connections. Default: ${default}."`
+
 	identity.Settings
 }
 
@@ -114,6 +119,14 @@ func (c *ServeCmd) check() error {
 		return cli.Misset("max-requests", positive)
 	case c.Budget <= 0:
 		return cli.Misset("budget", positive)
+	}
+	for flag, n := range map[string]int{
+		"max-connections": c.MaxConnections, "max-connections-per-address": c.MaxAddressConnections,
+		"max-connections-per-user": c.MaxUserConnections, "max-subscriptions-per-user": c.MaxUserSubscriptions,
+	} {
+		if n <= 0 {
+			return cli.Misset(flag, positive)
+		}
 	}
 	if c.GCPercent <= 0 {
 		return cli.Misset("gc-percent", positive)

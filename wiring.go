@@ -151,7 +151,12 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Schema:         schema,
 		PerRequest:     root.Attach,
 		Identify:       identify(p.identity),
-		Subscriptions:  gateway.Subscriptions{Init: p.identity.Verifier.FromInit, Expires: expires},
+		MaxConnections: c.MaxConnections,
+		Subscriptions: gateway.Subscriptions{
+			Init: p.identity.Verifier.FromInit, Expires: expires, Party: party,
+			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: c.MaxAddressConnections,
+			MaxUserConnections: c.MaxUserConnections, MaxUserSubscriptions: c.MaxUserSubscriptions,
+		},
 		Limits:         limits.Limits{Cost: c.MaxCost},
 		MaxBody:        c.MaxBody,
 		MaxAnswer:      c.MaxAnswer,
@@ -191,6 +196,17 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 func expires(ctx context.Context) time.Time {
 	caller, _ := identity.Caller(ctx)
 	return caller.Expires
+}
+
+// party is for whom a connection counts. A backend that may act for others has the
+// connections of many users at its one address, so they count for the users only.
+func party(ctx context.Context) gateway.Party {
+	caller, known := identity.Caller(ctx)
+	who := gateway.Party{User: int64(caller.ID), Anonymous: !known}
+	if !caller.Has(identity.ScopeActAs) {
+		who.Address = identity.AddressKey(identity.AddressOf(ctx))
+	}
+	return who
 }
 
 // demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.

@@ -60,6 +60,10 @@ type Config struct {
 	// answered with. Defaults to none: tokens are not looked at.
 	Consistency *consistency.Tokens
 
+	// MaxConnections is how many connections [Serve] has open at once, those that stay open
+	// included. Defaults to 20,000.
+	MaxConnections int
+
 	// Subscriptions is how operations are served over connections that stay open.
 	// Defaults as [Subscriptions] tells.
 	Subscriptions Subscriptions
@@ -114,6 +118,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 10 * time.Second
+	}
+	if c.MaxConnections == 0 {
+		c.MaxConnections = 20_000
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -19,8 +19,7 @@ type LimitsConfig struct {
 	PerHandle int
 
 	// PerAddress is how many passwords may be tried, and how many users registered,
-	// from one address in a minute. An IPv6 address counts by its first 64 bits,
-	// which is what one customer has.
+	// from one address in a minute, as [AddressKey] counts it.
 	PerAddress int
 
 	// Entries is how many handles, and how many addresses, are remembered at most.
@@ -60,7 +59,7 @@ func NewLimits(cfg LimitsConfig) *Limits {
 // over its limit does not use a handle's up, so that one place cannot lock
 // everybody out.
 func (l *Limits) SignIn(address netip.Addr, handle string) error {
-	if err := l.take(l.addresses, addressKey(address)); err != nil {
+	if err := l.take(l.addresses, AddressKey(address)); err != nil {
 		return err
 	}
 	return l.take(l.handles, handleKey(handle))
@@ -73,7 +72,7 @@ func (l *Limits) SignedIn(handle string) { l.handles.forget(handleKey(handle)) }
 
 // SignUp is called before a user is registered; errors as SignIn.
 func (l *Limits) SignUp(address netip.Addr) error {
-	return l.take(l.newcomers, addressKey(address))
+	return l.take(l.newcomers, AddressKey(address))
 }
 
 func (l *Limits) take(b *buckets, key string) error {
@@ -88,7 +87,9 @@ func (l *Limits) take(b *buckets, key string) error {
 	return err
 }
 
-func addressKey(address netip.Addr) string {
+// AddressKey is what an address counts as: itself, or the first 64 bits of an IPv6 address,
+// which is what one customer has.
+func AddressKey(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if !address.Is6() {
 		return address.String() // "invalid IP" for one that is not known: those share a bucket

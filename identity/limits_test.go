@@ -119,11 +119,11 @@ func TestAddressesThatAreOne(t *testing.T) {
 		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
 		{"fe80::1%eth0", "fe80::1%eth1", true},
 	} {
-		if same := addressKey(netip.MustParseAddr(c.a)) == addressKey(netip.MustParseAddr(c.b)); same != c.same {
+		if same := AddressKey(netip.MustParseAddr(c.a)) == AddressKey(netip.MustParseAddr(c.b)); same != c.same {
 			t.Errorf("%s and %s: %t", c.a, c.b, same)
 		}
 	}
-	if addressKey(netip.Addr{}) == "" || addressKey(netip.Addr{}) == addressKey(here) {
+	if AddressKey(netip.Addr{}) == "" || AddressKey(netip.Addr{}) == AddressKey(here) {
 		t.Error("an address that is not known")
 	}
 }
