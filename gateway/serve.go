@@ -28,6 +28,7 @@ const (
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
 	open := newConnections(cfg.Subscriptions)
+	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
 	server := &http.Server{
 		Handler:           newHandler(cfg, open),
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -35,10 +36,11 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 		WriteTimeout:      readTimeout + cfg.RequestTimeout + writeGrace,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         arriving.changed,
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	go func() { ended <- server.Serve(arriving) }()
 
 	select {
 	case err := <-ended:

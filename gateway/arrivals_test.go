@@ -1,0 +1,89 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+)
+
+// serveFor serves a config until the test ends, and returns its address.
+func serveFor(t *testing.T, cfg gateway.Config) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Schema, cfg.Logger = newSchema(nil), slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- gateway.Serve(ctx, cfg, listener, 0) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return fmt.Sprint(listener.Addr().(*net.TCPAddr).Port)
+}
+
+// alive asks over a connection whether the gateway is up.
+func alive(conn net.Conn) bool {
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return false
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	return err == nil && response.StatusCode == http.StatusOK
+}
+
+func dial(t *testing.T, from, port string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.Dial("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// closed waits until the other end has closed a connection.
+func closed(conn net.Conn) bool {
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err := conn.Read(make([]byte, 1))
+	timeout, ok := err.(net.Error)
+	return err != nil && !(ok && timeout.Timeout())
+}
+
+// TestOneAddressCannotTakeAllConnections: neither by saying nothing, nor by staying.
+func TestOneAddressCannotTakeAllConnections(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	port := serveFor(t, gateway.Config{MaxConnections: 4, Metrics: gateway.NewMetrics(registry)})
+	silent := []net.Conn{dial(t, "127.0.0.1", port), dial(t, "127.0.0.1", port)}
+	if third := dial(t, "127.0.0.1", port); !closed(third) {
+		t.Error("one address has more than half of the connections")
+	}
+	if got := value(t, registry, "kith_http_connections_refused_total"); got != 1 {
+		t.Errorf("%v refused, want 1", got)
+	}
+	others := []net.Conn{dial(t, "127.0.0.2", port), dial(t, "127.0.0.2", port)}
+	if !alive(others[0]) || !alive(others[1]) {
+		t.Error("another address has no room")
+	}
+	// All are taken. The one that has been idle for longest makes room for somebody else.
+	if !alive(dial(t, "127.0.0.3", port)) || !closed(others[0]) || !alive(others[1]) {
+		t.Error("no idle connection made room")
+	}
+	if !alive(silent[0]) {
+		t.Error("a connection that was let in was closed")
+	}
+	// One address makes room for itself, too.
+	if !alive(dial(t, "127.0.0.1", port)) || !closed(silent[0]) {
+		t.Error("an address at its bound did not make room for itself")
+	}
+}
