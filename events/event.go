@@ -70,3 +70,8 @@ func (e Event) concerns() [2]storage.UserID {
 		return [2]storage.UserID{}
 	}
 }
+
+// about is the event without what tells it from others about the same edge or user.
+func (e Event) about() Event {
+	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To}, User: e.User}
+}

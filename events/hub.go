@@ -58,7 +58,18 @@ func (h *Hub) SubscribeWhere(ctx context.Context, keep func(Event) bool, users .
 	if len(users) == 0 {
 		room = bufferedAll
 	}
-	s := &Subscription{hub: h, users: users, keep: keep, events: make(chan Event, room)}
+	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, room)})
+}
+
+// SubscribeNewest subscribes as SubscribeWhere does, for somebody who wants to know of each
+// thing only how it is: while an event about an edge, a user, or a gap waits, others about
+// the same are not added. Whoever receives an event calls [Subscription.Newest].
+func (h *Hub) SubscribeNewest(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
+	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, buffered), waiting: make(map[Event]Event)})
+}
+
+func (h *Hub) start(ctx context.Context, s *Subscription) *Subscription {
+	s.hub = h
 	if !h.add(s) {
 		s.end(ErrClosed)
 		return s
@@ -175,9 +186,10 @@ type Subscription struct {
 	keep    func(Event) bool
 	release func() bool // lets go of the context
 
-	mu     sync.Mutex // guards what follows, and sending against closing
-	events chan Event
-	err    error
+	mu      sync.Mutex // guards what follows, and sending against closing
+	events  chan Event
+	waiting map[Event]Event // the newest of those that wait, by what they are about; nil: all of them wait
+	err     error
 }
 
 // Events is closed when the subscription ends; what was published before the end
@@ -199,6 +211,18 @@ func (s *Subscription) Close() {
 	s.hub.end(s, ErrClosed)
 }
 
+// Newest is what is known of the thing that an event is about, which has been received
+// from a subscription made by [Hub.SubscribeNewest]. The next event about it waits again.
+func (s *Subscription) Newest(e Event) Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if newest, ok := s.waiting[e.about()]; ok {
+		delete(s.waiting, e.about())
+		return newest
+	}
+	return e
+}
+
 // offer hands an event over if there is room; otherwise the subscription ends and
 // the answer is false.
 func (s *Subscription) offer(e Event) bool {
@@ -207,8 +231,18 @@ func (s *Subscription) offer(e Event) bool {
 	if s.err != nil {
 		return true // already on its way out
 	}
+	if older, ok := s.waiting[e.about()]; ok {
+		if e.Edge.UpdateTime >= older.Edge.UpdateTime {
+			s.waiting[e.about()] = e
+		}
+		s.hub.metrics.merged.Inc()
+		return true
+	}
 	select {
 	case s.events <- e:
+		if s.waiting != nil {
+			s.waiting[e.about()] = e
+		}
 		s.hub.metrics.delivered.Inc()
 		return true
 	default:

@@ -102,6 +102,36 @@ func TestSlowSubscribersAreDropped(t *testing.T) {
 	}
 }
 
+// TestEventsAboutTheSameAreOne: while one waits, those that follow say no more than the
+// newest of them.
+func TestEventsAboutTheSameAreOne(t *testing.T) {
+	hub := events.NewHub(nil)
+	s := hub.SubscribeNewest(t.Context(), nil, 1)
+	at := func(e events.Event, at storage.Micros) events.Event {
+		e.Edge.UpdateTime = at
+		return e
+	}
+	gap := events.Event{Kind: events.Gap}
+	for i := range 1000 { // far more than there is room for
+		hub.Publish(at(edge(1, 2), storage.Micros(1+i)), at(edge(2, 1), 5), events.User(1), gap)
+	}
+	hub.Publish(at(edge(1, 2), 7)) // late
+	waiting := taken(s)
+	if len(waiting) != 4 || s.Err() != nil {
+		t.Fatalf("%d events wait: %v", len(waiting), s.Err())
+	}
+	for i, want := range []events.Event{at(edge(1, 2), 1000), at(edge(2, 1), 5), events.User(1), gap} {
+		if got := s.Newest(waiting[i]); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	hub.Publish(at(edge(1, 2), 1001), at(edge(1, 2), 1002))
+	waiting = taken(s)
+	if len(waiting) != 1 || s.Newest(waiting[0]) != at(edge(1, 2), 1002) {
+		t.Errorf("after they were taken: %v", waiting)
+	}
+}
+
 func TestSubscriptionsEnd(t *testing.T) {
 	hub := events.NewHub(nil)
 	reason := errors.New("signed out")

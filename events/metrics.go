@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics struct {
 	subscribers prometheus.Gauge
 	delivered   prometheus.Counter
+	merged      prometheus.Counter
 	slow        prometheus.Counter
 
 	sent     prometheus.Counter
@@ -27,6 +28,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		subscribers: gauge("subscribers", "Subscriptions and caches of this gateway that get events."),
 		delivered:   counter("delivered_total", "Events handed to subscribers, once for each."),
+		merged:      counter("merged_total", "Events not handed over because one about the same waited for the subscriber."),
 		slow:        counter("slow_subscribers_total", "Subscribers that were dropped because they did not take their events in time."),
 		sent:        counter("sent_total", "Events sent to other gateways."),
 		failures:    counter("send_failures_total", "Attempts to send to other gateways that failed and are repeated."),
@@ -38,7 +40,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}, []string{"reason"}),
 		queued: gauge("queued", "Events waiting to be sent to other gateways."),
 	}
-	registerer.MustRegister(m.subscribers, m.delivered, m.slow, m.sent, m.failures, m.overflow, m.received, m.gaps, m.queued)
+	registerer.MustRegister(m.subscribers, m.delivered, m.merged, m.slow, m.sent, m.failures, m.overflow, m.received, m.gaps, m.queued)
 	return m
 }
 
