@@ -14,17 +14,19 @@ type connections struct {
 
 	mu        sync.Mutex
 	open      int
-	addresses map[string]int   // open ones, by address
-	users     map[int64]*share // of those that have any open
-	closing   chan struct{}    // closed when the gateway stops
-	empty     chan struct{}    // closed when none is left after that
+	addresses map[string]*share // of those that have any open
+	users     map[int64]*share
+	turns     *turns
+	closing   chan struct{} // closed when the gateway stops
+	empty     chan struct{} // closed when none is left after that
 }
 
 func newConnections(bounds Subscriptions) *connections {
 	return &connections{
 		Subscriptions: bounds,
-		addresses:     make(map[string]int),
+		addresses:     make(map[string]*share),
 		users:         make(map[int64]*share),
+		turns:         newTurns(bounds.MaxAnswers),
 		closing:       make(chan struct{}),
 		empty:         make(chan struct{}),
 	}

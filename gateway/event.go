@@ -7,15 +7,17 @@ import (
 	"time"
 )
 
-// event is the context of one answer of an operation. Its time begins to run only
-// when the answer is being worked on: a subscription waits for its next event
-// under the same context.
+// event is the context of one answer of an operation. It takes its turn, and its time
+// begins to run, only when the answer is being worked on: a subscription waits for its next
+// event under the same context.
 type event struct {
 	context.Context
 	cancel  context.CancelFunc
 	timeout time.Duration
+	on      *place
 
 	once  sync.Once
+	turn  grant
 	began time.Time
 	timer *time.Timer
 	late  atomic.Bool
@@ -23,14 +25,14 @@ type event struct {
 
 type eventKey struct{}
 
-func newEvent(ctx context.Context, timeout time.Duration) *event {
-	e := &event{timeout: timeout}
+func newEvent(ctx context.Context, on *place, timeout time.Duration) *event {
+	e := &event{on: on, timeout: timeout, turn: noGrant}
 	e.Context, e.cancel = context.WithCancel(ctx)
 	return e
 }
 
-// begin starts the time of the event that a context belongs to, if there is one
-// and nobody has.
+// begin takes the turn and starts the time of the event that a context belongs to, if there
+// is one and nobody has.
 func begin(ctx context.Context) {
 	if e, ok := ctx.Value(eventKey{}).(*event); ok {
 		e.begin()
@@ -39,18 +41,29 @@ func begin(ctx context.Context) {
 
 func (e *event) begin() {
 	e.once.Do(func() {
-		e.began = time.Now()
-		e.timer = time.AfterFunc(e.timeout, func() {
-			e.late.Store(true)
-			e.cancel()
-		})
+		e.turn = e.on.turn(e.Context)
+		e.start()
 	})
 }
 
-// end releases what the event holds, and tells how long it was worked on.
+// start has the time run, unless it does.
+func (e *event) start() {
+	if e.timer != nil {
+		return
+	}
+	e.began = time.Now()
+	e.timer = time.AfterFunc(e.timeout, func() {
+		e.late.Store(true)
+		e.cancel()
+	})
+}
+
+// end releases what the event holds, except for the turn of its user, and tells how long
+// it was worked on.
 func (e *event) end() time.Duration {
 	e.once.Do(func() {})
 	e.cancel()
+	e.turn.made()
 	if e.timer == nil {
 		return 0
 	}

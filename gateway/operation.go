@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -14,12 +13,12 @@ type operation struct {
 	*socket
 	id     string
 	cancel context.CancelFunc
+	known  func() // it has ended, or is known to be a subscription, which goes on for long
 }
 
 // run is the life of an operation.
 func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
-	known := sync.OnceFunc(o.requests.Done)
-	defer known()
+	defer o.known()
 	to := o.log.counting(o)
 	defer func() {
 		// No net/http is above. What panics from here on is not gqlgen's to recover: it
@@ -35,7 +34,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 		return
 	}
 	if op.Operation.Operation == ast.Subscription {
-		known()
+		o.known()
 	}
 	o.streams.run(ctx, o.exec, op, o.place, to)
 	if o.forget() && o.ctx.Err() == nil {

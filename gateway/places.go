@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
@@ -27,13 +28,15 @@ type place struct {
 	of    *connections
 	party Party
 	cost  uint64 // of the subscriptions that run on it
+	queue queue  // of its user, or address
 }
 
-// share is what one user has.
+// share is what one user, or one address, has.
 type share struct {
 	connections   int
-	subscriptions int
+	subscriptions int    // of a user
 	cost          uint64 // of the subscriptions
+	queue         queue
 }
 
 // Why there is no room. Each is for somebody else to change: another connection has to end.
@@ -80,8 +83,7 @@ func (c *connections) enter(party Party) (*place, *crowded) {
 		return nil, err
 	}
 	c.open++
-	c.take(party)
-	return &place{of: c, party: party}, nil
+	return &place{of: c, party: party, queue: c.take(party)}, nil
 }
 
 // become makes the connection somebody else's, such as when it is initialised.
@@ -92,8 +94,7 @@ func (p *place) become(party Party) *crowded {
 		return err
 	}
 	p.of.drop(p.party)
-	p.of.take(party)
-	p.party = party
+	p.party, p.queue = party, p.of.take(party)
 	return nil
 }
 
@@ -141,9 +142,12 @@ func (p *place) unsubscribe(cost uint64) {
 	}
 }
 
+// turn waits until the connection may have an answer made.
+func (p *place) turn(ctx context.Context) grant { return p.of.turns.take(ctx, p.queue) }
+
 // fits tells whether a party has room for one more, besides what it has already.
 func (c *connections) fits(party, already Party) *crowded {
-	if party.Address != "" && party.Address != already.Address && c.addresses[party.Address] >= c.MaxAddressConnections {
+	if s := c.addresses[party.Address]; s != nil && party.Address != already.Address && s.connections >= c.MaxAddressConnections {
 		return &crowded{crowdedAddress, c.MaxAddressConnections}
 	}
 	if s := c.users[party.User]; s != nil && party.User != already.User && s.connections >= c.MaxUserConnections {
@@ -152,27 +156,39 @@ func (c *connections) fits(party, already Party) *crowded {
 	return nil
 }
 
-func (c *connections) take(party Party) {
+// take counts a connection for a party, and returns where it waits: with the others of its
+// user, else with those of its address, else alone.
+func (c *connections) take(party Party) queue {
+	var at queue
 	if party.Address != "" {
-		c.addresses[party.Address]++
+		at = counted(c.addresses, party.Address, c.turns)
 	}
 	if party.User != 0 {
-		if c.users[party.User] == nil {
-			c.users[party.User] = &share{}
-		}
-		c.users[party.User].connections++
+		at = counted(c.users, party.User, c.turns)
 	}
+	if at == (queue{}) {
+		at = c.turns.queue()
+	}
+	return at
 }
 
 func (c *connections) drop(party Party) {
-	if party.Address != "" {
-		if c.addresses[party.Address]--; c.addresses[party.Address] == 0 {
-			delete(c.addresses, party.Address)
-		}
+	discounted(c.addresses, party.Address)
+	discounted(c.users, party.User)
+}
+
+func counted[K comparable](shares map[K]*share, key K, t *turns) queue {
+	if shares[key] == nil {
+		shares[key] = &share{queue: t.queue()}
 	}
-	if s := c.users[party.User]; s != nil {
+	shares[key].connections++
+	return shares[key].queue
+}
+
+func discounted[K comparable](shares map[K]*share, key K) {
+	if s := shares[key]; s != nil {
 		if s.connections--; s.connections == 0 {
-			delete(c.users, party.User)
+			delete(shares, key)
 		}
 	}
 }

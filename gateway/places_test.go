@@ -18,7 +18,9 @@ type partyKey struct{}
 
 // counting has connections counted for the address in the header X-From, and for the user
 // whose number is the token, given by the header or by connection_init.
-func counting(s gateway.Subscriptions) gateway.Config {
+func counting(s gateway.Subscriptions) gateway.Config { return newLive().counting(s) }
+
+func (l *live) counting(s gateway.Subscriptions) gateway.Config {
 	s.Init = func(ctx context.Context, payload map[string]any) (context.Context, error) {
 		token, _ := payload["Authorization"].(string)
 		return signedIn(ctx, token), nil
@@ -27,7 +29,7 @@ func counting(s gateway.Subscriptions) gateway.Config {
 		party, _ := ctx.Value(partyKey{}).(gateway.Party)
 		return party
 	}
-	cfg := newLive().config(s)
+	cfg := l.config(s)
 	cfg.Identify = func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx := context.WithValue(r.Context(), partyKey{}, gateway.Party{Address: r.Header.Get("X-From"), Anonymous: true})

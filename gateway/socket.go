@@ -185,17 +185,21 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(errLongID)
 		return
 	}
+	held := s.place.queue.hold(s.ctx, len(m.Payload))
 	params, ok := s.params(m.Payload)
 	if m.ID == "" || !ok {
+		held()
 		s.end(errBadMessage)
 		return
 	}
 	ctx, cancel := context.WithCancel(graphql.StartOperationTrace(ctx))
 	o := &operation{socket: s, id: m.ID, cancel: cancel}
+	o.known = sync.OnceFunc(func() { held(); s.requests.Done() })
 	if s.begin(o) {
 		s.start(ctx, o, params)
 		return
 	}
+	held()
 	cancel()
 	if s.ctx.Err() == nil && !s.isStopping() {
 		s.metrics.operationRefused()
@@ -211,7 +215,7 @@ func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawPar
 	case s.slots <- struct{}{}:
 	case <-s.ctx.Done():
 		o.cancel()
-		s.requests.Done()
+		o.known()
 		return
 	}
 	s.operations.Go(func() {

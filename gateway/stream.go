@@ -77,7 +77,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 		s.metrics.operationEnded(string(op.Operation.Operation), how)
 	}()
 	if op.Operation.Operation != ast.Subscription {
-		return s.runOnce(ctx, exec, op, to)
+		return s.runOnce(ctx, exec, op, on, to)
 	}
 	var root *graphql.FieldContext // of the subscription's own field, which comes first
 	fields := op.ResolverMiddleware
@@ -89,24 +89,24 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 		}
 		return fields(ctx, next)
 	}
-	ctx, ending := subscription.Attach(ctx, s.failed(ctx))
-	responses, ctx := exec.DispatchOperation(s.perRequest(ctx), op)
+	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.turn(ctx).sent })
+	responses, ctx := s.dispatch(ctx, exec, op, on)
 	if root != nil {
 		own := *root                              // the resolver goes on reading the other
 		ctx = graphql.WithFieldContext(ctx, &own) // or the paths of errors would lack the field
 	}
 	for {
-		response, how := s.next(ctx, responses, false)
+		e, response, how := s.next(ctx, on, responses, false)
+		gone := response != nil && to.next(response) != nil
+		e.turn.sent()
 		switch {
-		case response == nil && ctx.Err() != nil:
+		case gone, response == nil && ctx.Err() != nil:
 			return outcomeCanceled
 		case response == nil && ending.Err() != nil:
 			_ = to.fail(&graphql.Response{Errors: gqlerror.List{s.present(graphql.WithOperationContext(ctx, op), ending.Err())}})
 			return outcomeError
 		case response == nil:
 			return outcomeOK
-		case to.next(response) != nil:
-			return outcomeCanceled
 		case response.Data == nil: // not an event, but why there are none
 			return how
 		}
@@ -123,10 +123,17 @@ func (s *streams) failed(ctx context.Context) func(err error, attempt int) {
 	}
 }
 
+// dispatch has a subscription begin, which reads how things stand.
+func (s *streams) dispatch(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place) (graphql.ResponseHandler, context.Context) {
+	defer on.turn(ctx).sent()
+	return exec.DispatchOperation(s.perRequest(ctx), op)
+}
+
 // runOnce executes a query or a mutation.
-func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, to sink) outcome {
+func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place, to sink) outcome {
 	responses, ctx := exec.DispatchOperation(ctx, op)
-	response, how := s.next(ctx, responses, true)
+	e, response, how := s.next(ctx, on, responses, true)
+	defer e.turn.sent()
 	if ctx.Err() != nil || to.next(response) != nil {
 		return outcomeCanceled
 	}
@@ -134,23 +141,31 @@ func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *g
 }
 
 // next has the next answer made. Without one it is nil, except for an operation
-// that has exactly one.
-func (s *streams) next(ctx context.Context, responses graphql.ResponseHandler, one bool) (*graphql.Response, outcome) {
-	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), s.timeout)
-	defer e.end()
+// that has exactly one. The event's turn is over when the answer has been sent.
+func (s *streams) next(ctx context.Context, on *place, responses graphql.ResponseHandler, one bool) (*event, *graphql.Response, outcome) {
+	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), on, s.timeout)
+	done := false
+	defer func() {
+		e.end()
+		if !done { // but panics
+			e.turn.sent()
+		}
+	}()
 	if one {
+		e.start() // it has been asked for already
 		e.begin()
 	}
 	response := responses(s.perRequest(e))
 	if response == nil && one {
 		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(e))}}
 	}
+	done = true
 	if response == nil {
-		return nil, ""
+		return e, nil, ""
 	}
 	how := outcomeOf(e, response)
 	s.metrics.answered(how, e.end())
-	return response, how
+	return e, response, how
 }
 
 // appendResponse writes a response as [answer] does, on one line.

@@ -27,7 +27,8 @@ type live struct {
 	began    atomic.Int64  // subscriptions so far
 	ended    atomic.Int64  // of them, those whose context is done
 	attached atomic.Int64  // sets of loaders made
-	hold     chan struct{} // requests wait for it
+	hold     chan struct{} // requests wait for it, and answers about fan 303
+	working  atomic.Int64  // answers about fan 303 that have been begun
 	refuse   error
 }
 
@@ -37,14 +38,17 @@ func newLive() *live {
 
 func (l *live) Query() generated.QueryResolver               { return liveQuery{nil, l} }
 func (l *live) Subscription() generated.SubscriptionResolver { return liveSubscription{l} }
-func (l *live) User() generated.UserResolver                 { return liveUser{} }
+func (l *live) User() generated.UserResolver                 { return liveUser{nil, l} }
 
 type liveQuery struct {
 	generated.QueryResolver
 	live *live
 }
 
-type liveUser struct{ generated.UserResolver }
+type liveUser struct {
+	generated.UserResolver
+	live *live
+}
 
 type liveSubscription struct{ *live }
 
@@ -125,8 +129,14 @@ func (l *live) end() {
 }
 
 // ViewerRelationship fails, waits or panics for some fans.
-func (liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model.Relationship, error) {
+func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model.Relationship, error) {
 	switch u.UserID {
+	case 303:
+		l.live.working.Add(1)
+		select {
+		case <-l.live.hold:
+		case <-ctx.Done():
+		}
 	case 404:
 		return nil, apierr.NotFound("there is no such user")
 	case 408:

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -60,6 +61,10 @@ type Subscriptions struct {
 	// of them may be answered for one event.
 	MaxUserCost uint64
 
+	// MaxAnswers is how many answers are worked on at once, and a quarter of it how many
+	// for one user. Defaults to 8 for each processor.
+	MaxAnswers int
+
 	// MaxOperations is how many operations may run at once on one WebSocket. Defaults
 	// to 100.
 	MaxOperations int
@@ -85,6 +90,7 @@ func (s Subscriptions) withDefaults() Subscriptions {
 	s.MaxUserSubscriptions = cmp.Or(s.MaxUserSubscriptions, 1_000)
 	s.MaxConnectionCost = cmp.Or(s.MaxConnectionCost, 10_000)
 	s.MaxUserCost = cmp.Or(s.MaxUserCost, 20_000)
+	s.MaxAnswers = cmp.Or(s.MaxAnswers, 8*runtime.GOMAXPROCS(0))
 	s.MaxOperations = cmp.Or(s.MaxOperations, 100)
 	return s
 }

@@ -12,14 +12,16 @@ type key struct{}
 // Ending is why a subscription ended.
 type Ending struct {
 	failed func(err error, attempt int)
+	turn   func(context.Context) (done func())
 
 	mu  sync.Mutex
 	err error
 }
 
-// Attach gives the context of a subscription an Ending. failed is called for [Failed].
-func Attach(ctx context.Context, failed func(err error, attempt int)) (context.Context, *Ending) {
-	e := &Ending{failed: failed}
+// Attach gives the context of a subscription an Ending. failed is called for [Failed], turn for
+// [Turn].
+func Attach(ctx context.Context, failed func(err error, attempt int), turn func(context.Context) (done func())) (context.Context, *Ending) {
+	e := &Ending{failed: failed, turn: turn}
 	return context.WithValue(ctx, key{}, e), e
 }
 
@@ -51,4 +53,14 @@ func Failed(ctx context.Context, err error, attempt int) {
 	if e, ok := ctx.Value(key{}).(*Ending); ok {
 		e.failed(err, attempt)
 	}
+}
+
+// Turn waits until the resolver of a subscription may work on an event: in one gateway, so
+// many of them do at once. It has to be done before an answer is handed over, for that may
+// take a while. Once the context is done it does not wait.
+func Turn(ctx context.Context) (done func()) {
+	if e, ok := ctx.Value(key{}).(*Ending); ok {
+		return e.turn(ctx)
+	}
+	return func() {}
 }

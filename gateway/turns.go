@@ -1,0 +1,69 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// turns bound how many answers over connections that stay open are worked on at once:
+// in the whole gateway, and of them a part for one user, or one address where nobody is
+// signed in. Who waits for a turn gets it in order. So what one user has subscribed to
+// keeps neither the processors from everybody else, nor memory for more than a few
+// answers.
+type turns struct {
+	all *semaphore.Weighted
+	own int64
+}
+
+// ownPart is which part of the turns one user can have.
+const ownPart = 4
+
+// maxRead is how many bytes of messages one user, or one address where nobody is signed
+// in, may have sent that are not worked on yet. What is made of them may take twenty
+// times as much.
+const maxRead = 8 * maxMessageBytes
+
+func newTurns(most int) *turns {
+	return &turns{all: semaphore.NewWeighted(int64(most)), own: int64(max(1, most/ownPart))}
+}
+
+// queue is where one user, or one address, waits.
+type queue struct {
+	turns *semaphore.Weighted
+	bytes *semaphore.Weighted
+}
+
+func (t *turns) queue() queue {
+	return queue{turns: semaphore.NewWeighted(t.own), bytes: semaphore.NewWeighted(maxRead)}
+}
+
+// grant is the right to work on an answer, and then to hold it until it is sent.
+type grant struct{ made, sent func() }
+
+// noGrant is what there is once nobody wants the answer any more.
+var noGrant = grant{made: func() {}, sent: func() {}}
+
+// take waits for a turn. Made gives back the gateway's part, sent both; both may be
+// called more than once.
+func (t *turns) take(ctx context.Context, q queue) grant {
+	if q.turns.Acquire(ctx, 1) != nil {
+		return noGrant
+	}
+	if t.all.Acquire(ctx, 1) != nil {
+		q.turns.Release(1)
+		return noGrant
+	}
+	made := sync.OnceFunc(func() { t.all.Release(1) })
+	return grant{made: made, sent: sync.OnceFunc(func() { made(); q.turns.Release(1) })}
+}
+
+// hold waits until so many bytes may be worked on, and returns what gives them back.
+func (q queue) hold(ctx context.Context, bytes int) func() {
+	n := int64(min(bytes, maxRead))
+	if q.bytes.Acquire(ctx, n) != nil {
+		return func() {}
+	}
+	return sync.OnceFunc(func() { q.bytes.Release(n) })
+}
