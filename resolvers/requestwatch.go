@@ -23,7 +23,7 @@ func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.Fr
 	}
 	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged }
 	w := &requestWatch{resolver: r, viewer: viewer, told: map[storage.Pair]storage.Micros{}}
-	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, ofRequests, viewer), w)
+	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), w)
 }
 
 // requestWatch is the state of one friendRequestChanged.

@@ -38,7 +38,7 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 			w.others[id] = true
 		}
 	}
-	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, w.concerns, viewer), w)
+	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
 }
 
 // watch is the state of one relationshipChanged.
@@ -126,7 +126,7 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 		return e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
 	f := &newFans{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
-	return tell(ctx, r, r.Hub.SubscribeWhere(ctx, begins, viewer.ID), f)
+	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
 }
 
 // newFans is the state of one newFollowers.

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,5 +148,77 @@ func TestSubscriptionsNeedAViewer(t *testing.T) {
 		}
 	case <-time.After(generous):
 		t.Error("nobody is told nothing")
+	}
+}
+
+// heldEdges is a store whose reads of edges wait while it is held.
+type heldEdges struct {
+	*memory.Store
+	mu      sync.Mutex
+	hold    chan struct{} // nil: it is not held
+	waiting atomic.Int64
+}
+
+func (h *heldEdges) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	h.mu.Lock()
+	hold := h.hold
+	h.mu.Unlock()
+	if hold != nil {
+		h.waiting.Add(1)
+		<-hold
+	}
+	return h.Store.Edges(ctx, side, pairs)
+}
+
+func (h *heldEdges) holdWith(hold chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hold = hold
+}
+
+// TestEventsThatWaitMakeOneAnswer: while a subscription works on one event, any number about
+// the same may come. They make one answer, and do not end it as too slow.
+func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
+	store := &heldEdges{Store: memory.New()}
+	apitest.Users(t, store.Store, 2)
+	hub := events.NewHub(nil)
+	api := apitest.New(t, store, apitest.Options{Hub: hub})
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2]) { status } }`)
+	follow := func(viewer storage.UserID, field, id string) {
+		api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": id}).Whole()
+	}
+	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
+	follow(1, "unfollow", "2")
+	follow(2, "follow", "1")
+	for told := ""; !strings.Contains(told, "FOLLOWED_BY"); { // what comes before that is left of the beginning
+		select {
+		case told = <-answers:
+		case <-time.After(generous):
+			t.Fatal("nothing was told")
+		}
+	}
+
+	hold := make(chan struct{})
+	store.holdWith(hold)
+	edge := storage.Edge{From: 1, To: 2, Type: storage.Following}
+	for i := range 1000 { // far more than have room to wait
+		edge.UpdateTime = storage.Micros(i)
+		hub.Publish(events.Edge(edge))
+	}
+	for deadline := time.Now().Add(generous); store.waiting.Load() == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was read")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	store.holdWith(nil)
+	follow(1, "follow", "2")
+	close(hold)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"MUTUAL"}}}`)
+	for range 5 { // it goes on
+		follow(2, "unfollow", "1")
+		wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"FOLLOWING"}}}`)
+		follow(2, "follow", "1")
+		wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"MUTUAL"}}}`)
 	}
 }

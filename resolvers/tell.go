@@ -48,6 +48,7 @@ func tell[T any](ctx context.Context, r *Resolver, source *events.Subscription, 
 		defer ended(ctx, source)
 		defer survive(ctx)
 		for e := range source.Events() {
+			e = inTurn(ctx, source, e)
 			for more := true; more; {
 				var list []T
 				var ok bool
@@ -97,9 +98,17 @@ func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscript
 	}
 }
 
+// inTurn waits until an event may be worked on, and returns the newest about the same: what has
+// come meanwhile makes no answers of its own. The turn itself is taken for each attempt.
+func inTurn(ctx context.Context, source *events.Subscription, e events.Event) events.Event {
+	defer subscription.Turn(ctx)()
+	return source.Newest(e)
+}
+
 // once reads once. What could not be read below an answer is null there, as below other
 // fields.
 func once[T any](ctx context.Context, r *Resolver, t teller[T], e events.Event) (list []T, more bool, err error) {
+	defer subscription.Turn(ctx)()
 	ctx, cancel := r.attempt(ctx)
 	defer cancel()
 	keep := func(_ context.Context, err error) *gqlerror.Error {
