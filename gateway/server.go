@@ -50,7 +50,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	}
 	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 
-	streams := newStreams(cfg, open)
+	streams := newStreams(cfg, open, limit)
 	return &server{
 		exec:    exec,
 		sockets: webSockets{streams: streams, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},

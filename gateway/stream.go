@@ -24,12 +24,16 @@ type streams struct {
 	present     graphql.ErrorPresenterFunc
 	recover     graphql.RecoverFunc
 	connections *connections
+	admission   *admission
+	limit       *limits.Extension
 	metrics     *Metrics
 	logger      *slog.Logger
 }
 
-func newStreams(cfg Config, open *connections) *streams {
+func newStreams(cfg Config, open *connections, limit *limits.Extension) *streams {
 	return &streams{
+		admission:     newAdmission(cfg),
+		limit:         limit,
 		Subscriptions: cfg.Subscriptions,
 		perRequest:    cfg.PerRequest,
 		timeout:       cfg.RequestTimeout,
@@ -132,12 +136,28 @@ func (s *streams) dispatch(ctx context.Context, exec graphql.GraphExecutor, op *
 // runOnce executes a query or a mutation.
 func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place, to sink) outcome {
 	responses, ctx := exec.DispatchOperation(ctx, op)
-	e, response, how := s.next(ctx, on, responses, true)
+	e, response, how := s.next(ctx, on, s.admitted(op, responses), true)
 	defer e.turn.sent()
 	if ctx.Err() != nil || to.next(response) != nil {
 		return outcomeCanceled
 	}
 	return how
+}
+
+// admitted has a query or a mutation admitted as those of plain HTTP are, once it has its turn.
+func (s *streams) admitted(op *graphql.OperationContext, responses graphql.ResponseHandler) graphql.ResponseHandler {
+	return func(ctx context.Context) *graphql.Response {
+		admitted, ok := s.admission.enter(ctx)
+		if ok {
+			defer admitted.end()
+			cost, _ := s.limit.Cost(op)
+			ok = cost <= costlyFrom || admitted.work()
+		}
+		if !ok {
+			return &graphql.Response{Errors: gqlerror.List{asGraphQL(errBusy(tooManyRequests))}}
+		}
+		return responses(ctx)
+	}
 }
 
 // next has the next answer made. Without one it is nil, except for an operation

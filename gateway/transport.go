@@ -35,7 +35,7 @@ type transport struct {
 func newTransport(cfg Config, origins origins, streams *streams, operations operations) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
-		admission:  newAdmission(cfg),
+		admission:  streams.admission,
 		timeout:    cfg.RequestTimeout,
 		streams:    streams,
 		origins:    origins,

@@ -108,6 +108,22 @@ func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	}
 }
 
+// TestQueriesOverWebSocketAreAdmitted: they are among the requests that are in work.
+func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
+	l := newLive()
+	cfg := l.counting(gateway.Subscriptions{})
+	cfg.MaxRequests, cfg.RequestTimeout = 1, time.Minute
+	s := serve(t, cfg)
+	l.fansOf(s, "1", 0).subscribe("a", `{ viewer { id } }`)
+	eventually(t, "it is in work", func() bool { return l.began.Load() == 1 })
+	c := l.fansOf(s, "2", 0)
+	c.subscribe("b", `{ viewer { id } }`)
+	if got, err := c.read(); err != nil || !strings.Contains(got, `"code":"UNAVAILABLE"`) || l.began.Load() != 1 {
+		t.Errorf("got %s %v", got, err)
+	}
+	close(l.hold)
+}
+
 // TestMessagesWaitToBeRead: of what one user has sent that is not worked on yet, a megabyte
 // is held, on all connections together.
 func TestMessagesWaitToBeRead(t *testing.T) {
