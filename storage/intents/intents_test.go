@@ -1,0 +1,240 @@
+package intents_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/intents"
+)
+
+const key = "kith:test:intents"
+
+// process is a log with what it has been told to sweep.
+type process struct {
+	*intents.Log
+	mu    sync.Mutex
+	swept [][]storage.UserID
+	fails bool // its sweeps do not reach everybody
+}
+
+func open(t testing.TB, client redis.UniversalClient) *process {
+	t.Helper()
+	p := &process{}
+	p.Log = intents.Open(intents.Config{Redis: client, Key: key, Sweep: func(_ context.Context, users []storage.UserID, done func()) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.swept = append(p.swept, users)
+		if !p.fails {
+			done()
+		}
+	}})
+	t.Cleanup(p.Close)
+	return p
+}
+
+// begin is what a writer does before its commit.
+func (p *process) begin(users ...storage.UserID) *intents.Intent {
+	in := p.Begin(users)
+	in.Wait()
+	return in
+}
+
+// times is how often a user was swept; 0 is everybody.
+func (p *process) times(user storage.UserID) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, users := range p.swept {
+		if slices.Contains(users, user) || user == 0 && len(users) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{server.Addr()}, ContextTimeoutEnabled: true, DialerRetries: 1})
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+func count(t testing.TB, client redis.UniversalClient) int64 {
+	t.Helper()
+	n, err := client.ZCard(context.WithoutCancel(t.Context()), key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestWhatNobodyStandsByIsSwept: again and again, for it may still be committed. What a living
+// process stands by is not, however long it takes.
+func TestWhatNobodyStandsByIsSwept(t *testing.T) {
+	t.Parallel()
+	client := connect(t, testenv.Redis(t))
+	dead, living := open(t, client), open(t, client)
+	living.begin(3)
+	dead.begin(1, 2)
+	dead.Close()
+	began := time.Now()
+	eventually(t, "the dead process's users are swept", func() bool { return living.times(1) == 1 && living.times(2) == 1 })
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	eventually(t, "they are swept again", func() bool { return living.times(1) == 3 })
+	if n := living.times(3) + dead.times(3); n > 0 {
+		t.Errorf("a write under way was swept %d times", n)
+	}
+	if n := living.times(0); n > 0 {
+		t.Errorf("everybody was swept %d times", n)
+	}
+}
+
+// TestDoneIsNotSwept: of writes that have told nothing is left, whoever has been writing at once.
+func TestDoneIsNotSwept(t *testing.T) {
+	t.Parallel()
+	client := connect(t, testenv.Redis(t))
+	p := open(t, client)
+	var writers sync.WaitGroup
+	for w := range storage.UserID(16) {
+		writers.Go(func() {
+			for n := range storage.UserID(100) {
+				intent := p.begin(w, n)
+				if n%20 == 0 && count(t, client) == 0 {
+					t.Error("a write goes on before it is noted")
+				}
+				intent.Done()
+			}
+		})
+	}
+	writers.Wait()
+	eventually(t, "nothing is left", func() bool { return count(t, client) == 0 })
+	if len(p.swept) > 0 {
+		t.Errorf("swept: %v", p.swept)
+	}
+}
+
+// TestLeftIsSwept by the process itself, too.
+func TestLeftIsSwept(t *testing.T) {
+	t.Parallel()
+	p := open(t, connect(t, testenv.Redis(t)))
+	p.begin(7).Leave()
+	eventually(t, "it is swept", func() bool { return p.times(7) > 0 })
+}
+
+// TestOldOnesEnd when all have been told, and not before.
+func TestOldOnesEnd(t *testing.T) {
+	t.Parallel()
+	client := connect(t, testenv.Redis(t))
+	p := open(t, client)
+	p.fails = true
+	old := string(make([]byte, 23)) + "\x01" + "\x00\x00\x00\x00\x00\x00\x00\x05" // of 1970, user 5
+	for _, member := range []string{old, "not an intent"} {
+		if err := client.ZAdd(t.Context(), key, redis.Z{Member: member}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "it is swept twice", func() bool { return p.times(5) == 2 })
+	if count(t, client) != 2 {
+		t.Error("it is gone though nobody has been told")
+	}
+	p.mu.Lock()
+	p.fails = false
+	p.mu.Unlock()
+	eventually(t, "it is gone", func() bool { return count(t, client) == 0 })
+}
+
+// TestTooManyAreEverybody: then the set is emptied, so it cannot grow.
+func TestTooManyAreEverybody(t *testing.T) {
+	t.Parallel()
+	client := connect(t, testenv.Redis(t))
+	dead, living := open(t, client), open(t, client)
+	var last *intents.Intent
+	for u := range storage.UserID(5000) {
+		last = dead.Begin([]storage.UserID{u + 1})
+	}
+	last.Wait()
+	living.begin(9999)
+	dead.Close()
+	eventually(t, "everybody is swept", func() bool { return living.times(0) > 0 })
+	eventually(t, "only what is under way is left", func() bool { return count(t, client) == 1 })
+}
+
+// TestRedisAway: a write does not wait for it. What is under way is noted when it is back.
+func TestRedisAway(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server)
+	p := open(t, client)
+	p.begin(1).Done()
+	server.Freeze(t)
+	began := time.Now()
+	for range 50 {
+		p.begin(2).Done()
+	}
+	open := p.begin(3)
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("51 writes waited for %v", took)
+	}
+	server.Thaw(t)
+	server.Kill(t)
+	server.Restart(t)
+	eventually(t, "the write under way is noted", func() bool { return count(t, client) == 1 })
+	open.Done()
+	eventually(t, "and removed", func() bool { return count(t, client) == 0 })
+}
+
+// TestInCluster: everything lies under one key.
+func TestInCluster(t *testing.T) {
+	t.Parallel()
+	var addrs []string
+	for _, server := range testenv.RedisCluster(t, 3) {
+		addrs = append(addrs, server.Addr())
+	}
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { client.Close() })
+	p := open(t, client)
+	done, left := p.begin(1), p.begin(2)
+	done.Done()
+	left.Leave()
+	eventually(t, "what was left is swept", func() bool { return p.times(2) > 0 })
+	if p.times(1) > 0 {
+		t.Error("what was done is swept")
+	}
+}
+
+func TestNoLog(t *testing.T) {
+	var none *intents.Log
+	intent := none.Begin([]storage.UserID{1})
+	intent.Wait()
+	intent.Done()
+	intent.Leave()
+	none.Close()
+}
+
+func BenchmarkBegin(b *testing.B) {
+	client := connect(b, testenv.Redis(b))
+	p := open(b, client)
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			p.begin(1, 2).Done()
+		}
+	})
+}
