@@ -22,12 +22,22 @@ type Bus struct {
 
 	hearing   atomic.Bool
 	onHearing atomic.Pointer[func(bool)]
+	aboard    atomic.Pointer[func(context.Context, redis.Pipeliner) func(error)]
 
 	mu     sync.Mutex
 	queue  []Event // what the others have not been sent yet
 	lost   bool    // events were thrown away behind the message that was sent last
 	waking chan struct{}
 	number uint64 // of the last message; only the sending goroutine uses it
+
+	handed, gone uint64 // how many events there have been, and how many of them have left
+	after        []afterwards
+}
+
+// afterwards is to be called when the first events have left.
+type afterwards struct {
+	handed uint64
+	call   func()
 }
 
 // BusConfig says how gateways reach each other.
@@ -102,6 +112,7 @@ func (b *Bus) Send(_ context.Context, list ...Event) {
 		return
 	}
 	b.mu.Lock()
+	b.handed += uint64(len(list))
 	if len(b.queue)+len(list) > maxQueued {
 		b.metrics.overflow.Add(float64(len(b.queue) + len(list)))
 		b.queue, b.lost = nil, true
@@ -113,6 +124,37 @@ func (b *Bus) Send(_ context.Context, list ...Event) {
 	select {
 	case b.waking <- struct{}{}:
 	default:
+	}
+}
+
+// Then calls a function once the others have been sent all events until now. It must not wait.
+func (b *Bus) Then(call func()) {
+	b.mu.Lock()
+	waits := b.client != nil && b.gone < b.handed
+	if waits {
+		b.after = append(b.after, afterwards{b.handed, call})
+	}
+	b.mu.Unlock()
+	if !waits {
+		call()
+	}
+}
+
+// sent is told that events have left, and calls whoever has waited for that.
+func (b *Bus) sent(upTo uint64) {
+	b.mu.Lock()
+	b.gone = upTo
+	n := 0
+	for n < len(b.after) && b.after[n].handed <= upTo {
+		n++
+	}
+	calls := b.after[:n]
+	if b.after = b.after[n:]; len(b.after) == 0 {
+		b.after = nil
+	}
+	b.mu.Unlock()
+	for _, one := range calls {
+		one.call()
 	}
 }
 
@@ -143,6 +185,7 @@ func (b *Bus) take() (message, bool) {
 	b.number++
 	m := message{sender: b.sender, number: b.number, events: b.queue[:n:n]}
 	b.queue = b.queue[n:]
+	m.upTo = b.handed - uint64(len(b.queue))
 	if len(b.queue) == 0 {
 		b.queue = nil
 	}
@@ -192,13 +235,28 @@ func (b *Bus) drain(ctx context.Context) {
 			pause = min(2*pause, longPause)
 		}
 		b.metrics.sent.Add(float64(len(m.events)))
+		b.sent(m.upTo)
 	}
 }
 
 func (b *Bus) publish(ctx context.Context, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	return b.client.Publish(ctx, b.channel, text).Err()
+	pipe := b.client.Pipeline()
+	landed := func(error) {}
+	if board := b.aboard.Load(); board != nil {
+		landed = (*board)(ctx, pipe)
+	}
+	published := pipe.Publish(ctx, b.channel, text)
+	_, err := pipe.Exec(ctx)
+	landed(err)
+	return published.Err()
+}
+
+// Aboard has something added to the exchanges with Redis that carry messages. What board
+// returns is called with how an exchange went. There is one such function.
+func (b *Bus) Aboard(board func(context.Context, redis.Pipeliner) (landed func(error))) {
+	b.aboard.Store(&board)
 }
 
 // putBack leaves a message that could not be sent to the last attempt. It may

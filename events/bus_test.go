@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -195,6 +196,46 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	}
 	if b.times(7, 8)+b.times(7, 9) != 0 {
 		t.Error("events arrived that were thrown away")
+	}
+}
+
+// TestThen: what is to come after events comes when the others have been sent them, also if
+// that takes several attempts, or if they were thrown away and have become a gap.
+func TestThen(t *testing.T) {
+	server := testenv.Redis(t)
+	client := connect(t, server)
+	a, b := start(t, client), start(t, client)
+	var called atomic.Int64
+	call := func() { called.Add(1) }
+	a.bus.Then(call)
+	if called.Load() != 1 {
+		t.Error("there was nothing to wait for")
+	}
+	a.send(1, 1)
+	a.bus.Then(func() { call(); a.bus.Then(call) })
+	eventually(t, "called", func() bool { return called.Load() == 3 })
+	eventually(t, "and the other has got it", func() bool { return b.times(1, 1) == 1 })
+
+	server.Freeze(t)
+	a.send(1, 2)
+	a.bus.Then(call)
+	many := make([]storage.Row, 1<<16+1)
+	a.bus.Publish(t.Context(), many) // too many
+	a.bus.Then(call)
+	time.Sleep(1500 * time.Millisecond) // longer than an attempt
+	if n := called.Load(); n != 3 {
+		t.Errorf("called %d times while nobody could be reached", n-3)
+	}
+	gaps := b.gapsSoFar()
+	server.Thaw(t)
+	eventually(t, "called after the gap", func() bool { return called.Load() == 5 })
+	eventually(t, "the gap", func() bool { return b.gapsSoFar() > gaps })
+
+	alone := start(t, nil)
+	alone.send(1, 1)
+	alone.bus.Then(call)
+	if called.Load() != 6 {
+		t.Error("there was nobody to wait for")
 	}
 }
 

@@ -20,6 +20,8 @@ type message struct {
 	sender uint64
 	number uint64
 	events []Event
+
+	upTo uint64 // how many events have left with it, of all that the sender has had
 }
 
 // maxMessage is how many events a message holds at most.
