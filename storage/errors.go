@@ -9,6 +9,10 @@ var (
 	// The same call may succeed later.
 	ErrUnavailable = errors.New("shard unavailable")
 
+	// ErrInDoubt: the answer to a commit did not come. What was written may be there or
+	// not, or come soon. It comes with another error that says why.
+	ErrInDoubt = errors.New("commit in doubt")
+
 	// ErrHandleTaken: the handle belongs to another user.
 	ErrHandleTaken = errors.New("handle is taken")
 

@@ -1,11 +1,15 @@
 // Package notify tells caches of every write to a store: after its commit, and before
-// the writer goes on.
+// the writer goes on. Before a write begins it can be noted whom it is about to change, so
+// that others tell of it if the writer does not live to.
 package notify
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"kith/storage"
+	"kith/storage/intents"
 )
 
 // Write is what a write has changed.
@@ -22,16 +26,59 @@ type Store struct {
 	storage.Store
 	storage.PackedReader
 	tell func(context.Context, Write)
+	log  *intents.Log
+	sent func(then func())
 }
 
 // Watch makes a store that tells of every write through it. What is told may be repeated,
-// and is told also for a client that has gone.
+// and is told also for a client that has gone. tell returns false where it could not tell
+// everybody yet.
 func Watch(store storage.Store, tell func(context.Context, Write)) *Store {
-	return &Store{store, storage.PackedOf(store), tell}
+	return &Store{Store: store, PackedReader: storage.PackedOf(store), tell: tell}
 }
 
-func (s *Store) wrote(ctx context.Context, w Write) {
-	if len(w.Rows) > 0 || len(w.Users) > 0 {
+// Noting has it noted whom a write is about to change, until all have been told. sent calls a
+// function once all that was to be told until now has reached Redis, and so the others.
+func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
+	s.log, s.sent = log, sent
+	return s
+}
+
+// begin notes whom a write is about to change, before it is committed with the context that
+// it returns. end is to be called with what the write has done, and with its errors.
+func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.Context, end func(Write, ...error)) {
+	if s.log == nil {
+		return ctx, func(w Write, _ ...error) { s.told(ctx, w) }
+	}
+	part, _ := ctx.Value(wholeKey{}).(*whole)
+	if part.covers(users) {
+		return ctx, func(w Write, errs ...error) {
+			s.told(ctx, w)
+			if inDoubt(errs) {
+				part.fail()
+			}
+		}
+	}
+	intent := s.log.Begin(users)
+	return storage.BeforeCommit(ctx, intent.Wait), func(w Write, errs ...error) {
+		s.told(ctx, w)
+		switch {
+		case intent == nil:
+		case inDoubt(errs):
+			intent.Leave()
+		case w.none():
+			intent.Done()
+		case !part.add(intent, s.sent):
+			s.sent(intent.Done)
+		}
+	}
+}
+
+func (w Write) none() bool { return len(w.Rows) == 0 && len(w.Users) == 0 }
+
+// told tells of a write, if there was one.
+func (s *Store) told(ctx context.Context, w Write) {
+	if !w.none() {
 		s.tell(context.WithoutCancel(ctx), w)
 	}
 }
@@ -49,6 +96,7 @@ func (w *Write) add(written []storage.Written) {
 // Apply implements [storage.EdgeWriter]. It tells of rows that were there before, too: the
 // writer before may not have lived to.
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	ctx, end := s.begin(ctx, ends(edges)...)
 	results := s.Store.Apply(ctx, side, edges, rule)
 	w := Write{Rows: make([]storage.Row, 0, len(results))}
 	for _, r := range results {
@@ -57,32 +105,44 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 			w.add(r.Value.Also)
 		}
 	}
-	s.wrote(ctx, w)
+	end(w, errorsOf(results)...)
 	return results
 }
 
 // ChangeEdges implements [storage.EdgeChanger].
 func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+	users := make([]storage.UserID, 1, len(changes)+1)
+	users[0] = from
+	for _, c := range changes {
+		users = append(users, c.To)
+	}
+	ctx, end := s.begin(ctx, users...)
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
 	var w Write
 	for _, r := range results {
 		w.add(r.Value.Written())
 	}
-	s.wrote(ctx, w)
+	end(w, errorsOf(results)...)
 	return results
 }
 
 // ChangeRequest implements [storage.RequestChanger].
 func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
+	ctx, end := s.begin(ctx, request.From, request.To)
 	changed, err := s.Store.ChangeRequest(ctx, request, change, o)
 	var w Write
 	w.add(changed.Written)
-	s.wrote(ctx, w)
+	end(w, err)
 	return changed, err
 }
 
 // CreateUsers implements [storage.UserWriter].
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	ids := make([]storage.UserID, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	ctx, end := s.begin(ctx, ids...)
 	results := s.Store.CreateUsers(ctx, users)
 	var w Write
 	for i, r := range results {
@@ -90,60 +150,85 @@ func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage
 			w.Users = append(w.Users, users[i].ID)
 		}
 	}
-	s.wrote(ctx, w)
+	end(w, errorsOf(results)...)
 	return results
 }
 
 // Register implements [storage.AccountStore].
 func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
+	ctx, end := s.begin(ctx, user.ID)
 	err := s.Store.Register(ctx, user, passwordHash)
-	if err == nil {
-		s.wrote(ctx, Write{Users: []storage.UserID{user.ID}})
-	}
+	end(changed(user.ID, err == nil), err)
 	return err
 }
 
 // SetPasswordHash implements [storage.AccountStore].
 func (s *Store) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
+	ctx, end := s.begin(ctx, id)
 	err := s.Store.SetPasswordHash(ctx, id, hash, at)
-	if err == nil { // the user's UpdatedAt
-		s.wrote(ctx, Write{Users: []storage.UserID{id}})
-	}
+	end(changed(id, err == nil), err) // the user's UpdatedAt
 	return err
 }
 
 // UpdateProfile implements [storage.AccountStore].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+	ctx, end := s.begin(ctx, id)
 	user, err := s.Store.UpdateProfile(ctx, id, change, at)
-	if err == nil {
-		s.wrote(ctx, Write{Users: []storage.UserID{id}})
-	}
+	end(changed(id, err == nil), err)
 	return user, err
 }
 
 // SetMark implements [storage.MarkWriter].
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
-	mark, changed, err := s.Store.SetMark(ctx, pair, change)
-	if changed {
-		s.wrote(ctx, Write{Users: []storage.UserID{pair.From}})
-	}
-	return mark, changed, err
+	ctx, end := s.begin(ctx, pair.From)
+	mark, is, err := s.Store.SetMark(ctx, pair, change)
+	end(changed(pair.From, is), err)
+	return mark, is, err
 }
 
 // SetState implements [storage.StateStore].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
-	changed, err := s.Store.SetState(ctx, user, state, at)
-	if err == nil {
-		s.wrote(ctx, Write{Users: []storage.UserID{user}})
-	}
-	return changed, err
+	ctx, end := s.begin(ctx, user)
+	is, err := s.Store.SetState(ctx, user, state, at)
+	end(changed(user, err == nil), err)
+	return is, err
 }
 
 // Erase implements [storage.StateStore].
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	ctx, end := s.begin(ctx, user)
 	err := s.Store.Erase(ctx, user, at)
-	if err == nil {
-		s.wrote(ctx, Write{Users: []storage.UserID{user}})
-	}
+	end(changed(user, err == nil), err)
 	return err
+}
+
+// changed is a write that has changed a user, or nothing.
+func changed(user storage.UserID, is bool) (w Write) {
+	if is {
+		w.Users = []storage.UserID{user}
+	}
+	return w
+}
+
+// ends are the users at the ends of edges, each once.
+func ends(edges []storage.Edge) []storage.UserID {
+	users := make([]storage.UserID, 0, 2*len(edges))
+	for _, e := range edges {
+		users = append(users, e.From, e.To)
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
+}
+
+func errorsOf[V any](results []storage.Result[V]) (errs []error) {
+	for _, r := range results {
+		if r.Err != nil {
+			errs = append(errs, r.Err)
+		}
+	}
+	return errs
+}
+
+func inDoubt(errs []error) bool {
+	return slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, storage.ErrInDoubt) })
 }

@@ -52,6 +52,13 @@ func (c *Cache) Changed(ctx context.Context, what []Change) {
 	}
 }
 
+// Then calls a function once Redis has been told of all changes until now. It must not wait.
+func (c *Cache) Then(call func()) {
+	if !c.late.then(call) {
+		call()
+	}
+}
+
 // merged has each user once.
 func merged(what []Change) []Change {
 	if len(what) == 1 {

@@ -21,6 +21,18 @@ type late struct {
 	changes  map[storage.UserID]Change
 	tooMany  bool // they were thrown away: a new epoch has to begin
 	carrying bool // somebody tries
+	after    []func()
+}
+
+// then keeps a function for when nothing is left; false if that is now.
+func (l *late) then(call func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.some.Load() {
+		l.after = append(l.after, call)
+		return true
+	}
+	return false
 }
 
 // behind tells whether Redis lacks changes of this gateway.
@@ -76,7 +88,12 @@ func (l *late) carry() {
 		if len(l.changes) == 0 && !l.tooMany {
 			l.some.Store(false)
 			l.carrying = false
+			after := l.after
+			l.after = nil
 			l.mu.Unlock()
+			for _, call := range after {
+				call()
+			}
 			return
 		}
 		l.mu.Unlock()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"kith/storage"
 )
 
 // An account that goes viral gets many new fans at the same time. Each of them needs the lock
@@ -41,6 +43,11 @@ type waiting[J any] struct {
 // the job is in the job. A group's context is not that of any of its callers.
 func (t *together[K, J]) do(ctx context.Context, key K, job J, run func(context.Context, []J)) error {
 	t.mu.Lock()
+	if _, busy := t.queues[key]; busy {
+		t.mu.Unlock()
+		storage.Committing(ctx) // the group's context does not know of it
+		t.mu.Lock()
+	}
 	if _, busy := t.queues[key]; !busy {
 		if t.queues == nil {
 			t.queues = make(map[K][]*waiting[J])

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -41,8 +42,19 @@ func (s *Store) transact(ctx context.Context, what string, shard int, write func
 			break
 		}
 	}
-	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, s.shards[shard].name, s.sql.storageError(ctx, err))
+	var unknown unansweredCommit
+	inDoubt := errors.As(err, &unknown)
+	err = s.sql.storageError(ctx, err)
+	if inDoubt {
+		err = fmt.Errorf("%w: %w", storage.ErrInDoubt, err)
+	}
+	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, s.shards[shard].name, err)
 }
+
+// unansweredCommit is the error of a commit that may have gone through all the same.
+type unansweredCommit struct{ error }
+
+func (u unansweredCommit) Unwrap() error { return u.error }
 
 func (s *Store) tryTransaction(ctx context.Context, what string, shard int, write func(*writer) error) error {
 	tx, err := s.shards[shard].write.BeginTx(ctx, nil)
@@ -53,7 +65,11 @@ func (s *Store) tryTransaction(ctx context.Context, what string, shard int, writ
 	if err := write(&writer{Tx: tx, store: s, shard: shard, ctx: ctx, what: what}); err != nil {
 		return err
 	}
-	return tx.Commit()
+	storage.Committing(ctx)
+	if err := tx.Commit(); err != nil {
+		return unansweredCommit{err}
+	}
+	return nil
 }
 
 // pause waits before another try, longer each time; false when ctx ends first.
