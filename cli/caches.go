@@ -11,6 +11,7 @@ import (
 	"kith/events"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/intents"
 	"kith/storage/localcache"
 	"kith/storage/notify"
 	"kith/storage/rediscache"
@@ -25,7 +26,8 @@ type Caches struct {
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 
-	arrived rowsTold // what [Caches.Arrived] has told of
+	arrived rowsTold     // what [Caches.Arrived] has told of
+	intents *intents.Log // nil: there is nobody else, or the binlog tells
 
 	// Writer is the store, as whoever writes has to see it.
 	Writer storage.Store
@@ -48,8 +50,6 @@ type CacheConfig struct {
 // [Caches.Run] hears of changes.
 func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newRowsTold()}
-	c.Writer = notify.Watch(cfg.Store, c.wrote)
-	c.Carrier = notify.Watch(cfg.Store, c.carried)
 	var source storage.Snapshots = cfg.Store
 	if s.RedisCache && cfg.Redis.client != nil {
 		var err error
@@ -65,11 +65,16 @@ func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		})
 		c.local.Switch(localcache.Off)
 	}
+	c.intents = s.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
+	sent := allTold(c.redis, cfg.Bus)
+	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, sent)
+	c.Carrier = notify.Watch(cfg.Store, c.carried).Noting(c.intents, sent)
 	return c, nil
 }
 
 // Close gives up what Redis could not be told yet.
 func (c *Caches) Close() {
+	c.intents.Close()
 	if c.redis != nil {
 		c.redis.Close()
 	}
@@ -108,25 +113,16 @@ func (c *Caches) tell(ctx context.Context, w notify.Write, changes []rediscache.
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.Users)
 	}
-	told := make([]events.Event, len(w.Users))
+	list := make([]events.Event, len(w.Users))
 	for i, id := range w.Users {
-		told[i] = events.User(id)
+		list[i] = events.User(id)
 	}
-	c.bus.Send(ctx, told...)
+	c.bus.Send(ctx, list...)
 }
 
 // corrected tells all gateways of users of whom Redis had something old for a while: one may
 // have read that after the event of the change, and keep it.
-func (c *Caches) corrected(users []storage.UserID) {
-	told := make([]events.Event, len(users))
-	for i, id := range users {
-		told[i] = events.Event{Kind: events.Corrected, User: id}
-	}
-	if len(users) == 0 {
-		told = []events.Event{{Kind: events.Gap}}
-	}
-	c.bus.Send(context.Background(), told...)
-}
+func (c *Caches) corrected(users []storage.UserID) { corrected(c.bus, users) }
 
 // withTruth adds the rows of the other table to those of the inverse one.
 func withTruth(w notify.Write) notify.Write {

@@ -67,8 +67,11 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 // under way is finished first; the error then says how to go on.
 func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.Store, k *kong.Context) error {
 	defer c.files.Close()
-	err := c.run(ctx, store, k.Stdout)
 	served, ok := store.(*sqlstore.Store)
+	if ok {
+		defer settings.changingAll(ctx, served)()
+	}
+	err := c.run(ctx, store, k.Stdout)
 	if !ok {
 		return err // nobody else can have it open
 	}

@@ -64,6 +64,9 @@ func (f *reconcileFlags) Validate() error {
 func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, settings, store, logger)
+	if c.Repair {
+		defer settings.changingAll(ctx, store)()
+	}
 	p := newScanProgress(k.Stderr)
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{
 		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad,

@@ -6,7 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/events"
+	"kith/reconcile"
 	"kith/storage"
+	"kith/storage/intents"
 	"kith/storage/notify"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
@@ -19,6 +21,8 @@ type beside struct {
 	cache *rediscache.Cache // nil: there is none
 	bus   *events.Bus
 	close func()
+
+	intents *intents.Log // nil: see openIntents
 }
 
 // besideGateways connects to the Redis of the settings; nil without one. The caller closes it.
@@ -38,8 +42,10 @@ func (s *Settings) besideGateways(ctx context.Context, store *sqlstore.Store) (*
 		}
 	}
 	stop := InBackground(b.bus.Run)
+	b.intents = s.openIntents(store, redis, b.cache, b.bus, prometheus.NewRegistry())
 	b.close = func() {
 		stop()
+		b.intents.Close()
 		if b.cache != nil {
 			b.cache.Close()
 		}
@@ -57,25 +63,55 @@ func InBackground(run func(context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// repairsTold returns what tells the gateways of repaired rows, until it is closed. On
-// SQLite the relation_log tells them.
-func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (told func(context.Context, []storage.Row), closing func(), err error) {
-	b, err := s.besideGateways(ctx, store)
-	if b == nil {
-		return func(context.Context, []storage.Row) {}, func() {}, err
+// repairs tell the gateways of repaired rows. On SQLite the relation_log tells those in this
+// process's place, but not Redis.
+type repairs struct {
+	*beside // nil: there is nobody to tell
+	store   *sqlstore.Store
+	open    *intents.Intent
+}
+
+// before notes whose edges are about to be repaired.
+func (r *repairs) before(keys []reconcile.Key) {
+	if r.beside == nil {
+		return
 	}
-	return func(ctx context.Context, rows []storage.Row) {
-		if b.cache != nil {
-			var w notify.Write
-			for _, r := range rows {
-				w.Rows = append(w.Rows, r, storage.Row{Side: r.Side.Replica(), Edge: r.Edge})
-			}
-			b.cache.Changed(ctx, changes(w))
-		}
-		if !store.HasLog() {
-			b.bus.Publish(ctx, rows)
-		}
-	}, b.close, nil
+	users := make([]storage.UserID, 0, 2*len(keys))
+	for _, k := range keys {
+		users = append(users, k.Pair.From, k.Pair.To)
+	}
+	r.open = r.intents.Begin(users)
+	r.open.Wait()
+}
+
+// told tells of what was repaired.
+func (r *repairs) told(ctx context.Context, rows []storage.Row) {
+	if r.beside == nil {
+		return
+	}
+	var w notify.Write
+	for _, one := range rows {
+		w.Rows = append(w.Rows, one, storage.Row{Side: one.Side.Replica(), Edge: one.Edge})
+	}
+	if r.cache != nil {
+		r.cache.Changed(ctx, changes(w))
+	}
+	if !r.store.HasLog() {
+		r.bus.Publish(ctx, rows)
+	}
+	allTold(r.cache, r.bus)(r.open.Done)
+}
+
+func (r *repairs) end() {
+	if r.beside != nil {
+		r.close()
+	}
+}
+
+// repairsTold connects to those who are told of repairs.
+func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (*repairs, error) {
+	b, err := s.besideGateways(ctx, store)
+	return &repairs{beside: b, store: store}, err
 }
 
 // forgetAll has the gateways, and the cache that they share, forget what they know: more

@@ -33,6 +33,9 @@ type ChangesConfig struct {
 	// nobody.
 	Found func(Finding)
 
+	// BeforeRepair is told which edges are about to be repaired. Defaults to nobody.
+	BeforeRepair func([]Key)
+
 	// OnRepair is told of forward rows whose inverse ones were repaired, and of those that
 	// followed from that, as caches and subscriptions want to know. Defaults to nobody.
 	OnRepair func(ctx context.Context, rows []storage.Row)

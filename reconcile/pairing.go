@@ -60,6 +60,9 @@ func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Fin
 	if !c.Repair || len(findings) == 0 {
 		return nil, keysOf(findings), nil
 	}
+	if c.BeforeRepair != nil {
+		c.BeforeRepair(keysOf(findings))
+	}
 	m, err := Mend(ctx, c.Store, keysOf(findings))
 	unmended := map[Key]bool{}
 	for _, k := range m.Left {
@@ -73,7 +76,7 @@ func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Fin
 			rows = append(rows, storage.Row{Side: f.Side, Edge: f.Forward})
 		}
 	}
-	if c.OnRepair != nil && len(rows) > 0 {
+	if c.OnRepair != nil && (len(rows) > 0 || c.BeforeRepair != nil) {
 		c.OnRepair(ctx, rows)
 	}
 	return repaired, m.Left, err

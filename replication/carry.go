@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"kith/storage"
+	"kith/storage/notify"
 )
 
 // A Carrier brings forward rows to the other sides of their tables, and what follows
@@ -40,6 +41,13 @@ func (c Carrier) Carry(ctx context.Context, rows []storage.Written) []Left {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	ctx, end := notify.Whole(ctx)
+	left := c.carry(ctx, rows)
+	end(len(left) == 0)
+	return left
+}
+
+func (c Carrier) carry(ctx context.Context, rows []storage.Written) []Left {
 	var there []storage.Row
 	work := make([]carried, 0, len(rows))
 	for i, w := range rows {

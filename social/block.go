@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/notify"
 )
 
 // Block makes a user block another: follows between them and requests that are pending
@@ -38,9 +39,11 @@ func (t *Ties) Unblock(ctx context.Context, user, other storage.UserID) (Outcome
 	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
 }
 
-func (t *Ties) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (Outcome, error) {
+func (t *Ties) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
 	change.At = t.at()
 	options := storage.ChangeOptions{Inverse: t.Redundancy.Inline()}
+	ctx, end := notify.Whole(ctx)
+	defer func() { end(!o.Stale) }()
 	r := t.Store.ChangeEdges(ctx, user, []storage.EdgeChange{change}, options)[0]
 	if r.Err != nil {
 		return Outcome{}, fmt.Errorf("change what user %s blocks: %w", user, gone(user, r.Err))
@@ -50,7 +53,7 @@ func (t *Ties) changeBlock(ctx context.Context, user storage.UserID, change stor
 		// Once more: the first time may have ended before it came to the other shard.
 		written = []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}}}
 	}
-	o := Outcome{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}, Changed: r.Value.Changed}
+	o = Outcome{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}, Changed: r.Value.Changed}
 	o.Written, o.Stale = t.settle(ctx, written)
 	return o, nil
 }

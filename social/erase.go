@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/notify"
 )
 
 // eraseStep is how many rows of a deleted user are ended at a time.
@@ -58,14 +59,15 @@ func (t *Ties) endSide(ctx context.Context, side storage.Side, user storage.User
 
 // end makes tombstones of rows as they are on one side. The errors of single rows do
 // not keep the others.
-func (t *Ties) end(ctx context.Context, side storage.Side, rows []storage.Edge) error {
+func (t *Ties) end(ctx context.Context, side storage.Side, rows []storage.Edge) (failed error) {
+	ctx, end := notify.Whole(ctx)
+	defer func() { end(failed == nil) }()
 	at := t.at()
 	ends := make([]storage.Edge, len(rows))
 	for i, row := range rows {
 		ends[i] = storage.Edge{From: row.From, To: row.To, Type: storage.None, UpdateTime: max(at, row.UpdateTime+1)}
 	}
 	truth := side.Truth()
-	var failed error
 	if side == truth {
 		ends, failed = t.overwrite(ctx, truth.Replica(), ends)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/notify"
 )
 
 // Tie is what became of one follow or its end.
@@ -63,6 +64,8 @@ func (t *Ties) change(ctx context.Context, user storage.UserID, others []storage
 		return false, nil
 	}
 	options := storage.ChangeOptions{MaxFollowing: t.MaxFollowing, Inverse: t.Redundancy.Inline()}
+	ctx, end := notify.Whole(ctx)
+	defer func() { end(!stale && err == nil) }()
 	var written []storage.Written
 	for j, r := range t.Store.ChangeEdges(ctx, user, changes, options) {
 		tie := &ties[index[j]]

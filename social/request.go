@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/notify"
 )
 
 // Requests for friendship. A friend is a mutual follow (seeds: strong friends), so a
@@ -125,8 +126,10 @@ func (t *Ties) Remove(ctx context.Context, user, other storage.UserID) (Outcome,
 }
 
 // request does one act and brings it to the other shard.
-func (t *Ties) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (Outcome, error) {
+func (t *Ties) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
 	change.At = t.at()
+	ctx, end := notify.Whole(ctx)
+	defer func() { end(!o.Stale) }()
 	r, err := t.Store.ChangeRequest(ctx, pair, change, storage.RequestOptions{
 		TTL: t.RequestTTL, Pause: t.RequestPause, MaxFollowing: t.MaxFollowing, MaxPending: t.MaxPending,
 		Inverse: t.Redundancy.Inline(),
@@ -144,7 +147,7 @@ func (t *Ties) request(ctx context.Context, pair storage.Pair, change storage.Re
 			written = append(written, storage.Written{Row: storage.Row{Side: storage.Forward, Edge: follow.Value}})
 		}
 	}
-	o := Outcome{Row: row, Changed: r.Changed}
+	o = Outcome{Row: row, Changed: r.Changed}
 	o.Written, o.Stale = t.settle(ctx, written)
 	return o, nil
 }

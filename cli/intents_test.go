@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// TestCommandsNoteWhatTheyChange until they have told of it: gateways do, if a command is killed.
+func TestCommandsNoteWhatTheyChange(t *testing.T) {
+	store := halved(t)
+	server := testenv.Redis(t)
+	settings := &Settings{Redis: server.URL(), RedisCache: true, Redundancy: RedundancySync}
+	redis, err := settings.OpenRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer redis.Close()
+	noted := func(what string, want int64) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			n, err := redis.Client().ZCard(t.Context(), "kith:"+store.UUID()+":intents:redis").Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %d are noted, want %d", what, n, want)
+			}
+		}
+	}
+	end := settings.changingAll(t.Context(), store)
+	noted("while everything may change", 1)
+	end()
+	noted("after that", 0)
+
+	repairs, err := settings.repairsTold(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+	repairs.before(reconcile.KeysOf(storage.Forward, []storage.Pair{edge.Pair()}))
+	noted("before a repair", 1)
+	repairs.told(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
+	noted("when it has been told", 0)
+	repairs.end()
+
+	settings.Redundancy = RedundancyBinlog // the log tells
+	end = settings.changingAll(t.Context(), store)
+	defer end()
+	noted("in the mode binlog", 0)
+}
