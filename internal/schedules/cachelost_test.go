@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -77,43 +76,6 @@ func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, inter
 // toldAgain is how long after Redis can be reached again changes are told at the latest: the
 // longest pause between attempts, and as long again for a busy machine.
 const toldAgain = 2500 * time.Millisecond
-
-// TestKilledBeforeTelling kills a gateway after its follow was committed and before Redis was
-// told. In the mode binlog the replicator tells: the other gateway shows the follow on both
-// sides soon, and Redis has nothing older.
-func TestKilledBeforeTelling(t *testing.T) {
-	d, way := deployLinked(t, "binlog", 2)
-	c := d.client(t)
-	fan, idol := d.onShard(0, 3)[2], d.onShard(1, 3)[2]
-	d.sees(t, c, 0, fan) // both are in Redis, one of them in the memory of the other gateway
-	d.sees(t, c, 1, idol)
-	way.become(holding)
-	var asked sync.WaitGroup
-	asked.Go(func() { // nobody will answer
-		_, _ = d.client(t).ask(t.Context(), d.gateways[0].now.Load().gateway.URL, fan, "", mutation("follow", lean), map[string]any{"id": id(idol)})
-	})
-	until(t, "the follow is committed", func() bool {
-		return d.number(t, d.shardOf(fan), "SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ?", fan, idol) == 1
-	})
-	committed := time.Now()
-	d.gateways[0].kill(t)
-	asked.Wait()
-	way.become(cut)
-	for {
-		follower, followed := d.sees(t, c, 1, fan), d.sees(t, c, 1, idol)
-		if follower.FollowingCount == 1 && slices.Equal(follower.followings(), []string{id(idol)}) &&
-			followed.FollowerCount == 1 && slices.Equal(followed.fans(), []string{id(fan)}) {
-			break
-		}
-		if time.Since(committed) > toldAgain {
-			t.Fatalf("%s after the commit the other gateway shows %v and %v", toldAgain, follower, followed)
-		}
-	}
-	t.Logf("%v after the commit the other gateway showed it", time.Since(committed).Round(time.Millisecond))
-	if d.redisAgreesOn(t, fan, idol) == 0 {
-		t.Error("Redis holds neither of them: the test shows little")
-	}
-}
 
 // deployLinked is deployCached, but the first gateway reaches Redis by a link.
 func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *link) {

@@ -32,6 +32,7 @@ type deployment struct {
 	mode        string
 	servers     testenv.Servers
 	dsns        []string
+	sqlite      string // the store's file, instead of servers
 	redis       *testenv.RedisServer
 	gateways    []*node
 	replicators []*node
@@ -92,12 +93,18 @@ func prepare(t testing.TB, servers testenv.Servers, mode string, users int) *dep
 func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *testenv.RedisServer, mode string, users int) *deployment {
 	t.Helper()
 	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, place: shard.NewMap(len(dsns))}
+	d.begin(t, users)
+	return d
+}
+
+// begin makes the tables, the users, and who signs their tokens.
+func (d *deployment) begin(t testing.TB, users int) {
+	t.Helper()
 	d.layOut(t, users)
 	var err error
 	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {
 		t.Fatal(err)
 	}
-	return d
 }
 
 // layOut makes the tables and the users.
@@ -130,7 +137,12 @@ func (d *deployment) layOut(t testing.TB, users int) {
 	}
 }
 
-func (d *deployment) location() string { return "mysql:" + strings.Join(d.dsns, ";") }
+func (d *deployment) location() string {
+	if d.sqlite != "" {
+		return "sqlite:" + d.sqlite
+	}
+	return "mysql:" + strings.Join(d.dsns, ";")
+}
 
 // serving makes a place for gateways of this deployment.
 func (d *deployment) serving(name string, more ...string) *node {

@@ -1,6 +1,7 @@
 package schedules_test
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -17,6 +18,13 @@ type link struct {
 	state linkState
 	conns map[net.Conn]bool
 	moved sync.Cond // when the state changes
+	traps []trap
+}
+
+// trap holds the link when all its texts are on their way in one piece.
+type trap struct {
+	texts  []string
+	sprung chan struct{}
 }
 
 type linkState byte
@@ -69,7 +77,7 @@ func (l *link) connect(near net.Conn) {
 	part := make([]byte, 64<<10)
 	for {
 		n, err := near.Read(part)
-		if n > 0 && l.passable(near) {
+		if n > 0 && l.passable(near, part[:n]) {
 			_, err = far.Write(part[:n])
 		}
 		if err != nil {
@@ -78,10 +86,37 @@ func (l *link) connect(near net.Conn) {
 	}
 }
 
-// passable waits while the link holds; false when the connection has ended meanwhile.
-func (l *link) passable(near net.Conn) bool {
+// set makes the link hold before something that has all of some texts gets through, once
+// the traps that were set before have let go one such piece each.
+func (l *link) set(texts ...string) (sprung <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	t := trap{texts, make(chan struct{})}
+	l.traps = append(l.traps, t)
+	return t.sprung
+}
+
+// meet springs the first trap, if it is set for a piece. The lock is held.
+func (l *link) meet(part []byte) {
+	if len(l.traps) == 0 {
+		return
+	}
+	for _, text := range l.traps[0].texts {
+		if !bytes.Contains(part, []byte(text)) {
+			return
+		}
+	}
+	close(l.traps[0].sprung)
+	if l.traps = l.traps[1:]; len(l.traps) == 0 {
+		l.state = holding
+	}
+}
+
+// passable waits while the link holds; false when the connection has ended meanwhile.
+func (l *link) passable(near net.Conn, part []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.meet(part)
 	for l.state == holding && l.conns[near] {
 		l.moved.Wait()
 	}
