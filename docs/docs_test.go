@@ -28,6 +28,7 @@ import (
 	"kith/replication"
 	"kith/replication/incall"
 	"kith/replication/stream"
+	"kith/storage/intents"
 	"kith/storage/localcache"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
@@ -191,6 +192,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)
 	reconcile.NewRuns(&r, nil)
+	intents.NewMetrics(&r)
 	rediscache.NewMetrics(&r)
 	localcache.NewMetrics(&r)
 	slices.Sort(r.metrics)
