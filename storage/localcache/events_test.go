@@ -124,7 +124,10 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					}
 				}
 			}
-			for _, i := range random.Perm(len(pending)) {
+			mu.Lock() // they go on reading
+			order := random.Perm(len(pending))
+			mu.Unlock()
+			for _, i := range order {
 				hub.Publish(pending[i])
 			}
 			close(done)
