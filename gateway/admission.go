@@ -22,6 +22,7 @@ import (
 type admission struct {
 	requests *semaphore.Weighted // of 1 each
 	costly   *semaphore.Weighted // of 1 each
+	sockets  *semaphore.Weighted // of 1: the one WebSocket that waits for costly work
 	writing  *semaphore.Weighted // of the bytes of long answers that are being sent
 
 	most          int64 // requests in work
@@ -52,6 +53,7 @@ func newAdmission(cfg Config) *admission {
 	a := &admission{most: int64(cfg.MaxRequests), mostWritten: longAnswers * int64(cfg.MaxAnswer), metrics: cfg.Metrics}
 	a.requests = semaphore.NewWeighted(a.most)
 	a.costly = semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0)/2)))
+	a.sockets = semaphore.NewWeighted(1)
 	a.writing = semaphore.NewWeighted(a.mostWritten)
 	return a
 }
@@ -88,6 +90,23 @@ func (p *permit) end() {
 		p.of.costly.Release(1)
 	}
 	p.of.requests.Release(1)
+}
+
+// take lets what came over a WebSocket be worked on, so many bytes: what is long waits for its
+// turn, and with it everything that the client sends after it. done is called when it has been
+// worked on. It fails only when the context is done.
+func (a *admission) take(ctx context.Context, length int) (done func(), err error) {
+	if length <= costlyBytes {
+		return func() {}, nil
+	}
+	if err := a.sockets.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	if err := a.costly.Acquire(ctx, 1); err != nil {
+		a.sockets.Release(1)
+		return nil, err
+	}
+	return func() { a.costly.Release(1); a.sockets.Release(1) }, nil
 }
 
 // enterWriting takes in an answer that is to be sent. leave is called when it is.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/klauspost/compress/gzip"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
@@ -27,7 +29,8 @@ const (
 // negotiate picks the media type of the answer: the first that the client lists
 // and we have. A client that accepts neither gets mediaJSON all the same.
 func negotiate(r *http.Request) string {
-	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+	accept := r.Header.Get("Accept")
+	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
 		media, ok := mediaOf(part)
 		if !ok {
 			continue
@@ -42,6 +45,9 @@ func negotiate(r *http.Request) string {
 	return mediaJSON
 }
 
+// maxAccept is how much of the header Accept is looked at, in bytes: browsers send some 200.
+const maxAccept = 1 << 10
+
 // acceptsStream tells whether a client takes server-sent events, be it only where
 // nothing else will do.
 func acceptsStream(r *http.Request) bool {
@@ -53,6 +59,9 @@ type answer struct {
 	w        http.ResponseWriter
 	exchange *exchange
 	media    string
+	composed func() // is called when nothing is left but to send the answer; nil: nobody waits
+	gzip     bool   // the client takes long answers compressed
+	refused  func() // is called before a refusal is sent; nil: it is sent at once
 }
 
 // The values of headers that are always the same are shared by all answers. Whoever adds
@@ -89,6 +98,8 @@ func (a answer) refuse(status int, err error) {
 	a.exchange.outcome = outcomeRefused
 	if status >= http.StatusInternalServerError {
 		a.exchange.outcome = outcomeError
+	} else {
+		a.pause()
 	}
 	a.write(status, &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
 }
@@ -100,7 +111,20 @@ func (a answer) requestError(response *graphql.Response) {
 	if a.media == mediaResponse && !isPersistedMiss(response) {
 		status = http.StatusBadRequest
 	}
+	if !isPersistedMiss(response) {
+		a.pause()
+	}
 	a.write(status, response)
+}
+
+// pause slows a client down that is refused again and again. Nobody waits for it.
+func (a answer) pause() {
+	if a.refused != nil {
+		if a.composed != nil {
+			a.composed()
+		}
+		a.refused()
+	}
 }
 
 // isPersistedMiss: to ask for a text that only its hash was sent of is no failure.
@@ -157,14 +181,55 @@ func (a answer) write(status int, response *graphql.Response) {
 	if token, ok := response.Extensions[extensionConsistency].(string); ok && len(token) <= maxTokenHeader {
 		a.w.Header().Set(headerConsistency, token)
 	}
-	a.exchange.lengthValue[0] = strconv.Itoa(len(head) + len(response.Data) + len(tail))
+	parts := [...][]byte{head, response.Data, tail}
+	length := len(head) + len(response.Data) + len(tail)
+	if a.gzip && len(response.Data) >= longAnswer {
+		parts = [...][]byte{zipped(parts[:]), nil, nil}
+		length = len(parts[0])
+		a.w.Header().Set("Content-Encoding", "gzip")
+	}
+	if a.composed != nil {
+		a.composed()
+	}
+	a.exchange.lengthValue[0] = strconv.Itoa(length)
 	a.w.Header()["Content-Length"] = a.exchange.lengthValue[:]
 	a.w.WriteHeader(status)
-	for _, part := range [][]byte{head, response.Data, tail} {
+	for _, part := range parts {
 		if !a.send(part) {
 			return // the client is gone, or does not read
 		}
 	}
+}
+
+// acceptsGzip tells whether a client says that it takes gzip.
+func acceptsGzip(r *http.Request) bool {
+	accept := r.Header.Get("Accept-Encoding")
+	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
+		coding, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.TrimSpace(coding) == "gzip" {
+			return quality == "" || strings.Trim(quality, " q=.0") != "" // q=0 is no
+		}
+	}
+	return false
+}
+
+// zipped compresses a long answer as a whole, as work that takes milliseconds. What
+// [compressed] would do on the way out is no work that others could wait for.
+func zipped(parts [][]byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	for _, part := range parts {
+		if err == nil {
+			_, err = w.Write(part)
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic(err) // memory takes everything
+	}
+	return b.Bytes()
 }
 
 const (

@@ -45,7 +45,7 @@ func TestHostileSockets(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			attacking.Wait()
-			if most > 100<<20 {
+			if most > 200<<20 {
 				t.Errorf("%d MB in use", most>>20)
 			}
 			t.Logf("%d MB in use at most", most>>20)

@@ -28,7 +28,11 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(o.recover(ctx, reason))}})
 		}
 	}()
-	op, errs := o.exec.CreateOperationContext(ctx, params)
+	op, errs, ok := o.create(ctx, params)
+	if !ok {
+		o.forget() // nobody waits for it any more
+		return
+	}
 	if errs != nil {
 		o.refuse(ctx, o.exec, op, errs, to)
 		return
@@ -40,6 +44,18 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	if o.forget() && o.ctx.Err() == nil {
 		_ = o.write(message{ID: o.id, Type: typeComplete})
 	}
+}
+
+// create makes the operation, or finds why there is none; not ok if it has been called off
+// before.
+func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op *graphql.OperationContext, errs gqlerror.List, ok bool) {
+	done, err := o.admission.take(ctx, len(params.Query))
+	if err != nil {
+		return nil, nil, false
+	}
+	defer done()
+	op, errs = o.exec.CreateOperationContext(ctx, params)
+	return op, errs, true
 }
 
 // forget makes the id free; false if it was already, and may belong to another

@@ -50,10 +50,10 @@ func (b received) release() {
 	}
 }
 
-// length is how much there is to be read, in bytes; of an address, which the server bounds, 0.
-func (b received) length() int {
+// length is how much there is to be read, in bytes.
+func (b received) length(r *http.Request) int {
 	if b.body == nil {
-		return 0
+		return len(r.URL.RawQuery)
 	}
 	return b.body.Len()
 }

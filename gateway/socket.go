@@ -70,12 +70,12 @@ func (s *socket) read(initialised *time.Timer) {
 		if errors.Is(err, websocket.ErrMessageTooBig) {
 			s.end(errTooBig)
 		}
-		if err != nil {
+		if err != nil || s.place.queue.messages.Wait(s.ctx) != nil {
 			s.end(errLeft)
 			return
 		}
-		var m message
-		if kind != websocket.MessageText || decode(bytes.NewReader(text), &m) != nil {
+		m, ok := s.decode(kind, text)
+		if !ok {
 			s.end(errBadMessage)
 			return
 		}
@@ -108,6 +108,16 @@ func (s *socket) read(initialised *time.Timer) {
 			return
 		}
 	}
+}
+
+// decode reads a message; false if it is none.
+func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok bool) {
+	done, err := s.admission.take(s.ctx, len(text))
+	if err != nil {
+		return m, false
+	}
+	defer done()
+	return m, kind == websocket.MessageText && decode(bytes.NewReader(text), &m) == nil
 }
 
 // initialise returns the context of the connection's operations, or nil if the
@@ -227,6 +237,11 @@ func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawPar
 
 // params reads what an operation is; false if it is none.
 func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
+	done, err := s.admission.take(s.ctx, len(payload))
+	if err != nil {
+		return nil, false
+	}
+	defer done()
 	start := graphql.Now()
 	params, err := unscanned(bytes.NewReader(payload))
 	params.Headers = s.headers

@@ -25,6 +25,7 @@ type streams struct {
 	recover     graphql.RecoverFunc
 	connections *connections
 	admission   *admission
+	refusals    *refusals
 	limit       *limits.Extension
 	metrics     *Metrics
 	logger      *slog.Logger
@@ -33,6 +34,7 @@ type streams struct {
 func newStreams(cfg Config, open *connections, limit *limits.Extension) *streams {
 	return &streams{
 		admission:     newAdmission(cfg),
+		refusals:      newRefusals(),
 		limit:         limit,
 		Subscriptions: cfg.Subscriptions,
 		perRequest:    cfg.PerRequest,

@@ -63,6 +63,7 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.media = mediaJSON // of what is refused before there is a stream
 	}
 	a.setHeaders()
+	a.refused = func() { t.streams.refusals.pause(r.Context(), t.streams.Party(r.Context())) }
 	defer func() {
 		// gqlgen recovers what panics below a field; this is for the rest.
 		if reason := recover(); reason != nil {
@@ -81,7 +82,8 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		return
 	}
 	defer permit.end()
-	if raw.length() > costlyBytes && !permit.work() {
+	a.composed = permit.end // sending takes the client's time
+	if raw.length(r) > costlyBytes && !permit.work() {
 		busy(w, a, tooManyRequests)
 		return
 	}
@@ -145,7 +147,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		return
 	}
 	defer written()
-	permit.end() // what follows takes the client's time
+	a.gzip = acceptsGzip(r)
 	a.result(executed, response)
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 )
 
 // turns bound how many answers over connections that stay open are worked on at once:
@@ -31,12 +32,20 @@ func newTurns(most int) *turns {
 
 // queue is where one user, or one address, waits.
 type queue struct {
-	turns *semaphore.Weighted
-	bytes *semaphore.Weighted
+	turns    *semaphore.Weighted
+	bytes    *semaphore.Weighted
+	messages *rate.Limiter
 }
 
+// How many messages one user, or one address where nobody is signed in, may send. Beyond that
+// they are not read for a while.
+const (
+	messagesASecond = 500
+	messagesAtOnce  = 1000
+)
+
 func (t *turns) queue() queue {
-	return queue{turns: semaphore.NewWeighted(t.own), bytes: semaphore.NewWeighted(maxRead)}
+	return queue{turns: semaphore.NewWeighted(t.own), bytes: semaphore.NewWeighted(maxRead), messages: rate.NewLimiter(messagesASecond, messagesAtOnce)}
 }
 
 // grant is the right to work on an answer, and then to hold it until it is sent.

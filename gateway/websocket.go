@@ -58,7 +58,9 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		a.refuse(http.StatusRequestHeaderFieldsTooLarge, apierr.BadInput("the headers of a WebSocket have at most %d bytes", maxUpgrade))
 		return
 	}
-	place, full := t.connections.enter(t.Party(r.Context()))
+	party := t.Party(r.Context())
+	t.refusals.pause(r.Context(), party) // one that comes again and again was refused, mostly
+	place, full := t.connections.enter(party)
 	if full != nil {
 		t.metrics.connectionRefused(transportWebSocket, full)
 		a.setHeaders()

@@ -21,37 +21,58 @@ import (
 )
 
 // Eight connections send hostile requests one after another, for a minute with
-// KITH_TEST_LONG=1. Beside them somebody who behaves well is answered as before, but for
-// three times the time, and the gateway stays below 1 GB.
+// KITH_TEST_LONG=1. Beside them somebody who behaves well is answered nearly as by a gateway that
+// nobody attacks, and the gateway stays below 1 GB. The other gateway is asked at the same time:
+// the attackers, and whatever else the machine does, take its processors as well.
 func TestBesideHostileRequests(t *testing.T) {
-	attack, quiet := 15*time.Second, 5*time.Second
-	if os.Getenv("KITH_TEST_LONG") == "1" {
-		attack, quiet = time.Minute, 15*time.Second
+	for name, c := range map[string]struct {
+		slower int  // how many times as long the slowest hundredth may take
+		all    bool // what is within the limits and sockets, too, not only what is refused
+	}{
+		"refused": {3, false},
+		"all":     {8, true}, // two such in work have both processors of a small machine for 20 ms
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, spared := kithtest.Start(t, kithtest.Args("--demo")), kithtest.Start(t, kithtest.Args("--demo"))
+			well := &wellBehaved{client: client(t), documents: ordinary}
+			well.ask(t, time.Second, g.URL, spared.URL) // until the caches are warm
+			// The machine may be busy with something else: one of three times counts.
+			for try := 1; ; try++ {
+				during := beside(t, g, spared, well, c.all)
+				if during[0].p99 <= time.Duration(c.slower)*during[1].p99 {
+					break
+				}
+				if try == 3 {
+					t.Errorf("beside them the p99 is %s, of a gateway that nobody attacks %s", during[0].p99, during[1].p99)
+					break
+				}
+			}
+			if peak := peakMemory(t, g); peak > 1<<30 {
+				t.Errorf("the gateway took %d MB", peak>>20)
+			}
+		})
 	}
-	g := kithtest.Start(t, kithtest.Args("--demo"))
-	well := &wellBehaved{client: client(t), url: g.URL, documents: ordinary}
-	well.ask(t, 2*time.Second) // until the caches are warm
-	before := well.ask(t, quiet)
+}
 
-	attackers := launchAttackers(t, g.URL)
-	during := well.ask(t, attack)
+// beside asks the gateway that is attacked, and the one that is spared, while the attackers are
+// at work.
+func beside(t *testing.T, g, spared *kithtest.Gateway, well *wellBehaved, all bool) []latencies {
+	t.Helper()
+	attack := 8 * time.Second
+	if os.Getenv("KITH_TEST_LONG") == "1" {
+		attack = time.Minute
+	}
+	attackers := launchAttackers(t, g.URL, all)
+	during := well.ask(t, attack, g.URL, spared.URL)
 	sent, faults := attackers.end(t)
-	after := well.ask(t, quiet)
-
-	peak := peakMemory(t, g)
-	t.Logf("quiet %s, then %s; beside %d hostile requests %s; %d MB at most", before, after, sent, during, peak>>20)
+	t.Logf("beside %d hostile requests %s, the gateway that nobody attacks %s; %d MB at most", sent, during[0], during[1], peakMemory(t, g)>>20)
 	if faults > 0 {
 		t.Errorf("%d hostile requests found a fault of the server", faults)
 	}
-	if peak > 1<<30 {
-		t.Errorf("the gateway took %d MB", peak>>20)
+	if during[0].failed > 0 {
+		t.Errorf("%d of %d ordinary requests were not answered", during[0].failed, during[0].asked)
 	}
-	if limit := 3 * max(before.p99, after.p99); during.p99 > limit {
-		t.Errorf("beside them the p99 is %s, quiet %s and %s", during.p99, before.p99, after.p99)
-	}
-	if during.failed > 0 {
-		t.Errorf("%d of %d ordinary requests were not answered", during.failed, during.asked)
-	}
+	return during
 }
 
 // attackers are a process of their own, so that what they do besides sending slows nobody
@@ -62,13 +83,16 @@ type attackers struct {
 	stop   io.Closer
 }
 
-// ofAttackers is the variable that makes this program one.
-const ofAttackers = "KITH_HOSTILE_URL"
+// The variables that make this program one: whom to attack, and whether with everything.
+const (
+	ofAttackers = "KITH_HOSTILE_URL"
+	withAll     = "KITH_HOSTILE_ALL"
+)
 
-func launchAttackers(t *testing.T, url string) *attackers {
+func launchAttackers(t *testing.T, url string, all bool) *attackers {
 	t.Helper()
 	a := &attackers{exec.Command(os.Args[0], "-test.run=^TestAttackers$", "-test.v"), &bytes.Buffer{}, nil}
-	a.Env = append(os.Environ(), ofAttackers+"="+url)
+	a.Env = append(os.Environ(), ofAttackers+"="+url, withAll+"="+strconv.FormatBool(all))
 	a.Stdout, a.Stderr = a.output, a.output
 	stop, err := a.StdinPipe() // which ends with this process, too
 	if err == nil {
@@ -104,15 +128,19 @@ func TestAttackers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var sent, faults atomic.Int64
 	var sending sync.WaitGroup
-	all := hostile.Documents()
+	all, sockets := hostile.Documents(), hostile.Sockets
+	if os.Getenv(withAll) != "true" {
+		all = slices.DeleteFunc(all, func(d hostile.Document) bool { return d.Answered })
+		sockets = nil
+	}
 	for i := range 8 {
 		c := client(t)
 		sending.Go(func() {
 			for n := i * len(all) / 8; ctx.Err() == nil; n++ {
-				turn := n % (len(all) + len(hostile.Sockets))
+				turn := n % (len(all) + len(sockets))
 				if turn >= len(all) {
 					attack, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-					hostile.Sockets[turn-len(all)].Run(attack, "ws"+strings.TrimPrefix(url, "http")+"/graphql", "")
+					sockets[turn-len(all)].Run(attack, "ws"+strings.TrimPrefix(url, "http")+"/graphql", "")
 					cancel()
 					sent.Add(1)
 					continue
@@ -133,7 +161,6 @@ func TestAttackers(t *testing.T) {
 // wellBehaved asks what front ends ask, on four connections.
 type wellBehaved struct {
 	client    *http.Client
-	url       string
 	documents []hostile.Document
 }
 
@@ -155,31 +182,34 @@ func (l latencies) String() string {
 	return fmt.Sprintf("p50 %s p99 %s of %d", l.p50.Round(10*time.Microsecond), l.p99.Round(10*time.Microsecond), l.asked)
 }
 
-func (w *wellBehaved) ask(t *testing.T, atMost time.Duration) latencies {
+// ask asks some gateways in turn.
+func (w *wellBehaved) ask(t *testing.T, atMost time.Duration, urls ...string) []latencies {
 	t.Helper()
 	var mu sync.Mutex
-	var l latencies
-	var took []time.Duration
+	all, took := make([]latencies, len(urls)), make([][]time.Duration, len(urls))
 	var asking sync.WaitGroup
 	start := time.Now()
 	for range 4 {
 		asking.Go(func() {
 			for n := 0; time.Since(start) < atMost; n++ {
-				a, err := send(t.Context(), w.client, w.url, w.documents[n%len(w.documents)])
+				of := n % len(urls)
+				a, err := send(t.Context(), w.client, urls[of], w.documents[n/len(urls)%len(w.documents)])
 				mu.Lock()
-				if l.asked++; err != nil || a.status != http.StatusOK || len(a.codes()) > 0 {
-					l.failed++
+				if all[of].asked++; err != nil || a.status != http.StatusOK || len(a.codes()) > 0 {
+					all[of].failed++
 				}
-				took = append(took, a.took)
+				took[of] = append(took[of], a.took)
 				mu.Unlock()
 				time.Sleep(time.Millisecond) // as somebody who reads
 			}
 		})
 	}
 	asking.Wait()
-	slices.Sort(took)
-	l.p50, l.p99 = took[len(took)/2], took[len(took)*99/100]
-	return l
+	for i := range all {
+		slices.Sort(took[i])
+		all[i].p50, all[i].p99 = took[i][len(took[i])/2], took[i][len(took[i])*99/100]
+	}
+	return all
 }
 
 // peakMemory is the most that the program has held at a time, in bytes.

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/time/rate"
+)
+
+// refusals slow down whoever is refused again and again. A refusal costs the gateway a
+// millisecond or so; a client that sends the next such request as soon as it has the answer
+// would keep a processor busy. Requests that are not refused are never slowed down.
+type refusals struct {
+	mu        sync.Mutex
+	addresses *simplelru.LRU[string, *rate.Limiter] // by [Party.Address]
+}
+
+const (
+	// refusalsASecond is how many refusals an address gets at once, and refusalsAtOnce how many
+	// of them together. For each one beyond that it waits.
+	refusalsASecond = 20
+	refusalsAtOnce  = 50
+	refusalPause    = 100 * time.Millisecond
+
+	// refusedAddresses is how many addresses are remembered: some 2 MB.
+	refusedAddresses = 8192
+)
+
+func newRefusals() *refusals {
+	addresses, err := simplelru.NewLRU[string, *rate.Limiter](refusedAddresses, nil)
+	if err != nil {
+		panic(err) // only for a size that is not positive
+	}
+	return &refusals{addresses: addresses}
+}
+
+// pause counts a refusal, and waits if there were too many. Backends that act for many users
+// have no address and do not wait.
+func (r *refusals) pause(ctx context.Context, party Party) {
+	if party.Address == "" || r.allow(party.Address) {
+		return
+	}
+	select {
+	case <-time.After(refusalPause):
+	case <-ctx.Done():
+	}
+}
+
+func (r *refusals) allow(address string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	limiter, ok := r.addresses.Get(address)
+	if !ok {
+		limiter = rate.NewLimiter(refusalsASecond, refusalsAtOnce)
+		r.addresses.Add(address, limiter)
+	}
+	return limiter.Allow()
+}
