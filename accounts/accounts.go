@@ -115,7 +115,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	}
 	id, hash, err := a.credentials(ctx, handle)
 	if err != nil {
-		return Session{}, fmt.Errorf("log %q in: %w", handle, err)
+		return Session{}, fmt.Errorf("log %s in: %w", handle, err)
 	}
 	matches, outdated, err := a.verify(ctx, hash, password)
 	if err != nil {
@@ -150,8 +150,11 @@ func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 var errCredentials = apierr.Unauthenticated("handle or password is wrong")
 
 // credentials returns an empty hash when there is no such user. It asks the same
-// two questions in any case.
+// two questions of whatever may be a handle.
 func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, string, error) {
+	if !storage.ValidHandle(handle) {
+		return 0, "", nil // everybody sees that it is nobody's: its time tells nothing
+	}
 	found := a.Store.UserIDs(ctx, []string{handle})[0]
 	if found.Err != nil {
 		return 0, "", found.Err

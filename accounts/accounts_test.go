@@ -2,6 +2,7 @@ package accounts_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -178,4 +179,20 @@ func TestCreate(t *testing.T) {
 	}
 	wantCode(t, "a taken handle", a.Create(ctx, 44, "zoe", "Z"), apierr.CodeBadInput)
 	wantCode(t, "another's imported handle", a.Create(ctx, 45, "u46", "U"), apierr.CodeBadInput)
+}
+
+// handless fails whoever asks it for handles.
+type handless struct{ *memory.Store }
+
+func (s handless) UserIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {
+	return []storage.Result[storage.UserID]{{Err: errors.New("asked for a handle")}}
+}
+
+func TestWhatIsNoHandleIsNotAskedFor(t *testing.T) {
+	a, _, store := service(t, identity.LimitsConfig{})
+	a.Store = handless{store}
+	for _, handle := range []string{"é", "\u212aelvin", "", "a b", strings.Repeat("x", 31), strings.Repeat("é", 100_000)} {
+		_, err := a.Login(t.Context(), handle, "correct horse")
+		wantCode(t, "a login", err, apierr.CodeUnauthenticated)
+	}
 }

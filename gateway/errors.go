@@ -28,6 +28,10 @@ const (
 
 	// maxCauses is how many causes of errors one request may write to the log.
 	maxCauses = 5
+
+	// maxCause is how many bytes of one cause are written: drivers quote what they were
+	// given.
+	maxCause = 2000
 )
 
 // codePersistedNotFound is the one code that is not in the contract's list: it
@@ -143,7 +147,7 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 	if x.reported.Add(1) > maxCauses {
 		return
 	}
-	logger.Log(ctx, level, message, "request_id", x.id, "error", err)
+	logger.Log(ctx, level, message, "request_id", x.id, "error", shortened(err.Error(), maxCause))
 }
 
 // bounded bounds an answer: data that is longer than most is replaced by an error, and a list

@@ -255,3 +255,28 @@ func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 	answer.FailsAt("UNAVAILABLE", "user")
 	answer.DataIs(`{"user": null}`)
 }
+
+// What cannot be a handle is nobody's: nothing is asked for it, and it fails nothing of
+// its query.
+func TestWhatIsNoHandleIsNobody(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 2)
+	api := apitest.New(t, broken(store, "handles", errors.New("asked")), apitest.Options{})
+	for _, text := range []string{"é", "\u212aelvin", "名前", "a b", "", "a\x00", strings.Repeat("x", 31), strings.Repeat("é", 30)} {
+		api.Ask(`query($h: String!) { userByHandle(handle: $h) { id } user(id: 1) { handle } }`, apitest.Vars{"h": text}).
+			Is(`{"userByHandle": null, "user": {"handle": "u1"}}`)
+	}
+}
+
+// Drivers quote what they were given, and the log must not grow with it.
+func TestCausesInTheLogAreCut(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 2)
+	var log bytes.Buffer
+	cause := errors.New("Incorrect string value: " + strings.Repeat("é", 400_000))
+	api := apitest.New(t, broken(store, "users", cause), apitest.Options{Log: &log})
+	api.Ask(`{ user(id: 1) { handle } }`, nil).Refused("INTERNAL_SERVER_ERROR")
+	if text := log.String(); len(text) > 10_000 || !strings.Contains(text, "Incorrect string value") {
+		t.Errorf("%d bytes of log: %.300s", len(text), text)
+	}
+}

@@ -34,7 +34,9 @@ func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
 	var handles []string
 	for _, f := range root {
 		if f.Name == "userByHandle" {
-			handles = append(handles, foldHandle(argumentOf(ctx, f, "handle")))
+			if handle, ok := handleOf(argumentOf(ctx, f, "handle")); ok {
+				handles = append(handles, handle)
+			}
 		}
 	}
 	if len(handles) > 0 {
@@ -42,9 +44,11 @@ func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
 	}
 }
 
-func foldHandle(argument any) string {
+// handleOf folds a handle; false where it cannot be one, so that nothing is asked.
+func handleOf(argument any) (string, bool) {
 	text, _ := argument.(string)
-	return storage.FoldHandle(text)
+	handle := storage.FoldHandle(text)
+	return handle, storage.ValidHandle(handle)
 }
 
 // wantedByRoot leaves arguments that are wrong to the field's own resolver, which
@@ -66,8 +70,10 @@ func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
 			return users(ids.good)
 		}
 	case "userByHandle":
-		if r := loaders.For(ctx).Handles.Load(ctx, foldHandle(argument("handle"))); r.Found {
-			return users([]storage.UserID{r.Value})
+		if handle, ok := handleOf(argument("handle")); ok {
+			if r := loaders.For(ctx).Handles.Load(ctx, handle); r.Found {
+				return users([]storage.UserID{r.Value})
+			}
 		}
 	case "node", "nodes":
 		ids := append(texts(argument("id")), texts(argument("ids"))...)

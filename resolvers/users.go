@@ -90,9 +90,13 @@ func usersAt(ctx context.Context, ids given[storage.UserID]) []*model.User {
 }
 
 // userByHandleAt answers a root field that is the user of a handle.
-func userByHandleAt(ctx context.Context, handle string) (*model.User, error) {
+func userByHandleAt(ctx context.Context, text string) (*model.User, error) {
 	fetchQuery(ctx)
-	r := loaders.For(ctx).Handles.Load(ctx, foldHandle(handle))
+	handle, ok := handleOf(text)
+	if !ok {
+		return nil, nil
+	}
+	r := loaders.For(ctx).Handles.Load(ctx, handle)
 	if r.Err != nil {
 		return nil, fmt.Errorf("resolve handle %q: %w", handle, r.Err)
 	}

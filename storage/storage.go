@@ -30,7 +30,8 @@ type UserReader interface {
 	// Users reads users by id.
 	Users(ctx context.Context, ids []UserID) []Result[User]
 
-	// UserIDs resolves handles, which must be in their folded (lower-case) form.
+	// UserIDs resolves handles, which must be in their folded (lower-case) form. What
+	// is no handle by its form is not found, and takes nothing from the others.
 	UserIDs(ctx context.Context, handles []string) []Result[UserID]
 }
 

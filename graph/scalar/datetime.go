@@ -29,7 +29,7 @@ func UnmarshalDateTime(v any) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is not a DateTime (RFC 3339)", text)
+		return time.Time{}, fmt.Errorf("%.40q is not a DateTime (RFC 3339)", text)
 	}
 	return t.UTC(), nil
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"kith/storage"
 )
@@ -46,8 +47,33 @@ func scanUser(rows *sql.Rows, u *storage.User) error {
 		&u.FollowingsVisibility, &u.FollowersVisibility, &u.Undiscoverable)
 }
 
-// UserIDs implements [storage.UserReader].
+// UserIDs implements [storage.UserReader]. What cannot be a handle does not reach the
+// server: compared with characters outside of ASCII, the column has no index, or the
+// statement fails for the mix of collations.
 func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	if !slices.ContainsFunc(handles, isNoHandle) {
+		return s.ownersOf(ctx, handles)
+	}
+	results := make([]storage.Result[storage.UserID], len(handles))
+	var valid []string
+	var at []int
+	for i, h := range handles {
+		if isNoHandle(h) {
+			results[i].Err = ctx.Err()
+			continue
+		}
+		valid, at = append(valid, h), append(at, i)
+	}
+	for j, r := range s.ownersOf(ctx, valid) {
+		results[at[j]] = r
+	}
+	return results
+}
+
+func isNoHandle(text string) bool { return !storage.ValidHandle(text) }
+
+// ownersOf resolves handles.
+func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	return lookUp(s, handles, s.sql.maxKeys, s.place.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
 		args := make([]any, len(handles))
 		for i, h := range handles {

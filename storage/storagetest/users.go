@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"strings"
 	"testing"
 
 	"kith/storage"
@@ -95,6 +96,22 @@ func (s users) HandlesAreComparedExactly(t *testing.T) {
 	got := found(t, s.store.UserIDs(t.Context(), handles), len(handles))
 	wantList(t, "ids by handle", got, idsOf(people))
 	wantMissing(t, s.store.UserIDs(t.Context(), []string{"a%", "___", "0", "tess ", " tes", "'7'"}), 6)
+}
+
+// What is no handle is found nowhere, and fails nothing of its batch.
+func (s users) WhatIsNoHandleIsNotFound(t *testing.T) {
+	p := s.people(t, 1)[0]
+	texts := []string{
+		"é", "\u212aelvin", "ſ", "名前", "😀", "a\x00b", "\xff\xfe", "", "TESS", "a b", "a'b", `a\`,
+		strings.Repeat("x", storage.MaxHandleLength+1), strings.Repeat("é", 500_000),
+	}
+	wantMissing(t, s.store.UserIDs(t.Context(), texts), len(texts))
+	for _, text := range texts {
+		wantMissing(t, s.store.UserIDs(t.Context(), []string{text}), 1)
+		beside := s.store.UserIDs(t.Context(), []string{text, p.Handle, text})
+		wantFound(t, beside, false, true, false)
+		wantEqual(t, "the handle beside it", beside[1].Value, p.ID)
+	}
 }
 
 func idsOf(people []storage.User) []storage.UserID {
