@@ -47,7 +47,7 @@ type Tokens interface {
 // Limits bounds how often somebody may try. Its errors are RATE_LIMITED.
 type Limits interface {
 	SignIn(address netip.Addr, handle string) error
-	SignedIn(handle string)
+	SignedIn(address netip.Addr, handle string)
 	SignUp(address netip.Addr) error
 }
 
@@ -127,7 +127,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	if err := a.mayReturn(ctx, id); err != nil {
 		return Session{}, err
 	}
-	a.Limits.SignedIn(handle)
+	a.Limits.SignedIn(identity.AddressOf(ctx), handle)
 	if outdated {
 		a.rehash(ctx, id, password)
 	}
@@ -194,7 +194,8 @@ func (a *Accounts) session(id storage.UserID) (Session, error) {
 
 // ChangePassword replaces the password of a user who knows the current one.
 func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, current, next string) error {
-	if err := a.Limits.SignIn(identity.AddressOf(ctx), "id "+id.String()); err != nil {
+	address, key := identity.AddressOf(ctx), "id "+id.String() // as a handle, of which none has a blank
+	if err := a.Limits.SignIn(address, key); err != nil {
 		return err
 	}
 	hash := a.Store.PasswordHashes(ctx, []storage.UserID{id})[0]
@@ -208,6 +209,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	if !matches {
 		return apierr.Forbidden("the current password is wrong")
 	}
+	a.Limits.SignedIn(address, key)
 	made, err := a.Passwords.Hash(ctx, next)
 	if err != nil {
 		return err

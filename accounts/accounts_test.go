@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -194,5 +195,32 @@ func TestWhatIsNoHandleIsNotAskedFor(t *testing.T) {
 	for _, handle := range []string{"é", "\u212aelvin", "", "a b", strings.Repeat("x", 31), strings.Repeat("é", 100_000)} {
 		_, err := a.Login(t.Context(), handle, "correct horse")
 		wantCode(t, "a login", err, apierr.CodeUnauthenticated)
+	}
+}
+
+// Wrong passwords from elsewhere lock nobody out, neither of signing in nor of changing
+// the password.
+func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
+	a, _, _ := service(t, identity.LimitsConfig{PerHandle: 2})
+	from := func(address string) context.Context {
+		return identity.WithAddress(t.Context(), netip.MustParseAddr(address))
+	}
+	attacker, owner := from("198.51.100.7"), from("192.0.2.1")
+	s, err := a.Register(owner, "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		_, _ = a.Login(attacker, "maya", "wrong horse")
+		_ = a.ChangePassword(attacker, s.User, "wrong horse", "mine all mine")
+	}
+	_, err = a.Login(attacker, "maya", "correct horse")
+	wantCode(t, "a login from the attacker's address", err, apierr.CodeRateLimited)
+	wantCode(t, "a change from the attacker's address", a.ChangePassword(attacker, s.User, "correct horse", "mine all mine"), apierr.CodeRateLimited)
+	if _, err := a.Login(owner, "maya", "correct horse"); err != nil {
+		t.Error(err)
+	}
+	if err := a.ChangePassword(owner, s.User, "correct horse", "battery staple"); err != nil {
+		t.Error(err)
 	}
 }

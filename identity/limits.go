@@ -15,15 +15,17 @@ import (
 
 // LimitsConfig says how often somebody may try. 0 means as often as one likes.
 type LimitsConfig struct {
-	// PerHandle is how many passwords may be tried for one handle in a minute.
+	// PerHandle is how many passwords may be tried for one handle from one address in a
+	// minute. Addresses from which nobody has signed in by that handle may together try
+	// [strangers] times as many.
 	PerHandle int
 
 	// PerAddress is how many passwords may be tried, and how many users registered,
 	// from one address in a minute, as [AddressKey] counts it.
 	PerAddress int
 
-	// Entries is how many handles, and how many addresses, are remembered at most.
-	// Defaults to 65,536 (some 20 MB).
+	// Entries is how many handles, addresses, and pairs of them are remembered at most.
+	// Defaults to 65,536 of each kind (some 45 MB in all).
 	Entries int
 
 	// Now is the clock. Defaults to [time.Now].
@@ -32,11 +34,24 @@ type LimitsConfig struct {
 
 // Limits bounds how often passwords are tried. Each gateway counts for itself. It
 // is safe for concurrent use.
+//
+// Whoever is after one handle must not lock its owner out. So passwords are counted by
+// handle and address first. What comes from many addresses counts by the handle alone,
+// with a higher limit, and addresses from which somebody has signed in by that handle
+// are beyond it.
 type Limits struct {
 	now                  func() time.Time
-	handles              *buckets
+	pairs                *buckets // by handle and address
+	handles              *buckets // by handle, of addresses that are not known there
 	addresses, newcomers *buckets
+
+	mu    sync.Mutex
+	known *simplelru.LRU[string, struct{}] // handles with addresses from which they were signed in by
 }
+
+// strangers is how many times the limit of one address all addresses together have on
+// one handle that are not known there.
+const strangers = 10
 
 // NewLimits never fails.
 func NewLimits(cfg LimitsConfig) *Limits {
@@ -46,9 +61,15 @@ func NewLimits(cfg LimitsConfig) *Limits {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	known, err := simplelru.NewLRU[string, struct{}](cfg.Entries, nil)
+	if err != nil {
+		panic(err) // only for a size that is not positive
+	}
 	return &Limits{
 		now:       cfg.Now,
-		handles:   newBuckets(cfg.PerHandle, cfg.Entries),
+		known:     known,
+		pairs:     newBuckets(cfg.PerHandle, cfg.Entries),
+		handles:   newBuckets(strangers*cfg.PerHandle, cfg.Entries),
 		addresses: newBuckets(cfg.PerAddress, cfg.Entries),
 		newcomers: newBuckets(cfg.PerAddress, cfg.Entries),
 	}
@@ -62,13 +83,31 @@ func (l *Limits) SignIn(address netip.Addr, handle string) error {
 	if err := l.take(l.addresses, AddressKey(address)); err != nil {
 		return err
 	}
+	pair := pairKey(address, handle)
+	if err := l.take(l.pairs, pair); err != nil || l.knows(pair) {
+		return err
+	}
 	return l.take(l.handles, handleKey(handle))
 }
 
-// SignedIn is called when the password was right: the handle's earlier attempts
-// are forgotten. The address's are not, or whoever has one password could use it to
-// guess others.
-func (l *Limits) SignedIn(handle string) { l.handles.forget(handleKey(handle)) }
+// SignedIn is called when the password was right: earlier attempts on the handle from
+// there are forgotten, and the address is known from now on. The address's own are not,
+// or whoever has one password could use it to guess others.
+func (l *Limits) SignedIn(address netip.Addr, handle string) {
+	pair := pairKey(address, handle)
+	l.pairs.forget(pair)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.Add(pair, struct{}{})
+}
+
+// knows tells whether somebody has signed in by this handle from this address.
+func (l *Limits) knows(pair string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.known.Get(pair)
+	return known
+}
 
 // SignUp is called before a user is registered; errors as SignIn.
 func (l *Limits) SignUp(address netip.Addr) error {
@@ -96,6 +135,10 @@ func AddressKey(address netip.Addr) string {
 	}
 	prefix, _ := address.Prefix(64) // fails only for other lengths
 	return prefix.String()
+}
+
+func pairKey(address netip.Addr, handle string) string {
+	return handleKey(handle) + " " + AddressKey(address)
 }
 
 // handleKey spells a handle as it is looked up, and keeps what cannot be one from

@@ -43,20 +43,23 @@ func address(i int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
 }
 
-func TestLimitPerHandle(t *testing.T) {
+func TestLimitPerHandleAndAddress(t *testing.T) {
 	t.Parallel()
 	var c clock
 	l := c.limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
 	for i := range 6 {
-		if wait := refusedFor(t, l.SignIn(address(i), "ann")); wait != 0 {
+		if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
 			t.Fatalf("attempt %d: wait %d s", i, wait)
 		}
 	}
-	if wait := refusedFor(t, l.SignIn(address(7), "ANN")); wait != 10 {
+	if wait := refusedFor(t, l.SignIn(here, "ANN")); wait != 10 {
 		t.Errorf("wait %d s", wait)
 	}
 	if wait := refusedFor(t, l.SignIn(here, "bob")); wait != 0 {
 		t.Errorf("another handle: wait %d s", wait)
+	}
+	if wait := refusedFor(t, l.SignIn(address(1), "ann")); wait != 0 {
+		t.Errorf("the owner is locked out: wait %d s", wait)
 	}
 	c.now = c.now.Add(9 * time.Second)
 	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 1 {
@@ -69,9 +72,45 @@ func TestLimitPerHandle(t *testing.T) {
 	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
 		t.Errorf("after 10 s, the second: wait %d s", wait)
 	}
-	l.SignedIn("Ann")
+	l.SignedIn(address(1), "ann")
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
+		t.Errorf("after the right password elsewhere: wait %d s", wait)
+	}
+	l.SignedIn(here, "Ann")
 	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
 		t.Errorf("after the right password: wait %d s", wait)
+	}
+}
+
+// One handle from ever new addresses: those together have ten times the limit of one,
+// and addresses from which the owner has signed in are beyond that.
+func TestLimitPerHandle(t *testing.T) {
+	t.Parallel()
+	var c clock
+	l := c.limits(LimitsConfig{PerHandle: 6, PerAddress: 100})
+	if err := l.SignIn(here, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	l.SignedIn(here, "ann")
+	for i := range 59 { // the owner's first was of an address not known yet
+		if wait := refusedFor(t, l.SignIn(address(i), "ann")); wait != 0 {
+			t.Fatalf("attempt %d: wait %d s", i, wait)
+		}
+	}
+	if wait := refusedFor(t, l.SignIn(address(60), "ann")); wait != 1 {
+		t.Errorf("from one address too many: wait %d s", wait)
+	}
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 0 {
+		t.Errorf("the owner is locked out: wait %d s", wait)
+	}
+	if wait := refusedFor(t, l.SignIn(address(61), "bob")); wait != 0 {
+		t.Errorf("another handle: wait %d s", wait)
+	}
+	for range 5 {
+		l.SignIn(here, "ann")
+	}
+	if wait := refusedFor(t, l.SignIn(here, "ann")); wait != 10 {
+		t.Errorf("a known address has a limit, too: wait %d s", wait)
 	}
 }
 
@@ -84,7 +123,7 @@ func TestLimitPerAddress(t *testing.T) {
 			t.Fatalf("attempt %d: wait %d s", i, wait)
 		}
 	}
-	l.SignedIn("handle0") // whoever has one password may not try all others
+	l.SignedIn(here, "handle0") // whoever has one password may not try all others
 	for range 10 {
 		if wait := refusedFor(t, l.SignIn(here, "victim")); wait != 15 {
 			t.Fatalf("wait %d s", wait)
@@ -138,7 +177,7 @@ func TestNoLimits(t *testing.T) {
 		if err := l.SignUp(here); err != nil {
 			t.Fatal(err)
 		}
-		l.SignedIn("ann")
+		l.SignedIn(here, "ann")
 	}
 }
 
@@ -149,16 +188,24 @@ func TestLimitsAreBounded(t *testing.T) {
 	var c clock
 	l := c.limits(LimitsConfig{PerHandle: 10, PerAddress: 10, Entries: 100})
 	for i := range 5000 {
-		if err := l.SignIn(address(i), fmt.Sprintf("%d%1000d", i, i)); err != nil {
+		handle := fmt.Sprintf("%d%1000d", i, i)
+		if err := l.SignIn(address(i), handle); err != nil {
+			t.Fatal(err)
+		}
+		l.SignedIn(address(i), handle)
+		if err := l.SignIn(address(i), handle); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, b := range []*buckets{l.handles, l.addresses} {
+	if n := l.known.Len(); n != 100 {
+		t.Errorf("%d addresses are known", n)
+	}
+	for _, b := range []*buckets{l.pairs, l.handles, l.addresses} {
 		if n := b.keys.Len(); n != 100 {
 			t.Errorf("%d are remembered", n)
 		}
 		for _, key := range b.keys.Keys() {
-			if len(key) > 64 {
+			if len(key) > 64+len(" 255.255.255.255") {
 				t.Errorf("a key of %d bytes", len(key))
 			}
 		}

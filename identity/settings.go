@@ -21,7 +21,7 @@ type Settings struct {
 	TokenTTL     time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
 	MachineID    *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
 	TrustedProxy []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
-	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle in a minute; 0: any number. Default: ${default}."`
+	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle from one address in a minute, and ten times as many from all that are not known there; 0: any number. Default: ${default}."`
 	AddressLimit int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
 }
 
