@@ -113,11 +113,11 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	if err := a.Limits.SignIn(identity.AddressOf(ctx), handle); err != nil {
 		return Session{}, err
 	}
-	id, hash, err := a.credentials(ctx, handle)
+	id, kept, err := a.credentials(ctx, handle)
 	if err != nil {
 		return Session{}, fmt.Errorf("log %s in: %w", handle, err)
 	}
-	matches, outdated, err := a.verify(ctx, hash, password)
+	matches, outdated, err := a.verify(ctx, kept.Hash, password)
 	if err != nil {
 		return Session{}, err
 	}
@@ -129,7 +129,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	}
 	a.Limits.SignedIn(identity.AddressOf(ctx), handle)
 	if outdated {
-		a.rehash(ctx, id, password)
+		a.rehash(ctx, id, kept.Hash, password)
 	}
 	return a.session(id)
 }
@@ -151,22 +151,22 @@ var errCredentials = apierr.Unauthenticated("handle or password is wrong")
 
 // credentials returns an empty hash when there is no such user. It asks the same
 // two questions of whatever may be a handle.
-func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, string, error) {
+func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, storage.Password, error) {
 	if !storage.ValidHandle(handle) {
-		return 0, "", nil // everybody sees that it is nobody's: its time tells nothing
+		return 0, storage.Password{}, nil // everybody sees that it is nobody's: its time tells nothing
 	}
 	found := a.Store.UserIDs(ctx, []string{handle})[0]
 	if found.Err != nil {
-		return 0, "", found.Err
+		return 0, storage.Password{}, found.Err
 	}
-	hash := a.Store.PasswordHashes(ctx, []storage.UserID{max(found.Value, 1)})[0]
-	if hash.Err != nil {
-		return 0, "", hash.Err
+	password := a.Store.Passwords(ctx, []storage.UserID{max(found.Value, 1)})[0]
+	if password.Err != nil {
+		return 0, storage.Password{}, password.Err
 	}
-	if !found.Found || !hash.Found {
-		return 0, "", nil
+	if !found.Found || !password.Found {
+		return 0, storage.Password{}, nil
 	}
-	return found.Value, hash.Value, nil
+	return found.Value, password.Value, nil
 }
 
 // verify takes its time also for users who have no password.
@@ -177,10 +177,11 @@ func (a *Accounts) verify(ctx context.Context, hash, password string) (matches, 
 	return a.Passwords.Verify(ctx, password, hash)
 }
 
-// rehash makes a hash with today's parameters. If that fails, the old one stays.
-func (a *Accounts) rehash(ctx context.Context, id storage.UserID, password string) {
+// rehash makes a hash with today's parameters. If that fails, or the password has been
+// changed in the meantime, the one there stays.
+func (a *Accounts) rehash(ctx context.Context, id storage.UserID, old, password string) {
 	if hash, err := a.Passwords.Hash(ctx, password); err == nil {
-		_ = a.Store.SetPasswordHash(ctx, id, hash, storage.MicrosOf(a.Now()))
+		_, _ = a.Store.SetPassword(ctx, id, storage.PasswordChange{Old: old, New: hash, At: storage.MicrosOf(a.Now())})
 	}
 }
 
@@ -198,27 +199,33 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	if err := a.Limits.SignIn(address, key); err != nil {
 		return err
 	}
-	hash := a.Store.PasswordHashes(ctx, []storage.UserID{id})[0]
-	if hash.Err != nil {
-		return fmt.Errorf("change the password of user %s: %w", id, hash.Err)
+	kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
+	if kept.Err != nil {
+		return fmt.Errorf("change the password of user %s: %w", id, kept.Err)
 	}
-	matches, _, err := a.verify(ctx, hash.Value, current)
+	matches, _, err := a.verify(ctx, kept.Value.Hash, current)
 	if err != nil {
 		return err
 	}
 	if !matches {
-		return apierr.Forbidden("the current password is wrong")
+		return errWrongPassword
 	}
 	a.Limits.SignedIn(address, key)
 	made, err := a.Passwords.Hash(ctx, next)
 	if err != nil {
 		return err
 	}
-	if err := a.Store.SetPasswordHash(ctx, id, made, storage.MicrosOf(a.Now())); err != nil {
+	change := storage.PasswordChange{Old: kept.Value.Hash, New: made, At: storage.MicrosOf(a.Now()), EndsTokens: true}
+	switch _, err := a.Store.SetPassword(ctx, id, change); {
+	case errors.Is(err, storage.ErrPasswordChanged):
+		return errWrongPassword
+	case err != nil:
 		return fmt.Errorf("change the password of user %s: %w", id, err)
 	}
 	return nil
 }
+
+var errWrongPassword = apierr.Forbidden("the current password is wrong")
 
 // UpdateProfile changes texts of a user.
 func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) error {

@@ -56,7 +56,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	if user.Handle != "maya_9" || user.Name != "Maya" || user.CreatedAt == 0 {
 		t.Errorf("made %+v", user)
 	}
-	if hash := store.PasswordHashes(ctx, []storage.UserID{made.User})[0].Value; !strings.HasPrefix(hash, "$argon2id$") {
+	if hash := store.Passwords(ctx, []storage.UserID{made.User})[0].Value.Hash; !strings.HasPrefix(hash, "$argon2id$") {
 		t.Errorf("the password is kept as %q", hash)
 	}
 	for _, handle := range []string{"maya_9", "MAYA_9"} {

@@ -22,6 +22,9 @@ var (
 	// ErrUserUnknown: there is no user with this id.
 	ErrUserUnknown = errors.New("no such user")
 
+	// ErrPasswordChanged: somebody else has changed the password in the meantime.
+	ErrPasswordChanged = errors.New("password has changed")
+
 	// ErrLimitReached: the user follows as many as it may.
 	ErrLimitReached = errors.New("limit of followings reached")
 

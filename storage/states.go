@@ -19,10 +19,11 @@ type StatePosition struct {
 	User UserID
 }
 
-// StateChange is the last change of a user's state.
+// StateChange is the last change of a user's state or password.
 type StateChange struct {
 	StatePosition
-	State UserState
+	State      UserState
+	PasswordAt Micros // [Password.ChangedAt]
 }
 
 // StateStore keeps the states of users, on their own shards.
@@ -40,8 +41,8 @@ type StateStore interface {
 	// user or not: one without an entry is Active.
 	StatesOf(ctx context.Context, users []UserID) []Result[UserState]
 
-	// StateChanges lists the last change of every user of a shard who ever changed, behind
-	// a position, in ascending order, at most so many. Times are those of gateways: read
+	// StateChanges lists the last change of every user of a shard whose state or password
+	// (see [Password.ChangedAt]) ever changed, behind a position, in ascending order, at most so many. Times are those of gateways: read
 	// again from somewhat before the last position for what was written late.
 	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 

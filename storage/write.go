@@ -9,12 +9,13 @@ type AccountStore interface {
 	// who never became a user is taken over. [ErrHandleTaken], [ErrUserExists].
 	Register(ctx context.Context, user User, passwordHash string) error
 
-	// PasswordHashes reads the hashes of users. One that has no password, such as an
-	// imported one, is Found with an empty Value.
-	PasswordHashes(ctx context.Context, ids []UserID) []Result[string]
+	// Passwords reads the passwords of users, each with its time as of one moment. One
+	// that has no password, such as an imported one, is Found with an empty Hash.
+	Passwords(ctx context.Context, ids []UserID) []Result[Password]
 
-	// SetPasswordHash replaces the hash of a user. [ErrUserUnknown].
-	SetPasswordHash(ctx context.Context, id UserID, hash string, at Micros) error
+	// SetPassword replaces the hash of a user and returns the password as it is then.
+	// [ErrPasswordChanged] where the hash is not Old any more, [ErrUserUnknown].
+	SetPassword(ctx context.Context, id UserID, change PasswordChange) (Password, error)
 
 	// UpdateProfile changes the texts that are given, sets UpdatedAt, raises the
 	// user's version, and returns the user as it is then. [ErrUserUnknown].
@@ -24,6 +25,22 @@ type AccountStore interface {
 // ClaimTTL is how old a claim on a handle must be, in microseconds, before a claim
 // without a user may be taken over.
 const ClaimTTL Micros = 60_000_000
+
+// Password is what is kept of a user's password.
+type Password struct {
+	Hash string // empty: there is none
+
+	// ChangedAt is when it was last changed with EndsTokens; 0: never. It rises with each
+	// such change, and is among [StateStore.StateChanges].
+	ChangedAt Micros
+}
+
+// PasswordChange replaces Old by New.
+type PasswordChange struct {
+	Old, New   string // hashes
+	At         Micros
+	EndsTokens bool // it is another password, not the same one hashed anew
+}
 
 // ProfileChange holds the new texts; nil leaves one as it is.
 type ProfileChange struct {

@@ -42,23 +42,40 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	return nil
 }
 
-// PasswordHashes implements [storage.AccountStore].
-func (s *Store) PasswordHashes(ctx context.Context, ids []storage.UserID) []storage.Result[string] {
-	return lookUp(ctx, s, ids, func(id storage.UserID) (string, bool) {
+// Passwords implements [storage.AccountStore].
+func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
+	return lookUp(ctx, s, ids, func(id storage.UserID) (storage.Password, bool) {
 		_, exists := s.users[id]
-		return s.passwords[id], exists
+		return s.passwordOf(id), exists
 	})
 }
 
-// SetPasswordHash implements [storage.AccountStore].
-func (s *Store) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
-	_, err := s.update(ctx, id, at, func(*storage.User) { s.passwords[id] = hash })
-	return err
+func (s *Store) passwordOf(id storage.UserID) storage.Password {
+	return storage.Password{Hash: s.passwords[id], ChangedAt: s.states[id].PasswordAt}
+}
+
+// SetPassword implements [storage.AccountStore].
+func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (now storage.Password, err error) {
+	_, err = s.update(ctx, id, change.At, func(*storage.User) error {
+		if s.passwords[id] != change.Old {
+			return fmt.Errorf("set the password of user %d: %w", id, storage.ErrPasswordChanged)
+		}
+		s.passwords[id] = change.New
+		if change.EndsTokens {
+			state := s.states[id]
+			state.User, state.At = id, max(change.At, state.At+1)
+			state.PasswordAt = state.At
+			s.states[id] = state
+		}
+		now = s.passwordOf(id)
+		return nil
+	})
+	return now, err
 }
 
 // UpdateProfile implements [storage.AccountStore].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
-	return s.update(ctx, id, at, func(user *storage.User) {
+	return s.update(ctx, id, at, func(user *storage.User) error {
 		set(&user.Name, change.Name)
 		set(&user.Bio, change.Bio)
 		set(&user.AvatarURL, change.AvatarURL)
@@ -67,11 +84,12 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		set(&user.Undiscoverable, change.Undiscoverable)
 		s.raiseVersion(id)
 		s.activeOn(id, at)
+		return nil
 	})
 }
 
 // update changes a user who exists.
-func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros, change func(*storage.User)) (storage.User, error) {
+func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros, change func(*storage.User) error) (storage.User, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.User{}, err
 	}
@@ -82,7 +100,9 @@ func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros
 		return storage.User{}, fmt.Errorf("update user %d: %w", id, storage.ErrUserUnknown)
 	}
 	user.UpdatedAt = at
-	change(&user)
+	if err := change(&user); err != nil {
+		return storage.User{}, err
+	}
 	s.users[id] = user
 	return user, nil
 }

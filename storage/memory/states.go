@@ -35,7 +35,8 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 // changeState makes the times of a user's changes rise.
 func (s *Store) changeState(user storage.UserID, state storage.UserState, at storage.Micros) {
 	at = max(at, s.states[user].At+1)
-	s.states[user] = storage.StateChange{StatePosition: storage.StatePosition{At: at, User: user}, State: state}
+	passwordAt := s.states[user].PasswordAt
+	s.states[user] = storage.StateChange{StatePosition: storage.StatePosition{At: at, User: user}, State: state, PasswordAt: passwordAt}
 }
 
 // StatesOf implements [storage.StateStore].

@@ -162,12 +162,12 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	return err
 }
 
-// SetPasswordHash implements [storage.AccountStore].
-func (s *Store) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
+// SetPassword implements [storage.AccountStore].
+func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	ctx, end := s.begin(ctx, id)
-	err := s.Store.SetPasswordHash(ctx, id, hash, at)
+	password, err := s.Store.SetPassword(ctx, id, change)
 	end(changed(id, err == nil), err) // the user's UpdatedAt
-	return err
+	return password, err
 }
 
 // UpdateProfile implements [storage.AccountStore].

@@ -27,11 +27,12 @@ WHERE handle = ? AND user_id = ? AND claimed_at = ?`
    followings_visibility, followers_visibility, undiscoverable)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-	// Served by the primary key.
-	sqlPasswordHashes = `
-SELECT user_id, COALESCE(password_hash, '')
+	// Served by the primary keys.
+	sqlPasswords = `
+SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
 FROM users
-WHERE user_id IN (`
+LEFT JOIN user_states ON user_states.user_id = users.user_id
+WHERE users.user_id IN (`
 
 	sqlRaiseVersion = `
 UPDATE user_counts
@@ -49,6 +50,10 @@ WHERE user_id = ?`
 UPDATE users
 SET password_hash = ?, updated_at = ?
 WHERE user_id = ?`
+
+	sqlWritePasswordTime = `INSERT INTO user_states
+  (user_id, state, changed_at, password_at)
+VALUES (?, ?, ?, ?)`
 )
 
 // claimTime bounds a Register: half the age at which others may take its claim
@@ -125,39 +130,72 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 	})
 }
 
-// PasswordHashes implements [storage.AccountStore].
-func (s *Store) PasswordHashes(ctx context.Context, ids []storage.UserID) []storage.Result[string] {
-	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, string)) error {
-		return s.query(ctx, "passwords", shard, len(ids), sqlPasswordHashes+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
-			var id storage.UserID
-			var hash string
-			err := rows.Scan(&id, &hash)
-			found(id, hash)
+// Passwords implements [storage.AccountStore].
+func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
+	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
+		return s.query(ctx, "passwords", shard, len(ids), sqlPasswords+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+			id, password, err := scanPassword(rows)
+			found(id, password)
 			return err
 		})
 	})
 }
 
-// SetPasswordHash implements [storage.AccountStore].
-func (s *Store) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
-	return s.transact(ctx, "passwords", s.place.Of(id), func(w *writer) error {
+func scanPassword(rows *sql.Rows) (id storage.UserID, p storage.Password, err error) {
+	err = rows.Scan(&id, &p.Hash, &p.ChangedAt)
+	return id, p, err
+}
+
+// SetPassword implements [storage.AccountStore].
+func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
+	var now storage.Password
+	err := s.transact(ctx, "passwords", s.place.Of(id), func(w *writer) error {
 		if err := w.lockUser(id); err != nil {
 			return err
 		}
 		found := false
-		err := w.read(1, sqlExistingUsers+"?)", []any{int64(id)}, func(*sql.Rows) error {
+		err := w.read(1, sqlPasswords+"?)", []any{int64(id)}, func(rows *sql.Rows) (err error) {
 			found = true
-			return nil
-		})
-		if err == nil && !found { // somebody of whom there are only edges
-			err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
-		}
-		if err != nil {
+			_, now, err = scanPassword(rows)
 			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case !found: // somebody of whom there are only edges
+			return fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
+		case now.Hash != change.Old:
+			return fmt.Errorf("%w: that of user %s", storage.ErrPasswordChanged, id)
 		}
-		_, err = w.exec(1, sqlSetPasswordHash, nullable(hash), int64(at), int64(id))
+		if change.EndsTokens {
+			if now.ChangedAt, err = w.writePasswordTime(id, change.At); err != nil {
+				return err
+			}
+		}
+		now.Hash = change.New
+		_, err = w.exec(1, sqlSetPasswordHash, nullable(change.New), int64(change.At), int64(id))
 		return err
 	})
+	if err != nil {
+		return storage.Password{}, err
+	}
+	return now, nil
+}
+
+// writePasswordTime puts a change of a password into the log of states, at a time that
+// is behind all earlier changes of the user.
+func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storage.Micros, error) {
+	var old storage.StateChange
+	err := w.read(1, sqlStateOf, []any{int64(id)}, func(rows *sql.Rows) error {
+		return rows.Scan(&old.State, &old.At)
+	})
+	if err != nil {
+		return 0, err
+	}
+	at = max(at, old.At+1)
+	text := sqlWritePasswordTime + w.store.sql.upsert("user_id", "changed_at = NEW.changed_at, password_at = NEW.password_at")
+	_, err = w.exec(1, text, int64(id), int64(old.State), int64(at), int64(at))
+	return at, err
 }
 
 // UpdateProfile implements [storage.AccountStore].

@@ -298,10 +298,10 @@ func runHotWrites(t *testing.T, s *Store) {
 	if _, err := s.UpdateProfile(ctx, 7, storage.ProfileChange{Name: &name}, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetPasswordHash(ctx, 7, "x", 1); err != nil {
+	if _, err := s.SetPassword(ctx, 7, storage.PasswordChange{New: "x", At: 1, EndsTokens: true}); err != nil {
 		t.Fatal(err)
 	}
-	s.PasswordHashes(ctx, []storage.UserID{7})
+	s.Passwords(ctx, []storage.UserID{7})
 	if err := s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N"}, "x"); err != nil {
 		t.Fatal(err)
 	}

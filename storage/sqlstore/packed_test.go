@@ -313,7 +313,9 @@ func (w *packedWorld) profile(t *rapid.T) {
 		name := "V"
 		w.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 7) // or it is erased
 	})
-	w.staysPacked(t, func(id storage.UserID) { w.store.SetPasswordHash(t.Context(), id, "x", 7) })
+	w.staysPacked(t, func(id storage.UserID) {
+		w.store.SetPassword(t.Context(), id, storage.PasswordChange{New: "x", At: 7, EndsTokens: true})
+	})
 	w.staysPacked(t, func(id storage.UserID) { w.store.SetState(t.Context(), id, storage.Deactivated, 8) })
 }
 

@@ -24,7 +24,7 @@ WHERE user_id = ?`
 	// Spelled so that the optimisers take it for a range, see pages.go. Served by
 	// idx_state_changes.
 	sqlStateChanges = `
-SELECT user_id, state, changed_at
+SELECT user_id, state, changed_at, password_at
 FROM user_states
 WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
 ORDER BY changed_at, user_id LIMIT ?`
@@ -56,7 +56,7 @@ func (s *Store) StateChanges(ctx context.Context, shard int, after storage.State
 	var changes []storage.StateChange
 	err := s.query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
 		var c storage.StateChange
-		err := rows.Scan(&c.User, &c.State, &c.At)
+		err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt)
 		changes = append(changes, c)
 		return err
 	})

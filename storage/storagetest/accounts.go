@@ -51,7 +51,7 @@ func (s accounts) ATakenHandleIsRefused(t *testing.T) {
 		wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
 		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
 		wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{user.ID}), 1)
-		wantMissing(t, s.store.PasswordHashes(t.Context(), []storage.UserID{user.ID}), 1)
+		wantMissing(t, s.store.Passwords(t.Context(), []storage.UserID{user.ID}), 1)
 		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{owner.Handle}), 1)[0], owner.ID)
 
 		user.Handle = free
@@ -182,12 +182,12 @@ func (s accounts) EachPasswordIsAnsweredAtItsIndex(t *testing.T) {
 	for _, id := range ids {
 		s.register(t, person(id))
 	}
-	results := s.store.PasswordHashes(t.Context(), []storage.UserID{ids[4], gone, ids[0], ids[8], ids[4]})
+	results := s.store.Passwords(t.Context(), []storage.UserID{ids[4], gone, ids[0], ids[8], ids[4]})
 	wantFound(t, results, true, false, true, true, true)
 	for i, k := range map[int]int{0: 4, 2: 0, 3: 8, 4: 4} {
-		wantEqual(t, "password", results[i].Value, hashOf(ids[k]))
+		wantEqual(t, "password", results[i].Value, storage.Password{Hash: hashOf(ids[k])})
 	}
-	answers(t, s.store.PasswordHashes(t.Context(), nil), 0)
+	answers(t, s.store.Passwords(t.Context(), nil), 0)
 }
 
 func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
@@ -196,10 +196,10 @@ func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
 	for i := 0; i < many; i += 100 {
 		ids[i] = user.ID
 	}
-	results := s.store.PasswordHashes(t.Context(), ids)
+	results := s.store.Passwords(t.Context(), ids)
 	answers(t, results, many)
 	for i, result := range results {
-		if known := i%100 == 0; result.Found != known || (known && result.Value != hashOf(user.ID)) {
+		if known := i%100 == 0; result.Found != known || (known && result.Value.Hash != hashOf(user.ID)) {
 			t.Fatalf("key %d: got %+v", i, result)
 		}
 	}
@@ -211,9 +211,9 @@ func (s accounts) APasswordIsReplaced(t *testing.T) {
 	s.register(t, other)
 	for _, user := range []storage.User{registered, made} {
 		for i, hash := range []string{"$argon2id$v=19$new", "$argon2id$v=19$new", "newer"} { // the same again as well
-			if err := s.store.SetPasswordHash(t.Context(), user.ID, hash, at(100+i)); err != nil {
-				t.Fatal(err)
-			}
+			old := s.passwordOf(t, user.ID)
+			now := s.setPassword(t, user.ID, storage.PasswordChange{Old: old, New: hash, At: at(100 + i)})
+			wantEqual(t, "password", now, storage.Password{Hash: hash})
 			wantEqual(t, "password", s.passwordOf(t, user.ID), hash)
 		}
 		user.UpdatedAt = at(102)
@@ -223,10 +223,87 @@ func (s accounts) APasswordIsReplaced(t *testing.T) {
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
 }
 
+// Whoever has seen another password in the meantime replaces nothing.
+func (s accounts) OnlyTheOldPasswordIsReplaced(t *testing.T) {
+	user := person(s.id())
+	s.register(t, user)
+	for _, ends := range []bool{false, true} {
+		for _, old := range []string{"", "another", hashOf(user.ID) + " "} {
+			_, err := s.store.SetPassword(t.Context(), user.ID, storage.PasswordChange{Old: old, New: "new", At: at(9), EndsTokens: ends})
+			wantIs(t, err, storage.ErrPasswordChanged)
+		}
+	}
+	wantEqual(t, "password", s.passwordOf(t, user.ID), hashOf(user.ID))
+	wantEqual(t, "user", s.userOf(t, user.ID), user)
+	wantList(t, "changes", s.changesOf(t, user.ID), nil)
+}
+
+// Gateways hear of passwords as they do of states, and the times of both rise.
+func (s accounts) ChangedPasswordsAreListed(t *testing.T) {
+	user := person(s.id())
+	s.register(t, user)
+	change := func(n int, ends bool) storage.Micros {
+		old := s.passwordOf(t, user.ID)
+		return s.setPassword(t, user.ID, storage.PasswordChange{Old: old, New: old + "+", At: at(n), EndsTokens: ends}).ChangedAt
+	}
+	listed := func(state storage.UserState, n, passwordAt int) {
+		t.Helper()
+		want := changedTo(user.ID, state, n)
+		want.PasswordAt = at(passwordAt)
+		wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{want})
+		password := found(t, s.store.Passwords(t.Context(), []storage.UserID{user.ID}), 1)[0]
+		wantEqual(t, "time of the password", password.ChangedAt, at(passwordAt))
+	}
+	wantEqual(t, "time of a password hashed anew", change(5, false), 0)
+	wantList(t, "changes", s.changesOf(t, user.ID), nil)
+	wantEqual(t, "time of the password", change(10, true), at(10))
+	listed(storage.Active, 10, 10)
+	wantEqual(t, "time by a clock that is late", change(3, true), at(11))
+	listed(storage.Active, 11, 11)
+	wantEqual(t, "time of a password hashed anew", change(12, false), at(11))
+	s.setState(t, user.ID, storage.Deactivated, 20, true)
+	listed(storage.Deactivated, 20, 11)
+	wantEqual(t, "time of the password", change(15, true), at(21))
+	listed(storage.Deactivated, 21, 21)
+	s.setState(t, user.ID, storage.Active, 22, true)
+	listed(storage.Active, 22, 21)
+}
+
+func (s accounts) OneOfSeveralAtOnceChangesThePassword(t *testing.T) {
+	user := person(s.id())
+	s.register(t, user)
+	var errs [workers]error
+	together(func(worker int) {
+		change := storage.PasswordChange{Old: hashOf(user.ID), New: fmt.Sprint("of ", worker), At: at(1), EndsTokens: true}
+		_, errs[worker] = s.store.SetPassword(t.Context(), user.ID, change)
+	})
+	won := 0
+	for worker, err := range errs {
+		if err == nil {
+			won++
+			wantEqual(t, "password", s.passwordOf(t, user.ID), fmt.Sprint("of ", worker))
+		} else {
+			wantIs(t, err, storage.ErrPasswordChanged)
+		}
+	}
+	wantEqual(t, "changes", won, 1)
+}
+
+func (s accounts) setPassword(t *testing.T, id storage.UserID, change storage.PasswordChange) storage.Password {
+	t.Helper()
+	now, err := s.store.SetPassword(t.Context(), id, change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
 func (s accounts) NobodyHasNoPasswordToReplace(t *testing.T) {
 	for _, id := range s.strangers(t) {
-		wantIs(t, s.store.SetPasswordHash(t.Context(), id, "hash", at(1)), storage.ErrUserUnknown)
-		wantMissing(t, s.store.PasswordHashes(t.Context(), []storage.UserID{id}), 1)
+		_, err := s.store.SetPassword(t.Context(), id, storage.PasswordChange{New: "hash", At: at(1), EndsTokens: true})
+		wantIs(t, err, storage.ErrUserUnknown)
+		wantList(t, "changes", s.changesOf(t, id), nil)
+		wantMissing(t, s.store.Passwords(t.Context(), []storage.UserID{id}), 1)
 	}
 }
 
@@ -408,7 +485,7 @@ func (h *harness) userOf(t *testing.T, id storage.UserID) storage.User {
 
 func (s accounts) passwordOf(t *testing.T, id storage.UserID) string {
 	t.Helper()
-	return found(t, s.store.PasswordHashes(t.Context(), []storage.UserID{id}), 1)[0]
+	return found(t, s.store.Passwords(t.Context(), []storage.UserID{id}), 1)[0].Hash
 }
 
 func hashOf(id storage.UserID) string { return "$hash$" + id.String() }

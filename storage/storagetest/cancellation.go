@@ -70,12 +70,13 @@ func (s cancellation) NoAccountIsChanged(t *testing.T) {
 	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
 	s.register(t, user)
 
-	wantEndedErr(t, "set password", s.store.SetPasswordHash(ended(t), old.ID, "hash", at(9)))
-	_, err := s.store.UpdateProfile(ended(t), old.ID, storage.ProfileChange{Name: &name}, at(9))
+	_, err := s.store.SetPassword(ended(t), old.ID, storage.PasswordChange{Old: hashOf(old.ID), New: "hash", At: at(9), EndsTokens: true})
+	wantEndedErr(t, "set password", err)
+	_, err = s.store.UpdateProfile(ended(t), old.ID, storage.ProfileChange{Name: &name}, at(9))
 	wantEndedErr(t, "update profile", err)
-	wantEnded(t, "passwords", s.store.PasswordHashes(ended(t), ids), 1)
+	wantEnded(t, "passwords", s.store.Passwords(ended(t), ids), 1)
 	wantEqual(t, "user", s.userOf(t, old.ID), old)
-	wantList(t, "password", found(t, s.store.PasswordHashes(t.Context(), ids), 1), []string{hashOf(old.ID)})
+	wantList(t, "password", found(t, s.store.Passwords(t.Context(), ids), 1), []storage.Password{{Hash: hashOf(old.ID)}})
 }
 
 func (s cancellation) NoSlotIsLeased(t *testing.T) {

@@ -21,7 +21,7 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 	ids := []storage.UserID{user.ID}
 	wantMissing(t, s.store.Users(t.Context(), ids), 1)
 	wantMissing(t, s.store.Counts(t.Context(), ids), 1)
-	wantMissing(t, s.store.PasswordHashes(t.Context(), ids), 1)
+	wantMissing(t, s.store.Passwords(t.Context(), ids), 1)
 	wantMissing(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)
 	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user.ID, other.ID)), 1)
 	wantMissing(t, s.store.Messages(t.Context(), pairsFrom(user.ID, other.ID)), 1)

@@ -289,11 +289,13 @@ func (p *pair) profile(t *rapid.T) {
 
 func (p *pair) password(t *rapid.T) {
 	id := rapid.SampledFrom(p.ids).Draw(t, "id")
-	hash := rapid.SampledFrom([]string{"", "three", "four"}).Draw(t, "hash")
-	time := drawTime(t)
-	err := p.store.SetPasswordHash(t.Context(), id, hash, time)
-	if wantErr := p.reference.SetPasswordHash(t.Context(), id, hash, time); !sameError(err, wantErr) {
-		t.Fatalf("set the password of %d:\ngot  %v\nwant %v", id, err, wantErr)
+	hashes := rapid.SampledFrom([]string{"", "three", "four"})
+	change := storage.PasswordChange{
+		Old: hashes.Draw(t, "old"), New: hashes.Draw(t, "hash"), At: drawTime(t), EndsTokens: rapid.Bool().Draw(t, "ends tokens"),
+	}
+	got, err := p.store.SetPassword(t.Context(), id, change)
+	if want, wantErr := p.reference.SetPassword(t.Context(), id, change); !sameError(err, wantErr) || got != want {
+		t.Fatalf("set the password of %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
 	}
 	p.versions = nil // whether a password raises the version is left open
 }
@@ -301,7 +303,7 @@ func (p *pair) password(t *rapid.T) {
 // sameError tells whether an error is as the reference's: none, or of the same kind.
 func sameError(got, want error) bool {
 	for _, kind := range []error{
-		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrLimitReached,
+		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrPasswordChanged, storage.ErrLimitReached,
 		storage.ErrForbidden, storage.ErrNoRequest,
 	} {
 		if errors.Is(want, kind) {

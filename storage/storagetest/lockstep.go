@@ -46,7 +46,7 @@ func (p *pair) compareHandles(t *rapid.T, handles []string) {
 }
 
 func (p *pair) comparePasswords(t *rapid.T, ids []storage.UserID) {
-	compare(t, "passwords", ids, p.store.PasswordHashes(t.Context(), ids), p.reference.PasswordHashes(t.Context(), ids), equal)
+	compare(t, "passwords", ids, p.store.Passwords(t.Context(), ids), p.reference.Passwords(t.Context(), ids), equal)
 }
 
 // startLog remembers where the store's logs end.

@@ -69,22 +69,36 @@ func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash 
 
 type noPasswordNoUser struct{ *memory.Store }
 
-func (s noPasswordNoUser) PasswordHashes(ctx context.Context, ids []storage.UserID) []storage.Result[string] {
-	results := s.Store.PasswordHashes(ctx, ids)
+func (s noPasswordNoUser) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
+	results := s.Store.Passwords(ctx, ids)
 	for i := range results {
-		results[i].Found = results[i].Value != ""
+		results[i].Found = results[i].Value.Hash != ""
 	}
 	return results
 }
 
 type passwordsOfNobody struct{ *memory.Store }
 
-func (s passwordsOfNobody) SetPasswordHash(ctx context.Context, id storage.UserID, hash string, at storage.Micros) error {
-	err := s.Store.SetPasswordHash(ctx, id, hash, at)
+func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
+	now, err := s.Store.SetPassword(ctx, id, change)
 	if s.Counts(ctx, []storage.UserID{id})[0].Found {
-		return nil // as an UPDATE that found no row
+		return now, nil // as an UPDATE that found no row
 	}
-	return err
+	return now, err
+}
+
+type anyPasswordGoes struct{ *memory.Store }
+
+func (s anyPasswordGoes) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
+	change.Old = s.Passwords(ctx, []storage.UserID{id})[0].Value.Hash
+	return s.Store.SetPassword(ctx, id, change)
+}
+
+type passwordsInSilence struct{ *memory.Store }
+
+func (s passwordsInSilence) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
+	change.EndsTokens = false
+	return s.Store.SetPassword(ctx, id, change)
 }
 
 type emptyIsNil struct{ *memory.Store }

@@ -91,6 +91,8 @@ var wrongStores = []struct {
 	{"existing users claim handles", func(s *memory.Store) storage.Store { return existingUsersClaim{s} }, "accounts/AnExistingUserIsRefused", historiesToo},
 	{"handles are registered without a lock", func(s *memory.Store) storage.Store { return unlockedRegister{s} }, "accounts/OneHandleIsRegisteredOnce", lostRace},
 	{"without a password there is no user", func(s *memory.Store) storage.Store { return noPasswordNoUser{s} }, "accounts/UsersMadeOtherwiseHaveNoPassword", historiesToo},
+	{"any password is replaced", func(s *memory.Store) storage.Store { return anyPasswordGoes{s} }, "accounts/OnlyTheOldPasswordIsReplaced", historiesToo},
+	{"nobody hears of a password", func(s *memory.Store) storage.Store { return passwordsInSilence{s} }, "accounts/ChangedPasswordsAreListed", historiesToo},
 	{"nobody may have a password", func(s *memory.Store) storage.Store { return passwordsOfNobody{s} }, "accounts/NobodyHasNoPasswordToReplace", historiesToo},
 	{"an empty text is none", func(s *memory.Store) storage.Store { return emptyIsNil{s} }, "accounts/AnEmptyTextIsAText", historiesToo},
 	{"profiles leave the version", func(s *memory.Store) storage.Store { return newProfileKeepsVersion(s) }, "accounts/TheVersionRisesWithTheProfile", historiesToo},
