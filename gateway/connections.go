@@ -76,11 +76,12 @@ func (e *ending) Error() string { return e.label }
 
 // The endings that both kinds of connections know.
 var (
-	errLeft    = &ending{label: "client"}                                                  // it left
-	errDone    = &ending{label: "complete"}                                                // nothing more to say
-	errSlow    = &ending{label: "slow"}                                                    // it did not take what was sent
-	errExpired = &ending{label: "expired", code: 4403, reason: "the token has expired"}    // Expires
-	errStopped = &ending{label: "stopped", code: 1001, reason: "the server is going away"} // as RFC 6455 has it
+	errLeft    = &ending{label: "client"}                                                         // it left
+	errDone    = &ending{label: "complete"}                                                       // nothing more to say
+	errSlow    = &ending{label: "slow"}                                                           // it did not take what was sent
+	errExpired = &ending{label: "expired", code: 4403, reason: "the token has expired"}           // Expires
+	errRevoked = &ending{label: "revoked", code: 4403, reason: "the token is not valid any more"} // Revoked
+	errStopped = &ending{label: "stopped", code: 1001, reason: "the server is going away"}        // as RFC 6455 has it
 )
 
 // endingOf is why a context was cancelled.
@@ -91,10 +92,14 @@ func endingOf(ctx context.Context) *ending {
 	return errLeft
 }
 
-// endAt cancels at a time; zero: never. The function that it returns calls it off.
-func endAt(at time.Time, cancel context.CancelCauseFunc) (callOff func() bool) {
+// endWithToken cancels when the token of a context expires or is revoked. The function
+// that it returns calls it off.
+func (s Subscriptions) endWithToken(ctx context.Context, cancel context.CancelCauseFunc) (callOff func()) {
+	keep := s.Revoked(ctx, func() { cancel(errRevoked) })
+	at := s.Expires(ctx)
 	if at.IsZero() {
-		return func() bool { return true }
+		return keep
 	}
-	return time.AfterFunc(time.Until(at), func() { cancel(errExpired) }).Stop
+	timer := time.AfterFunc(time.Until(at), func() { cancel(errExpired) })
+	return func() { timer.Stop(); keep() }
 }

@@ -62,7 +62,7 @@ const (
 func (s *socket) read(initialised *time.Timer) {
 	defer initialised.Stop()
 	ctx := s.ctx // of operations; the connection's own until it is initialised
-	callOff := func() bool { return true }
+	callOff := func() {}
 	defer func() { callOff() }()
 	ready := false
 	for {
@@ -93,7 +93,7 @@ func (s *socket) read(initialised *time.Timer) {
 			}
 			initialised.Stop()
 			ready = true
-			callOff = endAt(s.Expires(ctx), s.end)
+			callOff = s.endWithToken(ctx, s.end)
 			_ = s.write(message{Type: typeAck})
 		case m.Type == typeComplete && ready && m.ID != "":
 			s.complete(m.ID)

@@ -49,7 +49,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 	ctx, cancel := context.WithCancelCause(r.Context())
 	e := &events{w: a.w, control: http.NewResponseController(a.w), timeout: t.streams.WriteTimeout, cancel: cancel}
 	e.open()
-	defer endAt(t.streams.Expires(ctx), cancel)()
+	defer t.streams.endWithToken(ctx, cancel)()
 	working := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {

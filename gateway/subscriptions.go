@@ -24,6 +24,11 @@ type Subscriptions struct {
 	// for whom only MaxConnections and MaxConnectionCost count.
 	Party func(context.Context) Party
 
+	// Revoked calls end when a connection with a context has to end before it expires, such
+	// as when the token that opened it is refused from now on. The function that it returns
+	// calls that off. Defaults to never.
+	Revoked func(ctx context.Context, end func()) (callOff func())
+
 	// InitTimeout is how long a WebSocket may stay open without a connection_init.
 	// Defaults to 5 s.
 	InitTimeout time.Duration
@@ -79,6 +84,9 @@ func (s Subscriptions) withDefaults() Subscriptions {
 	}
 	if s.Party == nil {
 		s.Party = func(context.Context) Party { return Party{} }
+	}
+	if s.Revoked == nil {
+		s.Revoked = func(context.Context, func()) func() { return func() {} }
 	}
 	s.InitTimeout = cmp.Or(s.InitTimeout, 5*time.Second)
 	s.IdleTimeout = cmp.Or(s.IdleTimeout, time.Minute)

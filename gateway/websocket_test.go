@@ -596,3 +596,28 @@ func TestCompletedOperationsTakePlacesUntilTheyEnd(t *testing.T) {
 	close(release)
 	c.expect(`{"id":"more","type":"next","payload":{"data":{"hello":"late"}}}`)
 }
+
+// A token that is taken back ends its connection, too.
+func TestConnectionsEndWhenTheirTokenIsRevoked(t *testing.T) {
+	l := newLive()
+	ends := make(chan func(), 2)
+	var calledOff atomic.Int64
+	s := serve(t, l.config(gateway.Subscriptions{Init: withToken, Revoked: func(ctx context.Context, end func()) func() {
+		if ctx.Value(viewerKey{}) == "Bearer ann" {
+			ends <- end
+		}
+		return func() { calledOff.Add(1) }
+	}}))
+	connect := func() *wsClient {
+		c := s.connect()
+		c.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
+		c.expect(`{"type":"connection_ack"}`)
+		return c
+	}
+	c, leaves := connect(), connect()
+	(<-ends)()
+	c.expectClose(4403, "the token is not valid any more")
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=revoked") })
+	leaves.conn.CloseNow()
+	eventually(t, "nobody waits for those who have left", func() bool { return calledOff.Load() == 2 })
+}
