@@ -43,6 +43,7 @@ type parts struct {
 	absentees  *accounts.Absentees
 	ties       *social.Ties
 	states     *accounts.States
+	accounts   *accounts.Accounts
 	registry   *prometheus.Registry
 	logger     *slog.Logger
 
@@ -117,6 +118,7 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 	if err := p.absentees.Refresh(ctx); err != nil {
 		return cli.Misset("store", err)
 	}
+	p.identity.Verifier.Heed(p.absentees.Passwords)
 	p.closers = append(p.closers, cli.InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
 	p.ties = social.NewTies(social.TiesConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
@@ -125,6 +127,14 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 	p.states = &accounts.States{
 		Store: p.caches.Writer, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
+	}
+	p.accounts = &accounts.Accounts{
+		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+		Limits: p.identity.Limits, Now: time.Now,
+		Changed: func(id storage.UserID, at storage.Micros) {
+			p.absentees.Passwords.Note(id, at)
+			bus.Send(ctx, events.State(id))
+		},
 	}
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
 	p.closers = append(p.closers, cli.InBackground(sweeper.Run))
@@ -137,11 +147,8 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Budget: social.Budget(c.Budget),
 		Ties:   p.ties,
 		States: p.states, Absentees: p.absentees,
-		Accounts: &accounts.Accounts{
-			Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
-			Limits: p.identity.Limits, Now: time.Now,
-		},
-		Reads: p.caches.Reader(), Packed: p.caches.Packed(),
+		Accounts: p.accounts,
+		Reads:    p.caches.Reader(), Packed: p.caches.Packed(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now),
@@ -153,7 +160,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Identify:       identify(p.identity),
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
-			Init: p.identity.Verifier.FromInit, Expires: expires, Party: party,
+			Init: p.identity.Verifier.FromInit, Expires: expires, Revoked: p.revoked, Party: party,
 			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: c.MaxAddressConnections,
 			MaxUserConnections: c.MaxUserConnections, MaxUserSubscriptions: c.MaxUserSubscriptions,
 		},
@@ -209,6 +216,12 @@ func party(ctx context.Context) gateway.Party {
 	return who
 }
 
+// revoked ends a connection whose token ends by a changed password.
+func (p *parts) revoked(ctx context.Context, end func()) (callOff func()) {
+	caller, _ := identity.Caller(ctx)
+	return p.identity.Verifier.Watch(caller, end)
+}
+
 // demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.
 // They are for everybody to see who asks by a name of this machine, so there are none without
 // --demo.
@@ -224,7 +237,7 @@ func (c *ServeCmd) demoToken(p *parts) string {
 	if !c.Demo || p.identity.Issuer == nil {
 		return ""
 	}
-	token, _, err := p.identity.Issuer.Issue(1)
+	token, _, err := p.identity.Issuer.Issue(1, 0)
 	if err != nil {
 		return ""
 	}

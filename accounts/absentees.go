@@ -22,7 +22,11 @@ import (
 // A gateway knows of what it has done itself at once, of what others have done as soon
 // as an event comes, and of what it was not told within [refreshEvery], by reading
 // what has changed in the stores. It implements [kith/social.Absentees].
+//
+// What it reads tells of changed passwords, too.
 type Absentees struct {
+	Passwords *PasswordTimes
+
 	store   storage.StateStore
 	metrics *Metrics
 	now     func() time.Time
@@ -87,6 +91,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 // NewAbsentees makes a set that is empty until [Absentees.Refresh].
 func NewAbsentees(store storage.StateStore, metrics *Metrics, now func() time.Time) *Absentees {
 	a := &Absentees{
+		Passwords: newPasswordTimes(),
+
 		store: store, metrics: metrics, now: now,
 		shards:  make([]watched, store.Shards()),
 		noted:   map[storage.UserID]bool{},
@@ -160,6 +166,9 @@ func (a *Absentees) refresh(ctx context.Context, shard int) error {
 			after = changes[n-1].StatePosition
 			if after.At > last.At {
 				last = after
+			}
+			for _, c := range changes {
+				a.Passwords.Note(c.User, c.PasswordAt)
 			}
 			a.mu.Lock()
 			a.apply(slices.DeleteFunc(changes, func(c storage.StateChange) bool { return a.noted[c.User] }))

@@ -41,7 +41,9 @@ type Passwords interface {
 
 // Tokens signs users in.
 type Tokens interface {
-	Issue(id storage.UserID, scopes ...string) (token string, expires time.Time, err error)
+	// Issue makes a token that ends at the latest when the password is changed after a
+	// time, that of its last change.
+	Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error)
 }
 
 // Limits bounds how often somebody may try. Its errors are RATE_LIMITED.
@@ -60,6 +62,9 @@ type Accounts struct {
 	Tokens    Tokens
 	Limits    Limits
 	Now       func() time.Time
+
+	// Changed hears of passwords that have been changed, so that older tokens end.
+	Changed func(id storage.UserID, at storage.Micros)
 }
 
 // Session is a user who is signed in.
@@ -100,7 +105,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	case err != nil:
 		return Session{}, fmt.Errorf("register %s: %w", handle, err)
 	}
-	return a.session(id)
+	return a.session(id, 0)
 }
 
 // Login signs a user in. Nothing in its answer or its time tells an unknown handle
@@ -131,7 +136,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	if outdated {
 		a.rehash(ctx, id, kept.Hash, password)
 	}
-	return a.session(id)
+	return a.session(id, kept.ChangedAt)
 }
 
 // mayReturn refuses users who are being deleted as if there were none. Those who have
@@ -185,44 +190,53 @@ func (a *Accounts) rehash(ctx context.Context, id storage.UserID, old, password 
 	}
 }
 
-func (a *Accounts) session(id storage.UserID) (Session, error) {
-	token, expires, err := a.Tokens.Issue(id)
+// session signs a user in. The time of the password is that of the one which was looked
+// at: whatever changes it meanwhile ends the token.
+func (a *Accounts) session(id storage.UserID, passwordAt storage.Micros) (Session, error) {
+	token, expires, err := a.Tokens.Issue(id, passwordAt)
 	if err != nil {
 		return Session{}, fmt.Errorf("issue a token to user %s: %w", id, err)
 	}
 	return Session{id, token, expires}, nil
 }
 
-// ChangePassword replaces the password of a user who knows the current one.
-func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, current, next string) error {
+// ChangePassword replaces the password of a user who knows the current one. That ends
+// all earlier tokens of the user; the session has a new one, unless another identity
+// provider signs users in.
+func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, current, next string) (Session, error) {
 	address, key := identity.AddressOf(ctx), "id "+id.String() // as a handle, of which none has a blank
 	if err := a.Limits.SignIn(address, key); err != nil {
-		return err
+		return Session{}, err
 	}
 	kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
 	if kept.Err != nil {
-		return fmt.Errorf("change the password of user %s: %w", id, kept.Err)
+		return Session{}, fmt.Errorf("change the password of user %s: %w", id, kept.Err)
 	}
 	matches, _, err := a.verify(ctx, kept.Value.Hash, current)
 	if err != nil {
-		return err
+		return Session{}, err
 	}
 	if !matches {
-		return errWrongPassword
+		return Session{}, errWrongPassword
 	}
 	a.Limits.SignedIn(address, key)
 	made, err := a.Passwords.Hash(ctx, next)
 	if err != nil {
-		return err
+		return Session{}, err
 	}
 	change := storage.PasswordChange{Old: kept.Value.Hash, New: made, At: storage.MicrosOf(a.Now()), EndsTokens: true}
-	switch _, err := a.Store.SetPassword(ctx, id, change); {
+	now, err := a.Store.SetPassword(ctx, id, change)
+	switch {
 	case errors.Is(err, storage.ErrPasswordChanged):
-		return errWrongPassword
+		return Session{}, errWrongPassword
 	case err != nil:
-		return fmt.Errorf("change the password of user %s: %w", id, err)
+		return Session{}, fmt.Errorf("change the password of user %s: %w", id, err)
 	}
-	return nil
+	a.Changed(id, now.ChangedAt)
+	if a.Tokens == nil {
+		return Session{User: id}, nil
+	}
+	return a.session(id, now.ChangedAt)
 }
 
 var errWrongPassword = apierr.Forbidden("the current password is wrong")

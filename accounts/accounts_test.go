@@ -35,6 +35,7 @@ func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *i
 	return &accounts.Accounts{
 		Store: store, IDs: &counter{}, Passwords: id.Passwords, Tokens: id.Issuer,
 		Limits: identity.NewLimits(limits), Now: time.Now,
+		Changed: func(storage.UserID, storage.Micros) {},
 	}, id, store
 }
 
@@ -130,9 +131,11 @@ func TestChangePassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCode(t, "wrong current password", a.ChangePassword(ctx, s.User, "wrong horse", "battery staple"), apierr.CodeForbidden)
-	wantCode(t, "short new password", a.ChangePassword(ctx, s.User, "correct horse", "x"), apierr.CodeBadInput)
-	if err := a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
+	_, err = a.ChangePassword(ctx, s.User, "wrong horse", "battery staple")
+	wantCode(t, "wrong current password", err, apierr.CodeForbidden)
+	_, err = a.ChangePassword(ctx, s.User, "correct horse", "x")
+	wantCode(t, "short new password", err, apierr.CodeBadInput)
+	if _, err := a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = a.Login(ctx, "maya", "correct horse")
@@ -212,15 +215,99 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	}
 	for range 3 {
 		_, _ = a.Login(attacker, "maya", "wrong horse")
-		_ = a.ChangePassword(attacker, s.User, "wrong horse", "mine all mine")
+		_, _ = a.ChangePassword(attacker, s.User, "wrong horse", "mine all mine")
 	}
 	_, err = a.Login(attacker, "maya", "correct horse")
 	wantCode(t, "a login from the attacker's address", err, apierr.CodeRateLimited)
-	wantCode(t, "a change from the attacker's address", a.ChangePassword(attacker, s.User, "correct horse", "mine all mine"), apierr.CodeRateLimited)
+	_, err = a.ChangePassword(attacker, s.User, "correct horse", "mine all mine")
+	wantCode(t, "a change from the attacker's address", err, apierr.CodeRateLimited)
 	if _, err := a.Login(owner, "maya", "correct horse"); err != nil {
 		t.Error(err)
 	}
-	if err := a.ChangePassword(owner, s.User, "correct horse", "battery staple"); err != nil {
+	if _, err := a.ChangePassword(owner, s.User, "correct horse", "battery staple"); err != nil {
 		t.Error(err)
+	}
+}
+
+// slow is a store in which something happens between a look at a password and what comes
+// of it.
+type slow struct {
+	*memory.Store
+	meanwhile func()
+}
+
+func (s *slow) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
+	results := s.Store.Passwords(ctx, ids)
+	if meanwhile := s.meanwhile; meanwhile != nil {
+		s.meanwhile = nil
+		meanwhile()
+	}
+	return results
+}
+
+// Whoever signs in by the old password while it is being changed gets a token that is
+// over, and a second change by it is refused.
+func TestSigningInWhileThePasswordChanges(t *testing.T) {
+	a, id, store := service(t, identity.LimitsConfig{})
+	g := open(t, store, time.Now)
+	id.Verifier.Heed(g.absentees.Passwords)
+	a.Changed = g.absentees.Passwords.Note
+	between := &slow{Store: store}
+	a.Store = between
+	ctx := t.Context()
+	s, err := a.Register(ctx, "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fresh accounts.Session
+	between.meanwhile = func() {
+		if fresh, err = a.ChangePassword(ctx, s.User, "correct horse", "battery staple"); err != nil {
+			t.Error(err)
+		}
+	}
+	late, err := a.Login(ctx, "maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		token string
+		good  bool
+	}{"the first": {s.Token, false}, "the late": {late.Token, false}, "the fresh": {fresh.Token, true}} {
+		if viewer, err := id.Verifier.Verify(ctx, c.token); (err == nil) != c.good {
+			t.Errorf("%s token: %+v, %v", name, viewer, err)
+		}
+	}
+	between.meanwhile = func() {
+		if _, err := a.ChangePassword(ctx, s.User, "battery staple", "mine all mine"); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err = a.ChangePassword(ctx, s.User, "battery staple", "not any more")
+	wantCode(t, "a change by an old password", err, apierr.CodeForbidden)
+}
+
+// What other gateways have changed is read, and ends connections once.
+func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
+	store := memory.New()
+	makeUsers(t, store, 3)
+	g := open(t, store, time.Now)
+	during(t, func(ctx context.Context) { g.absentees.Run(ctx, g.hub) })
+	var ended, others atomic.Int64
+	passwords := g.absentees.Passwords
+	passwords.Watch(1, 0, func() { ended.Add(1) })
+	passwords.Watch(2, 0, func() { others.Add(1) })
+	passwords.Watch(1, 0, func() { others.Add(1) })() // has left
+	at := storage.MicrosOf(time.Now())
+	change := storage.PasswordChange{New: "x", At: at, EndsTokens: true}
+	if _, err := store.SetPassword(t.Context(), 1, change); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the change is known", func() bool { return passwords.ChangedAt(1) == at })
+	eventually(t, "the connection ends", func() bool { return ended.Load() == 1 })
+	passwords.Watch(1, at-1, func() { ended.Add(1) })
+	passwords.Watch(1, at, func() { others.Add(1) })
+	eventually(t, "one from before ends", func() bool { return ended.Load() == 2 })
+	if n := others.Load(); n != 0 || passwords.ChangedAt(2) != 0 {
+		t.Errorf("%d others have ended", n)
 	}
 }

@@ -90,7 +90,7 @@ func (f fame) compare(b *testing.B, url string, q fameQuestion) (quiet, famous [
 			var times [2][]time.Duration
 			for turn := -each / 4; turn < each; turn++ {
 				for of, about := range [2]storage.UserID{f.randomQuiet(r), star} {
-					token, _, err := issuer.Issue(f.near(about, r))
+					token, _, err := issuer.Issue(f.near(about, r), 0)
 					if err != nil {
 						b.Error(err)
 						return

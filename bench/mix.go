@@ -241,7 +241,7 @@ func (s *mixed) signed(key int, id storage.UserID, scopes ...string) (string, er
 	if token, ok := s.tokens[key]; ok {
 		return token, nil
 	}
-	token, _, err := s.issuer.Issue(id, scopes...)
+	token, _, err := s.issuer.Issue(id, 0, scopes...)
 	s.tokens[key] = token
 	return token, err
 }

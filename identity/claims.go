@@ -42,6 +42,28 @@ func (v *Verifier) viewer(claims jwt.MapClaims) (Viewer, error) {
 	return viewer, nil
 }
 
+// passwordOf reads which change of the password ends a token: any after the time that it
+// names. Of a token without one, made by another program or by a version before, its
+// own time is taken. One without either does not end by it.
+func passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
+	if claim, given := claims[claimPassword]; given {
+		number, ok := claim.(json.Number)
+		if !ok {
+			return 0, false, errIncomplete
+		}
+		n, err := number.Int64()
+		if err != nil || n < 0 {
+			return 0, false, errIncomplete
+		}
+		return storage.Micros(n), true, nil
+	}
+	issued, err := claims.GetIssuedAt()
+	if err != nil || issued == nil {
+		return 0, false, nil
+	}
+	return storage.MicrosOf(issued.Time), true, nil
+}
+
 // isTime tells whether a claim is absent or a time of the common era.
 func isTime(claim any) bool {
 	if claim == nil {

@@ -60,14 +60,15 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	return &Issuer{cfg}, nil
 }
 
-// Issue makes a token for a user, with scopes if any, and tells when it expires.
-func (i *Issuer) Issue(id storage.UserID, scopes ...string) (token string, expires time.Time, err error) {
+// Issue makes a token for a user whose password was last changed at a time, 0 for never,
+// with scopes if any, and tells when it expires. A later change of the password ends it.
+func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error) {
 	if id < 1 {
 		return "", time.Time{}, fmt.Errorf("issue a token for %d: it is no user's id", id)
 	}
 	now := i.cfg.Now().UTC().Truncate(time.Second)
 	expires = now.Add(i.cfg.TTL).Truncate(time.Second)
-	claims := jwt.MapClaims{i.cfg.UserClaim: id.String(), "iat": now.Unix(), "exp": expires.Unix()}
+	claims := jwt.MapClaims{i.cfg.UserClaim: id.String(), "iat": now.Unix(), "exp": expires.Unix(), claimPassword: int64(passwordAt)}
 	if i.cfg.Issuer != "" {
 		claims["iss"] = i.cfg.Issuer
 	}

@@ -52,7 +52,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.Close()
-	token, _, err := service.Issuer.Issue(9)
+	token, _, err := service.Issuer.Issue(9, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSecretIsMade(t *testing.T) {
 	if !a.MadeSecret || a.Issuer == nil {
 		t.Fatal("there is none")
 	}
-	token, _, err := a.Issuer.Issue(9)
+	token, _, err := a.Issuer.Issue(9, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/storage"
 )
 
 // Config says which tokens are valid. At least one of Secret and JWKS is
@@ -69,7 +70,20 @@ const maxToken = 16 << 10
 const methodHS256 = "HS256"
 
 // reservedClaims have a meaning of their own and cannot hold a user's id.
-var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp"}
+var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword}
+
+// claimPassword is when the user's password had last been changed, in microseconds
+// since 1970, 0 for never. Tokens of an [Issuer] have it.
+const claimPassword = "pwd"
+
+// PasswordTimes tell when users have last changed their passwords.
+type PasswordTimes interface {
+	// ChangedAt is 0 for somebody who never has.
+	ChangedAt(id storage.UserID) storage.Micros
+	// Watch calls end, once and soon, if the password changes or has changed after a time.
+	// The function that it returns calls that off.
+	Watch(id storage.UserID, since storage.Micros, end func()) (callOff func())
+}
 
 func (c Config) withDefaults() Config {
 	if c.UserClaim == "" {
@@ -122,10 +136,15 @@ func named(audience []string) bool {
 
 // Verifier tells valid tokens from others. It is safe for concurrent use.
 type Verifier struct {
-	cfg    Config
-	parser *jwt.Parser
-	keys   *jwks // nil without JWKS
+	cfg       Config
+	parser    *jwt.Parser
+	keys      *jwks         // nil without JWKS
+	passwords PasswordTimes // nil before Heed
 }
+
+// Heed makes tokens end when the password of their user changes. It is called before the
+// first token is verified.
+func (v *Verifier) Heed(passwords PasswordTimes) { v.passwords = passwords }
 
 // NewVerifier reads the keys, if any, and goes on reading them in the background
 // until Close. It refuses what is not safe: a short secret, keys without an
@@ -188,11 +207,33 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 		return Viewer{}, errMalformed
 	}
 	claims := jwt.MapClaims{}
-	_, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.key(ctx, t) })
+	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.key(ctx, t) })
 	if err != nil {
 		return Viewer{}, explain(err)
 	}
-	return v.viewer(claims)
+	viewer, err := v.viewer(claims)
+	if err != nil {
+		return Viewer{}, err
+	}
+	// Passwords are Kith's: what an identity provider has signed does not rest on them.
+	if parsed.Method.Alg() == methodHS256 && viewer.Actor != 0 {
+		if viewer.passwordAt, viewer.endsByPassword, err = passwordOf(claims); err != nil {
+			return Viewer{}, err
+		}
+	}
+	if v.passwords != nil && viewer.endsByPassword && v.passwords.ChangedAt(viewer.Actor) > viewer.passwordAt {
+		return Viewer{}, errReplaced
+	}
+	return viewer, nil
+}
+
+// Watch calls end, once and soon, when the viewer's token is over since the password has
+// been changed. The function that it returns calls that off.
+func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
+	if v.passwords == nil || !viewer.endsByPassword {
+		return func() {}
+	}
+	return v.passwords.Watch(viewer.Actor, viewer.passwordAt, end)
 }
 
 // key finds what a token must be signed with. Its kind follows from the method,
@@ -224,6 +265,7 @@ var (
 	errNotYet       = apierr.Unauthenticated("the token is not valid yet")
 	errElsewhere    = apierr.Unauthenticated("the token is from another issuer or for another audience")
 	errIncomplete   = apierr.Unauthenticated("the token lacks a claim, or has one that cannot be read")
+	errReplaced     = apierr.Unauthenticated("the password has been changed since the token was made")
 	errUserless     = apierr.Unauthenticated("the token does not name a user")
 	errScopes       = apierr.Unauthenticated("the token's scopes cannot be read")
 	explainedErrors = []struct{ of, as error }{

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
+	"kith/storage"
 )
 
 func TestVerify(t *testing.T) {
@@ -319,7 +320,7 @@ func TestIssuer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			token, expires, err := issuer.Issue(math.MaxInt64, "admin", "act-as")
+			token, expires, err := issuer.Issue(math.MaxInt64, 0, "admin", "act-as")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -346,7 +347,7 @@ func TestIssuer(t *testing.T) {
 					t.Errorf("%+v", viewer)
 				}
 			}
-			if _, _, err := issuer.Issue(0); err == nil {
+			if _, _, err := issuer.Issue(0, 0); err == nil {
 				t.Error("a token for nobody")
 			}
 		})
@@ -435,4 +436,52 @@ func FuzzClaims(f *testing.F) {
 			t.Fatalf("%v: %+v of %q", err, viewer, payload)
 		}
 	})
+}
+
+// changed is when users have changed their passwords.
+type changed map[storage.UserID]storage.Micros
+
+func (c changed) ChangedAt(id storage.UserID) storage.Micros { return c[id] }
+
+func (c changed) Watch(id storage.UserID, since storage.Micros, end func()) func() {
+	if c[id] > since {
+		end()
+	}
+	return func() {}
+}
+
+// TestPasswordsEndTokens: those that Kith signs, by the time that they name or their own.
+func TestPasswordsEndTokens(t *testing.T) {
+	t.Parallel()
+	at := storage.MicrosOf(time.Now().Truncate(time.Second)) + 300_000
+	second := int64(at / 1_000_000)
+	v := verifier(t, Config{Secret: secret})
+	v.Heed(changed{42: at})
+	for name, c := range map[string]struct {
+		changes []any
+		good    bool
+	}{
+		"from before":                   {[]any{"pwd", int64(at - 1), "iat", second}, false},
+		"of a password never changed":   {[]any{"pwd", 0, "iat", second}, false},
+		"of that password":              {[]any{"pwd", int64(at), "iat", second}, true},
+		"of a later one":                {[]any{"pwd", int64(at + 1), "iat", second}, true},
+		"of another user":               {[]any{"sub", "43", "pwd", 0}, true},
+		"of another program, before":    {[]any{"iat", second - 1}, false},
+		"of another program, that time": {[]any{"iat", second}, false},
+		"of another program, after":     {[]any{"iat", second + 1}, true},
+		"without a time":                {[]any{"iat", nil}, true},
+		"of a service":                  {[]any{"sub", nil, "scope", "act-as", "iat", second - 1}, true},
+		"with a scope":                  {[]any{"scope", "admin", "iat", second - 1}, false},
+		"with no number":                {[]any{"pwd", "0"}, false},
+		"with a fraction":               {[]any{"pwd", 1.5}, false},
+		"with less than 0":              {[]any{"pwd", -1}, false},
+	} {
+		viewer, err := v.Verify(t.Context(), hs256(t, c.changes...))
+		if (err == nil) != c.good || err != nil && codeOf(err) != apierr.CodeUnauthenticated {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			v.Watch(viewer, func() { t.Errorf("%s: its connection is over", name) })
+		}
+	}
 }

@@ -24,6 +24,9 @@ type Viewer struct {
 	Actor   storage.UserID // the token's own user; differs from ID when it acts for somebody, 0 if a service
 	Scopes  []string
 	Expires time.Time // the token's exp: from then on it is refused, and what it opened ends
+
+	passwordAt     storage.Micros // the token is over when the Actor's password changes after that,
+	endsByPassword bool           // if it ends by passwords at all
 }
 
 // Has tells whether the token has a scope.

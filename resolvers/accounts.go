@@ -70,10 +70,15 @@ func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Accounts.ChangePassword(ctx, viewer, current, next); err != nil {
+	s, err := r.Accounts.ChangePassword(ctx, viewer, current, next)
+	if err != nil {
 		return nil, viewerGone(err)
 	}
-	return &model.ChangePasswordPayload{Changed: true}, nil
+	payload := &model.ChangePasswordPayload{Changed: true}
+	if s.Token != "" {
+		payload.Token, payload.ExpiresAt = &s.Token, &s.Expires
+	}
+	return payload, nil
 }
 
 func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {

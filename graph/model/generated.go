@@ -26,6 +26,9 @@ type AccountPayload struct {
 
 type ChangePasswordPayload struct {
 	Changed bool `json:"changed"`
+	// Goes into the header `Authorization: Bearer …` from now on. Null where an identity provider signs users in.
+	Token     *string    `json:"token,omitempty"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
 type Consistency struct {

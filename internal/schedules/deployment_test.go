@@ -223,7 +223,7 @@ func (d *deployment) allWell(t testing.TB) {
 // token is a bearer token of a user.
 func (d *deployment) token(t testing.TB, id int64) string {
 	t.Helper()
-	token, _, err := d.issuer.Issue(storage.UserID(id))
+	token, _, err := d.issuer.Issue(storage.UserID(id), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func newErasure(t *testing.T, location string) *erasure {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.token, _, err = issuer.Issue(victim); err != nil {
+	if e.token, _, err = issuer.Issue(victim, 0); err != nil {
 		t.Fatal(err)
 	}
 	e.begun = e.left(t)

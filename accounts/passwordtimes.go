@@ -1,0 +1,88 @@
+package accounts
+
+import (
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// PasswordTimes are the users who have ever changed their passwords, and when last, so
+// that tokens from before are refused without a look-up. Every gateway keeps them in
+// memory, some 40 bytes each, and hears of changes together with those of states: see
+// [Absentees]. It implements [kith/identity.PasswordTimes].
+type PasswordTimes struct {
+	mu      sync.RWMutex
+	at      map[storage.UserID]storage.Micros
+	watches map[storage.UserID]map[*watch]struct{}
+}
+
+// watch is a connection that ends when its user's password changes.
+type watch struct {
+	since storage.Micros
+	end   func()
+}
+
+// endAfter is how long a connection has left when its token is over: the answer to the
+// change itself may still be on its way over it.
+const endAfter = time.Second
+
+func newPasswordTimes() *PasswordTimes {
+	return &PasswordTimes{at: map[storage.UserID]storage.Micros{}, watches: map[storage.UserID]map[*watch]struct{}{}}
+}
+
+// ChangedAt is when a user has last changed the password; 0: never, as far as is known.
+func (p *PasswordTimes) ChangedAt(id storage.UserID) storage.Micros {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.at[id]
+}
+
+// Watch calls end, once and soon, if a user's password changes or has changed after a
+// time. The function that it returns calls that off.
+func (p *PasswordTimes) Watch(id storage.UserID, since storage.Micros, end func()) (callOff func()) {
+	w := &watch{since, end}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.at[id] > since {
+		time.AfterFunc(endAfter, end)
+		return func() {}
+	}
+	if p.watches[id] == nil {
+		p.watches[id] = map[*watch]struct{}{}
+	}
+	p.watches[id][w] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.drop(id, w)
+	}
+}
+
+// drop forgets a watch. The lock is held.
+func (p *PasswordTimes) drop(id storage.UserID, w *watch) {
+	delete(p.watches[id], w)
+	if len(p.watches[id]) == 0 {
+		delete(p.watches, id)
+	}
+}
+
+// Note takes in that a user has changed the password. Times rise: an older one, as a
+// refresh reads it again, changes nothing.
+func (p *PasswordTimes) Note(id storage.UserID, at storage.Micros) {
+	if at <= p.ChangedAt(id) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at <= p.at[id] {
+		return
+	}
+	p.at[id] = at
+	for w := range p.watches[id] {
+		if w.since < at {
+			time.AfterFunc(endAfter, w.end)
+			p.drop(id, w)
+		}
+	}
+}
