@@ -1,6 +1,9 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // TieReader reads what lies beside the edges of a user, on its own shard.
 type TieReader interface {
@@ -78,15 +81,35 @@ type SuggestionStore interface {
 	// for the same two the latest At counts. [ErrUserUnknown].
 	Dismiss(ctx context.Context, user, dismissed UserID, at, forget Micros) error
 
-	// Popular lists the most followed among the users of each shard who have been active
-	// on or after a day, most followed first, ties by smaller id, at most so many in all.
-	// Users count as active on the day that they are made, follow, block, ask or change
-	// their profile. Of each shard the [PopularSample] most recently active are looked at.
+	// Popular lists the most followed among the users who have been active on or after a
+	// day, most followed first, ties by smaller id, at most so many in all. Nobody without
+	// a follower and nobody who does not exist is among them. Users count as active on the
+	// day that they are made, follow, block, ask or change their profile, the day of a new
+	// follow that enters them, and those of [SuggestionStore.MarkActive].
+	//
+	// Of each shard [PopularSample] users are looked at: those of the greatest
+	// [FollowerClass], of one class the most recently active, then those of greater id.
+	// So what is listed is exact but for users with a tenth more or less followers than the
+	// last ones, where a class has more users than that.
 	Popular(ctx context.Context, since Day, limit int) ([]PopularUser, error)
+
+	// MarkActive notes that users have been active on a day. It raises no version, and
+	// makes nothing for who does not exist.
+	MarkActive(ctx context.Context, users []UserID, day Day) error
 }
 
-// PopularSample is how many recently active users of a shard Popular looks at.
-const PopularSample = 10_000
+// PopularSample is how many users of a shard Popular looks at.
+const PopularSample = 2000
+
+// FollowerClass puts numbers of followers into classes that rise with them: the number of
+// decimal digits times 100, and the first two digits. 101 is one follower, 514 are 14,000
+// to 14,999. An index on it is written a hundred times less often than one on a large
+// number itself.
+func FollowerClass(followers int64) int {
+	digits := strconv.FormatInt(max(followers, 0), 10)
+	first, _ := strconv.Atoi(digits[:min(2, len(digits))])
+	return 100*len(digits) + first
+}
 
 // PopularUser is a user with its fans.
 type PopularUser struct {

@@ -67,13 +67,14 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var sample []storage.UserID
-	for id := range s.counts {
-		if day := s.active[id]; day > 0 && day >= since {
+	for id := range s.users {
+		if day := s.active[id]; day > 0 && day >= since && s.counts[id].Follower > 0 {
 			sample = append(sample, id)
 		}
 	}
+	class := func(id storage.UserID) int { return storage.FollowerClass(s.counts[id].Follower) }
 	slices.SortFunc(sample, func(a, b storage.UserID) int {
-		return cmp.Or(cmp.Compare(s.active[b], s.active[a]), cmp.Compare(b, a))
+		return cmp.Or(cmp.Compare(class(b), class(a)), cmp.Compare(s.active[b], s.active[a]), cmp.Compare(b, a))
 	})
 	var popular []storage.PopularUser
 	for _, id := range sample[:min(len(sample), storage.PopularSample)] {
@@ -83,4 +84,19 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	})
 	return popular[:min(len(popular), limit)], nil
+}
+
+// MarkActive implements [storage.SuggestionStore].
+func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range users {
+		if _, counted := s.counts[id]; counted {
+			s.active[id] = max(s.active[id], day)
+		}
+	}
+	return nil
 }

@@ -117,6 +117,8 @@ func (w *writer) put(side storage.Side, edge storage.Edge) {
 		delete(s.messages, at.pair)
 	case side == storage.Forward && old.Type == storage.Following && edge.Type != storage.Following:
 		s.endMark(at.pair)
+	case side == storage.Inverse && old.Type != storage.Following && edge.Type == storage.Following:
+		s.activeOn(owner, edge.UpdateTime)
 	}
 	if !w.seen[at] {
 		w.seen[at] = true

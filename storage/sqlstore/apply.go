@@ -352,11 +352,17 @@ func (w *writer) addCounts(diffs countDiffs) error {
 
 // addCountsOf does so for what users have done, each on a day.
 func (w *writer) addCountsOf(diffs countDiffs, acted map[storage.UserID]storage.Day) error {
+	anybody := false
+	for id, d := range diffs {
+		d.active = max(d.active, acted[id])
+		diffs[id] = d
+		anybody = anybody || d.active > 0
+	}
 	into := "user_id, following_count, follower_count, friend_count"
 	sets := "following_count = following_count + NEW.following_count, follower_count = follower_count + NEW.follower_count, " +
 		"friend_count = friend_count + NEW.friend_count, " + raiseVersion
 	width := 4
-	if len(acted) > 0 {
+	if anybody {
 		into, width = into+", active_day", 5
 		sets += ", active_day = " + w.store.sql.greater("active_day", "NEW.active_day")
 	}
@@ -365,8 +371,8 @@ func (w *writer) addCountsOf(diffs countDiffs, acted map[storage.UserID]storage.
 		for _, id := range chunk {
 			d := diffs[id]
 			args = append(args, int64(id), d.following, d.follower, d.friend)
-			if len(acted) > 0 {
-				args = append(args, int64(acted[id])) // 0 of others
+			if anybody {
+				args = append(args, int64(max(d.active, 0))) // 0 of others
 			}
 		}
 		text := "INSERT INTO user_counts (" + into + ") VALUES " + tuples(len(chunk), width) + w.store.sql.upsert("user_id", sets)

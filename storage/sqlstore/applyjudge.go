@@ -272,8 +272,21 @@ func (j *judge) endedFollows() []storage.Pair {
 	return ended
 }
 
-// countDiff is by how much the counts of a user change.
-type countDiff struct{ following, follower, friend int64 }
+// countDiff is by how much the counts of a user change, and the last day on which that
+// makes the user active.
+type countDiff struct {
+	following, follower, friend int64
+	active                      storage.Day
+}
+
+// followed adds what the change of a row makes of the count of followers. A new one makes
+// the user active.
+func (d *countDiff) followed(by int64, edge storage.Edge) {
+	d.follower += by
+	if by > 0 {
+		d.active = max(d.active, storage.DayOf(edge.UpdateTime))
+	}
+}
 
 // countDiffs are those of the owners of changed rows, by user.
 type countDiffs map[storage.UserID]countDiff
@@ -289,7 +302,7 @@ func (j *judge) addTo(diffs countDiffs) {
 			d.following += diff
 			d.friend += j.friends(at.pair)
 		case storage.Inverse:
-			d.follower += diff
+			d.followed(diff, j.rows[at])
 			back := storage.Pair{From: at.pair.To, To: at.pair.From}
 			if _, seen := j.was[place{storage.Forward, back}]; !seen {
 				d.friend += j.friends(back)

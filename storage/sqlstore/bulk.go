@@ -127,7 +127,7 @@ func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs co
 			case storage.Forward:
 				d.following += counted(e.Type)
 			case storage.Inverse:
-				d.follower += counted(e.Type)
+				d.followed(counted(e.Type), e)
 			}
 			if len(others) > 0 {
 				d.friend += counted(e.Type) * counted(others[storage.Pair{From: e.To, To: e.From}])

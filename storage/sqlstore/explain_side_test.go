@@ -27,7 +27,8 @@ var sideServedBy = map[string][]string{
 	"mark":                        {"PRIMARY", "idx_special"},      // the number of specials
 	"dismissals":                  {"idx_dismissed_at", "PRIMARY"}, // both begin with the user, whose rows are mostly wanted
 	"dismiss":                     {"PRIMARY", "idx_dismissed_at"}, // the locks; what is forgotten
-	"popular":                     {"idx_active", "PRIMARY"},       // the sample; its counts
+	"popular":                     {"idx_popular", "PRIMARY"},      // the sample; its users and counts
+	"active":                      {"PRIMARY"},
 	"search":                      {"PRIMARY"},
 	"states":                      {"PRIMARY"},
 	"states.changes":              {"idx_state_changes"},
@@ -109,7 +110,7 @@ func checkSidePlans(t *testing.T, location string, explain func(*testing.T, *sql
 // isDerived tells of a plan's line that reads the rows of a limited SELECT inside the
 // statement, which has a line of its own, or of nothing, where there is nothing by now.
 func isDerived(p plan) bool {
-	return strings.Contains(p.text, "<derived") || strings.Contains(p.text, "No matching min/max row") || p.text == "SCAN counted" || p.text == "SCAN recent"
+	return strings.Contains(p.text, "<derived") || strings.Contains(p.text, "No matching min/max row") || p.text == "SCAN counted" || p.text == "SCAN famous"
 }
 
 // fillSideTables adds what lies beside edges: for user 1 thousands of rows, for others
@@ -260,6 +261,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
 		check(s.Popular(ctx, since, limit))
 	}
+	check(nil, s.MarkActive(ctx, []storage.UserID{1, 2, 3, 900, 1_000_000}, 20_001))
 	check(s.UserIDsAfter(ctx, 0, 0, limit))
 	check(s.UserIDsAfter(ctx, 0, 19_000, limit))
 	check(s.StateChanges(ctx, 0, storage.StatePosition{}, limit))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 
@@ -38,19 +39,33 @@ ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?`
 DELETE FROM suggestion_dismissals
 WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)`
 
-	// idx_active has the users in order of days; the counts come by the primary key.
-	// What is sorted is the sample, never more: an index by fans would be written with
-	// every follow. LEFT JOIN keeps the order of the look-ups: each user has counts.
+	// idx_popular has the users in order of the classes of their counts of followers; the
+	// counts themselves come by the primary key. 100 is the class of no follower. What is
+	// sorted is the sample, never more. LEFT JOIN keeps the order of the look-ups.
 	sqlPopular = `
 SELECT counts.user_id, counts.follower_count
 FROM (
-  SELECT user_id
-  FROM user_counts
-  WHERE active_day >= ?
-  ORDER BY active_day DESC, user_id DESC LIMIT ?
-) AS recent
-LEFT JOIN user_counts AS counts ON counts.user_id = recent.user_id
+  SELECT user_counts.user_id
+  FROM user_counts{by popular}
+  {ordered join} users ON users.user_id = user_counts.user_id
+  WHERE user_counts.follower_class > 100 AND user_counts.active_day >= ?
+  ORDER BY user_counts.follower_class DESC, user_counts.active_day DESC, user_counts.user_id DESC LIMIT ?
+) AS famous
+LEFT JOIN user_counts AS counts ON counts.user_id = famous.user_id
 ORDER BY counts.follower_count DESC, counts.user_id LIMIT ?`
+
+	// Most have been marked by another gateway, or by what they have done. Served by the
+	// primary key.
+	sqlNotActive = `
+SELECT user_id
+FROM user_counts
+WHERE active_day < ? AND user_id IN (`
+
+	// Served by the primary key.
+	sqlMarkActive = `
+UPDATE user_counts
+SET active_day = ?
+WHERE active_day < ? AND user_id IN (`
 )
 
 // Dismissals implements [storage.TieReader].
@@ -115,8 +130,9 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 	lists := make([][]storage.PopularUser, len(s.shards))
 	// Day 0 is that of counts whose user has never been active.
 	args := []any{int64(max(since, 1)), storage.PopularSample, limit}
+	text := strings.Replace(s.ordered(sqlPopular), "{by popular}", s.sql.by("idx_popular"), 1)
 	err := s.everyShard(func(i int) error {
-		return s.query(ctx, "popular", i, limit, sqlPopular, args, func(rows *sql.Rows) error {
+		return s.query(ctx, "popular", i, limit, text, args, func(rows *sql.Rows) error {
 			var p storage.PopularUser
 			err := rows.Scan(&p.User, &p.Followers)
 			lists[i] = append(lists[i], p)
@@ -129,6 +145,49 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 	return topOf(lists, limit, func(a, b storage.PopularUser) int {
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	}), nil
+}
+
+// MarkActive implements [storage.SuggestionStore].
+func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
+	if len(users) == 0 {
+		return nil
+	}
+	users = slices.Sorted(slices.Values(users)) // so that all who lock several do it in one order
+	parts := s.split(len(users), markedAtOnce, func(i int) int { return s.place.Of(users[i]) })
+	var errs []error
+	for _, p := range parts {
+		ids := make([]storage.UserID, len(p.at))
+		for j, i := range p.at {
+			ids[j] = users[i]
+		}
+		if err := s.markActive(ctx, p.shard, ids, day); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// markedAtOnce is how many users one statement marks, and locks.
+const markedAtOnce = 200
+
+func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID, day storage.Day) error {
+	var idle []storage.UserID
+	text, args := in(ids, int64(day))
+	err := s.query(ctx, "active", shard, len(ids), sqlNotActive+text, args, func(rows *sql.Rows) error {
+		var id storage.UserID
+		err := rows.Scan(&id)
+		idle = append(idle, id)
+		return err
+	})
+	if err != nil || len(idle) == 0 {
+		return err
+	}
+	slices.Sort(idle)
+	return s.transact(ctx, "active", shard, func(w *writer) error {
+		text, args := in(idle, int64(day), int64(day))
+		_, err := w.exec(len(idle), sqlMarkActive+text, args...)
+		return err
+	})
 }
 
 // topOf merges what the shards have answered, at most so many in all.

@@ -21,6 +21,7 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	wantEnded(t, "states", s.store.StatesOf(ctx, ids), 2)
 	_, err := s.store.Popular(ctx, 1, 10)
 	wantEndedErr(t, "popular", err)
+	wantEndedErr(t, "mark", s.store.MarkActive(ctx, []storage.UserID{1}, 1))
 	_, err = s.store.SearchHandles(ctx, "u", "", 10)
 	wantEndedErr(t, "search", err)
 	_, err = s.store.StateChanges(ctx, 0, storage.StatePosition{}, 10)

@@ -125,7 +125,7 @@ func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 	fans := make(map[storage.UserID]int64)
 	for i, id := range ids {
 		own.madeOn(t, id, 1)
-		for range i % 4 {
+		for range []int{1, 2, 3, 12}[i%4] { // by digits a 12 is less than a 2
 			own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
 			fans[id]++
 		}
@@ -138,6 +138,21 @@ func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 	for _, limit := range []int{1, 5, len(ids) - 1, len(ids), 100} {
 		wantList(t, "popular users", own.popular(t, 1, limit), want[:min(limit, len(want))])
 	}
+}
+
+// Nobody is listed without a follower, also who had one, and nobody who does not exist.
+func (s popular) NobodyWithoutFollowersIsListed(t *testing.T) {
+	own := &harness{store: opened(t, s.open)}
+	never, left, known, nobody := own.id(), own.id(), own.id(), own.id()
+	fan := own.id()
+	for _, id := range []storage.UserID{never, left, known} {
+		own.madeOn(t, id, 1)
+	}
+	for _, id := range []storage.UserID{left, known, nobody} {
+		own.apply(t, storage.Inverse, follow(storage.Inverse, id, fan, 1))
+	}
+	own.apply(t, storage.Inverse, edge(storage.Inverse, left, fan, storage.None, at(2)))
+	wantList(t, "popular users", own.popular(t, 1, 10), []storage.PopularUser{{User: known, Followers: 1}})
 }
 
 func (s popular) OnlyTheActiveAreListed(t *testing.T) {
@@ -159,7 +174,27 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"mark":         func(id storage.UserID, n int) { own.markActive(t, n, id) },
 		"registration": func(storage.UserID, int) {},
+		"a new fan, brought": func(id storage.UserID, n int) {
+			own.apply(t, storage.Inverse, edge(storage.Inverse, id, own.id(), storage.Following, day(n)))
+		},
+		"a new fan, in the call": func(id storage.UserID, n int) {
+			fan := own.id()
+			own.madeOn(t, fan, 1)
+			one := []storage.EdgeChange{{To: id, Type: storage.Following, At: day(n)}}
+			changed := answers(t, own.store.ChangeEdges(t.Context(), fan, one, storage.ChangeOptions{Inverse: true}), 1)[0]
+			if !changed.Inverse { // it lies elsewhere, and has to be brought there
+				own.apply(t, storage.Inverse, changed.Row)
+			}
+		},
+		"new fans, in bulk": func(id storage.UserID, n int) {
+			fans := make([]storage.Edge, 300)
+			for i := range fans {
+				fans[i] = edge(storage.Inverse, id, own.id(), storage.Following, day(n))
+			}
+			own.apply(t, storage.Inverse, fans...)
+		},
 	}
 	for what, act := range acts {
 		t.Run(what, func(t *testing.T) {
@@ -168,8 +203,10 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 				user := person(id)
 				user.CreatedAt = day(7)
 				own.register(t, user)
+				own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
 			} else {
 				own.madeOn(t, id, 1)
+				own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
 				wantEqual(t, "active after it was made", own.isPopular(t, id, 1), true)
 				wantEqual(t, "active the day after", own.isPopular(t, id, 2), false)
 			}
@@ -184,39 +221,61 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 	}
 }
 
-// What others do towards a user does not make it active.
-func (s popular) EdgesAloneAreNoActivity(t *testing.T) {
-	id, user := s.id(), s.id()
-	s.apply(t, storage.Inverse, follow(storage.Inverse, id, s.id(), 1))
-	s.apply(t, storage.Forward, follow(storage.Forward, user, s.id(), 1))
-	wantEqual(t, "active one without a user", slices.ContainsFunc(s.popularSince(t, 0, 1000), isUser(id)), false)
-	s.madeOn(t, user, 3)
-	wantEqual(t, "active one with edges from before", s.isPopular(t, user, 3), true)
-	s.apply(t, storage.Inverse, edge(storage.Inverse, user, s.id(), storage.Following, day(9)))
-	wantEqual(t, "active by a fan", s.isPopular(t, user, 4), false)
+// What ends, or is there already, makes nobody active.
+func (s popular) OnlyNewFollowsMakeActive(t *testing.T) {
+	id, fan, blocked := s.id(), s.id(), s.id()
+	s.madeOn(t, id, 1)
+	s.apply(t, storage.Inverse, follow(storage.Inverse, id, fan, 1), follow(storage.Inverse, id, s.id(), 1))
+	s.apply(t, storage.Inverse, edge(storage.Inverse, id, fan, storage.Following, day(9))) // a newer time
+	s.apply(t, storage.Inverse, edge(storage.Inverse, id, fan, storage.None, day(10)))
+	s.apply(t, storage.Inverse, edge(storage.Inverse, id, blocked, storage.Blocking, day(11)))
+	wantEqual(t, "active at first", s.isPopular(t, id, 1), true)
+	wantEqual(t, "active later", s.isPopular(t, id, 4), false)
 }
 
-func (s popular) TheMostRecentlyActiveAreLookedAt(t *testing.T) {
-	own := &harness{store: opened(t, s.open)}
-	early, late := own.idOn(t, 0), own.idOn(t, 0)
-	own.madeOn(t, early, 1)
-	own.madeOn(t, late, 3)
-	for _, id := range []storage.UserID{early, late} {
-		own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
+func (s popular) MarkingChangesNothingElse(t *testing.T) {
+	user, edgesOnly, nobody := s.id(), s.id(), s.id()
+	s.madeOn(t, user, 1)
+	for _, id := range []storage.UserID{user, edgesOnly} {
+		s.apply(t, storage.Inverse, follow(storage.Inverse, id, s.id(), 1))
 	}
+	before := [2]storage.Counts{s.countsOf(t, user), s.countsOf(t, edgesOnly)}
+	s.markActive(t, 9, nobody, user, user, edgesOnly)
+	s.markActive(t, 9)
+	wantEqual(t, "active", s.isPopular(t, user, 9), true)
+	wantEqual(t, "counts", [2]storage.Counts{s.countsOf(t, user), s.countsOf(t, edgesOnly)}, before)
+	wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{nobody}), 1)
+	many := make([]storage.UserID, 1000)
+	for i := range many {
+		many[i] = s.id()
+	}
+	s.markActive(t, 12, append(many, user)...)
+	wantEqual(t, "active, marked with many", s.isPopular(t, user, 12), true)
+}
+
+// Users of the greatest classes are looked at first, of one class the most recently
+// active.
+func (s popular) TheMostFollowedAreLookedAt(t *testing.T) {
+	own := &harness{store: opened(t, s.open)}
+	famous, early := own.idOn(t, 0), own.idOn(t, 0)
+	own.madeOn(t, famous, 1)
+	own.madeOn(t, early, 1)
 	others := make([]storage.User, storage.PopularSample-1)
+	var fans []storage.Edge
 	for i := range others {
 		others[i] = person(own.idOn(t, 0))
 		others[i].CreatedAt = day(2)
+		fans = append(fans, follow(storage.Inverse, others[i].ID, own.id(), 1))
 	}
-	made := func(users []storage.User) {
-		noErrors(t, own.store.CreateUsers(t.Context(), users), len(users))
-	}
-	made(others[1:])
-	wantList(t, "popular users of all", idsOfPopular(own.popular(t, 1, 2)), slices.Sorted(slices.Values([]storage.UserID{early, late})))
-	made(others[:1])
-	wantEqual(t, "popular user of the sample", own.popular(t, 1, 2)[0].User, late)
-	wantEqual(t, "listed beyond the sample", slices.ContainsFunc(own.popular(t, 1, 2), isUser(early)), false)
+	fans = append(fans, follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, early, own.id(), 1))
+	noErrors(t, own.store.CreateUsers(t.Context(), others), len(others))
+	noErrors(t, own.store.Apply(t.Context(), storage.Inverse, fans, storage.IfNewer), len(fans))
+	all := own.popular(t, 1, 10*storage.PopularSample)
+	wantEqual(t, "users looked at", len(all), storage.PopularSample)
+	wantEqual(t, "the most followed", all[0], storage.PopularUser{User: famous, Followers: 2})
+	wantEqual(t, "listed beyond the sample", slices.ContainsFunc(all, isUser(early)), false)
+	own.markActive(t, 3, early)
+	wantEqual(t, "listed, as the most recently active", own.isPopular(t, early, 1), true)
 }
 
 // madeOn makes a user on a day.
@@ -225,6 +284,13 @@ func (h *harness) madeOn(t *testing.T, id storage.UserID, n int) {
 	user := person(id)
 	user.CreatedAt = day(n)
 	answers(t, h.store.CreateUsers(t.Context(), []storage.User{user}), 1)
+}
+
+func (h *harness) markActive(t *testing.T, n int, ids ...storage.UserID) {
+	t.Helper()
+	if err := h.store.MarkActive(t.Context(), ids, storage.DayOf(day(n))); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (h *harness) popular(t *testing.T, n, limit int) []storage.PopularUser {
@@ -244,17 +310,9 @@ func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []sto
 // isPopular tells whether a user is among those who have been active since a day.
 func (h *harness) isPopular(t *testing.T, id storage.UserID, n int) bool {
 	t.Helper()
-	return slices.ContainsFunc(h.popular(t, n, 1000), isUser(id))
+	return slices.ContainsFunc(h.popular(t, n, 10*storage.PopularSample), isUser(id))
 }
 
 func isUser(id storage.UserID) func(storage.PopularUser) bool {
 	return func(p storage.PopularUser) bool { return p.User == id }
-}
-
-func idsOfPopular(list []storage.PopularUser) []storage.UserID {
-	ids := make([]storage.UserID, len(list))
-	for i, p := range list {
-		ids[i] = p.User
-	}
-	return ids
 }

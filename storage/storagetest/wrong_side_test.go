@@ -50,8 +50,14 @@ var sideMistakes = []struct {
 
 	{"of equals the greater id is more popular", func(s *memory.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"activity is not looked at", func(s *memory.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"a fan makes active", func(s *memory.Store) storage.Store { return activeByFans{s} }, "popular/EdgesAloneAreNoActivity", promiseOnly},
-	{"the sample is everybody", func(s *memory.Store) storage.Store { return &samplesAll{Store: s} }, "popular/TheMostRecentlyActiveAreLookedAt", promiseOnly},
+	{"a new fan does not make active", func(s *memory.Store) storage.Store { return fansOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"whatever a fan does makes active", func(s *memory.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
+	{"readers are idle", func(s *memory.Store) storage.Store { return readersAreIdle{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"who is marked is made", func(s *memory.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"the popular have no followers", listsEverybody, "popular/NobodyWithoutFollowersIsListed", promiseOnly},
+	{"the popular are ordered by digits", ordersByDigits, "popular/TheMostFollowedComeFirst", promiseOnly},
+	{"the sample is everybody", samplesAll, "popular/TheMostFollowedAreLookedAt", promiseOnly},
+	{"the sample is the newest", samplesTheNewest, "popular/TheMostFollowedAreLookedAt", promiseOnly},
 
 	{"handles are searched in the middle", func(s *memory.Store) storage.Store { return containing(s) }, "search/HandlesWithThePrefixAscend", promiseOnly},
 	{"an underscore is a pattern", func(s *memory.Store) storage.Store { return underscorePattern(s) }, "search/NoCharacterIsAPattern", promiseOnly},

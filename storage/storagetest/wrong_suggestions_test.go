@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kith/storage"
@@ -80,36 +81,92 @@ func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]
 	return s.Store.Popular(ctx, 1, limit)
 }
 
-type activeByFans struct{ *memory.Store }
+type fansOfOld struct{ *memory.Store }
 
-func (s activeByFans) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	for _, e := range edges {
-		s.UpdateProfile(ctx, e.To, storage.ProfileChange{}, e.UpdateTime)
+func (s fansOfOld) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	edges = slices.Clone(edges)
+	for i := range edges {
+		if side == storage.Inverse {
+			edges[i].UpdateTime = 1
+		}
 	}
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-type samplesAll struct {
-	*memory.Store
-	users []storage.User
+type endsAreActivity struct{ *memory.Store }
+
+func (s endsAreActivity) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	for _, e := range edges {
+		s.MarkActive(ctx, []storage.UserID{e.To}, storage.DayOf(e.UpdateTime))
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-func (s *samplesAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+type readersAreIdle struct{ *memory.Store }
+
+func (s readersAreIdle) MarkActive(context.Context, []storage.UserID, storage.Day) error { return nil }
+
+type marksMake struct{ *memory.Store }
+
+func (s marksMake) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
+	for _, id := range users {
+		s.Apply(ctx, storage.Forward, []storage.Edge{{From: id, To: id + 1, UpdateTime: 1}}, storage.IfNewer)
+	}
+	return s.Store.MarkActive(ctx, users, day)
+}
+
+// listsBy lists, of all users made, some in another order.
+type listsBy struct {
+	*memory.Store
+	users []storage.User
+	keeps func(storage.PopularUser) bool
+	order func(a, b storage.PopularUser) int
+	most  int
+}
+
+func (s *listsBy) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	s.users = append(s.users, users...)
 	return s.Store.CreateUsers(ctx, users)
 }
 
-func (s *samplesAll) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
+func (s *listsBy) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
 	var list []storage.PopularUser
 	for _, user := range s.users {
-		if storage.DayOf(user.CreatedAt) >= since {
-			list = append(list, storage.PopularUser{User: user.ID, Followers: s.Counts(ctx, []storage.UserID{user.ID})[0].Value.Follower})
+		p := storage.PopularUser{User: user.ID, Followers: s.Counts(ctx, []storage.UserID{user.ID})[0].Value.Follower}
+		if storage.DayOf(user.CreatedAt) >= since && s.keeps(p) {
+			list = append(list, p)
 		}
 	}
-	slices.SortFunc(list, func(a, b storage.PopularUser) int {
-		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
-	})
+	slices.SortFunc(list, s.order)
+	list = list[:min(s.most, len(list))]
+	slices.SortFunc(list, mostFollowed)
 	return list[:min(limit, len(list))], nil
+}
+
+func mostFollowed(a, b storage.PopularUser) int {
+	return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
+}
+
+func hasFollowers(p storage.PopularUser) bool { return p.Followers > 0 }
+
+func samplesAll(s *memory.Store) storage.Store {
+	return &listsBy{Store: s, keeps: hasFollowers, order: mostFollowed, most: 1 << 30}
+}
+
+func listsEverybody(s *memory.Store) storage.Store {
+	everybody := func(storage.PopularUser) bool { return true }
+	return &listsBy{Store: s, keeps: everybody, order: mostFollowed, most: storage.PopularSample}
+}
+
+func samplesTheNewest(s *memory.Store) storage.Store {
+	newest := func(a, b storage.PopularUser) int { return cmp.Compare(b.User, a.User) }
+	return &listsBy{Store: s, keeps: hasFollowers, order: newest, most: storage.PopularSample}
+}
+
+func ordersByDigits(s *memory.Store) storage.Store {
+	digits := func(p storage.PopularUser) string { return strconv.FormatInt(p.Followers, 10) }
+	byDigits := func(a, b storage.PopularUser) int { return strings.Compare(digits(b), digits(a)) }
+	return &listsBy{Store: s, keeps: hasFollowers, order: byDigits, most: 12}
 }
 
 // searchesBy finds handles by another rule.
