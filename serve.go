@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -20,6 +21,8 @@ import (
 	"kith/demo"
 	"kith/gateway"
 	"kith/identity"
+	"kith/social"
+	"kith/storage"
 	"kith/storage/sqlstore"
 	"kith/web"
 )
@@ -41,6 +44,7 @@ type ServeCmd struct {
 	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	GCPercent       int           `name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	CacheBytes      uint64        `default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
+	Suggest         []int64       `name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`
 
@@ -143,12 +147,29 @@ func (c *ServeCmd) check() error {
 	if err := cli.CheckAddress(c.Addr); err != nil {
 		return cli.Misset("addr", err)
 	}
+	if len(c.Suggest) > social.MaxPinned {
+		return cli.Misset("suggest", fmt.Errorf("at most %d users can be pinned", social.MaxPinned))
+	}
+	if slices.ContainsFunc(c.Suggest, func(id int64) bool { return id < 1 }) {
+		return cli.Misset("suggest", errors.New("a user's id is greater than 0"))
+	}
 	for _, origin := range c.CORSOrigin {
 		if err := cli.CheckOrigin(origin); err != nil {
 			return cli.Misset("cors-origin", err)
 		}
 	}
 	return nil
+}
+
+// pinned are the users who are suggested first, each once.
+func (c *ServeCmd) pinned() []storage.UserID {
+	var ids []storage.UserID
+	for _, id := range c.Suggest {
+		if !slices.Contains(ids, storage.UserID(id)) {
+			ids = append(ids, storage.UserID(id))
+		}
+	}
+	return ids
 }
 
 // tuneGC lets the heap grow further than Go does by itself. What lives in a gateway is

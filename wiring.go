@@ -44,6 +44,7 @@ type parts struct {
 	ties       *social.Ties
 	states     *accounts.States
 	accounts   *accounts.Accounts
+	activity   *accounts.Activity
 	registry   *prometheus.Registry
 	logger     *slog.Logger
 
@@ -128,6 +129,8 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 		Store: p.caches.Writer, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
+	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
+	p.closers = append(p.closers, cli.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
 		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
 		Limits: p.identity.Limits, Now: time.Now,
@@ -135,6 +138,7 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *cli.Settings, p *part
 			p.absentees.Passwords.Note(id, at)
 			bus.Send(ctx, events.State(id))
 		},
+		Active: p.activity.Note,
 	}
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
 	p.closers = append(p.closers, cli.InBackground(sweeper.Run))
@@ -151,12 +155,12 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Reads:    p.caches.Reader(), Packed: p.caches.Packed(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,
-		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now),
+		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now, c.pinned()...),
 	}
 	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
 	return gateway.Config{
 		Schema:         schema,
-		PerRequest:     root.Attach,
+		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },
 		Identify:       identify(p.identity),
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
@@ -214,6 +218,14 @@ func party(ctx context.Context) gateway.Party {
 		who.Address = identity.AddressKey(identity.AddressOf(ctx))
 	}
 	return who
+}
+
+// read notes that whoever is asking has been active.
+func (p *parts) read(ctx context.Context) context.Context {
+	if viewer, ok := identity.Of(ctx); ok {
+		p.activity.Note(viewer.ID)
+	}
+	return ctx
 }
 
 // revoked ends a connection whose token ends by a changed password.

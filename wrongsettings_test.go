@@ -189,6 +189,9 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "app.example.org", tells: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
 			{value: "https://a.example,nonsense", tells: []string{`"nonsense"`}}, {value: "ftp://x"},
 		},
+		"suggest": {
+			{value: "maya"}, {value: "7,0", tells: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), tells: []string{"at most 100"}},
+		},
 		"drain":           {{value: "-1s", tells: notNegative}},
 		"max-following":   {{value: "-1", tells: notNegative}},
 		"login-limit":     {{value: "-1", tells: notNegative}},
@@ -209,7 +212,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		},
 		"jwt-issuer":     nil, // any text may be one
 		"jwt-audience":   {{value: "a,,b"}, {value: "", with: []string{"--jwks=" + noKeys}}},
-		"jwt-user-claim": {{value: ""}, {value: "exp"}},
+		"jwt-user-claim": {{value: ""}, {value: "exp"}, {value: "pwd"}},
 		"machine-id":     {{value: "5000", tells: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, tells: []string{"leased"}}},
 		"trusted-proxy":  {{value: "foo", tells: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
 		"metrics-addr":   {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},

@@ -65,6 +65,8 @@ type Accounts struct {
 
 	// Changed hears of passwords that have been changed, so that older tokens end.
 	Changed func(id storage.UserID, at storage.Micros)
+	// Active hears of users who have signed in. Nil: nobody does.
+	Active func(id storage.UserID)
 }
 
 // Session is a user who is signed in.
@@ -133,6 +135,9 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 		return Session{}, err
 	}
 	a.Limits.SignedIn(identity.AddressOf(ctx), handle)
+	if a.Active != nil {
+		a.Active(id)
+	}
 	if outdated {
 		a.rehash(ctx, id, kept.Hash, password)
 	}

@@ -92,11 +92,18 @@ func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s socia
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},
 	}
-	reason, unit := model.SuggestionReasonFollowedByFollowings, q.Order.Unit()
+	unit := q.Order.Unit()
 	if s.Popular {
-		reason, unit = model.SuggestionReasonPopular, 1
+		unit = 1
 	}
 	for i, one := range s.Suggestions {
+		reason := model.SuggestionReasonFollowedByFollowings
+		switch {
+		case s.Popular && one.Pinned():
+			reason = model.SuggestionReasonPinned
+		case s.Popular:
+			reason = model.SuggestionReasonPopular
+		}
 		c.Edges[i] = &model.SuggestionEdge{
 			Cursor: page[i].cursor, Node: users[i],
 			Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),

@@ -27,6 +27,9 @@ type Suggestion struct {
 	Via    []storage.UserID // some of the followings, by ascending id
 }
 
+// Pinned tells whether it stands on a list of the popular since the operators want it.
+func (s Suggestion) Pinned() bool { return s.Score > pinned }
+
 // Suggestions is a page of suggestions, best first.
 type Suggestions struct {
 	Suggestions []Suggestion
@@ -38,8 +41,8 @@ type Suggestions struct {
 	More     bool
 	Next     SuggestionMark
 
-	// Popular tells that the user follows nobody, and these are the most followed among
-	// the recently active. Their Score is the number of their fans.
+	// Popular tells that the user follows nobody, and these are the pinned, and the most
+	// followed among the recently active, whose Score is the number of their fans.
 	Popular bool
 
 	Excluded Exclusions

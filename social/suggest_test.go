@@ -172,6 +172,14 @@ func (p *popular) Popular(context.Context, storage.Day, int) ([]storage.PopularU
 	return p.users, p.err
 }
 
+func (p *popular) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	results := make([]storage.Result[storage.User], len(ids))
+	for i, id := range ids {
+		results[i].Found = id < 100
+	}
+	return results
+}
+
 func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 	store := memory.New()
 	rows := []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
@@ -224,5 +232,35 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	now = now.Add(popularFor)
 	if _, err := p.Users(t.Context()); err != nil || source.asked != 3 {
 		t.Errorf("a minute later asked %d times in all, %v", source.asked, err)
+	}
+}
+
+// Who is pinned comes first, in that order, unless there is no such user, and is left out
+// as everybody is.
+func TestThePinnedComeFirst(t *testing.T) {
+	store := memory.New()
+	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
+		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}, {ID: 8, Handle: "h"}})
+	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
+	from := NewPopular(source, time.Now, 7, 3, 999, 1, 6, 4, 2)
+	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
+	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: from.Users}
+	var got []storage.UserID
+	var pins []bool
+	for {
+		s, err := g.Suggest(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range s.Suggestions {
+			got, pins = append(got, one.ID), append(pins, one.Pinned())
+		}
+		if !s.More {
+			break
+		}
+		q.From = s.Next
+	}
+	if want := []storage.UserID{7, 2, 5, 8}; !slices.Equal(got, want) || !slices.Equal(pins, []bool{true, true, false, false}) {
+		t.Errorf("suggested are %v, pinned %v, want %v", got, pins, want)
 	}
 }

@@ -3,6 +3,7 @@ package social
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // suggestPopular is the cold start: whom to follow for somebody who follows nobody, so
-// that no friend of a friend is known. It goes through the most followed among the
-// recently active.
+// that no friend of a friend is known. It goes through those whom the operators have
+// pinned, and then the most followed among the recently active.
 func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggestions, error) {
 	out := Suggestions{Complete: true, Popular: true, Next: q.From}
 	if q.Popular == nil {
@@ -54,33 +55,42 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 // PopularReader is what a store tells of who is popular.
 type PopularReader interface {
 	Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error)
+	// Users is that of [storage.UserReader].
+	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
 
 // How Popular looks.
 const (
-	popularFor   = time.Minute // an answer is kept: asking every shard takes milliseconds
+	popularFor   = time.Minute // an answer is kept: asking every shard takes some 10 ms
 	popularDays  = 30          // who was active in these counts as recently active
 	popularUsers = 1000
+
+	// MaxPinned is how many users may be pinned.
+	MaxPinned = 100
+	// pinned is above the scores of all who are not: more than there are people.
+	pinned = 1 << 40
 )
 
 // Popular tells who is popular to everybody who asks a gateway, and remembers it for a
 // minute.
 type Popular struct {
-	store PopularReader
-	now   func() time.Time
+	store  PopularReader
+	pinned []storage.UserID
+	now    func() time.Time
 
 	mu    sync.Mutex
 	users []storage.PopularUser
 	until time.Time
 }
 
-// NewPopular makes a source. now is the clock.
-func NewPopular(store PopularReader, now func() time.Time) *Popular {
-	return &Popular{store: store, now: now}
+// NewPopular makes a source. now is the clock; pinned come before all others, in their
+// order, whether they are active and followed or not.
+func NewPopular(store PopularReader, now func() time.Time, pinned ...storage.UserID) *Popular {
+	return &Popular{store: store, pinned: pinned, now: now}
 }
 
-// Users lists the most followed among the recently active, most followed first. Who
-// asks while it is being read waits for that.
+// Users lists those who are pinned, and then the most followed among the recently active,
+// most followed first. Who asks while it is being read waits for that.
 func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,10 +98,32 @@ func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 	if now.Before(p.until) {
 		return p.users, nil
 	}
-	users, err := p.store.Popular(ctx, storage.DayOf(storage.MicrosOf(now))-popularDays, popularUsers)
+	users, err := p.read(ctx, now)
 	if err != nil {
 		return nil, fmt.Errorf("read who is popular: %w", err)
 	}
 	p.users, p.until = users, now.Add(popularFor)
+	return users, nil
+}
+
+func (p *Popular) read(ctx context.Context, now time.Time) ([]storage.PopularUser, error) {
+	var users []storage.PopularUser
+	for i, r := range p.store.Users(ctx, p.pinned) {
+		switch {
+		case r.Err != nil:
+			return nil, r.Err
+		case r.Found:
+			users = append(users, storage.PopularUser{User: p.pinned[i], Followers: pinned + int64(len(p.pinned)-i)})
+		}
+	}
+	popular, err := p.store.Popular(ctx, storage.DayOf(storage.MicrosOf(now))-popularDays, popularUsers)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range popular {
+		if !slices.Contains(p.pinned, one.User) {
+			users = append(users, one)
+		}
+	}
 	return users, nil
 }

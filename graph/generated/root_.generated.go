@@ -2139,6 +2139,8 @@ enum SuggestionReason {
   FOLLOWED_BY_FOLLOWINGS
   "The user follows nobody yet: this one is among the most followed of the recently active."
   POPULAR
+  "The user follows nobody yet: this one comes before all others, since the operators want it."
+  PINNED
 }
 
 type SuggestionEdge {

@@ -497,16 +497,19 @@ const (
 	SuggestionReasonFollowedByFollowings SuggestionReason = "FOLLOWED_BY_FOLLOWINGS"
 	// The user follows nobody yet: this one is among the most followed of the recently active.
 	SuggestionReasonPopular SuggestionReason = "POPULAR"
+	// The user follows nobody yet: this one comes before all others, since the operators want it.
+	SuggestionReasonPinned SuggestionReason = "PINNED"
 )
 
 var AllSuggestionReason = []SuggestionReason{
 	SuggestionReasonFollowedByFollowings,
 	SuggestionReasonPopular,
+	SuggestionReasonPinned,
 }
 
 func (e SuggestionReason) IsValid() bool {
 	switch e {
-	case SuggestionReasonFollowedByFollowings, SuggestionReasonPopular:
+	case SuggestionReasonFollowedByFollowings, SuggestionReasonPopular, SuggestionReasonPinned:
 		return true
 	}
 	return false

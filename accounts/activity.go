@@ -1,0 +1,111 @@
+package accounts
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// Activity notes the days on which users sign in or read, so that they count among the
+// recently active. (What users do and who comes to follow them the store notes by itself.)
+// Of each user and day a gateway writes one note, in the background and many at a time.
+type Activity struct {
+	store  ActivityStore
+	logger *slog.Logger
+	now    func() time.Time
+
+	mu      sync.RWMutex
+	day     storage.Day
+	noted   map[storage.UserID]struct{} // of that day
+	waiting []storage.UserID            // to be written
+}
+
+// ActivityStore is what Activity writes to.
+type ActivityStore interface {
+	MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error
+}
+
+const (
+	// activityEvery is how often notes are written. activityTime bounds one writing, and
+	// activityEnd the last one.
+	activityEvery = 10 * time.Second
+	activityTime  = 5 * time.Second
+	activityEnd   = time.Second
+	// notedMost is how many users are remembered to have been noted, some 10 MB. Beyond it
+	// all are forgotten and noted again: the store looks before it writes.
+	notedMost = 200_000
+	// waitingMost is how many wait to be written. Beyond it a user is noted by a later
+	// request.
+	waitingMost = 50_000
+)
+
+// NewActivity makes one that writes once it runs. now is the clock.
+func NewActivity(store ActivityStore, logger *slog.Logger, now func() time.Time) *Activity {
+	return &Activity{store: store, logger: logger, now: now, noted: map[storage.UserID]struct{}{}}
+}
+
+// Note takes in that a user is active now. It waits for nothing.
+func (a *Activity) Note(id storage.UserID) {
+	day := storage.DayOf(storage.MicrosOf(a.now()))
+	a.mu.RLock()
+	_, noted := a.noted[id]
+	noted = noted && day == a.day
+	a.mu.RUnlock()
+	if noted {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if day != a.day || len(a.noted) >= notedMost {
+		clear(a.noted)
+		a.day = day // those who wait count for the new day: it has just begun
+	}
+	if _, noted := a.noted[id]; noted || len(a.waiting) >= waitingMost {
+		return
+	}
+	a.noted[id] = struct{}{}
+	a.waiting = append(a.waiting, id)
+}
+
+// Run writes notes until the context is done, and then those that are left.
+func (a *Activity) Run(ctx context.Context) {
+	ticks := time.NewTicker(activityEvery)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			a.write(ctx, activityTime)
+		case <-ctx.Done():
+			a.write(context.WithoutCancel(ctx), activityEnd)
+			return
+		}
+	}
+}
+
+// write writes all that wait. What fails is noted again by a later request.
+func (a *Activity) write(ctx context.Context, most time.Duration) {
+	a.mu.Lock()
+	users, day := a.waiting, a.day
+	a.waiting = nil
+	a.mu.Unlock()
+	if len(users) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	slices.Sort(users)
+	err := a.store.MarkActive(ctx, users, day)
+	if err == nil {
+		return
+	}
+	a.mu.Lock()
+	for _, id := range users {
+		delete(a.noted, id)
+	}
+	a.mu.Unlock()
+	a.logger.WarnContext(ctx, "who was active is noted later", "users", len(users), "error", err)
+}

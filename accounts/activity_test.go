@@ -1,0 +1,118 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// days keeps who was marked on which day.
+type days struct {
+	mu     sync.Mutex
+	marked map[storage.Day][]storage.UserID
+	err    error
+}
+
+func (d *days) MarkActive(_ context.Context, users []storage.UserID, day storage.Day) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err == nil {
+		d.marked[day] = append(d.marked[day], users...)
+	}
+	return d.err
+}
+
+func activity(t *testing.T) (a *Activity, store *days, now *time.Time) {
+	t.Helper()
+	store = &days{marked: map[storage.Day][]storage.UserID{}}
+	at := time.Unix(1_790_000_000, 0)
+	return NewActivity(store, slog.New(slog.DiscardHandler), func() time.Time { return at }), store, &at
+}
+
+func (d *days) want(t *testing.T, what string, day time.Time, want ...storage.UserID) {
+	t.Helper()
+	if got := d.marked[storage.DayOf(storage.MicrosOf(day))]; !slices.Equal(got, want) {
+		t.Errorf("%s: marked are %v, want %v", what, got, want)
+	}
+}
+
+// Of each user and day there is one note.
+func TestActivityIsNotedOnceADay(t *testing.T) {
+	t.Parallel()
+	a, store, now := activity(t)
+	for range 3 {
+		a.Note(7)
+		a.Note(3)
+		a.write(t.Context(), time.Second)
+	}
+	store.want(t, "on a day", *now, 3, 7)
+	*now = now.Add(24 * time.Hour)
+	a.Note(7)
+	a.write(t.Context(), time.Second)
+	store.want(t, "on the next", *now, 7)
+}
+
+// What cannot be written is noted by the next request.
+func TestActivityIsNotedAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
+	a, store, now := activity(t)
+	store.err = errors.New("shard unavailable")
+	a.Note(7)
+	a.write(t.Context(), time.Second)
+	store.err = nil
+	a.write(t.Context(), time.Second)
+	store.want(t, "without a request", *now)
+	a.Note(7)
+	a.write(t.Context(), time.Second)
+	store.want(t, "by the next", *now, 7)
+}
+
+// Who waits is written when the gateway stops.
+func TestActivityIsWrittenAtTheEnd(t *testing.T) {
+	t.Parallel()
+	a, store, now := activity(t)
+	a.Note(7)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a.Run(ctx)
+	store.want(t, "at the end", *now, 7)
+}
+
+// However many there are, no more than so many are remembered and wait.
+func TestActivityIsBounded(t *testing.T) {
+	t.Parallel()
+	a, store, now := activity(t)
+	for id := storage.UserID(1); id <= notedMost+waitingMost; id++ {
+		a.Note(id)
+		if len(a.waiting) > waitingMost || len(a.noted) > notedMost {
+			t.Fatalf("%d wait, %d are remembered", len(a.waiting), len(a.noted))
+		}
+		if id%waitingMost == 0 {
+			a.write(t.Context(), time.Second)
+		}
+	}
+	if n := len(store.marked[storage.DayOf(storage.MicrosOf(*now))]); n != notedMost+waitingMost {
+		t.Errorf("%d were marked", n)
+	}
+	for id := storage.UserID(1); id <= 2*waitingMost; id++ {
+		a.Note(-id)
+	}
+	if len(a.waiting) != waitingMost {
+		t.Errorf("%d wait", len(a.waiting))
+	}
+}
+
+func BenchmarkNote(b *testing.B) {
+	a := NewActivity(&days{}, slog.New(slog.DiscardHandler), time.Now)
+	b.RunParallel(func(p *testing.PB) {
+		for id := storage.UserID(1); p.Next(); id++ {
+			a.Note(1 + id%1000)
+		}
+	})
+}
