@@ -30,7 +30,7 @@ func TestBesideHostileRequests(t *testing.T) {
 		all    bool // what is within the limits and sockets, too, not only what is refused
 	}{
 		"refused": {3, false},
-		"all":     {8, true}, // two such in work have both processors of a small machine for 20 ms
+		"all":     {10, true}, // two such in work have both processors of a small machine for 20 ms
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, spared := kithtest.Start(t, kithtest.Args("--demo")), kithtest.Start(t, kithtest.Args("--demo"))
