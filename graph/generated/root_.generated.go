@@ -24,6 +24,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 type ResolverRoot interface {
 	Mutation() MutationResolver
 	Query() QueryResolver
+	Relationship() RelationshipResolver
 	Subscription() SubscriptionResolver
 	SuggestionEdge() SuggestionEdgeResolver
 	User() UserResolver
