@@ -114,7 +114,7 @@ func mutation(field, payload string) string {
 	return `mutation($id: ID!) { m: ` + field + `(userId: $id) ` + payload + ` }`
 }
 
-const followMany = `mutation($ids: [ID!]!) { m: followMany(userIds: $ids) { consistencyToken outcomes { userId changed error { code message } } } }`
+const followMany = `mutation($ids: [ID!]!) { m: followMany(userIds: $ids) { consistencyToken outcomes { userId changed relationship { followedAt } error { code message } } } }`
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 

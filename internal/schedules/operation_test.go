@@ -127,9 +127,10 @@ func (r *result) take(text json.RawMessage) error {
 	var payload struct {
 		followed
 		Outcomes []struct {
-			UserID  string
-			Changed bool
-			Error   *struct{ Code, Message string }
+			UserID       string
+			Changed      bool
+			Relationship struct{ FollowedAt time.Time }
+			Error        *struct{ Code, Message string }
 		}
 	}
 	if err := json.Unmarshal(text, &payload); err != nil {
@@ -155,7 +156,8 @@ func (r *result) take(text json.RawMessage) error {
 		}
 		if outcome.Changed && !seen[e] {
 			seen[e] = true
-			r.changes = append(r.changes, told{e, version[e]})
+			// The token of many follows does not name them.
+			r.changes = append(r.changes, told{e, outcome.Relationship.FollowedAt.UnixMicro()})
 		}
 	}
 	for _, c := range r.changes {
