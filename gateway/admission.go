@@ -58,38 +58,40 @@ func newAdmission(cfg Config) *admission {
 	return a
 }
 
-// A permit is what one request has been let in by.
+// A permit is what one request has been let in by; the zero value is none.
 type permit struct {
-	of     *admission
-	ctx    context.Context
+	of     *admission // nil: it is none, or has ended
 	costly bool
-	ended  bool
 }
 
 // enter takes a request in; false if there are too many. Its permit has to end.
-func (a *admission) enter(ctx context.Context) (*permit, bool) {
+func (a *admission) enter(ctx context.Context) (permit, bool) {
 	ok := a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, 1, "requests")
-	return &permit{of: a, ctx: ctx}, ok
+	if !ok {
+		return permit{}, false
+	}
+	return permit{of: a}, true
 }
 
 // work tells that what comes next takes milliseconds; false if too much does.
-func (p *permit) work() bool {
+func (p *permit) work(ctx context.Context) bool {
 	if a := p.of; !p.costly {
-		p.costly = a.costly.TryAcquire(1) || a.wait(p.ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
+		p.costly = a.costly.TryAcquire(1) || a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
 	}
 	return p.costly
 }
 
 // end is called when nothing is left but to send the answer, or at last in any case.
 func (p *permit) end() {
-	if p.ended {
+	a := p.of
+	if a == nil {
 		return
 	}
-	p.ended = true
+	p.of = nil
 	if p.costly {
-		p.of.costly.Release(1)
+		a.costly.Release(1)
 	}
-	p.of.requests.Release(1)
+	a.requests.Release(1)
 }
 
 // take lets what came over a WebSocket be worked on, so many bytes: what is long waits for its

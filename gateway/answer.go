@@ -59,9 +59,11 @@ type answer struct {
 	w        http.ResponseWriter
 	exchange *exchange
 	media    string
-	composed func() // is called when nothing is left but to send the answer; nil: nobody waits
-	gzip     bool   // the client takes long answers compressed
-	refused  func() // is called before a refusal is sent; nil: it is sent at once
+	gzip     bool // the client takes long answers compressed
+
+	// Of a request that is slowed down if it is refused once too often.
+	streams *streams // nil: it is not
+	ctx     context.Context
 }
 
 // The values of headers that are always the same are shared by all answers. Whoever adds
@@ -119,11 +121,9 @@ func (a answer) requestError(response *graphql.Response) {
 
 // pause slows a client down that is refused again and again. Nobody waits for it.
 func (a answer) pause() {
-	if a.refused != nil {
-		if a.composed != nil {
-			a.composed()
-		}
-		a.refused()
+	if a.streams != nil {
+		a.exchange.permit.end()
+		a.streams.refusals.pause(a.ctx, a.streams.Party(a.ctx))
 	}
 }
 
@@ -188,9 +188,7 @@ func (a answer) write(status int, response *graphql.Response) {
 		length = len(parts[0])
 		a.w.Header().Set("Content-Encoding", "gzip")
 	}
-	if a.composed != nil {
-		a.composed()
-	}
+	a.exchange.permit.end() // sending takes the client's time
 	a.exchange.lengthValue[0] = strconv.Itoa(length)
 	a.w.Header()["Content-Length"] = a.exchange.lengthValue[:]
 	a.w.WriteHeader(status)

@@ -152,10 +152,11 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 
 // bounded bounds an answer: data that is longer than most is replaced by an error, and a list
 // of errors is shortened and tells by how much. Data does not grow much beyond the bound, see
-// [kith/graph/direct.WithLimit].
+// [kith/graph/direct.Limit].
 func bounded(most int) graphql.ResponseMiddleware {
+	limit := direct.Limit(most)
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		response := next(direct.WithLimit(ctx, most))
+		response := next(limit.With(ctx))
 		if response != nil && len(response.Data) > most {
 			tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),
 				"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)

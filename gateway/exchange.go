@@ -24,6 +24,8 @@ type exchange struct {
 
 	reported atomic.Int32 // causes written to the log so far
 
+	permit permit // of a request to plain HTTP
+
 	// The values of the headers that are its own, for which memory is at hand here.
 	idValue, lengthValue [1]string
 }

@@ -153,7 +153,7 @@ func (s *streams) admitted(op *graphql.OperationContext, responses graphql.Respo
 		if ok {
 			defer admitted.end()
 			cost, _ := s.limit.Cost(op)
-			ok = cost <= costlyFrom || admitted.work()
+			ok = cost <= costlyFrom || admitted.work(ctx)
 		}
 		if !ok {
 			return &graphql.Response{Errors: gqlerror.List{asGraphQL(errBusy(tooManyRequests))}}

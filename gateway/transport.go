@@ -63,7 +63,7 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.media = mediaJSON // of what is refused before there is a stream
 	}
 	a.setHeaders()
-	a.refused = func() { t.streams.refusals.pause(r.Context(), t.streams.Party(r.Context())) }
+	a.streams, a.ctx = t.streams, r.Context()
 	defer func() {
 		// gqlgen recovers what panics below a field; this is for the rest.
 		if reason := recover(); reason != nil {
@@ -76,14 +76,13 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		return
 	}
 	defer raw.release()
-	permit, ok := t.admission.enter(r.Context())
-	if !ok {
+	permit, ok := &a.exchange.permit, false
+	if *permit, ok = t.admission.enter(r.Context()); !ok {
 		busy(w, a, tooManyRequests)
 		return
 	}
 	defer permit.end()
-	a.composed = permit.end // sending takes the client's time
-	if raw.length(r) > costlyBytes && !permit.work() {
+	if raw.length(r) > costlyBytes && !permit.work(r.Context()) {
 		busy(w, a, tooManyRequests)
 		return
 	}
@@ -101,7 +100,7 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, permit *permit) {
 	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))
 	defer ctx.end()
-	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !permit.work() {
+	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
@@ -136,7 +135,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	if document != nil {
 		prepared = selections.With(prepared, &document.memo)
 	}
-	if cost > costlyFrom && !permit.work() {
+	if cost > costlyFrom && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return
 	}

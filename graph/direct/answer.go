@@ -11,10 +11,13 @@ import (
 
 type limitKey struct{}
 
-// WithLimit bounds the answers that are written under a context, in bytes. Writing ends soon
-// after the bound: an answer of [Bytes] that is longer is not whole.
-func WithLimit(ctx context.Context, most int) context.Context {
-	return context.WithValue(ctx, limitKey{}, most)
+// A Limit is how many bytes an answer may have.
+type Limit int
+
+// With bounds the answers that are written under a context. Writing ends soon after the bound:
+// an answer of [Bytes] that is longer is not whole.
+func (l *Limit) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, limitKey{}, l)
 }
 
 const noLimit = math.MaxInt
@@ -23,8 +26,8 @@ const noLimit = math.MaxInt
 func Bytes(ctx context.Context, of graphql.Marshaler) []byte {
 	a := answers.Get().(*answer)
 	a.bytes, a.most = a.bytes[:0], noLimit
-	if most, ok := ctx.Value(limitKey{}).(int); ok {
-		a.most = most
+	if most, ok := ctx.Value(limitKey{}).(*Limit); ok {
+		a.most = int(*most)
 	}
 	of.MarshalGQL(a)
 	if cap(a.bytes) > maxPooled { // it is not kept for others
