@@ -152,7 +152,8 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 		"by cost of a socket": {gateway.Subscriptions{MaxConnectionCost: 2 * cost}, 4, fmt.Sprintf("the subscriptions of one connection may cost at most %d together", 2*cost)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, counting(c.bounds))
+			l := newLive()
+			s := serve(t, l.counting(c.bounds))
 			refused := func(client *wsClient, id string) {
 				t.Helper()
 				client.subscribe(id, fansQuery)
@@ -170,8 +171,7 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			for i := range c.most {
 				client := []*wsClient{first, second}[i/2]
 				client.subscribe(fmt.Sprint(i), fansQuery)
-				client.send(`{"type":"ping"}`)
-				client.expect(`{"type":"pong"}`)
+				eventually(t, "it has begun", func() bool { return l.began.Load() == int64(i+1) })
 			}
 			refused(second, "more")
 			if c.most == 3 {
