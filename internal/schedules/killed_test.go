@@ -106,7 +106,8 @@ func (v *victims) killAll(t *testing.T) {
 			t.Errorf("in the end, of write %d: %s", i, difference(got, want))
 		}
 	}
-	if v.stale.Load() < int64(v.kills/4) {
+	// In the mode binlog the log tells the other gateway, before it is asked as a rule.
+	if v.mode != "binlog" && v.stale.Load() < int64(v.kills/4) {
 		t.Errorf("after %d of %d kills only the other gateway told what was before: the test shows little", v.stale.Load(), v.kills)
 	}
 	v.allWell(t)
