@@ -142,11 +142,7 @@ func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *
 // busy refuses a request, or a connection, that is one too many.
 func busy(w http.ResponseWriter, a answer, message string) {
 	w.Header().Set("Retry-After", "1")
-	a.refuse(http.StatusServiceUnavailable, errBusy(message))
-}
-
-func errBusy(message string) error {
-	return &apierr.Error{Code: apierr.CodeUnavailable, Retryable: true, Message: message}
+	a.refuse(http.StatusServiceUnavailable, apierr.Unavailable("%s", message))
 }
 
 const (

@@ -13,7 +13,7 @@ import (
 // The patience of the HTTP server with its clients.
 const (
 	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 30 * time.Second // a body of 1 MiB at 35 kB/s
+	readTimeout       = 30 * time.Second // a body of 256 KiB at 9 kB/s
 	idleTimeout       = 2 * time.Minute
 	writeGrace        = 30 * time.Second // to send the answer, on top of the request's own time
 	maxHeaderBytes    = 64 << 10         // queries by GET are part of it

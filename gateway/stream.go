@@ -10,6 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/graph/apierr"
 	"kith/graph/limits"
 	"kith/graph/subscription"
 )
@@ -156,7 +157,7 @@ func (s *streams) admitted(op *graphql.OperationContext, responses graphql.Respo
 			ok = cost <= costlyFrom || admitted.work(ctx)
 		}
 		if !ok {
-			return &graphql.Response{Errors: gqlerror.List{asGraphQL(errBusy(tooManyRequests))}}
+			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Unavailable(tooManyRequests))}}
 		}
 		return responses(ctx)
 	}
