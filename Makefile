@@ -60,7 +60,7 @@ verify: ## generated code, gofmt, go.mod, go vet, staticcheck
 lint: $(GOLANGCI) ## golangci-lint, built once (some minutes)
 	$(GOLANGCI) run
 
-# Not in tools/go.mod: it would bring several hundred modules.
+# Not in internal/tools/go.mod: it would bring several hundred modules.
 $(GOLANGCI):
 	GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv bin/golangci-lint $@

@@ -15,9 +15,9 @@ import (
 
 	"kith/accounts"
 	"kith/bench"
-	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
+	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/identity"

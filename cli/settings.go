@@ -1,5 +1,3 @@
-// Package cli holds the subcommands of the program, and the settings that they
-// share.
 package cli
 
 import (

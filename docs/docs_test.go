@@ -19,9 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
-	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
+	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
 	"kith/reconcile"

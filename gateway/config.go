@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/consistency"
+	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/storage"
 )

@@ -6,8 +6,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/consistency"
 	"kith/graph/apierr"
+	"kith/graph/consistency"
 )
 
 // Where a consistency token travels: as a header of request and answer, or as an

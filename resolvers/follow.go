@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"kith/consistency"
 	"kith/graph/apierr"
+	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/identity"

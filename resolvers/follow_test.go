@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kith/consistency"
+	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/internal/apitest"
 	"kith/storage"

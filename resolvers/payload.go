@@ -6,7 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/consistency"
+	"kith/graph/consistency"
 	"kith/graph/model"
 	"kith/social"
 	"kith/storage"

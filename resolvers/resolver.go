@@ -11,8 +11,8 @@ import (
 	"context"
 
 	"kith/accounts"
-	"kith/consistency"
 	"kith/events"
+	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/loaders"
 	"kith/reconcile"

@@ -41,7 +41,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-go tool -modfile=tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
+go tool -modfile=internal/tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
 	--raw-command -- ./scripts/test.sh events || status=$?
 
 # The closing line counts tests and subtests. A package that fails without a failing test

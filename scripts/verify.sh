@@ -59,7 +59,7 @@ tidy || complain "go.mod or go.sum is not tidy" "go mod tidy"
 echo "verify: go vet"
 go vet ./... || complain "go vet has complaints"
 echo "verify: staticcheck"
-go tool -modfile=tools/go.mod staticcheck ./... || complain "staticcheck has complaints"
+go tool -modfile=internal/tools/go.mod staticcheck ./... || complain "staticcheck has complaints"
 
 if [ "$failures" -ne 0 ]; then
 	echo "verify: $failures of 5 checks failed" >&2

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 	"kith/storage/memory"
 )
 
@@ -122,10 +122,10 @@ func (a sortedAbsentees) Has(id storage.UserID) bool {
 func (a sortedAbsentees) IDs() []storage.UserID { return a.ids }
 
 // keptLists are lists that have been made before.
-type keptLists [2]map[storage.UserID]neighbourhood.Neighbourhood
+type keptLists [2]map[storage.UserID]idset.List
 
-func (k *keptLists) Neighbourhoods(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[neighbourhood.Neighbourhood] {
-	lists := make([]storage.Result[neighbourhood.Neighbourhood], len(owners))
+func (k *keptLists) Neighbourhoods(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
+	lists := make([]storage.Result[idset.List], len(owners))
 	for i, owner := range owners {
 		lists[i].Value, lists[i].Found = k[side][owner]
 	}
@@ -175,7 +175,7 @@ func (r *readLists) Pages(_ context.Context, side storage.Side, queries []storag
 
 func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists) {
 	random := rand.New(rand.NewPCG(43, 44))
-	store, dir := memory.New(), neighbourhood.NewDirectory()
+	store, dir := memory.New(), idset.NewDirectory()
 	var edges []storage.Edge
 	var ids []storage.UserID
 	users := make([]storage.User, benchUsers)
@@ -202,12 +202,12 @@ func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		store.Apply(b.Context(), side, edges, storage.IfNewer)
 		rows.edges[side], rows.peers[side] = map[storage.UserID][]storage.Edge{}, map[storage.UserID][]storage.UserID{}
-		kept[side] = map[storage.UserID]neighbourhood.Neighbourhood{}
+		kept[side] = map[storage.UserID]idset.List{}
 		for n := range benchUsers {
 			l := List{side, id(n)}
 			rows.edges[side][l.Owner] = store.Pages(b.Context(), side, []storage.PageQuery{{Owner: l.Owner, Limit: benchUsers}})[0].Value
 			rows.peers[side][l.Owner] = store.Neighbours(b.Context(), side, []storage.UserID{l.Owner})[0].Value
-			kept[side][l.Owner] = neighbourhood.New(dir, positionsOf(b.Context(), store, l))
+			kept[side][l.Owner] = idset.New(dir, positionsOf(b.Context(), store, l))
 		}
 	}
 	return rows, kept

@@ -3,15 +3,15 @@ package social
 import (
 	"context"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // Packed has lists in memory, as sets. What it does not have is read as rows.
 type Packed interface {
 	// Neighbourhoods returns the lists of owners. Not Found are those that are too long,
 	// or not worth it: the caller reads their rows. An error is treated like that, too.
-	Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[neighbourhood.Neighbourhood]
+	Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List]
 }
 
 // Lists in memory are asked first, and rows where one of them is missing. Both ways give
@@ -42,7 +42,7 @@ func (g *Graph) WithPacked(p Packed) *Graph {
 func (g *Graph) places() int { return int(g.budget) * g.plan.placesPerRow }
 
 // packedPair returns two lists, if both are in memory.
-func (g *Graph) packedPair(ctx context.Context, a, b List) (pair [2]neighbourhood.Neighbourhood, ok bool) {
+func (g *Graph) packedPair(ctx context.Context, a, b List) (pair [2]idset.List, ok bool) {
 	if g.packed == nil {
 		return pair, false
 	}
@@ -51,7 +51,7 @@ func (g *Graph) packedPair(ctx context.Context, a, b List) (pair [2]neighbourhoo
 		if !both[0].Found || !both[1].Found {
 			return pair, false
 		}
-		return [2]neighbourhood.Neighbourhood{both[0].Value, both[1].Value}, true
+		return [2]idset.List{both[0].Value, both[1].Value}, true
 	}
 	for i, l := range [2]List{a, b} {
 		r := g.packed.Neighbourhoods(ctx, l.Side, []storage.UserID{l.Owner})[0]

@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 	"kith/storage/memory"
 )
 
@@ -20,12 +20,12 @@ type somePacked struct {
 	store  Reader
 	share  float64
 	random *rand.Rand
-	dirs   []*neighbourhood.Directory
+	dirs   []*idset.Directory
 	read   map[List][]storage.Position
 }
 
-func (p *somePacked) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[neighbourhood.Neighbourhood] {
-	lists := make([]storage.Result[neighbourhood.Neighbourhood], len(owners))
+func (p *somePacked) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
+	lists := make([]storage.Result[idset.List], len(owners))
 	for i, owner := range owners {
 		if p.random.Float64() >= p.share {
 			continue
@@ -35,7 +35,7 @@ func (p *somePacked) Neighbourhoods(ctx context.Context, side storage.Side, owne
 		if p.read[l] == nil {
 			p.read[l] = positionsOf(ctx, p.store, l)
 		}
-		lists[i] = storage.Result[neighbourhood.Neighbourhood]{Value: neighbourhood.New(dir, p.read[l]), Found: true}
+		lists[i] = storage.Result[idset.List]{Value: idset.New(dir, p.read[l]), Found: true}
 	}
 	return lists
 }
@@ -50,7 +50,7 @@ func positionsOf(ctx context.Context, store Reader, l List) []storage.Position {
 	return positions
 }
 
-func newPacked(store Reader, share float64, seed uint64, dirs ...*neighbourhood.Directory) *somePacked {
+func newPacked(store Reader, share float64, seed uint64, dirs ...*idset.Directory) *somePacked {
 	return &somePacked{store, share, rand.New(rand.NewPCG(seed, 0)), dirs, map[List][]storage.Position{}}
 }
 
@@ -60,7 +60,7 @@ func drawPacked(t *rapid.T, store Reader) Packed {
 	share := rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "share in memory")
 	p := newPacked(store, share, rapid.Uint64().Draw(t, "which"))
 	for range rapid.IntRange(1, 2).Draw(t, "directories") {
-		dir := neighbourhood.NewDirectory()
+		dir := idset.NewDirectory()
 		for id := storage.UserID(1); id <= people; id++ {
 			if p.random.IntN(3) > 0 {
 				dir.Learn([]storage.UserID{id})
@@ -249,7 +249,7 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	for name, a := range audiences {
 		t.Run(name, func(t *testing.T) {
 			rows := New(store, 100_000_000, a)
-			p := newPacked(store, 1, 1, neighbourhood.NewDirectory())
+			p := newPacked(store, 1, 1, idset.NewDirectory())
 			sizes := []int{0, 1, 20, 100, 300}
 			at := 0
 			size := func() int { at++; return sizes[at%len(sizes)] }
@@ -279,7 +279,7 @@ func TestListsInMemoryNeedNoBudget(t *testing.T) {
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	rows := New(store, 500, nil)
-	packed := rows.WithPacked(newPacked(store, 1, 1, neighbourhood.NewDirectory()))
+	packed := rows.WithPacked(newPacked(store, 1, 1, idset.NewDirectory()))
 	a, b := List{storage.Inverse, 1}, List{storage.Inverse, 2}
 	if c, err := rows.Intersect(t.Context(), a, b, Mark{}, 10); err != nil || c.Complete {
 		t.Fatalf("rows: %+v, %v", c, err)

@@ -3,8 +3,8 @@ package social
 import (
 	"context"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // companionsPacked is Companions where both lists are in memory. It tells whether they
@@ -47,7 +47,7 @@ func (g *Graph) companionsPacked(ctx context.Context, q Companions, from Compani
 type packedCompanions struct {
 	Companions
 	graph       *Graph
-	base, other neighbourhood.Neighbourhood
+	base, other idset.List
 	from        CompanionMark
 	last        storage.Position // how far the base has been gone through
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // Hidden users are taken out of lists in memory as sets. The one of the absent is the same
@@ -17,17 +17,17 @@ import (
 // list, as it is in the owner's counts, and is never shown.
 
 // hiddenSets are whom an audience must not be shown, as sets that have nobody in common.
-type hiddenSets [2]*neighbourhood.Set
+type hiddenSets [2]*idset.Set
 
 // hiddenIn returns the sets by the numbers of a directory; none where nobody is hidden.
-func (a *Audience) hiddenIn(dir *neighbourhood.Directory) []*neighbourhood.Set {
+func (a *Audience) hiddenIn(dir *idset.Directory) []*idset.Set {
 	if a.HidesAtMost() == 0 {
 		return nil
 	}
 	a.setsMu.Lock()
 	defer a.setsMu.Unlock()
 	if a.sets[0] == nil || a.sets[0].Directory() != dir {
-		a.sets = hiddenSets{dir.Known(nil), neighbourhood.Build(dir, slices.DeleteFunc(slices.Clone(a.blocked()), a.Lacks))}
+		a.sets = hiddenSets{dir.Known(nil), idset.Build(dir, slices.DeleteFunc(slices.Clone(a.blocked()), a.Lacks))}
 		if a.absent != nil {
 			a.sets[0] = dir.Remember(a.absent.IDs()).Remove(a.Viewer)
 		}
@@ -36,15 +36,15 @@ func (a *Audience) hiddenIn(dir *neighbourhood.Directory) []*neighbourhood.Set {
 }
 
 // shownOf means those who are meant by all of the terms, without hidden users.
-func (a *Audience) shownOf(dir *neighbourhood.Directory, terms ...neighbourhood.Term) neighbourhood.Term {
+func (a *Audience) shownOf(dir *idset.Directory, terms ...idset.Term) idset.Term {
 	for _, hidden := range a.hiddenIn(dir) {
-		terms = append(terms, neighbourhood.Term{Set: hidden, Not: true})
+		terms = append(terms, idset.Term{Set: hidden, Not: true})
 	}
-	return neighbourhood.Term{All: terms}
+	return idset.Term{All: terms}
 }
 
 // hiddenOn counts the users of a list who are hidden.
-func (g *Graph) hiddenOn(list *neighbourhood.Set) (n int) {
+func (g *Graph) hiddenOn(list *idset.Set) (n int) {
 	a := g.audience
 	if a.HidesAtMost() <= g.plan.fewHidden {
 		for _, id := range a.Hidden() {
@@ -55,17 +55,17 @@ func (g *Graph) hiddenOn(list *neighbourhood.Set) (n int) {
 		return n
 	}
 	for _, hidden := range a.hiddenIn(list.Directory()) {
-		n += neighbourhood.Common(list, hidden)
+		n += idset.Common(list, hidden)
 	}
 	return n
 }
 
 // commonShown counts whom two lists have in common, without hidden users.
-func (a *Audience) commonShown(x, y *neighbourhood.Set) int {
+func (a *Audience) commonShown(x, y *idset.Set) int {
 	if a.HidesAtMost() == 0 {
-		return neighbourhood.Common(x, y)
+		return idset.Common(x, y)
 	}
-	_, n := neighbourhood.Select(a.shownOf(x.Directory(), neighbourhood.Term{Set: x}, neighbourhood.Term{Set: y}), 0, 0)
+	_, n := idset.Select(a.shownOf(x.Directory(), idset.Term{Set: x}, idset.Term{Set: y}), 0, 0)
 	return n
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"math"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // intersectPacked is Intersect where both lists are in memory. It tells whether they are.
@@ -17,9 +17,9 @@ func (g *Graph) intersectPacked(ctx context.Context, a, b List, from Mark, first
 	x, y := pair[0].Peers, pair[1].Peers
 	return g.shownPage(from, first, func(after storage.UserID, first int, hide bool) ([]storage.UserID, int) {
 		if !hide {
-			return neighbourhood.Intersect(x, y, after, first)
+			return idset.Intersect(x, y, after, first)
 		}
-		return neighbourhood.Select(g.audience.shownOf(x.Directory(), neighbourhood.Term{Set: x}, neighbourhood.Term{Set: y}), after, first)
+		return idset.Select(g.audience.shownOf(x.Directory(), idset.Term{Set: x}, idset.Term{Set: y}), after, first)
 	})
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // peoplePacked is People where all lists of the filter are in memory. It tells whether
@@ -18,19 +18,19 @@ func (g *Graph) peoplePacked(ctx context.Context, f Filter, empty func(List) boo
 	term := termOf(f, sets)
 	return g.shownPage(from, first, func(after storage.UserID, first int, hide bool) ([]storage.UserID, int) {
 		if !hide {
-			return neighbourhood.Select(term, after, first)
+			return idset.Select(term, after, first)
 		}
-		return neighbourhood.Select(g.audience.shownOf(anyOne(sets).Directory(), term), after, first)
+		return idset.Select(g.audience.shownOf(anyOne(sets).Directory(), term), after, first)
 	})
 }
 
 // packedSets returns lists as sets, if all are in memory that do not count as empty, and
 // there is one.
-func (g *Graph) packedSets(ctx context.Context, lists []List, empty func(List) bool) (map[List]*neighbourhood.Set, bool) {
+func (g *Graph) packedSets(ctx context.Context, lists []List, empty func(List) bool) (map[List]*idset.Set, bool) {
 	if g.packed == nil {
 		return nil, false
 	}
-	sets := make(map[List]*neighbourhood.Set, len(lists))
+	sets := make(map[List]*idset.Set, len(lists))
 	for _, side := range [2]storage.Side{storage.Forward, storage.Inverse} {
 		var owners []storage.UserID
 		for _, l := range lists {
@@ -51,7 +51,7 @@ func (g *Graph) packedSets(ctx context.Context, lists []List, empty func(List) b
 	return sets, len(sets) > 0
 }
 
-func anyOne(sets map[List]*neighbourhood.Set) *neighbourhood.Set {
+func anyOne(sets map[List]*idset.Set) *idset.Set {
 	for _, s := range sets {
 		return s
 	}
@@ -59,9 +59,9 @@ func anyOne(sets map[List]*neighbourhood.Set) *neighbourhood.Set {
 }
 
 // termOf is a filter over sets. Whoever has no set has an empty list.
-func termOf(f Filter, sets map[List]*neighbourhood.Set) (t neighbourhood.Term) {
+func termOf(f Filter, sets map[List]*idset.Set) (t idset.Term) {
 	for _, l := range f.On {
-		t.All = append(t.All, neighbourhood.Term{Set: sets[l]})
+		t.All = append(t.All, idset.Term{Set: sets[l]})
 	}
 	for _, p := range f.All {
 		if p.Not != nil {

@@ -4,16 +4,16 @@ import (
 	"context"
 	"slices"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // packedVotes are votes that were counted of lists in memory. The pool is the same as that
 // of rows, whatever is in memory, so that marks lead to the same place in either.
 type packedVotes struct {
 	sieve *sieve
-	poll  neighbourhood.Poll // of the pool's speakers, without those who are out
-	asked int                // for how many the poll was held
+	poll  idset.Poll // of the pool's speakers, without those who are out
+	asked int        // for how many the poll was held
 	top   ranking
 	all   bool // there are no more than those in top
 	out   Exclusions
@@ -26,12 +26,12 @@ func (g *Graph) packedVotesOf(ctx context.Context, q SuggestionQuery, p pool, s 
 	if sets == nil || err != nil {
 		return nil, err
 	}
-	poll := neighbourhood.Poll{Sets: sets, Behind: neighbourhood.Vote{ID: q.From.ID, Score: q.From.Score}}
+	poll := idset.Poll{Sets: sets, Behind: idset.Vote{ID: q.From.ID, Score: q.From.Score}}
 	if q.Order != ByMutualCount {
 		poll.Weights = p.weights(q.Order)
 	}
 	dir := sets[0].Directory() // everybody in the sets has a number by now
-	poll.Except = []*neighbourhood.Set{
+	poll.Except = []*idset.Set{
 		dir.Known([]storage.UserID{q.User}), dir.Known(p.followings),
 		dir.Known(g.audience.blocked()), dir.Known(q.Dismissed),
 	}
@@ -43,12 +43,12 @@ func (g *Graph) packedVotesOf(ctx context.Context, q SuggestionQuery, p pool, s 
 
 // speakersSets are whom each of some users follows, all by the same numbers; nil where none
 // of them is in memory.
-func (g *Graph) speakersSets(ctx context.Context, speakers []storage.UserID) ([]*neighbourhood.Set, error) {
+func (g *Graph) speakersSets(ctx context.Context, speakers []storage.UserID) ([]*idset.Set, error) {
 	if g.packed == nil || len(speakers) == 0 {
 		return nil, nil
 	}
-	sets := make([]*neighbourhood.Set, len(speakers))
-	var dir *neighbourhood.Directory
+	sets := make([]*idset.Set, len(speakers))
+	var dir *idset.Directory
 	var rows []storage.UserID
 	for i, r := range g.packed.Neighbourhoods(ctx, storage.Forward, speakers) {
 		switch {
@@ -69,7 +69,7 @@ func (g *Graph) speakersSets(ctx context.Context, speakers []storage.UserID) ([]
 	}
 	for i := range sets {
 		if sets[i] == nil {
-			sets[i], lists = neighbourhood.Build(dir, lists[0]), lists[1:]
+			sets[i], lists = idset.Build(dir, lists[0]), lists[1:]
 		}
 	}
 	return sets, nil
@@ -104,7 +104,7 @@ func (v *packedVotes) via(suggestions []Suggestion, via int) {
 		ids[i] = s.ID
 	}
 	all := make([]storage.UserID, 0, len(ids)*via)
-	for i, holders := range neighbourhood.Holders(v.poll.Sets, ids, via) {
+	for i, holders := range idset.Holders(v.poll.Sets, ids, via) {
 		start := len(all)
 		for _, k := range holders {
 			all = append(all, v.sieve.pool.speakers[k])

@@ -21,9 +21,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
-	"kith/consistency"
 	"kith/events"
 	"kith/gateway"
+	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/limits"

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/consistency"
+	"kith/graph/consistency"
 	"kith/storage"
 )
 

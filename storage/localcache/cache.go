@@ -1,5 +1,5 @@
 // Package localcache keeps in a gateway's memory what is asked often: users with their
-// counts, and whole lists of followings and fans as [neighbourhood.Neighbourhood]s.
+// counts, and whole lists of followings and fans as [idset.List]s.
 // A [Cache] reads like a store. It is bounded in bytes, and decides by how often
 // something is asked what stays (W-TinyLFU), so that hot users are found by themselves.
 //
@@ -24,8 +24,8 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // Cache reads from memory what is there, and the rest from the stores below.
@@ -44,7 +44,7 @@ type Cache struct {
 	mode       atomic.Uint32
 	generation atomic.Uint64 // rises when everything is forgotten
 	entries    *otter.Cache[key, entry]
-	directory  atomic.Pointer[neighbourhood.Directory]
+	directory  atomic.Pointer[idset.Directory]
 	stripes    [64]stripe
 	seed       maphash.Seed
 
@@ -98,7 +98,7 @@ func New(cfg Config) *Cache {
 		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(c.now()) }),
 	})
-	c.directory.Store(neighbourhood.NewDirectory())
+	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c
 	c.mode.Store(uint32(On))
 	return c

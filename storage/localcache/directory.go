@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"time"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
-// Users are numbered densely for their sets ([neighbourhood.Directory]), best in order of
+// Users are numbered densely for their sets ([idset.Directory]), best in order of
 // their ids. So all of them are read once at the start, and again when many have come
 // out of order. A store with more users than fit is numbered as they are met.
 
@@ -50,7 +50,7 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 
 // number makes a directory of all users, and forgets the sets of the one before.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
-	dir := neighbourhood.NewDirectory()
+	dir := idset.NewDirectory()
 	readers := make([]*idReader, users.Shards())
 	for shard := range readers {
 		readers[shard] = &idReader{users: users, shard: shard}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // list is all that one side keeps of an owner: whom it follows or who follows it, and
@@ -13,7 +13,7 @@ import (
 type list struct {
 	lifetime
 	side    storage.Side
-	follows neighbourhood.Neighbourhood
+	follows idset.List
 	blocks  []storage.Edge // by ascending peer
 
 	// ended are edges that were ended not long ago, by ascending peer: what comes late
@@ -62,7 +62,7 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 	if len(positions) > shortList {
 		l.lifetime = c.lives(keepLong)
 	}
-	l.follows = neighbourhood.New(c.directory.Load(), positions)
+	l.follows = idset.New(c.directory.Load(), positions)
 	return l
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // asked counts how often a long list has been asked for.
@@ -143,8 +143,8 @@ const (
 )
 
 // Neighbourhoods implements [kith/social.Packed].
-func (c *Cache) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[neighbourhood.Neighbourhood] {
-	results := make([]storage.Result[neighbourhood.Neighbourhood], len(owners))
+func (c *Cache) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
+	results := make([]storage.Result[idset.List], len(owners))
 	if c.Mode() == Off || side > storage.Inverse {
 		return results
 	}

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // A list is one value, for whoever wants it wants all of it. Numbers of fixed length are
@@ -23,7 +23,7 @@ import (
 // and unless it is too long, the edges by ascending peer:
 //
 //	uvarint  how many
-//	peers    in chunks of up to 2,048, each behind its length, see neighbourhood.AppendChunk
+//	peers    in chunks of up to 2,048, each behind its length, see idset.AppendChunk
 //	8 bytes  the least time
 //	uvarints the times' distances from it
 //	uvarint  how many are no follows; then for each its place and type, as uvarints
@@ -70,8 +70,8 @@ func appendEdges(to []byte, side storage.Side, edges []storage.Edge) []byte {
 		}
 	}
 	var chunk []byte
-	for some := range slices.Chunk(peers, neighbourhood.ChunkSize) {
-		chunk = neighbourhood.AppendChunk(chunk[:0], some)
+	for some := range slices.Chunk(peers, idset.ChunkSize) {
+		chunk = idset.AppendChunk(chunk[:0], some)
 		to = binary.AppendUvarint(to, uint64(len(chunk)))
 		to = append(to, chunk...)
 	}
@@ -124,7 +124,7 @@ func parseEdges(side storage.Side, owner storage.UserID, data string) ([]storage
 	for left := n; left > 0; {
 		before := len(peers)
 		var err error
-		if peers, err = neighbourhood.ParseChunk(peers, []byte(r.text())); err != nil {
+		if peers, err = idset.ParseChunk(peers, []byte(r.text())); err != nil {
 			return nil, fmt.Errorf("%w: %w", errMalformed, err)
 		}
 		if read := uint64(len(peers) - before); read <= left {

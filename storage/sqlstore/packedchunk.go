@@ -7,12 +7,12 @@ import (
 	"hash/crc32"
 	"math/bits"
 
-	"kith/neighbourhood"
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // maxChunk is how many follows a chunk may have.
-const maxChunk = neighbourhood.ChunkSize
+const maxChunk = idset.ChunkSize
 
 var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -23,7 +23,7 @@ var (
 // appendChunk appends the binary form of 1 to maxChunk follows, by ascending peer: 6 bytes
 // each for dense ids and times of some days.
 //
-//	uvarint  the length of the peers; then these, see [neighbourhood.AppendChunk]
+//	uvarint  the length of the peers; then these, see [idset.AppendChunk]
 //	8 bytes  the least time, big-endian
 //	byte     w, 0 … 8
 //	n times  the distance from it, in w bytes, little-endian
@@ -36,7 +36,7 @@ func appendChunk(to []byte, follows []storage.Position) []byte {
 		peers[i] = f.Peer
 		least, most = min(least, f.UpdateTime), max(most, f.UpdateTime)
 	}
-	chunk := neighbourhood.AppendChunk(nil, peers)
+	chunk := idset.AppendChunk(nil, peers)
 	to = binary.AppendUvarint(to, uint64(len(chunk)))
 	to = append(to, chunk...)
 	to = binary.BigEndian.AppendUint64(to, uint64(least))
@@ -78,7 +78,7 @@ func parsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
 }
 
 func unpackPeers(to []storage.UserID, peers []byte) ([]storage.UserID, error) {
-	all, err := neighbourhood.ParseChunk(to, peers)
+	all, err := idset.ParseChunk(to, peers)
 	if err != nil {
 		return to, fmt.Errorf("%w: %w", errChunk, err)
 	}

@@ -1,0 +1,102 @@
+// Package cli is the command line: the commands, their settings, and how `kith serve` puts
+// its parts together.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"kith/storage"
+)
+
+// Program is the command line: settings for all commands, then the commands.
+type Program struct {
+	Settings
+
+	Serve     ServeCmd         `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
+	Migrate   MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
+	Import    ImportCmd    `cmd:"" help:"Import follows and users from files."`
+	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
+	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
+	Bench     BenchCmd     `cmd:"" help:"Make large graphs and measure a gateway."`
+}
+
+// Run is the program: its exit code is 0, or 1 after one line on stderr.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if err := runCommand(ctx, args, stdout, stderr); err != nil {
+		line := strings.ReplaceAll(err.Error(), "\n", "; ")
+		fmt.Fprintf(stderr, "kith: %s\n", line)
+		return 1
+	}
+	return 0
+}
+
+// helped ends the program after --help, which has been printed.
+type helped struct{}
+
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(helped); !ok {
+				panic(r)
+			}
+		}
+	}()
+	var p Program
+	parser, err := kong.New(&p,
+		kong.Name("kith"),
+		kong.Description("A GraphQL gateway to a sharded social graph."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { panic(helped{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		Vars,
+	)
+	if err != nil {
+		return err
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return named(err)
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	command.Bind(&p.Settings)
+	if ready, ok := command.Selected().Target.Addr().Interface().(Preparer); ok {
+		if err := ready.Prepare(&p.Settings, command); err != nil {
+			return err
+		}
+	}
+	if name := command.Command(); name != "serve" && !strings.HasPrefix(name, "bench ") {
+		store, err := p.OpenStore(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		command.Bind(store)
+		command.BindTo(store, (*storage.Store)(nil))
+	}
+	return command.Run()
+}
+
+// named adds to an error about a flag's value the variable of the environment that
+// may hold it instead.
+func named(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	for _, flag := range parse.Context.Flags() {
+		reason, ok := strings.CutPrefix(err.Error(), "--"+flag.Name)
+		if ok && len(flag.Envs) > 0 && strings.IndexAny(reason, ": ") == 0 {
+			return Misset(flag.Name, errors.New(strings.TrimLeft(reason, ": ")))
+		}
+	}
+	return err
+}

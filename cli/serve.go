@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/alecthomas/kong"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"kith/gateway"
+	"kith/identity"
+	"kith/importer/demo"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+	"kith/web"
+)
+
+// ServeCmd is `kith serve`.
+type ServeCmd struct {
+	Addr            string        `default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+	CORSOrigin      []string      `name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
+	RequestTimeout  time.Duration `default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
+	Drain           time.Duration `default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after the signal to stop. Default: ${default}."`
+	MaxCost         int           `default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
+	MaxBody         int64         `default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
+	MaxAnswer       int           `default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
+	MaxRequests     int           `default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
+	Budget          int           `default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
+	MaxFollowing    int64         `default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
+	RequestPause    time.Duration `name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
+	ConsistencyWait time.Duration `default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
+	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
+	GCPercent       int           `name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
+	CacheBytes      uint64        `default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
+	Suggest         []int64       `name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
+	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
+	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`
+
+	MaxConnections        int `default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
+	MaxAddressConnections int `name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
+	MaxUserConnections    int `name:"max-connections-per-user" default:"200" env:"KITH_MAX_CONNECTIONS_PER_USER" placeholder:"N" help:"WebSockets and event streams that one user may have open. Default: ${default}."`
+	MaxUserSubscriptions  int `name:"max-subscriptions-per-user" default:"1000" env:"KITH_MAX_SUBSCRIPTIONS_PER_USER" placeholder:"N" help:"Subscriptions that one user may have, on all connections. Default: ${default}."`
+
+	identity.Settings
+}
+
+// Run opens everything, serves until the context is done, and drains.
+func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
+	logger := settings.Logger(k.Stderr)
+	slog.SetDefault(logger)
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.tuneGC()
+	who, err := c.Settings.Open(ctx, logger)
+	if err != nil {
+		return err
+	}
+	defer who.Close()
+	listener, err := Listen(ctx, "addr", c.Addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	statements := sqlstore.NewMetrics(registry)
+	store, err := settings.OpenStore(ctx, statements.Observe)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	statements.RegisterPools(store)
+
+	redis, err := settings.OpenRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+
+	if c.Demo {
+		if err := demo.Load(ctx, store); err != nil {
+			return Misset("store", fmt.Errorf("load the demo graph: %w", err))
+		}
+	}
+	g := &parts{store: store, redis: redis, identity: who, registry: registry, logger: logger}
+	defer g.close()
+	if err := c.open(ctx, settings, g); err != nil {
+		return err
+	}
+	c.announce(k.Stdout, listener.Addr(), settings, g)
+	return gateway.Serve(ctx, c.gateway(g), listener, c.Drain)
+}
+
+// check refuses settings that cannot be meant, before anything is opened.
+func (c *ServeCmd) check() error {
+	positive := errors.New("it must be greater than 0")
+	switch {
+	case c.RequestTimeout <= 0:
+		return Misset("request-timeout", positive)
+	case c.Drain < 0:
+		return Misset("drain", errors.New("it must not be negative"))
+	case c.MaxCost <= 0:
+		return Misset("max-cost", positive)
+	case c.MaxBody <= 0:
+		return Misset("max-body", positive)
+	case c.MaxAnswer <= 0:
+		return Misset("max-answer", positive)
+	case c.MaxRequests <= 0:
+		return Misset("max-requests", positive)
+	case c.Budget <= 0:
+		return Misset("budget", positive)
+	}
+	for flag, n := range map[string]int{
+		"max-connections": c.MaxConnections, "max-connections-per-address": c.MaxAddressConnections,
+		"max-connections-per-user": c.MaxUserConnections, "max-subscriptions-per-user": c.MaxUserSubscriptions,
+	} {
+		if n <= 0 {
+			return Misset(flag, positive)
+		}
+	}
+	if c.GCPercent <= 0 {
+		return Misset("gc-percent", positive)
+	}
+	if c.MaxFollowing < 0 {
+		return Misset("max-following", errors.New("it must not be negative"))
+	}
+	if c.RequestPause <= 0 {
+		return Misset("friend-request-pause", positive)
+	}
+	if c.ConsistencyWait <= 0 {
+		return Misset("consistency-wait", positive)
+	}
+	if err := CheckAddress(c.Addr); err != nil {
+		return Misset("addr", err)
+	}
+	if len(c.Suggest) > social.MaxPinned {
+		return Misset("suggest", fmt.Errorf("at most %d users can be pinned", social.MaxPinned))
+	}
+	if slices.ContainsFunc(c.Suggest, func(id int64) bool { return id < 1 }) {
+		return Misset("suggest", errors.New("a user's id is greater than 0"))
+	}
+	for _, origin := range c.CORSOrigin {
+		if err := CheckOrigin(origin); err != nil {
+			return Misset("cors-origin", err)
+		}
+	}
+	return nil
+}
+
+// pinned are the users who are suggested first, each once.
+func (c *ServeCmd) pinned() []storage.UserID {
+	var ids []storage.UserID
+	for _, id := range c.Suggest {
+		if !slices.Contains(ids, storage.UserID(id)) {
+			ids = append(ids, storage.UserID(id))
+		}
+	}
+	return ids
+}
+
+// tuneGC lets the heap grow further than Go does by itself. What lives in a gateway is
+// small and what its requests leave behind is much, so that collections follow closely on
+// one another. The memory is bounded by GOMEMLIMIT, which the runtime heeds, or, where that is
+// not set, by nine tenths of what the container may use.
+func (c *ServeCmd) tuneGC() {
+	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithProvider(memlimit.FromCgroup)) // it fails where there is no limit
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(c.GCPercent)
+	}
+}
+
+// announce prints where to look.
+func (c *ServeCmd) announce(out io.Writer, addr net.Addr, settings *Settings, p *parts) {
+	base := "http://" + addr.String()
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		base = fmt.Sprintf("http://localhost:%d", tcp.Port)
+	}
+	page := "GraphiQL"
+	if !web.HasGraphiQL(web.Assets()) {
+		page = "query page; `make web` builds GraphiQL"
+	}
+	fmt.Fprintf(out, "kith serves %s\n", settings.StoreName())
+	for _, line := range [][2]string{
+		{"/", page}, {"/graphql", "the API"}, {"/healthz", "is it up"}, {"/readyz", "are its shards"}, {"/metrics", "Prometheus"},
+	} {
+		fmt.Fprintf(out, "  %-32s %s\n", base+line[0], line[1])
+	}
+	if p.identity.MadeSecret {
+		fmt.Fprintln(out, "no --jwt-secret is set: tokens are good for this run only")
+	}
+	if token := c.demoToken(p); token != "" {
+		fmt.Fprintf(out, "a token of user 1:\n  Authorization: Bearer %s\n", token)
+	}
+}

@@ -1,0 +1,256 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/accounts/ids"
+	"kith/events"
+	"kith/gateway"
+	"kith/graph/consistency"
+	"kith/graph/cursor"
+	"kith/graph/generated"
+	"kith/graph/limits"
+	"kith/identity"
+	"kith/reconcile"
+	"kith/resolvers"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+	"kith/web"
+)
+
+// parts are what a gateway is made of, besides its settings.
+type parts struct {
+	store      *sqlstore.Store
+	caches     *Caches
+	redis      *Redis
+	identity   *identity.Service
+	ids        *ids.Generator
+	hub        *events.Hub
+	redundancy *Redundancy
+	tokens     *consistency.Tokens
+	cursors    *cursor.Sealer
+	absentees  *accounts.Absentees
+	ties       *social.Ties
+	states     *accounts.States
+	accounts   *accounts.Accounts
+	activity   *accounts.Activity
+	registry   *prometheus.Registry
+	logger     *slog.Logger
+
+	closers []func()
+}
+
+// close ends what has been opened, the last first. It is the caller of open who defers it,
+// before open: what an open that failed has come to is closed as well.
+func (p *parts) close() {
+	for _, close := range slices.Backward(p.closers) {
+		close()
+	}
+}
+
+// open opens the parts that are not at hand yet, one after another.
+func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err error) {
+	if p.ids, err = ids.New(ctx, p.store, ids.Config{MachineID: c.MachineID, Logger: p.logger}); err != nil {
+		if errors.Is(err, storage.ErrNoLease) {
+			return Misset("machine-id", err)
+		}
+		return Misset("store", err)
+	}
+	p.closers = append(p.closers, func() { p.ids.Close(context.WithoutCancel(ctx)) })
+
+	metrics := events.NewMetrics(p.registry)
+	reconcile.NewRuns(p.registry, p.store)
+	p.hub = events.NewHub(metrics)
+	p.closers = append(p.closers, p.hub.Close)
+	bus := EventsOf(p.store, p.redis, p.hub, metrics)
+	p.closers = append(p.closers, InBackground(bus.Run))
+	p.caches, err = settings.OpenCaches(CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes, Registerer: p.registry})
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, p.caches.Close)
+	key, err := p.store.Secret(ctx, "consistency tokens")
+	if err != nil {
+		return Misset("store", err)
+	}
+	p.tokens = consistency.New(consistency.Config{Key: key, Store: p.store, Wait: c.ConsistencyWait, Arrived: p.caches.Arrived})
+	if key, err = p.store.Secret(ctx, "cursors"); err != nil {
+		return Misset("store", err)
+	}
+	p.cursors = cursor.NewSealer(key)
+	p.redundancy, err = settings.OpenRedundancy(Redundant{
+		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
+	})
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, p.redundancy.Close)
+	c.startCaches(settings, p)
+	return c.openTies(ctx, settings, p, bus)
+}
+
+// startCaches returns when other gateways know that there is one more.
+func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
+	started := make(chan struct{})
+	p.closers = append(p.closers, InBackground(func(ctx context.Context) {
+		p.caches.Run(ctx, Hearing{
+			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == RedundancySync,
+			Logger: p.logger, Started: func() { close(started) },
+		})
+	}))
+	<-started
+}
+
+// openTies loads who is hidden, and makes the rules that need it. What is done in the
+// background ends before the mode that carries its rows does.
+func (c *ServeCmd) openTies(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
+	p.absentees = accounts.NewAbsentees(p.store, accounts.NewMetrics(p.registry), time.Now)
+	if err := p.absentees.Refresh(ctx); err != nil {
+		return Misset("store", err)
+	}
+	p.identity.Verifier.Heed(p.absentees.Passwords)
+	p.closers = append(p.closers, InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
+	p.ties = social.NewTies(social.TiesConfig{
+		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
+		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
+	})
+	p.states = &accounts.States{
+		Store: p.caches.Writer, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
+		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
+	}
+	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
+	p.closers = append(p.closers, InBackground(p.activity.Run))
+	p.accounts = &accounts.Accounts{
+		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+		Limits: p.identity.Limits, Now: time.Now,
+		Changed: func(id storage.UserID, at storage.Micros) {
+			p.absentees.Passwords.Note(id, at)
+			bus.Send(ctx, events.State(id))
+		},
+		Active: p.activity.Note,
+	}
+	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
+	p.closers = append(p.closers, InBackground(sweeper.Run))
+	return nil
+}
+
+// gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
+func (c *ServeCmd) gateway(p *parts) gateway.Config {
+	root := &resolvers.Resolver{
+		Budget: social.Budget(c.Budget),
+		Ties:   p.ties,
+		States: p.states, Absentees: p.absentees,
+		Accounts: p.accounts,
+		Reads:    p.caches.Reader(), Packed: p.caches.Packed(),
+		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
+		Hub: p.hub, Statuses: p.store,
+		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now, c.pinned()...),
+	}
+	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
+	return gateway.Config{
+		Schema:         schema,
+		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },
+		Identify:       identify(p.identity),
+		MaxConnections: c.MaxConnections,
+		Subscriptions: gateway.Subscriptions{
+			Init: p.identity.Verifier.FromInit, Expires: expires, Revoked: p.revoked, Party: party,
+			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: c.MaxAddressConnections,
+			MaxUserConnections: c.MaxUserConnections, MaxUserSubscriptions: c.MaxUserSubscriptions,
+		},
+		Limits:         limits.Limits{Cost: c.MaxCost},
+		MaxBody:        c.MaxBody,
+		MaxAnswer:      c.MaxAnswer,
+		MaxRequests:    c.MaxRequests,
+		HideSchema:     c.HideSchema,
+		RequestTimeout: c.RequestTimeout,
+		CORSOrigins:    c.CORSOrigin,
+		Store:          p.store,
+		Consistency:    p.tokens,
+		Checks: slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{
+			{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
+			{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true},
+		}),
+		Metrics:     gateway.NewMetrics(p.registry),
+		Gatherer:    p.registry,
+		Web:         web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr}),
+		Logger:      p.logger,
+		AccessLevel: slog.LevelDebug,
+	}
+}
+
+// tokens keeps a nil issuer from becoming an interface that is not nil.
+func tokens(issuer *identity.Issuer) accounts.Tokens {
+	if issuer == nil {
+		return nil
+	}
+	return issuer
+}
+
+func identify(s *identity.Service) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return identity.Addressed(s.Proxies, identity.Middleware(s.Verifier, next))
+	}
+}
+
+// expires is when the connection of whoever is asking ends: with the token.
+func expires(ctx context.Context) time.Time {
+	caller, _ := identity.Caller(ctx)
+	return caller.Expires
+}
+
+// party is for whom a connection counts. A backend that may act for others has the
+// connections of many users at its one address, so they count for the users only.
+func party(ctx context.Context) gateway.Party {
+	caller, known := identity.Caller(ctx)
+	who := gateway.Party{User: int64(caller.ID), Anonymous: !known}
+	if !caller.Has(identity.ScopeActAs) {
+		who.Address = identity.AddressKey(identity.AddressOf(ctx))
+	}
+	return who
+}
+
+// read notes that whoever is asking has been active.
+func (p *parts) read(ctx context.Context) context.Context {
+	if viewer, ok := identity.Of(ctx); ok {
+		p.activity.Note(viewer.ID)
+	}
+	return ctx
+}
+
+// revoked ends a connection whose token ends by a changed password.
+func (p *parts) revoked(ctx context.Context, end func()) (callOff func()) {
+	caller, _ := identity.Caller(ctx)
+	return p.identity.Verifier.Watch(caller, end)
+}
+
+// demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.
+// They are for everybody to see who asks by a name of this machine, so there are none without
+// --demo.
+func (c *ServeCmd) demoHeaders(p *parts) string {
+	token := c.demoToken(p)
+	if token == "" {
+		return ""
+	}
+	return fmt.Sprintf("{\n  \"Authorization\": \"Bearer %s\"\n}", token)
+}
+
+func (c *ServeCmd) demoToken(p *parts) string {
+	if !c.Demo || p.identity.Issuer == nil {
+		return ""
+	}
+	token, _, err := p.identity.Issuer.Issue(1, 0)
+	if err != nil {
+		return ""
+	}
+	return token
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"net/netip"
+	"testing"
+
+	"kith/gateway"
+	"kith/identity"
+)
+
+// Connections count for the address that they come from and for their user. A backend
+// that acts for many has one address for all of them.
+func TestForWhomConnectionsCount(t *testing.T) {
+	here := identity.WithAddress(t.Context(), netip.MustParseAddr("2001:db8:1:2:3::4"))
+	for name, c := range map[string]struct {
+		viewer *identity.Viewer
+		want   gateway.Party
+	}{
+		"nobody":             {nil, gateway.Party{Address: "2001:db8:1:2::/64", Anonymous: true}},
+		"a user":             {&identity.Viewer{ID: 7, Actor: 7}, gateway.Party{Address: "2001:db8:1:2::/64", User: 7}},
+		"a backend":          {&identity.Viewer{Scopes: []string{identity.ScopeActAs}}, gateway.Party{}},
+		"a backend for 7":    {&identity.Viewer{ID: 7, Scopes: []string{identity.ScopeActAs}}, gateway.Party{User: 7}},
+		"a service, no user": {&identity.Viewer{Scopes: []string{identity.ScopeAdmin}}, gateway.Party{Address: "2001:db8:1:2::/64"}},
+	} {
+		ctx := here
+		if c.viewer != nil {
+			ctx = identity.With(ctx, *c.viewer)
+		}
+		if got := party(ctx); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package consistency_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/graph/consistency"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+func mark(from, to storage.UserID, version storage.Micros) consistency.Mark {
+	return consistency.Mark{Pair: storage.Pair{From: from, To: to}, Version: version}
+}
+
+func span(from storage.UserID, since, version storage.Micros) consistency.Mark {
+	return consistency.Mark{Pair: storage.Pair{From: from}, Since: since, Version: version}
+}
+
+func tokens(store storage.EdgeReader) *consistency.Tokens {
+	return consistency.New(consistency.Config{Key: []byte("a key"), Store: store})
+}
+
+func TestTokensRoundTripAndMerge(t *testing.T) {
+	k := tokens(nil)
+	a := consistency.Token{mark(1, 2, 1_790_000_000_000_000), mark(1, 1<<63-1, 7), span(4, 10, 20)}
+	b := consistency.Token{mark(1, 2, 5), mark(9, 3, 8), span(4, 15, 40), span(4, 41, 50), span(5, 1, 60)}
+	for _, separator := range []string{",", " ", ", ", ",,"} {
+		got, err := k.Parse(k.Text(a) + separator + k.Text(b))
+		want := consistency.Token{
+			span(4, 10, 40), span(4, 41, 50), span(5, 1, 60),
+			mark(1, 2, 1_790_000_000_000_000), mark(9, 3, 8), mark(1, 1<<63-1, 7),
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("joined by %q: %v, %v; want %v", separator, got, err, want)
+		}
+		if cost := got.Cost(); cost != 303 {
+			t.Errorf("it costs %d", cost)
+		}
+	}
+	for _, nothing := range []string{"", ",", " , "} {
+		if got, err := k.Parse(nothing); err != nil || len(got) != 0 {
+			t.Errorf("%q is %v, %v", nothing, got, err)
+		}
+	}
+	if got, err := consistency.Marks(k.Text(a)); err != nil || !slices.Equal(got, a) {
+		t.Errorf("it says %v, %v", got, err)
+	}
+	if got, err := consistency.Marks(k.Text(nil)); err != nil || len(got) != 0 {
+		t.Errorf("no token says %v, %v", got, err)
+	}
+}
+
+// A request for friendship and an edge between the same users are two rows.
+func TestTokensOfRequests(t *testing.T) {
+	k := tokens(nil)
+	request := consistency.Mark{Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 9}
+	older := consistency.Mark{Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 8}
+	got, err := k.Parse(k.Text(consistency.Token{request, mark(1, 2, 10)}) + "," + k.Text(consistency.Token{older}))
+	if want := (consistency.Token{mark(1, 2, 10), request}); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
+// Nobody makes a token but the gateways of the store: not from nothing, not from parts of
+// others, not with the key of another store.
+func TestForgedTokensAreRefused(t *testing.T) {
+	k := tokens(nil)
+	good := k.Text(consistency.Token{mark(1, 2, 3), mark(1, 3, 3)})
+	raw, _ := base64.RawURLEncoding.DecodeString(good)
+	spelled := func(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+	changed := slices.Clone(raw)
+	changed[1]++
+	for name, text := range map[string]string{
+		"not base64": "§", "cut short": good[:len(good)-2], "unsigned": "AQECAw", "no marks": spelled(raw[len(raw)-16:]),
+		"one mark of two": spelled(append(slices.Clone(raw[:4]), raw[len(raw)-16:]...)),
+		"another user":    spelled(changed),
+		"another key":     consistency.New(consistency.Config{Key: []byte("another")}).Text(consistency.Token{mark(1, 2, 3)}),
+		"one good one":    good + ",AQECAw",
+	} {
+		if got, err := k.Parse(text); !errors.Is(err, consistency.ErrMalformed) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
+// What a read may bring is bounded: at the bound it is taken, one above it is not.
+func TestTokensAreBounded(t *testing.T) {
+	k := tokens(nil)
+	marks := func(n int) string {
+		many := make(consistency.Token, n)
+		for i := range many {
+			many[i] = mark(1, storage.UserID(i+1), 1)
+		}
+		return k.Text(many)
+	}
+	spans := func(n int) string {
+		many := make(consistency.Token, n)
+		for i := range many {
+			many[i] = span(1, storage.Micros(10*i), storage.Micros(10*i+5))
+		}
+		return k.Text(many)
+	}
+	one := k.Text(consistency.Token{mark(1, 2, 3)})
+	filled := func(n int) string { return one + strings.Repeat(",", n-len(one)) }
+	for name, texts := range map[string][2]string{
+		"marks": {marks(1000), marks(1001)},
+		"spans": {spans(64), spans(65)},
+		"bytes": {filled(16 << 10), filled(16<<10 + 1)},
+	} {
+		if _, err := k.Parse(texts[0]); err != nil {
+			t.Errorf("%s at the bound: %v", name, err)
+		}
+		if _, err := k.Parse(texts[1]); !errors.Is(err, consistency.ErrMalformed) {
+			t.Errorf("%s above the bound: %v", name, err)
+		}
+	}
+}
+
+// A followMany of 500, of whatever mixture of new follows and those that were there, makes a
+// token that fits in a header, also three at a time; and it stands for all that is not old.
+func TestTokensOfManyFollowsAreShort(t *testing.T) {
+	k := tokens(memory.New())
+	const second, now = storage.Micros(1_000_000), storage.Micros(1_790_000_000_000_000)
+	for name, gap := range map[string]storage.Micros{"at once": 1, "slowly": second, "over a week": 1200 * second, "as spans begin": 301 * second} {
+		follows := make([]storage.Edge, 500)
+		for i := range follows {
+			follows[i] = storage.Edge{From: 1 << 62, To: storage.UserID(1<<62 + i*12345), Type: storage.Following, UpdateTime: now - storage.Micros(i)*gap}
+		}
+		token := consistency.Followings(follows)
+		text := k.Text(token)
+		if len(text) > 1000 {
+			t.Errorf("%s: the token has %d characters", name, len(text))
+		}
+		if _, err := k.Parse(strings.Join([]string{text, text, text}, ",")); err != nil {
+			t.Errorf("%s: three of them: %v", name, err)
+		}
+		for _, e := range follows {
+			held := slices.ContainsFunc(token, func(m consistency.Mark) bool { return m.Since <= e.UpdateTime && e.UpdateTime <= m.Version })
+			if recent := now-e.UpdateTime <= 3600*second; held != recent {
+				t.Fatalf("%s: a follow of %d s before is in the token: %v", name, (now-e.UpdateTime)/second, held)
+			}
+		}
+	}
+	few := make([]storage.Edge, 32)
+	for i := range few {
+		few[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), UpdateTime: 9}
+	}
+	if got := consistency.Followings(few); len(got) != 32 || got[31] != mark(1, 33, 9) {
+		t.Errorf("few follows are %v", got)
+	}
+}

@@ -1,0 +1,201 @@
+package consistency_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/graph/consistency"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// table is a store that counts how often it is asked for edges, and may fail.
+type table struct {
+	*memory.Store
+	asked, keys atomic.Int64
+	dead        atomic.Int64 // whose edges cannot be read
+}
+
+func (s *table) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	s.asked.Add(1)
+	s.keys.Add(int64(len(pairs)))
+	results := s.Store.Edges(ctx, side, pairs)
+	for i, p := range pairs {
+		if p.To == storage.UserID(s.dead.Load()) {
+			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
+		}
+	}
+	return results
+}
+
+func (s *table) apply(side storage.Side, to storage.UserID, kind storage.EdgeType, at storage.Micros) {
+	s.Apply(context.Background(), side, []storage.Edge{{From: 1, To: to, Type: kind, UpdateTime: at}}, storage.IfNewer)
+}
+
+func waiting(store storage.EdgeReader, atMost time.Duration) *consistency.Tokens {
+	return consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: atMost})
+}
+
+func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
+	store := &table{Store: memory.New()}
+	token := consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}
+	short, long := waiting(store, 20*time.Millisecond), waiting(store, time.Minute)
+	if short.Wait(t.Context(), token) {
+		t.Error("nothing is there")
+	}
+	store.apply(storage.Inverse, 2, storage.Following, 11) // newer will do
+	store.apply(storage.Inverse, 3, storage.Following, 9)  // older will not
+	if short.Wait(t.Context(), token) {
+		t.Error("one row is too old")
+	}
+	go store.apply(storage.Inverse, 3, storage.Following, 10)
+	if !long.Wait(t.Context(), token) {
+		t.Error("both are there")
+	}
+}
+
+// The mark of a request waits for the inbox, whatever follower holds.
+func TestWaitReadsTheTableOfTheMark(t *testing.T) {
+	store := &table{Store: memory.New()}
+	token := consistency.Token{mark(1, 2, 10), {Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 10}}
+	store.apply(storage.Inverse, 2, storage.Pending, 10)
+	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
+		t.Error("the request is not in the inbox")
+	}
+	go store.apply(storage.Inbox, 2, storage.Pending, 10)
+	if !waiting(store, time.Minute).Wait(t.Context(), token) {
+		t.Error("both are there")
+	}
+}
+
+// A span waits for every follow that was written in its time, and for no other.
+func TestWaitForSpans(t *testing.T) {
+	store := &table{Store: memory.New()}
+	for to := range storage.UserID(60) {
+		store.apply(storage.Forward, to+2, storage.Following, 100+storage.Micros(to))
+	}
+	token := consistency.Token{span(1, 110, 140)}
+	for to := range storage.UserID(60) {
+		if at := 100 + storage.Micros(to); at >= 110 && at < 140 {
+			store.apply(storage.Inverse, to+2, storage.Following, at)
+		}
+	}
+	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
+		t.Error("the newest follow of the span is not there")
+	}
+	go store.apply(storage.Inverse, 42, storage.Following, 140)
+	if !waiting(store, time.Minute).Wait(t.Context(), token) {
+		t.Error("all of the span are there")
+	}
+}
+
+// Reads that wait share their polls, which come after 5, 50, 200 and 200 ms, and are for
+// each row once.
+func TestReadsThatWaitPollTogether(t *testing.T) {
+	store := &table{Store: memory.New()}
+	k := waiting(store, time.Minute)
+	began := time.Now()
+	var readers sync.WaitGroup
+	for range 200 {
+		readers.Go(func() {
+			if !k.Wait(t.Context(), consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}) {
+				t.Error("a read did not wait")
+			}
+		})
+	}
+	for store.asked.Load() < 200+3 { // each has asked once for itself, then all together
+		time.Sleep(time.Millisecond)
+	}
+	store.apply(storage.Inverse, 2, storage.Following, 10)
+	store.apply(storage.Inverse, 3, storage.Following, 10)
+	readers.Wait()
+	// Those that began within some ms are asked for together; a poll comes every 200 ms in the
+	// end, every 5 ms at most.
+	polls, most := store.asked.Load()-200, 10+int64(time.Since(began)/(5*time.Millisecond))
+	if polls > most || store.keys.Load()-400 > 2*polls {
+		t.Errorf("%d polls for %d rows in %s", polls, store.keys.Load()-400, time.Since(began))
+	}
+}
+
+// So many may wait, and no more: the others are told at once that they may be stale.
+func TestPlacesToWaitAreBounded(t *testing.T) {
+	store := &table{Store: memory.New()}
+	k := waiting(store, time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	var ended atomic.Int64
+	for i := range 300 {
+		readers.Go(func() {
+			k.Wait(ctx, consistency.Token{mark(1, storage.UserID(i+2), 10)})
+			ended.Add(1)
+		})
+	}
+	for ended.Load() < 300-256 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	readers.Wait()
+	if !k.Wait(t.Context(), nil) {
+		t.Error("nothing is waited for")
+	}
+	store.apply(storage.Inverse, 2, storage.Following, 10)
+	if !k.Wait(t.Context(), consistency.Token{mark(1, 2, 10)}) {
+		t.Error("there are places again, and the row is there")
+	}
+}
+
+// A shard that does not answer ends the waits for its rows, and no others.
+func TestDeadShardEndsItsOwnWaits(t *testing.T) {
+	store := &table{Store: memory.New()}
+	k := waiting(store, time.Minute)
+	fresh := make(chan string, 2)
+	for _, to := range []storage.UserID{2, 3} {
+		go func() { fresh <- fmt.Sprint(to, k.Wait(t.Context(), consistency.Token{mark(1, to, 10)})) }()
+	}
+	for store.asked.Load() < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	store.dead.Store(3)
+	if got := <-fresh; got != "3 false" {
+		t.Errorf("first %s", got)
+	}
+	store.apply(storage.Inverse, 2, storage.Following, 10)
+	if got := <-fresh; got != "2 true" {
+		t.Errorf("then %s", got)
+	}
+	if k.Wait(t.Context(), consistency.Token{mark(1, 3, 1)}) {
+		t.Error("of a dead shard nothing is known")
+	}
+}
+
+// Caches are told of rows that are there before the wait ends, and of no others.
+func TestArrivedRowsAreTold(t *testing.T) {
+	store := &table{Store: memory.New()}
+	var mu sync.Mutex
+	var told []storage.Row
+	k := consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: time.Minute, Arrived: func(_ context.Context, rows []storage.Row) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, rows...)
+	}})
+	store.apply(storage.Inverse, 2, storage.Following, 10)
+	done := make(chan bool)
+	go func() { done <- k.Wait(t.Context(), consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}) }()
+	for store.asked.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	store.apply(storage.Inverse, 3, storage.Following, 11)
+	<-done
+	var want []storage.Row
+	for _, e := range []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 10}, {From: 1, To: 3, Type: storage.Following, UpdateTime: 11}} {
+		want = append(want, storage.Row{Side: storage.Forward, Edge: e}, storage.Row{Side: storage.Inverse, Edge: e})
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
+	}
+}

@@ -1,0 +1,240 @@
+package program_test
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// edge is a line of an edge list, or a row of following or follower.
+type edge struct{ from, to int64 }
+
+// readGraph reads a data set: its edges in the order of its lines.
+func readGraph(t testing.TB, path string) []edge {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []edge
+	for lines := bufio.NewScanner(text); lines.Scan(); {
+		var e edge
+		if _, err := fmt.Sscan(lines.Text(), &e.from, &e.to); err != nil {
+			t.Fatalf("%s: %q: %v", path, lines.Text(), err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// readTable reads following or follower from all shards, the oldest row first, and
+// sees that each row lies on its owner's shard and follows. Times come relative to
+// the first one.
+func readTable(t testing.TB, table, owner string, shards ...database) (edges []edge, times []int64) {
+	t.Helper()
+	type row struct {
+		edge
+		time int64
+	}
+	var list []row
+	for i, d := range shards {
+		rows, err := d.open(t).Query("SELECT from_user_id, to_user_id, type, update_time FROM " + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var r row
+			var kind int
+			if err := rows.Scan(&r.from, &r.to, &kind, &r.time); err != nil {
+				t.Fatal(err)
+			}
+			of := r.from
+			if owner == "to_user_id" {
+				of = r.to
+			}
+			if kind != 1 || bucketShard(of, len(shards)) != i {
+				t.Fatalf("%s of shard %d has %+v of type %d", table, i, r, kind)
+			}
+			list = append(list, r)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.SortFunc(list, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+	})
+	for _, r := range list {
+		edges, times = append(edges, r.edge), append(times, r.time-list[0].time)
+	}
+	return edges, times
+}
+
+// holdsGraph sees that both tables of all shards hold exactly the edges, in their
+// order, at the same times, and that all counts are right.
+func holdsGraph(t testing.TB, graph []edge, shards ...database) {
+	t.Helper()
+	following, times := readTable(t, "following", "from_user_id", shards...)
+	follower, inverseTimes := readTable(t, "follower", "to_user_id", shards...)
+	if !slices.Equal(following, graph) {
+		t.Errorf("following has %d rows, which are not the %d of the graph in their order", len(following), len(graph))
+	}
+	if !slices.Equal(follower, following) || !slices.Equal(inverseTimes, times) {
+		t.Errorf("follower has %d rows, which are not the %d of following", len(follower), len(following))
+	}
+	for i := range times {
+		if times[i] != int64(i) {
+			t.Errorf("edge %d has the time %d", i, times[i])
+			break
+		}
+	}
+	users := map[int64]bool{}
+	for _, e := range graph {
+		users[e.from], users[e.to] = true, true
+	}
+	for _, table := range []string{"users", "handles", "user_counts"} {
+		if n := total(t, "SELECT COUNT(*) FROM "+table, shards...); n != int64(len(users)) {
+			t.Errorf("%s has %d rows, want %d", table, n, len(users))
+		}
+	}
+	countsAgree(t, shards...)
+}
+
+// countsAgree compares every count with the rows that it counts, and looks for rows of
+// users without counts. It holds at any moment, also between the two tables.
+func countsAgree(t testing.TB, shards ...database) {
+	t.Helper()
+	for what, query := range map[string]string{
+		"following_count": `SELECT COUNT(*) FROM user_counts c WHERE following_count <>
+			(SELECT COUNT(*) FROM following WHERE from_user_id = c.user_id AND type = 1)`,
+		"follower_count": `SELECT COUNT(*) FROM user_counts c WHERE follower_count <>
+			(SELECT COUNT(*) FROM follower WHERE to_user_id = c.user_id AND type = 1)`,
+		"counts of following": `SELECT COUNT(*) FROM following WHERE from_user_id NOT IN (SELECT user_id FROM user_counts)`,
+		"counts of follower":  `SELECT COUNT(*) FROM follower WHERE to_user_id NOT IN (SELECT user_id FROM user_counts)`,
+		"counts of users":     `SELECT COUNT(*) FROM users WHERE user_id NOT IN (SELECT user_id FROM user_counts)`,
+	} {
+		if n := total(t, query, shards...); n != 0 {
+			t.Errorf("%s: %d are wrong or missing", what, n)
+		}
+	}
+}
+
+// total adds up the number that a query selects on each shard.
+func total(t testing.TB, query string, shards ...database) int64 {
+	t.Helper()
+	sum := int64(0)
+	for _, d := range shards {
+		n, err := strconv.ParseInt(d.text(t, query), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+// TestKilledImportGoesOn kills an import at several places, sees that the store is
+// sound and can be served, and lets the import go on to the same graph as the file's.
+func TestKilledImportGoesOn(t *testing.T) {
+	t.Parallel()
+	path := testenv.Data(t, "wiki-vote.txt.gz")
+	graph := readGraph(t, path)
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		shards := laidOut(t, make(t, 4)...)
+		store := kithtest.Args("--store", location(shards...))
+		start := func() *kithtest.Command {
+			return kithtest.Launch(t, kithtest.Args("import", "--chunk=2000", path), store)
+		}
+		const kills = 4
+		for kill := range kills {
+			running := start()
+			// Now and then between the two tables, as it comes.
+			table := []string{"following", "follower"}[kill%2]
+			enough := int64(len(graph)*(kill+1)/(kills+2) + 777*kill)
+			running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM "+table, shards...) >= enough })
+			if end := running.Kill(t); end.Code != -1 {
+				t.Fatalf("ended before it was killed: %+v", end)
+			}
+			if shards[0].driver == "sqlite" {
+				sound(t, shards...)
+			}
+			countsAgree(t, shards...)
+			missing := total(t, "SELECT COUNT(*) FROM following", shards...) - total(t, "SELECT COUNT(*) FROM follower", shards...)
+			t.Logf("killed with %d rows in following, %d of them not in follower", total(t, "SELECT COUNT(*) FROM following", shards...), missing)
+
+			g := kithtest.Start(t, store)
+			g.Query(t, `{ user(id: "3") { followingCount followings(first: 100) { totalCount } } }`, nil, new(any))
+			endedWell(t, g.Interrupt(t))
+		}
+
+		interrupted := start()
+		rows := total(t, "SELECT COUNT(*) FROM follower", shards...)
+		interrupted.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM follower", shards...) > rows+5000 })
+		end := interrupted.Interrupt(t)
+		if end.Code != 1 || !regexp.MustCompile(`(?m)^import: going on after [\d,]+ lines\n(.*\n)*kith: interrupted after \d+ lines; run the same command again to go on from there\n$`).MatchString(end.Stderr) {
+			t.Errorf("interrupted: %+v", end)
+		}
+		countsAgree(t, shards...)
+		if n := total(t, "SELECT COUNT(*) FROM following", shards...) - total(t, "SELECT COUNT(*) FROM follower", shards...); n != 0 {
+			t.Errorf("after Ctrl-C %d rows of following are not in follower", n)
+		}
+
+		end = start().Wait(t)
+		want := regexp.MustCompile(fmt.Sprintf(`^imported %s edges and 7,115 users in .*\n  duplicates +0\n  existed +0\n  self-follows +0\n  malformed +0\n$`, thousands(len(graph))))
+		if end.Code != 0 || !want.MatchString(end.Stdout) || !strings.HasPrefix(end.Stderr, "import: going on after ") {
+			t.Errorf("gone on with: %+v", end)
+		}
+		holdsGraph(t, graph, shards...)
+	})
+}
+
+// TestImportSurvivesItsServer kills one of two servers under an import.
+func TestImportSurvivesItsServer(t *testing.T) {
+	t.Parallel()
+	path := testenv.Data(t, "wiki-vote.txt.gz")
+	graph := readGraph(t, path)
+	server := testenv.MariaDB(t)
+	shards := []database{
+		{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]},
+		{"mysql", server.CreateDatabase(t, "kith")},
+	}
+	laidOut(t, shards...)
+	options := kithtest.Args("import", "--chunk=2000", "--store", location(shards...), path)
+	running := kithtest.Launch(t, options)
+	running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM follower", shards...) >= 30_000 })
+	server.Kill(t)
+	end := running.Wait(t)
+	if end.Code != 1 || !strings.Contains(end.Stderr, "run the same command again to go on from there") ||
+		!strings.Contains(end.Stderr, server.Addr()+"/kith") || strings.Contains(end.Stderr, "app:app") || strings.Contains(end.Stderr, "goroutine ") {
+		t.Errorf("with a server gone: %+v", end)
+	}
+	server.Restart(t)
+	if end := kithtest.Run(t, options); end.Code != 0 || !strings.HasPrefix(end.Stdout, "imported "+thousands(len(graph))+" edges") {
+		t.Errorf("gone on with: %+v", end)
+	}
+	holdsGraph(t, graph, shards...)
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

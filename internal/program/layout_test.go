@@ -1,0 +1,170 @@
+package program_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+func migrate(t *testing.T, shards ...database) kithtest.End {
+	t.Helper()
+	return kithtest.Run(t, kithtest.Args("migrate", "--store", location(shards...)))
+}
+
+// laidOut makes a store of the databases.
+func laidOut(t *testing.T, shards ...database) []database {
+	t.Helper()
+	if end := migrate(t, shards...); end.Code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	return shards
+}
+
+func TestMigrateTellsVersions(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		shards := make(t, 2)
+		for range 2 { // the second time there is nothing to do
+			end := migrate(t, shards...)
+			lines := strings.Split(strings.TrimSuffix(end.Stdout, "\n"), "\n")
+			if end.Code != 0 || end.Stderr != "" || len(lines) != len(shards) {
+				t.Fatalf("%+v", end)
+			}
+			for i, d := range shards {
+				version := d.text(t, "SELECT MAX(version_id) FROM kith_migrations")
+				if !strings.HasPrefix(lines[i], fmt.Sprintf("shard %d  ", i)) || !strings.HasSuffix(lines[i], "  version "+version) || version == "0" {
+					t.Errorf("%q, the tables of shard %d are at version %s", lines[i], i, version)
+				}
+				for _, table := range []string{"users", "handles", "following", "follower", "user_counts"} {
+					if n := d.text(t, "SELECT COUNT(*) FROM "+table); n != "0" {
+						t.Errorf("%s has %s rows", table, n)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestOtherShardsAreRefused(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		all := make(t, 8)
+		s, other, empty := laidOut(t, all[:4]...), laidOut(t, all[4:6]...), all[6]
+		layout := func() string {
+			found := ""
+			for _, d := range s {
+				found += d.text(t, "SELECT store_uuid FROM kith_meta") + d.text(t, "SELECT ordinal FROM kith_meta") + "\n"
+			}
+			return found
+		}
+		before := layout()
+		for name, c := range map[string]struct {
+			shards []database
+			text   string
+		}{
+			"last two swapped":       {[]database{s[0], s[1], s[3], s[2]}, "is shard 3 of the store, but it is given as number 2"},
+			"first two swapped":      {[]database{s[1], s[0], s[2], s[3]}, "is shard 1 of the store, but it is given as number 0"},
+			"turned round":           {[]database{s[3], s[2], s[1], s[0]}, "given as number"},
+			"one less":               {s[:3], "the store has 4 shards, 3 are given"},
+			"first one less":         {s[1:], "the store has 4 shards, 3 are given"},
+			"only one":               {s[:1], "the store has 4 shards, 1 are given"},
+			"one more":               {[]database{s[0], s[1], s[2], s[3], empty}, "the store has 4 shards, 5 are given"},
+			"one twice":              {[]database{s[0], s[1], s[2], s[2]}, "shards 2 and 3 are the same database"},
+			"one twice besides":      {[]database{s[0], s[1], s[2], s[3], s[0]}, "shards 0 and 4 are the same database"},
+			"another store's":        {[]database{s[0], s[1], s[2], other[1]}, "belongs to another store"},
+			"another store's first":  {[]database{other[0], s[1], s[2], s[3]}, "2 shards, 4 are given"},
+			"a new one first":        {[]database{empty, s[1], s[2], s[3]}, "is shard 1 of a store, but shard 0 as given"},
+			"a new one at the place": {[]database{s[0], s[1], s[3], empty}, "given as number 2"},
+		} {
+			for _, command := range []string{"serve", "migrate"} {
+				t.Run(name+", "+command, func(t *testing.T) {
+					end := kithtest.Run(t, kithtest.Args(command, "--store", location(c.shards...)), kithtest.Env("KITH_ADDR=127.0.0.1:0"))
+					refused(t, end, "--store (KITH_STORE): ", c.text)
+				})
+			}
+		}
+		if after := layout(); after != before {
+			t.Errorf("the layout was\n%sand is\n%s", before, after)
+		}
+		kithtest.Start(t, kithtest.Args("--store", location(s...)))
+	})
+}
+
+// TestSameDatabaseByTwoNames: what is one database is known by itself, not by its
+// address.
+func TestSameDatabaseByTwoNames(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		d := newSQLite(t, 2)
+		laidOut(t, d[0])
+		if err := os.Symlink(d[0].address, d[1].address); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, migrate(t, d...), "--store (KITH_STORE): ", "shards 0 and 1 are the same database")
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		server := testenv.SharedMariaDB(t, 1)
+		d := database{"mysql", server.FreshDatabases(t, 1)[0]}
+		again := database{"mysql", strings.Replace(d.address, "tcp("+server[0].Addr()+")", "unix("+server[0].Socket()+")", 1)}
+		refused(t, migrate(t, d, again), "--store (KITH_STORE): ", "shards 0 and 1 are the same database")
+	})
+}
+
+// TestNewerStoresAreRefused: a program that is older than the store leaves it alone.
+func TestNewerStoresAreRefused(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		for name, c := range map[string]struct{ change, text string }{
+			"layout": {"UPDATE kith_meta SET layout = 2", "has layout 2, this program knows 1: start a newer one"},
+			"tables": {"INSERT INTO kith_migrations (version_id, is_applied) VALUES (999, 1)", "its tables are at version 999, this program knows "},
+		} {
+			t.Run(name, func(t *testing.T) {
+				shards := laidOut(t, make(t, 2)...)
+				shards[1].exec(t, c.change)
+				for _, command := range []string{"serve", "migrate"} {
+					end := kithtest.Run(t, kithtest.Args(command, "--store", location(shards...)), kithtest.Env("KITH_ADDR=127.0.0.1:0"))
+					refused(t, end, "--store (KITH_STORE): ", c.text)
+				}
+			})
+		}
+	})
+}
+
+// TestGatewaysStartingAtOnce lays new stores out from two programs.
+func TestGatewaysStartingAtOnce(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		for range 3 {
+			shards := make(t, 4)
+			options := kithtest.Args("serve", "--addr", "127.0.0.1:0", "--store", location(shards...))
+			launched := []*kithtest.Command{kithtest.Launch(t, options), kithtest.Launch(t, options)}
+			for _, c := range launched {
+				g := kithtest.Announced(t, c)
+				if status, body := g.Get(t, "/readyz"); status != 200 {
+					t.Errorf("/readyz: %d %s", status, body)
+				}
+			}
+			store := shards[0].text(t, "SELECT store_uuid FROM kith_meta")
+			for i, d := range shards {
+				for query, want := range map[string]string{
+					"SELECT store_uuid FROM kith_meta":                                  store,
+					"SELECT ordinal FROM kith_meta":                                     fmt.Sprint(i),
+					"SELECT shards FROM kith_meta":                                      "4",
+					"SELECT COUNT(*) FROM kith_meta":                                    "1",
+					"SELECT COUNT(*) - COUNT(DISTINCT version_id) FROM kith_migrations": "0",
+				} {
+					if got := d.text(t, query); got != want {
+						t.Errorf("shard %d: %s: %s, want %s", i, query, got, want)
+					}
+				}
+			}
+			for _, c := range launched {
+				endedWell(t, c.Interrupt(t))
+			}
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package program_test
+
+import (
+	"database/sql"
+	"hash/crc32"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	_ "github.com/go-sql-driver/mysql"
+	_ "modernc.org/sqlite"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// database is one shard's database, as a test looks into it beside the program.
+type database struct{ driver, address string }
+
+// newSQLite names n files that do not exist yet.
+func newSQLite(t testing.TB, n int) []database {
+	t.Helper()
+	folder := t.TempDir()
+	var list []database
+	for i := range n {
+		list = append(list, database{"sqlite", filepath.Join(folder, string(rune('a'+i))+".db")})
+	}
+	return list
+}
+
+// newMariaDB makes n empty databases, an even number of them, on two servers.
+func newMariaDB(t testing.TB, n int) []database {
+	t.Helper()
+	var list []database
+	for _, dsn := range testenv.SharedMariaDB(t, 2).FreshDatabases(t, n/2) {
+		list = append(list, database{"mysql", dsn})
+	}
+	return list
+}
+
+// onEachStore runs a test on SQLite files and on databases of two MariaDB servers.
+func onEachStore(t *testing.T, test func(t *testing.T, make func(t testing.TB, n int) []database)) {
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLite) })
+	t.Run("mariadb", func(t *testing.T) { t.Parallel(); test(t, newMariaDB) })
+}
+
+// location is the setting that makes a store of the databases.
+func location(shards ...database) string {
+	var addresses []string
+	for _, d := range shards {
+		addresses = append(addresses, d.address)
+	}
+	return shards[0].driver + ":" + strings.Join(addresses, ";")
+}
+
+// open returns a pool, closed when t ends.
+func (d database) open(t testing.TB) *sql.DB {
+	t.Helper()
+	address := d.address
+	if d.driver == "sqlite" {
+		address = (&url.URL{Scheme: "file", Opaque: address, RawQuery: "_pragma=busy_timeout(5000)"}).String()
+	}
+	db, err := sql.Open(d.driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// exec runs one statement.
+func (d database) exec(t testing.TB, statement string) {
+	t.Helper()
+	db := d.open(t)
+	defer db.Close()
+	if _, err := db.Exec(statement); err != nil {
+		t.Fatalf("%s: %s: %v", d.address, statement, err)
+	}
+}
+
+// text returns the one value that a query selects, "" for NULL.
+func (d database) text(t testing.TB, query string) string {
+	t.Helper()
+	db := d.open(t)
+	defer db.Close()
+	var value sql.NullString
+	if err := db.QueryRow(query).Scan(&value); err != nil {
+		t.Fatalf("%s: %s: %v", d.address, query, err)
+	}
+	return value.String
+}
+
+// endedWell sees that the program ended as it was asked to, with nothing to complain
+// about.
+func endedWell(t testing.TB, end kithtest.End) {
+	t.Helper()
+	if end.Code != 0 || complaint.MatchString(end.Stderr) {
+		t.Errorf("ended with code %d and complaints:\n%s", end.Code, end.Stderr)
+	}
+}
+
+// complaint finds a line of the log that is not merely informative, or no line of it.
+var complaint = regexp.MustCompile(`(?m)^time=\S+ level=(WARN|ERROR) |^[^t\n]`)
+
+// bucketShard is the shard that owns a user: crc32 of the decimal id names one of
+// 1,024 buckets, of which each shard has a run.
+func bucketShard(id int64, shards int) int {
+	bucket := int(crc32.ChecksumIEEE([]byte(strconv.FormatInt(id, 10))) % 1024)
+	for i := range shards {
+		if bucket < (i+1)*1024/shards {
+			return i
+		}
+	}
+	return shards
+}

@@ -1,0 +1,167 @@
+package program_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// readyz is the answer of /readyz, shards and others by name.
+type readyz struct {
+	status int
+	ok     map[string]bool
+	took   time.Duration
+}
+
+func askReadyz(t *testing.T, g *kithtest.Gateway) readyz {
+	t.Helper()
+	began := time.Now()
+	status, body := g.Get(t, "/readyz")
+	r := readyz{status: status, ok: map[string]bool{}, took: time.Since(began)}
+	var report struct {
+		Ready  bool
+		Shards []struct {
+			Shard int
+			Name  string
+			OK    bool
+		}
+		Checks []struct {
+			Name string
+			OK   bool
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &report); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	if report.Ready != (status == http.StatusOK) || strings.Contains(body, "app:") {
+		t.Errorf("status %d: %s", status, body)
+	}
+	for _, s := range report.Shards {
+		r.ok[fmt.Sprintf("shard %d: %s", s.Shard, s.Name)] = s.OK
+	}
+	for _, c := range report.Checks {
+		r.ok[c.Name] = c.OK
+	}
+	return r
+}
+
+// TestReadyzNamesWhatIsGone freezes and kills two servers and Redis, one after the
+// other. The process is healthy all the time, and what lies on the other shard is
+// answered.
+func TestReadyzNamesWhatIsGone(t *testing.T) {
+	t.Parallel()
+	var servers [2]*testenv.MariaDBServer
+	var shards []database
+	for i := range servers {
+		servers[i] = testenv.MariaDB(t)
+		shards = append(shards, database{"mysql", servers[i].CreateDatabase(t, "kith")})
+	}
+	redis := testenv.Redis(t)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
+		"--store", location(shards...), "--redis", redis.URL()))
+
+	names := []string{"shard 0: " + servers[0].Addr() + "/kith", "shard 1: " + servers[1].Addr() + "/kith", "redis"}
+	all := []*testenv.Server{servers[0].Server, servers[1].Server, redis.Server}
+	expect := func(what string, gone int) {
+		t.Helper()
+		g.Until(t, what, func() bool {
+			r := askReadyz(t, g)
+			if status, body := g.Get(t, "/healthz"); status != http.StatusOK || body != "ok\n" {
+				t.Errorf("%s: /healthz: %d %s", what, status, body)
+			}
+			if r.took > 4*time.Second {
+				t.Errorf("%s: answered after %s", what, r.took)
+			}
+			matches := true
+			for i, name := range names {
+				ok, there := r.ok[name]
+				if !there {
+					t.Fatalf("%s: %s is not in %+v", what, name, r)
+				}
+				matches = matches && ok == (i != gone)
+			}
+			return matches && (r.status == http.StatusOK) == (gone < 0)
+		})
+	}
+	owner := [2]string{ownedBy(t, shards[0]), ownedBy(t, shards[1])}
+	answers := func(what string, gone int) {
+		t.Helper()
+		for shard, id := range owner {
+			answer, err := g.Ask(`query($id: ID!) { user(id: $id) { handle } }`, map[string]any{"id": id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shard != gone && (len(answer.Errors) > 0 || !strings.Contains(string(answer.Data), `"handle"`)) {
+				t.Errorf("%s: user %s of shard %d: %s %+v", what, id, shard, answer.Data, answer.Errors)
+			}
+			if shard == gone && (len(answer.Errors) != 1 || answer.Errors[0].Extensions["code"] != "UNAVAILABLE") {
+				t.Errorf("%s: user %s of shard %d: %s %+v, want UNAVAILABLE", what, id, shard, answer.Data, answer.Errors)
+			}
+		}
+	}
+
+	expect("at first", -1)
+	answers("at first", -1)
+	for i, server := range all {
+		what := names[i] + " frozen"
+		server.Freeze(t)
+		expect(what, i)
+		answers(what, i)
+		server.Thaw(t)
+		expect(what+" and thawed", -1)
+
+		what = names[i] + " killed"
+		server.Kill(t)
+		expect(what, i)
+		answers(what, i)
+		server.Restart(t)
+		expect(what+" and back", -1)
+		answers(what+" and back", -1)
+	}
+	if g.Ended() {
+		t.Error("the gateway has ended")
+	}
+}
+
+// ownedBy is the id of a user that a shard holds.
+func ownedBy(t *testing.T, d database) string { return d.text(t, "SELECT MIN(user_id) FROM users") }
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t, kithtest.Args("--demo", "--cache-bytes", "0", "--store", location(newSQLite(t, 2)...)))
+	const queries = 3
+	for range queries {
+		g.Query(t, `{ users(ids: ["1", "2", "3"]) { handle followings(first: 5) { totalCount nodes { name } } } }`, nil, new(any))
+	}
+	if _, err := g.Ask(`{ nonsense }`, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, metrics := g.Get(t, "/metrics")
+	for _, want := range []string{
+		fmt.Sprintf(`kith_graphql_requests_total{operation="query",outcome="ok"} %d`, queries),
+		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 1`,
+		fmt.Sprintf(`kith_graphql_request_duration_seconds_count{operation="query"} %d`, queries),
+		`kith_sql_statement_duration_seconds_count{lookup="users",shard="0"} `,
+		`kith_sql_statement_duration_seconds_count{lookup="users",shard="1"} `,
+		`kith_sql_batch_keys_count{lookup="users"} `,
+		`kith_sql_batch_keys_count{lookup="profiles"} `,
+		`go_sql_open_connections{db_name="shard0"} `,
+		`go_sql_open_connections{db_name="shard1_write"} `,
+		`go_sql_wait_duration_seconds_total{db_name="shard0"} `,
+		`go_goroutines `,
+		`process_resident_memory_bytes `,
+	} {
+		if !strings.Contains(metrics, "\n"+want) {
+			t.Errorf("/metrics has no %s", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(metrics)
+	}
+}

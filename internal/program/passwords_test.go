@@ -1,0 +1,142 @@
+package program_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"kith/internal/kithtest"
+)
+
+// askAs sends a query with a token and returns the status and the text of the answer.
+func askAs(t *testing.T, g *kithtest.Gateway, token, query string) (status int, answer string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// tokenOf asks a mutation that signs somebody in.
+func tokenOf(t *testing.T, g *kithtest.Gateway, token, field string) string {
+	t.Helper()
+	_, text := askAs(t, g, token, "mutation { session: "+field+" { token expiresAt } }")
+	var answer struct {
+		Data struct {
+			Session struct {
+				Token     string
+				ExpiresAt time.Time
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Data.Session.Token == "" || answer.Data.Session.ExpiresAt.Before(time.Now()) {
+		t.Fatalf("%s: %s", field, text)
+	}
+	return answer.Data.Session.Token
+}
+
+// listen opens a WebSocket with a token and returns what it is closed with.
+func listen(t *testing.T, g *kithtest.Gateway, token string) chan websocket.CloseError {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	conn, _, err := websocket.Dial(ctx, strings.Replace(g.URL, "http", "ws", 1)+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.CloseNow() })
+	init := `{"type":"connection_init","payload":{"Authorization":"Bearer ` + token + `"}}`
+	if err := conn.Write(ctx, websocket.MessageText, []byte(init)); err != nil {
+		t.Fatal(err)
+	}
+	if _, text, err := conn.Read(ctx); err != nil || !strings.Contains(string(text), "connection_ack") {
+		t.Fatal(string(text), err)
+	}
+	closed := make(chan websocket.CloseError, 1)
+	go func() {
+		for {
+			if _, _, err := conn.Read(ctx); err != nil {
+				var end websocket.CloseError
+				errors.As(err, &end)
+				closed <- end
+				return
+			}
+		}
+	}()
+	return closed
+}
+
+// A changed password ends the tokens from before on every gateway, and the connections
+// that they have opened, within five seconds.
+func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
+	t.Parallel()
+	options := []kithtest.Option{
+		kithtest.Args("--store", location(newSQLite(t, 2)...)), kithtest.Env("KITH_JWT_SECRET=" + strings.Repeat("s", 32)),
+	}
+	here, there := kithtest.Start(t, options...), kithtest.Start(t, options...)
+	const me = "{ viewer { handle } }"
+	isGood := func(g *kithtest.Gateway, token string) bool {
+		status, text := askAs(t, g, token, me)
+		if status != http.StatusOK && status != http.StatusUnauthorized {
+			t.Fatalf("status %d: %s", status, text)
+		}
+		return status == http.StatusOK && !strings.Contains(text, "errors")
+	}
+	first := tokenOf(t, here, "", `register(handle: "maya", name: "Maya", password: "correct horse")`)
+	other := tokenOf(t, here, "", `register(handle: "zoe", name: "Zoe", password: "correct horse")`)
+	second := tokenOf(t, there, "", `login(handle: "maya", password: "correct horse")`)
+	ended, stays := listen(t, there, second), listen(t, there, other)
+
+	fresh := tokenOf(t, here, first, `changePassword(current: "correct horse", new: "battery staple")`)
+	changed := time.Now()
+	for name, token := range map[string]string{"the first": first, "the second": second} {
+		if isGood(here, token) {
+			t.Errorf("%s token is still good where the password was changed", name)
+		}
+	}
+	there.Until(t, "refuse older tokens", func() bool { return !isGood(there, first) && !isGood(there, second) })
+	end := <-ended
+	if late := time.Since(changed); late > 5*time.Second || end.Code != 4403 {
+		t.Errorf("after %s, closed with %d %s", late, end.Code, end.Reason)
+	}
+	for name, token := range map[string]string{
+		"the payload's": fresh, "another user's": other,
+		"a new": tokenOf(t, there, "", `login(handle: "maya", password: "battery staple")`),
+	} {
+		if !isGood(here, token) || !isGood(there, token) {
+			t.Errorf("%s token is refused", name)
+		}
+	}
+	if len(stays) > 0 {
+		t.Errorf("another user's connection was closed: %+v", <-stays)
+	}
+	// A gateway that starts later knows of it, too.
+	if late := kithtest.Start(t, options...); isGood(late, first) || !isGood(late, fresh) {
+		t.Error("a gateway that has started since takes the wrong tokens")
+	}
+}

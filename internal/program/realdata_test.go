@@ -1,0 +1,64 @@
+package program_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"kith/internal/expected"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// TestRealGraph imports real follow graphs with the command, compares every row with
+// the file, and every answer that was computed apart with what comes over GraphQL.
+func TestRealGraph(t *testing.T) {
+	t.Run("wiki-vote", func(t *testing.T) {
+		t.Parallel()
+		realGraph(t, "wiki-vote")
+	})
+	t.Run("ego-twitter", func(t *testing.T) {
+		testenv.Long(t)
+		t.Parallel()
+		realGraph(t, "ego-twitter")
+	})
+}
+
+func realGraph(t *testing.T, name string) {
+	path := testenv.Data(t, name+".txt.gz")
+	graph := readGraph(t, path)
+	answers := expected.Of(t, name)
+
+	stores := map[string]func(testing.TB) []database{
+		"sqlite":  func(t testing.TB) []database { return newSQLite(t, 1) },
+		"mariadb": func(t testing.TB) []database { return newMariaDB(t, 4) },
+	}
+	for store, make := range stores {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			shards := make(t)
+			importGraph(t, path, shards, len(graph), 0)
+			holdsGraph(t, graph, shards...)
+
+			g := kithtest.Start(t, kithtest.Args("--store", location(shards...)))
+			answers.Hold(t, g)
+
+			importGraph(t, path, shards, 0, len(graph))
+			holdsGraph(t, graph, shards...)
+		})
+	}
+}
+
+// importGraph imports a file and sees how many of its edges were new.
+func importGraph(t *testing.T, path string, shards []database, edges, existed int) {
+	t.Helper()
+	end := kithtest.Run(t, kithtest.Args("import", "--store", location(shards...), path))
+	want := fmt.Sprintf(`^imported %s edges and [\d,]+ users in [\d.]+ s \(([\d,]+) edges/s\)\n  duplicates +0\n  existed +%s( .*)?\n  self-follows +0\n  malformed +0\n$`,
+		thousands(edges), thousands(existed))
+	found := regexp.MustCompile(want).FindStringSubmatch(end.Stdout)
+	if end.Code != 0 || found == nil {
+		t.Fatalf("imported: %+v", end)
+	}
+	t.Logf("%s new edges, %s that existed: %s edges/s, the whole command in %s", thousands(edges), thousands(existed), found[1], end.Took.Round(time.Millisecond))
+}

@@ -1,0 +1,101 @@
+package program_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"kith/cli"
+)
+
+// The tables of settings in the documents are the program's flags: all of them, in
+// their order, each with its variable and its default.
+func TestSettingsAreDocumented(t *testing.T) {
+	var p cli.Program
+	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range parser.Model.Leaves(false) {
+		name := command.Path()
+		if strings.HasPrefix(name, "bench ") {
+			continue // for measuring; bench/README.md tells of those one needs
+		}
+		t.Run(name, func(t *testing.T) {
+			want := slices.Clone(command.Flags)
+			if name == "serve" {
+				want = append(slices.Clone(parser.Model.Flags), want...)
+			}
+			want = slices.DeleteFunc(want, func(f *kong.Flag) bool { return f.Name == "help" })
+			where := tables[name]
+			documented := settingsIn(t, where)
+			if len(documented) != len(want) {
+				t.Fatalf("%q has %d settings, the command %d", where, len(documented), len(want))
+			}
+			for i, flag := range want {
+				compareSetting(t, documented[i], flag)
+			}
+		})
+	}
+}
+
+// tables are where each command's flags are: the file, and the heading above them.
+var tables = map[string]string{
+	"serve":                 "README.md#Settings",
+	"import":                "docs/import.md#Importing a graph",
+	"replicate":             "docs/operations.md#Replicating apart from serving",
+	"reconcile full":        "docs/operations.md#kith reconcile full",
+	"reconcile incremental": "docs/operations.md#kith reconcile incremental",
+	"reconcile realtime":    "docs/operations.md#kith reconcile realtime",
+}
+
+// setting is a row of a table of settings; its cells are as they are written.
+type setting struct{ flag, variable, def string }
+
+var settingRow = regexp.MustCompile("(?m)^\\| (`--[^|]*`) \\|([^|]*)\\| ([^|]*) \\| [^|]{10,} \\|$")
+
+// settingsIn reads the table below a heading; nowhere is none.
+func settingsIn(t *testing.T, where string) []setting {
+	t.Helper()
+	file, heading, named := strings.Cut(where, "#")
+	if !named {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join("../..", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := regexp.MustCompile(`(?ms)^#+ `+regexp.QuoteMeta(heading)+`$(.*?)(?:^#|\z)`).FindAllStringSubmatch(string(text), -1)
+	if len(sections) != 1 {
+		t.Fatalf("%s has %d headings %q", file, len(sections), heading)
+	}
+	var list []setting
+	for _, m := range settingRow.FindAllStringSubmatch(sections[0][1], -1) {
+		list = append(list, setting{m[1], strings.TrimSpace(m[2]), m[3]})
+	}
+	return list
+}
+
+func compareSetting(t *testing.T, got setting, flag *kong.Flag) {
+	t.Helper()
+	want := setting{flag: "`--" + flag.Name + "`", def: "none"}
+	if len(flag.Envs) > 0 {
+		want.variable = "`" + flag.Envs[0] + "`"
+	}
+	switch {
+	case flag.Default != "":
+		want.def = "`" + flag.Default + "`"
+	case flag.IsBool():
+		want.def = "off"
+	case got.def == "by store": // Settings.Check fills it in
+		want.def = got.def
+	}
+	if got != want {
+		t.Errorf("documented %+v, the program has %+v", got, want)
+	}
+}

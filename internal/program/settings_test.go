@@ -1,0 +1,134 @@
+package program_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// refused sees that a start has ended with one line on the standard error that
+// names the setting and holds the texts, and with nothing else.
+func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
+	t.Helper()
+	line, rest, _ := strings.Cut(end.Stderr, "\n")
+	if end.Code != 1 || end.Stdout != "" || rest != "" || !strings.HasPrefix(line, "kith: ") || !strings.Contains(line, setting) {
+		t.Errorf("ended with code %d, stdout %q, stderr %q; want one line about %s", end.Code, end.Stdout, end.Stderr, setting)
+	}
+	for _, text := range texts {
+		if !strings.Contains(line, text) {
+			t.Errorf("%q does not tell %q", line, text)
+		}
+	}
+	if strings.Contains(line, password) {
+		t.Errorf("%q shows the password", line)
+	}
+	if end.Took > 5*time.Second {
+		t.Errorf("%q after %s", line, end.Took)
+	}
+}
+
+// password is one that no message may show.
+const password = "hush-5791"
+
+func TestBadCommands(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args    []string
+		setting string
+	}{
+		"unknown flag":            {[]string{"--color"}, "unknown flag --color"},
+		"unknown command":         {[]string{"dance"}, "unexpected argument dance"},
+		"import of nothing":       {[]string{"import"}, `expected "<file> ..."`},
+		"import of no file":       {[]string{"import", "none.txt"}, "open none.txt: no such file"},
+		"import, odd chunk":       {[]string{"import", "--chunk=many", "none.txt"}, "--chunk: "},
+		"import, unknown store":   {[]string{"import", "--store=x:y", "none.txt"}, "--store (KITH_STORE): "},
+		"import of an empty file": {[]string{"import", "/dev/null"}, "there is nothing to import"},
+		"replicate on SQLite":     {[]string{"replicate"}, "--redundancy (KITH_REDUNDANCY): "},
+		"migrate, no server":      {[]string{"migrate", "--store=mysql:app:" + password + "@tcp(" + closedPort(t) + ")/kith"}, "--store (KITH_STORE): "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			refused(t, kithtest.Run(t, kithtest.Dir(folder), kithtest.Args(c.args...)), c.setting)
+			if _, err := os.Stat(filepath.Join(folder, "data")); err == nil && !slices.Contains(c.args, "/dev/null") {
+				t.Error("it has made a database")
+			}
+		})
+	}
+}
+
+func TestWrongPassword(t *testing.T) {
+	t.Parallel()
+	server := testenv.SharedMariaDB(t, 2)[0]
+	end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--store=mysql:app:"+password+"@tcp("+server.Addr()+")/kith"))
+	refused(t, end, "--store (KITH_STORE): shard 0: "+server.Addr()+"/kith: ", "Access denied for user 'app'")
+	end = kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--store=mysql:app:app@tcp("+server.Addr()+")/none"))
+	refused(t, end, "--store (KITH_STORE): shard 0: "+server.Addr()+"/none: ", "Unknown database 'none'")
+}
+
+func TestWrongRedisPassword(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--redis=redis://app:"+password+"@"+server.Addr()+"/0"))
+	refused(t, end, "--redis (KITH_REDIS): "+server.Addr()+": ", "WRONGPASS")
+}
+
+func TestRedisReplica(t *testing.T) {
+	t.Parallel()
+	_, port, _ := strings.Cut(testenv.Redis(t).Addr(), ":")
+	replica := testenv.Redis(t, "--replicaof", "127.0.0.1 "+port)
+	for _, mode := range []string{"sync", "stream"} {
+		end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--redis="+replica.Addr(), "--redundancy="+mode))
+		refused(t, end, "--redis (KITH_REDIS): "+replica.Addr()+": ", "replica")
+	}
+}
+
+// TestPortTakenByKith starts the program twice; the first goes on.
+func TestPortTakenByKith(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t)
+	addr := strings.TrimPrefix(g.URL, "http://")
+	refused(t, kithtest.Run(t, kithtest.Args("--addr", addr)), "--addr (KITH_ADDR): "+addr+" is taken")
+	if status, _ := g.Get(t, "/readyz"); status != 200 {
+		t.Errorf("the first gateway answers %d", status)
+	}
+}
+
+// closedPort is an address where nobody listens, nor can, as long as the test runs:
+// a socket is bound to it.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
+}
+
+// silentPort is an address that takes connections and never says a word.
+func silentPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().String()
+}

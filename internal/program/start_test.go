@@ -1,0 +1,202 @@
+package program_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// TestServesAnEmptyStore starts the program as `go run .` does: in a folder where
+// nothing is, with no setting but the port.
+func TestServesAnEmptyStore(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	g := kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), kithtest.Env("KITH_ADDR=127.0.0.1:0")))
+
+	var answer struct {
+		Viewer, User *struct{ ID string }
+		Users        []*struct{ ID string }
+		Relationship struct{ Status string }
+	}
+	g.Query(t, `{
+		viewer { id }
+		user(id: "1") { id }
+		users(ids: ["1", "2"]) { id }
+		relationship(from: "1", to: "2") { status }
+	}`, nil, &answer)
+	if answer.Viewer != nil || answer.User != nil || len(answer.Users) != 2 || answer.Users[0] != nil || answer.Relationship.Status != "NONE" {
+		t.Errorf("an empty store answers %+v", answer)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "data", "kith.db")); err != nil {
+		t.Error(err)
+	}
+
+	endedWell(t, g.Interrupt(t))
+}
+
+// TestAnnouncesItsAddresses follows every address that the program prints.
+func TestAnnouncesItsAddresses(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t)
+	if want := "kith serves the graph in data/kith.db\n"; !strings.HasPrefix(g.Stdout(), want) {
+		t.Errorf("announced %q, want %q first", g.Stdout(), want)
+	}
+	found := regexp.MustCompile(`(?m)^  (http://\S+)  +\S`).FindAllStringSubmatch(g.Stdout(), -1)
+	var paths []string
+	for _, m := range found {
+		path := strings.TrimPrefix(m[1], g.URL)
+		paths = append(paths, path)
+		if path == "/graphql" {
+			path += "?query=" + url.QueryEscape("{__typename}")
+		}
+		if status, body := g.Get(t, path); status != http.StatusOK || body == "" {
+			t.Errorf("%s: status %d, %d bytes", m[1], status, len(body))
+		}
+	}
+	if want := "/ /graphql /healthz /readyz /metrics"; strings.Join(paths, " ") != want {
+		t.Errorf("announced the paths %q, want %s", paths, want)
+	}
+}
+
+func TestLoadsTheDemoGraphOnce(t *testing.T) {
+	t.Parallel()
+	file := newSQLite(t, 1)
+	options := kithtest.Args("--demo", "--store", location(file...))
+	g := kithtest.Start(t, options)
+	users, follows := people(t, g)
+	if users < 1_900 || users > 2_100 || follows < 38_000 || follows > 42_000 {
+		t.Errorf("%d users with %d follows, want about 2,000 and 40,000", users, follows)
+	}
+	g.Interrupt(t)
+
+	// A network loaded again would bring this follow back.
+	const cancelled = " WHERE from_user_id = 1 AND to_user_id = (SELECT MIN(to_user_id) FROM following WHERE from_user_id = 1)"
+	file[0].exec(t, "DELETE FROM following"+cancelled)
+	file[0].exec(t, "UPDATE user_counts SET following_count = following_count - 1 WHERE user_id = 1")
+	g = kithtest.Start(t, options)
+	if u, f := people(t, g); u != users || f != follows-1 {
+		t.Errorf("after the second start %d users with %d follows, want %d with %d", u, f, users, follows-1)
+	}
+	if rows := file[0].text(t, "SELECT COUNT(*) FROM following"); rows != fmt.Sprint(follows-1) {
+		t.Errorf("after the second start following has %s rows, want %d", rows, follows-1)
+	}
+}
+
+// people counts users, whose ids begin at 1 without gaps, and their follows, and
+// looks at their names.
+func people(t *testing.T, g *kithtest.Gateway) (users, follows int) {
+	t.Helper()
+	for {
+		var ids []string
+		for i := range 500 {
+			ids = append(ids, fmt.Sprint(users+i+1))
+		}
+		var answer struct {
+			Users []*struct {
+				Handle, Name   string
+				FollowingCount int
+			}
+		}
+		g.Query(t, `query($ids: [ID!]!) { users(ids: $ids) { handle name followingCount } }`, map[string]any{"ids": ids}, &answer)
+		for _, u := range answer.Users {
+			if u == nil {
+				return users, follows
+			}
+			if !regexp.MustCompile(`^\p{L}+[ '\p{L}-]+$`).MatchString(u.Name) || strings.HasPrefix(u.Handle, "u1") {
+				t.Errorf("user %d is called %q, %q", users+1, u.Handle, u.Name)
+			}
+			users++
+			follows += u.FollowingCount
+		}
+	}
+}
+
+func TestFlagsWinOverTheEnvironment(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	environment := kithtest.Env(
+		"KITH_ADDR=127.0.0.1:0",
+		"KITH_STORE=sqlite:environment.db",
+		"KITH_LOG_FORMAT=json",
+		"KITH_LOG_LEVEL=debug",
+		"KITH_CORS_ORIGIN=https://one.example,https://two.example",
+		"KITH_HIDE_SCHEMA=true",
+		"KITH_DEMO=true",
+	)
+
+	g := kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), environment))
+	if users, _ := people(t, g); users == 0 {
+		t.Error("KITH_DEMO loads nothing")
+	}
+	if answer, err := g.Ask(`{ __schema { types { name } } }`, nil); err != nil || len(answer.Errors) == 0 {
+		t.Errorf("KITH_HIDE_SCHEMA: errors %v, %v", answer.Errors, err)
+	}
+	for origin, allowed := range map[string]bool{"https://one.example": true, "https://two.example": true, "https://three.example": false} {
+		if got := allowsOrigin(t, g, origin); got != allowed {
+			t.Errorf("KITH_CORS_ORIGIN: %s allowed: %t, want %t", origin, got, allowed)
+		}
+	}
+	g.Interrupt(t)
+	if !strings.Contains(g.Stderr(), `{"time":`) || !strings.Contains(g.Stderr(), `"level":"DEBUG"`) {
+		t.Errorf("KITH_LOG_FORMAT, KITH_LOG_LEVEL: logged %s", g.Stderr())
+	}
+
+	g = kithtest.Announced(t, kithtest.Launch(t, kithtest.Dir(folder), environment, kithtest.Args("serve",
+		"--store", "sqlite:flag.db", "--log-level", "error", "--cors-origin", "https://three.example", "--demo=false")))
+	if users, _ := people(t, g); users != 0 {
+		t.Errorf("--demo=false: %d users", users)
+	}
+	if allowsOrigin(t, g, "https://one.example") || !allowsOrigin(t, g, "https://three.example") {
+		t.Error("--cors-origin does not win over KITH_CORS_ORIGIN")
+	}
+	if g.Interrupt(t); g.Stderr() != "" {
+		t.Errorf("--log-level error: logged %s", g.Stderr())
+	}
+	for _, name := range []string{"environment.db", "flag.db"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// allowsOrigin asks as a browser does before it posts from a page of that origin.
+func allowsOrigin(t *testing.T, g *kithtest.Gateway, origin string) bool {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodOptions, g.URL+"/graphql", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Origin", origin)
+	r.Header.Set("Access-Control-Request-Method", http.MethodPost)
+	r.Header.Set("Access-Control-Request-Headers", "content-type")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.Header.Get("Access-Control-Allow-Origin") == origin
+}
+
+func TestHelpTellsSettingsAndDefaults(t *testing.T) {
+	t.Parallel()
+	end := kithtest.Run(t, kithtest.Args("serve", "--help"))
+	if end.Code != 0 || end.Stderr != "" {
+		t.Errorf("%+v", end)
+	}
+	help := strings.Join(strings.Fields(end.Stdout), " ")
+	for _, want := range []string{
+		"Default: 127.0.0.1:8080 ($KITH_ADDR).",
+		"Default: sqlite:data/kith.db ($KITH_STORE).", "($KITH_REDIS)", "($KITH_REDUNDANCY)", "($KITH_CORS_ORIGIN)",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help does not tell %q:\n%s", want, end.Stdout)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package program_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// asked is a question that is under way.
+type asked struct{ answer chan answered }
+
+// answered is what came of it.
+type answered struct {
+	kithtest.Response
+	err error
+}
+
+// ask sends a query and returns when the gateway is at it.
+func ask(t *testing.T, g *kithtest.Gateway, query string) asked {
+	t.Helper()
+	a := asked{make(chan answered, 1)}
+	go func() {
+		answer, err := g.Ask(query, nil)
+		a.answer <- answered{answer, err}
+	}()
+	g.Until(t, "a request under way", func() bool {
+		if len(a.answer) > 0 {
+			t.Fatalf("the answer came before anything could happen: %+v", <-a.answer)
+		}
+		_, metrics := g.Get(t, "/metrics")
+		return strings.Contains(metrics, "kith_graphql_requests_in_flight 1\n")
+	})
+	return a
+}
+
+// isComplete waits for a complete answer.
+func (a asked) isComplete(t *testing.T) {
+	t.Helper()
+	if answer := <-a.answer; answer.err != nil || answer.Status != 200 || len(answer.Errors) > 0 || strings.Contains(string(answer.Data), "null") {
+		t.Errorf("answered: %+v", answer)
+	}
+}
+
+// refusesConnections waits until nobody listens at the gateway's address.
+func refusesConnections(t *testing.T, g *kithtest.Gateway) {
+	t.Helper()
+	g.Until(t, "refuse connections", func() bool {
+		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(g.URL, "http://"), time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// frozen is a gateway with a demo graph on a server of its own that stands still, and
+// a question that waits for it.
+func frozen(t *testing.T, options ...string) (*testenv.MariaDBServer, *kithtest.Gateway, asked) {
+	t.Helper()
+	server := testenv.MariaDB(t)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=60s", "--request-timeout=60s",
+		"--store", "mysql:"+server.CreateDatabase(t, "kith")), kithtest.Args(options...))
+	server.Freeze(t)
+	return server, g, ask(t, g, `{ user(id: "1") { handle } }`)
+}
+
+func TestInterruptLetsRequestsFinish(t *testing.T) {
+	t.Parallel()
+	server, g, question := frozen(t)
+	g.Signal(os.Interrupt)
+	refusesConnections(t, g)
+	if g.Ended() {
+		t.Error("the gateway has ended with a request under way")
+	}
+	server.Thaw(t)
+	question.isComplete(t)
+	endedWell(t, g.Wait(t))
+}
+
+func TestDrainTimeEndsRequests(t *testing.T) {
+	t.Parallel()
+	_, g, question := frozen(t, "--drain=300ms")
+	began := time.Now()
+	end := g.Interrupt(t)
+	if took := time.Since(began); end.Code != 1 || end.Stderr != "kith: drain for 300ms: context deadline exceeded\n" || took > 15*time.Second {
+		t.Errorf("after %s: %+v", took, end)
+	}
+	if answer := <-question.answer; answer.err == nil {
+		t.Errorf("answered: %+v", answer)
+	}
+}
+
+func TestSecondInterruptEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, g, _ := frozen(t, "--drain=60s")
+	g.Signal(os.Interrupt)
+	refusesConnections(t, g)
+	// For a moment after the first signal the second still counts as the same.
+	g.Until(t, "end at once", func() bool {
+		g.Signal(os.Interrupt)
+		return g.Ended()
+	})
+	if end := g.Wait(t); end.Code == 0 || end.Took > 30*time.Second {
+		t.Errorf("%+v", end)
+	}
+}
+
+// TestInterruptLeavesSQLiteSound interrupts in the middle of a request that takes
+// hundreds of statements.
+func TestInterruptLeavesSQLiteSound(t *testing.T) {
+	t.Parallel()
+	file := newSQLite(t, 1)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--max-cost=100000000", "--store", location(file...)))
+	question := ask(t, g, heavy())
+	g.Signal(os.Interrupt)
+	refusesConnections(t, g)
+	question.isComplete(t)
+	endedWell(t, g.Wait(t))
+	sound(t, file...)
+	if _, err := os.Stat(file[0].address + "-wal"); err == nil {
+		t.Error("the write-ahead log has not been folded into the file")
+	}
+}
+
+// heavy is a query with many suggestions to make, which takes some time.
+func heavy() string {
+	var ids strings.Builder
+	for id := range 500 {
+		fmt.Fprintf(&ids, ` "%d"`, id+1)
+	}
+	return `{ users(ids: [` + ids.String() + `]) { followSuggestions(first: 1) { edges { score } } } }`
+}
+
+// sound sees that SQLite finds nothing wrong with the files.
+func sound(t *testing.T, files ...database) {
+	t.Helper()
+	for _, f := range files {
+		if found := f.text(t, "PRAGMA integrity_check"); found != "ok" {
+			t.Errorf("%s: %s", f.address, found)
+		}
+	}
+}

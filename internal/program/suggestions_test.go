@@ -1,0 +1,154 @@
+package program_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/importer/demo"
+	"kith/internal/kithtest"
+	"kith/storage"
+)
+
+// suggestion is an edge of followSuggestions.
+type suggestion struct {
+	Reason string
+	Score  float64
+	Node   struct {
+		ID            string
+		FollowerCount int64
+	}
+}
+
+// page asks as somebody for the first suggestions.
+func page(t *testing.T, g *kithtest.Gateway, token string) []suggestion {
+	t.Helper()
+	var data struct {
+		Viewer struct {
+			FollowSuggestions struct {
+				Edges []suggestion
+			}
+		}
+	}
+	dataAs(t, g, token, "{ viewer { followSuggestions(first: 20) { edges { reason score node { id followerCount } } } } }", &data)
+	return data.Viewer.FollowSuggestions.Edges
+}
+
+// dataAs asks as somebody what must be answered without errors.
+func dataAs(t *testing.T, g *kithtest.Gateway, token, query string, data any) {
+	t.Helper()
+	_, text := askAs(t, g, token, query)
+	answer := struct {
+		Data   any
+		Errors []any
+	}{Data: data}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Errors) > 0 {
+		t.Fatalf("%s: %s", query, text)
+	}
+}
+
+// Somebody registers, is suggested the most followed of all, follows them, and is
+// suggested whom those follow.
+func TestANewcomerFindsPeople(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(newSQLite(t, 2)...), "--suggest", "1999,77"))
+	token := tokenOf(t, g, "", `register(handle: "newcomer", name: "New", password: "correct horse")`)
+
+	first := page(t, g, token)
+	if len(first) != 20 || first[0].Node.ID != "1999" || first[1].Node.ID != "77" || first[1].Reason != "PINNED" {
+		t.Fatalf("suggested are %+v, want 20, the pinned first", first)
+	}
+	var got, ids []string
+	for i, s := range first {
+		if i >= 2 && (s.Reason != "POPULAR" || s.Score != float64(s.Node.FollowerCount) || s.Score < 1) {
+			t.Errorf("suggestion %d is %+v", i, s)
+		}
+		got, ids = append(got, s.Node.ID), append(ids, `"`+s.Node.ID+`"`)
+	}
+	// In the demo graph it is new fans that make active, and even of the most followed some
+	// have had none in the last month.
+	best := mostFollowed(t, g, token)[:30]
+	rank := func(id string) int { return slices.Index(best, id) }
+	if slices.ContainsFunc(got[2:], func(id string) bool { return rank(id) < 0 }) ||
+		!slices.IsSortedFunc(got[2:], func(a, b string) int { return rank(a) - rank(b) }) {
+		t.Errorf("suggested are %v, most followed are %v", got[2:], best)
+	}
+
+	var followed struct {
+		FollowMany struct{ Outcomes []struct{ Changed bool } }
+	}
+	dataAs(t, g, token, "mutation { followMany(userIds: ["+strings.Join(ids, ",")+"]) { outcomes { changed } } }", &followed)
+	if len(followed.FollowMany.Outcomes) != 20 {
+		t.Fatalf("outcomes: %+v", followed)
+	}
+	second := page(t, g, token)
+	if len(second) != 20 {
+		t.Errorf("%d are suggested then", len(second))
+	}
+	for _, s := range second {
+		if s.Reason != "FOLLOWED_BY_FOLLOWINGS" || slices.Contains(got, s.Node.ID) {
+			t.Errorf("suggested is %+v", s)
+		}
+	}
+}
+
+// mostFollowed lists the users of the demo graph who are not pinned, most followed first.
+func mostFollowed(t *testing.T, g *kithtest.Gateway, token string) []string {
+	t.Helper()
+	type user struct {
+		ID            string
+		FollowerCount int64
+	}
+	var all []user
+	for from := 1; from <= demo.Users; from += 500 {
+		var ids []string
+		for id := from; id < from+500; id++ {
+			ids = append(ids, fmt.Sprintf(`"%d"`, id))
+		}
+		var data struct{ Users []user }
+		dataAs(t, g, token, "{ users(ids: ["+strings.Join(ids, ",")+"]) { id followerCount } }", &data)
+		all = append(all, data.Users...)
+	}
+	slices.SortStableFunc(all, func(a, b user) int { return cmp.Compare(b.FollowerCount, a.FollowerCount) })
+	var ids []string
+	for _, u := range all {
+		if u.ID != "1999" && u.ID != "77" {
+			ids = append(ids, u.ID)
+		}
+	}
+	return ids
+}
+
+// Reading counts as being active: it is written in the background, at the latest when the
+// gateway stops.
+func TestReadersAreActive(t *testing.T) {
+	t.Parallel()
+	shards := newSQLite(t, 1)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(shards...)))
+	activeOn := func(id int) string {
+		return shards[0].text(t, fmt.Sprintf("SELECT active_day FROM user_counts WHERE user_id = %d", id))
+	}
+	before := [2]string{activeOn(1), activeOn(2)}
+	_, token, found := strings.Cut(g.Stdout(), "Authorization: Bearer ")
+	if !found {
+		t.Fatal(g.Stdout())
+	}
+	from := storage.DayOf(storage.MicrosOf(time.Now()))
+	var viewer struct{ Viewer struct{ ID string } }
+	dataAs(t, g, strings.TrimSpace(token), "{ viewer { id } users(ids: [2]) { handle } }", &viewer)
+	if end := g.Interrupt(t); end.Code != 0 || viewer.Viewer.ID != "1" {
+		t.Fatal(end, viewer)
+	}
+	day, err := strconv.Atoi(activeOn(1))
+	if err != nil || storage.Day(day) < from || before[0] == activeOn(1) {
+		t.Errorf("user 1 was active on day %s and then on %d, %v; want %d", before[0], day, err, from)
+	}
+	if after := activeOn(2); after != before[1] {
+		t.Errorf("user 2, who was read, was active on %s, and then on %s", before[1], after)
+	}
+}

@@ -1,0 +1,273 @@
+package program_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"kith/cli"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// wrong is a value that a setting refuses.
+type wrong struct {
+	value string
+	tells []string // what the line says besides
+	with  []string // other arguments, without which the value might do
+	names string   // the setting that the line is about, where it is another
+}
+
+// TestWrongSettings starts the program with each setting of each command wrong in the ways that
+// its kind allows and in those that the table below adds, by flag and by variable. A new
+// setting that holds text fails it until the table has wrong values of it.
+func TestWrongSettings(t *testing.T) {
+	t.Parallel()
+	var p cli.Program
+	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := wrongValues(t)
+	for _, command := range parser.Model.Leaves(false) {
+		name := command.Path()
+		if strings.HasPrefix(name, "bench ") {
+			continue
+		}
+		flags := slices.Clone(command.Flags)
+		if name == "serve" {
+			flags = append(flags, parser.Model.Flags...)
+		}
+		for _, flag := range flags {
+			if flag.Name == "help" {
+				continue
+			}
+			extra, listed := table[flag.Name]
+			cases := slices.Concat(wrongOfKind(flag), extra, table[name+" "+flag.Name])
+			if len(cases) == 0 && !listed {
+				t.Errorf("%s --%s: the table has no wrong values of it", name, flag.Name)
+			}
+			for i, c := range cases {
+				refusedEachWay(t, fmt.Sprintf("%s %s %d", name, flag.Name, i), name, flag, c)
+			}
+		}
+	}
+}
+
+// refusedEachWay gives a command a wrong value by the flag, and by the variable if there is one.
+func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wrong) {
+	setting := "--" + flag.Name
+	if c.names != "" {
+		setting = "--" + c.names
+	}
+	if len(flag.Envs) > 0 {
+		setting += " (KITH_" + strings.ToUpper(strings.ReplaceAll(strings.TrimPrefix(setting, "--"), "-", "_")) + ")"
+	}
+	ways := map[string]kithtest.Option{"flag": kithtest.Args("--" + flag.Name + "=" + c.value)}
+	if len(flag.Envs) > 0 {
+		ways["variable"] = kithtest.Env(flag.Envs[0] + "=" + c.value)
+	}
+	for way, option := range ways {
+		t.Run(title+" "+way, func(t *testing.T) {
+			t.Parallel()
+			args := append(strings.Fields(command), c.with...)
+			if command == "import" {
+				args = append(args, "-")
+			}
+			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0"), kithtest.Args(args...), option)
+			refused(t, end, setting, c.tells...)
+			if t.Failed() {
+				t.Logf("value %q with %q", c.value, c.with)
+			}
+		})
+	}
+}
+
+// zeroIsGood are the numbers and durations that may be 0.
+var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "machine-id", "login-limit", "address-limit"}
+
+// wrongOfKind are values that no setting of this kind takes.
+func wrongOfKind(flag *kong.Flag) []wrong {
+	kind := flag.Target.Type()
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	var values []string
+	zero := "0"
+	switch {
+	case kind == reflect.TypeFor[time.Duration]():
+		values, zero = []string{"soon", "5", "-1s", "3000000h", ""}, "0s"
+	case flag.Enum != "":
+		return []wrong{{value: "nonsense"}, {value: ""}}
+	case flag.IsBool():
+		return []wrong{{value: "perhaps"}, {value: "2"}}
+	case slices.Contains([]reflect.Kind{reflect.Int, reflect.Int64, reflect.Uint64}, kind.Kind()):
+		values = []string{"much", "1.5", "-1", "99999999999999999999", ""}
+	case kind.Kind() == reflect.Float64:
+		values = []string{"much", "-1", "NaN", "+Inf", ""}
+	default:
+		return nil // any text may be good
+	}
+	if !slices.Contains(zeroIsGood, flag.Name) {
+		values = append(values, zero)
+	}
+	var list []wrong
+	for _, v := range values {
+		list = append(list, wrong{value: v})
+	}
+	return list
+}
+
+// wrongValues are the values that are wrong for a reason of the setting's own. A setting
+// without any is listed all the same.
+func wrongValues(t *testing.T) map[string][]wrong {
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	pipe := filepath.Join(folder, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noDatabase, noKeys := file("file", strings.Repeat("no database ", 500)), file("empty.json", "{}")
+	closed, silent := closedPort(t), silentPort(t)
+	wanting := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(wanting.Close)
+	audience := []string{"--jwt-audience=kith"}
+	const redis, mysql = "redis://:" + password + "@", "mysql:app:" + password + "@tcp("
+	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
+
+	return map[string][]wrong{
+		"addr": {
+			{value: ""}, {value: "localhost", tells: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "127.0.0.1:99999", tells: []string{"99999"}},
+			{value: "127.0.0.1:http-or-so"}, {value: silent, tells: []string{silent, "taken"}}, {value: "192.0.2.1:80", tells: []string{"192.0.2.1"}},
+			{value: "none.invalid:80"}, {value: "http://localhost:8080"},
+		},
+		"store": {
+			{value: ""}, {value: "sqlite"}, {value: "sqlite:", tells: []string{"shard 0", "empty"}},
+			{value: "postgres:x", tells: []string{`"postgres"`, "sqlite:PATH", "mysql:DSN"}},
+			{value: "app:" + password + "@tcp(" + closed + ")/kith", tells: []string{"sqlite:PATH", "mysql:DSN"}},
+			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", tells: []string{"shard 1", "empty"}},
+			{value: "sqlite:" + filepath.Join(noDatabase, "kith.db"), tells: []string{noDatabase, "not a directory"}},
+			{value: "sqlite:/proc/none/kith.db", tells: []string{"/proc/none"}}, {value: "sqlite:" + folder, tells: []string{folder}},
+			{value: "sqlite:" + noDatabase, tells: []string{noDatabase, "not a database"}}, {value: "sqlite:/dev/null"}, {value: "sqlite:" + pipe},
+			{value: "sqlite:" + readOnlySQLite(t), tells: []string{"shard 0", "readonly"}},
+			{value: "sqlite:" + readOnlySQLite(t), with: []string{"--demo"}, tells: []string{"shard 0", "readonly"}},
+			{value: mysql + closed + ")/kith", tells: []string{closed + "/kith", "connection refused"}},
+			{value: "mysql:app@tcp(" + closed + ")/a;app@tcp(" + closed + ")/b", tells: []string{"shard 0", closed + "/a", "shard 1", closed + "/b"}},
+			{value: mysql + silent + ")/kith", tells: []string{silent + "/kith", "no answer within 4s"}},
+			{value: mysql + silent + ")/kith", with: []string{"--statement-timeout=1m"}, tells: []string{"no answer within 4s"}},
+			{value: mysql + "none.invalid:3306)/kith", tells: []string{"none.invalid:3306"}}, {value: mysql + closed + ")/", tells: []string{"names no database"}},
+			{value: mysql + closed + ")", tells: []string{"invalid DSN"}}, {value: "mysql:app:" + password + "/kith", tells: []string{"address is missing"}},
+			{value: "mysql://app:" + password + "@" + closed + "/kith", tells: []string{"user:password@tcp(host:port)/database"}},
+		},
+		"redis": {
+			{value: redis + closed + "/0", tells: []string{closed, "connection refused"}}, {value: closed + "," + closed, tells: []string{closed, "connection refused"}},
+			{value: redis + silent, tells: []string{silent, "no answer within 2s"}}, {value: "localhost", tells: []string{"host:port"}},
+			{value: "redis:/x", tells: []string{"host:port"}}, {value: "http://app:" + password + "@" + closed, tells: []string{"redis://"}},
+			{value: ":" + password + "@" + closed, tells: []string{"redis://"}}, {value: ","}, {value: "redis://none.invalid:6379"},
+		},
+		"redundancy": {
+			{value: "raid", tells: []string{`"raid"`, "sync, stream, binlog"}}, {value: "binlog", tells: []string{"SQLite has no binlog"}},
+			{value: "stream", tells: []string{"--redis"}},
+		},
+		"cors-origin": {
+			{value: "app.example.org", tells: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
+			{value: "https://a.example,nonsense", tells: []string{`"nonsense"`}}, {value: "ftp://x"},
+		},
+		"suggest": {
+			{value: "maya"}, {value: "7,0", tells: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), tells: []string{"at most 100"}},
+		},
+		"drain":           {{value: "-1s", tells: notNegative}},
+		"max-following":   {{value: "-1", tells: notNegative}},
+		"login-limit":     {{value: "-1", tells: notNegative}},
+		"address-limit":   {{value: "-1", tells: notNegative}},
+		"request-timeout": {{value: "-5s", tells: positive}},
+		"shard-conns":     {{value: "0", tells: []string{"at least 1"}}},
+		"log-level":       {{value: "loud", tells: []string{`"loud"`, `"debug"`}}},
+		"token-ttl":       {{value: "0s", tells: []string{"at least 1s"}}, {value: "999ms"}},
+		"jwt-secret":      {{value: "short", tells: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
+		"jwks": {
+			{value: noKeys, names: "jwt-audience"}, {value: noKeys, with: audience, tells: []string{noKeys}},
+			{value: noDatabase, with: audience, tells: []string{noDatabase}}, {value: filepath.Join(folder, "absent"), with: audience, tells: []string{"no such file"}},
+			{value: folder, with: audience, tells: []string{folder}}, {value: pipe, with: audience, tells: []string{pipe}},
+			{value: "http://" + closed + "/jwks", with: audience, tells: []string{closed, "connection refused"}},
+			{value: "http://" + silent + "/jwks", with: audience, tells: []string{silent}}, {value: wanting.URL, with: audience, tells: []string{"404"}},
+			{value: "https://none.invalid/jwks", with: audience, tells: []string{"none.invalid"}}, {value: "ftp://x/jwks", with: audience}, {value: "https://", with: audience},
+			{value: strings.Replace(wanting.URL, "http", "https", 1), with: audience},
+		},
+		"jwt-issuer":     nil, // any text may be one
+		"jwt-audience":   {{value: "a,,b"}, {value: "", with: []string{"--jwks=" + noKeys}}},
+		"jwt-user-claim": {{value: ""}, {value: "exp"}, {value: "pwd"}},
+		"machine-id":     {{value: "5000", tells: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, tells: []string{"leased"}}},
+		"trusted-proxy":  {{value: "foo", tells: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
+		"metrics-addr":   {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
+		"skip":           {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
+
+		"reconcile realtime metrics-addr": {{value: silent, tells: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
+		"max-load":                        {{value: "1.5"}, {value: "0"}},
+	}
+}
+
+// readOnlySQLite is the file of a store that SQLite reads and does not write, whoever asks:
+// its header says that only a later version may.
+func readOnlySQLite(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kith.db")
+	if end := kithtest.Run(t, kithtest.Args("migrate", "--store=sqlite:"+path)); end.Code != 0 {
+		t.Fatal(end)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt([]byte{3}, 18); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// machineTaken is a store on which a gateway runs that has the machine id.
+func machineTaken(t *testing.T, id int) string {
+	t.Helper()
+	store := location(newSQLite(t, 1)...)
+	kithtest.Start(t, kithtest.Args("--store="+store, fmt.Sprintf("--machine-id=%d", id)))
+	return store
+}
+
+// TestReadOnlyServer: the tables are as they should be, and cannot be written.
+func TestReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t)
+	dsn := server.CreateDatabase(t, "kith")
+	if end := kithtest.Run(t, kithtest.Args("migrate", "--store=mysql:"+dsn)); end.Code != 0 {
+		t.Fatal(end)
+	}
+	for user, rights := range map[string]string{"reader": "SELECT", "writer": "ALL"} {
+		server.Exec(t, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'")
+		server.Exec(t, "GRANT "+rights+" ON kith.* TO "+user)
+	}
+	start := func(user, tells string) {
+		t.Helper()
+		end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--store=mysql:"+user+":"+password+"@tcp("+server.Addr()+")/kith"))
+		refused(t, end, "--store (KITH_STORE): ", "shard 0", server.Addr()+"/kith", tells)
+	}
+	start("reader", "denied")
+	server.Exec(t, "SET GLOBAL read_only = 1")
+	start("writer", "read-only")
+}

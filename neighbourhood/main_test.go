@@ -1,9 +1,0 @@
-package neighbourhood
-
-import (
-	"testing"
-
-	"kith/internal/testenv"
-)
-
-func TestMain(m *testing.M) { testenv.Main(m) }

@@ -1,0 +1,104 @@
+package idset
+
+import (
+	"slices"
+
+	"kith/storage"
+)
+
+// Among is those positions of a list whose users are, or are not, in a set.
+type Among struct {
+	Positions []storage.Position // newest first
+	Examined  int                // how many positions of the list were gone through
+	Last      storage.Position   // the last of those, or where it began if there is none
+	End       bool               // nothing lies behind Last
+}
+
+// Among looks for positions strictly behind one, or from the newest on where that is
+// zero, of users who are in a set or, if absent is true, who are not. It ends with the
+// most-th of them, or when it has gone through examine positions; most and examine are
+// positive. O(log n) to begin, and some nanoseconds a position: users are compared by
+// number, and only those found are looked up.
+func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, examine int) Among {
+	members := membersOf(in.In(t.dir))
+	r := t.reader()
+	at := r.end()
+	if after != (storage.Position{}) {
+		at = r.find(after)
+	}
+	found := Among{Last: after}
+	for found.Examined < examine && len(found.Positions) < most {
+		if at = r.settled(at); at == (place{}) {
+			found.End = true
+			return found
+		}
+		// Down through what is left of a block, or of the head.
+		low := max(0, at.entry-(examine-found.Examined))
+		entry := at.entry
+		for entry > low && len(found.Positions) < most {
+			entry--
+			if members.has(r.peer(at.block, entry)) != absent {
+				found.Positions = append(found.Positions, r.at(place{at.block, entry}))
+			}
+		}
+		found.Examined += at.entry - entry
+		at.entry = entry
+		found.Last = r.at(at)
+	}
+	found.End = r.settled(at) == place{}
+	return found
+}
+
+// settled is the same place behind the last entry of the block before, where it is at the
+// beginning of one; the zero place is the beginning of all.
+func (r placeReader) settled(p place) place {
+	for p.entry == 0 && p.block > 0 {
+		p.block--
+		p.entry = r.length(p.block)
+	}
+	return p
+}
+
+func (r placeReader) peer(block, entry int) ordinal {
+	if block == len(r.blocks) {
+		return r.head[entry].peer
+	}
+	return ordinal(r.blocks[block].people.at(entry))
+}
+
+// members is a set made ready for many questions in no order.
+type members struct {
+	few    []ordinal
+	sketch [64]uint64 // of a list: a bit is set where any number in it ends in those 12 bits
+	pages  []*chunk   // of a set in chunks, by page
+}
+
+func membersOf(s *Set) *members {
+	m := &members{few: s.few}
+	for _, o := range s.few {
+		m.sketch[o>>6&63] |= 1 << (o & 63)
+	}
+	if n := len(s.chunks); n > 0 {
+		m.pages = make([]*chunk, s.chunks[n-1].page+1)
+		for _, c := range s.chunks {
+			m.pages[c.page] = c
+		}
+	}
+	return m
+}
+
+func (m *members) has(o ordinal) bool {
+	if m.pages != nil {
+		page := o.page()
+		if page >= uint32(len(m.pages)) {
+			return false
+		}
+		c := m.pages[page]
+		return c != nil && c.contains(o.slot())
+	}
+	if m.sketch[o>>6&63]>>(o&63)&1 == 0 {
+		return false
+	}
+	_, found := slices.BinarySearch(m.few, o)
+	return found
+}

@@ -1,0 +1,85 @@
+package idset
+
+import (
+	"slices"
+
+	"kith/storage"
+)
+
+// Insert is the set and a user: the set itself if it has that user already. It copies
+// one chunk, of 8 kB at most, and 8 bytes for each of the others.
+func (s *Set) Insert(id storage.UserID) *Set {
+	var place [1]ordinal
+	o := s.dir.number([]storage.UserID{id}, place[:0])[0]
+	if s.has(o) {
+		return s
+	}
+	if s.chunks == nil {
+		return s.insertFew(o)
+	}
+	next := &Set{dir: s.dir, n: s.n + 1}
+	at, found := s.chunkAt(o.page())
+	if found {
+		next.chunks = slices.Clone(s.chunks)
+		next.chunks[at] = s.chunks[at].with(o.slot())
+	} else {
+		next.chunks = inserted(s.chunks, at, chunkOf([]ordinal{o}))
+	}
+	return next
+}
+
+func (s *Set) insertFew(o ordinal) *Set {
+	few := inserted(s.few, gallop(s.few, 0, o), o)
+	return ofOrdinals(s.dir, few) // in chunks, if they have become too many
+}
+
+// Remove is the set without a user: the set itself if it has no such user. It costs
+// what Insert does.
+func (s *Set) Remove(id storage.UserID) *Set {
+	o, known := s.dir.find(id)
+	if !known || !s.has(o) {
+		return s
+	}
+	next := &Set{dir: s.dir, n: s.n - 1}
+	if s.chunks == nil {
+		at := gallop(s.few, 0, o)
+		next.few = slices.Concat(s.few[:at], s.few[at+1:])
+		return next
+	}
+	at, _ := s.chunkAt(o.page())
+	if s.chunks[at].n == 1 {
+		next.chunks = slices.Concat(s.chunks[:at], s.chunks[at+1:])
+	} else {
+		next.chunks = slices.Clone(s.chunks)
+		next.chunks[at] = s.chunks[at].without(o.slot())
+	}
+	if next.n < minChunks {
+		next.few, next.chunks = next.ordinals(), nil
+	}
+	return next
+}
+
+// ordinals are the ordinals of the set's users, ascending.
+func (s *Set) ordinals() []ordinal {
+	if s.chunks == nil {
+		return s.few
+	}
+	all := make([]ordinal, 0, s.n)
+	var slots []uint16
+	for _, c := range s.chunks {
+		slots = c.appendSlots(slots[:0], 0)
+		for _, slot := range slots {
+			all = append(all, ordinal(c.page<<pageBits|uint32(slot)))
+		}
+	}
+	return all
+}
+
+// inserted is a copy of a slice with one more element.
+func inserted[T any](in []T, at int, element T) []T {
+	out := make([]T, len(in)+1)
+	copy(out, in[:at])
+	out[at] = element
+	copy(out[at+1:], in[at:])
+	return out
+}

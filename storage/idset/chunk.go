@@ -1,0 +1,241 @@
+package idset
+
+import (
+	"math/bits"
+	"slices"
+	"sync"
+)
+
+// Forms of a chunk. Up to maxSlots a list of 2 bytes each is kept, above a bitmap of
+// 8 kB. A bitmap that is as large as four such lists is worth it: two bitmaps are
+// intersected in 0.1 to 0.4 µs, two lists of 1,024 in 2 (see the results). Whoever goes to
+// and fro at the limit does not change the form each time.
+const (
+	maxSlots = 1024
+	minBits  = maxSlots * 3 / 4
+)
+
+const chunkWords = pageSlots / 64
+
+// chunk is the users of a set who are on one page of the directory, in one of two
+// forms. It never changes, and is shared by the versions of a set.
+type chunk struct {
+	page  uint32
+	n     int32
+	bits  *[chunkWords]uint64 // by slot, or nil
+	slots []uint16            // ascending, if bits is nil
+}
+
+// chunkOf makes a chunk of ascending ordinals of one page.
+func chunkOf(ordinals []ordinal) *chunk {
+	c := &chunk{page: ordinals[0].page(), n: int32(len(ordinals))}
+	if len(ordinals) > maxSlots {
+		c.bits = new([chunkWords]uint64)
+		for _, o := range ordinals {
+			s := o.slot()
+			c.bits[s/64] |= 1 << (s % 64)
+		}
+		return c
+	}
+	c.slots = make([]uint16, len(ordinals))
+	for i, o := range ordinals {
+		c.slots[i] = o.slot()
+	}
+	return c
+}
+
+func (c *chunk) contains(slot uint16) bool {
+	if c.bits != nil {
+		return c.bits[slot/64]>>(slot%64)&1 == 1
+	}
+	_, found := slices.BinarySearch(c.slots, slot)
+	return found
+}
+
+// with is the chunk and a slot that it does not contain. O(its size), 8 kB.
+func (c *chunk) with(slot uint16) *chunk {
+	next := &chunk{page: c.page, n: c.n + 1}
+	switch {
+	case c.bits == nil && c.n < maxSlots:
+		at, _ := slices.BinarySearch(c.slots, slot)
+		next.slots = make([]uint16, c.n+1)
+		copy(next.slots, c.slots[:at])
+		next.slots[at] = slot
+		copy(next.slots[at+1:], c.slots[at:])
+	default:
+		next.bits = c.bitmap()
+		next.bits[slot/64] |= 1 << (slot % 64)
+	}
+	return next
+}
+
+// without is the chunk but for a slot that it contains.
+func (c *chunk) without(slot uint16) *chunk {
+	next := &chunk{page: c.page, n: c.n - 1}
+	if c.bits == nil {
+		at, _ := slices.BinarySearch(c.slots, slot)
+		next.slots = slices.Concat(c.slots[:at], c.slots[at+1:])
+		return next
+	}
+	next.bits = c.bitmap()
+	next.bits[slot/64] &^= 1 << (slot % 64)
+	if next.n < minBits {
+		next.slots, next.bits = next.appendSlots(make([]uint16, 0, next.n), 0), nil
+	}
+	return next
+}
+
+// bitmap is a new bitmap of the chunk.
+func (c *chunk) bitmap() *[chunkWords]uint64 {
+	b := new([chunkWords]uint64)
+	if c.bits != nil {
+		*b = *c.bits
+		return b
+	}
+	for _, s := range c.slots {
+		b[s/64] |= 1 << (s % 64)
+	}
+	return b
+}
+
+// appendSlots appends the slots from one on, ascending.
+func (c *chunk) appendSlots(to []uint16, from uint16) []uint16 {
+	if c.bits == nil {
+		at, _ := slices.BinarySearch(c.slots, from)
+		return append(to, c.slots[at:]...)
+	}
+	w := int(from / 64)
+	word := c.bits[w] &^ (1<<(from%64) - 1)
+	for {
+		for ; word != 0; word &= word - 1 {
+			to = append(to, uint16(w*64+bits.TrailingZeros64(word)))
+		}
+		if w++; w == chunkWords {
+			return to
+		}
+		word = c.bits[w]
+	}
+}
+
+// bytes is the chunk's size in memory.
+func (c *chunk) bytes() int {
+	const header = 8 + 40 // where the set points to it; itself
+	if c.bits != nil {
+		return header + chunkWords*8
+	}
+	return header + 2*len(c.slots)
+}
+
+// commonSlots is how many slots two chunks of a page have in common.
+func commonSlots(a, b *chunk, scratch *scratch) int {
+	switch {
+	case a == b: // two versions of one set
+		return int(a.n)
+	case a.bits != nil && b.bits != nil:
+		return commonBits(a.bits, b.bits)
+	case a.bits != nil:
+		return probe(a.bits, b.slots)
+	case b.bits != nil:
+		return probe(b.bits, a.slots)
+	}
+	return commonLists(a.slots, b.slots, scratch)
+}
+
+// probe counts which slots are in a bitmap.
+func probe(in *[chunkWords]uint64, slots []uint16) int {
+	n := uint64(0)
+	for _, s := range slots {
+		n += in[s/64] >> (s % 64) & 1
+	}
+	return int(n)
+}
+
+// commonLists is how many slots two lists have in common. Lists of about a length go
+// through a bitmap: that has no branch on what they hold, which a processor could not
+// foresee, and so is twice as fast as a merge.
+func commonLists(a, b []uint16, scratch *scratch) int {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if !alike(a, b) {
+		n := 0
+		for _, s := range a {
+			if _, found := slices.BinarySearch(b, s); found {
+				n++
+			}
+		}
+		return n
+	}
+	stamped := scratch.stamp(a)
+	n := probe(stamped, b)
+	scratch.wipe(a)
+	return n
+}
+
+// alike tells that two lists, the shorter one first, are better gone through than
+// looked up.
+func alike(a, b []uint16) bool { return len(a)*16 >= len(b) }
+
+// scratch is an empty bitmap to work in, made when it is first asked for.
+type scratch struct{ bits *[chunkWords]uint64 }
+
+var bitmaps = sync.Pool{New: func() any { return new([chunkWords]uint64) }}
+
+func (s *scratch) stamp(slots []uint16) *[chunkWords]uint64 {
+	if s.bits == nil {
+		s.bits = bitmaps.Get().(*[chunkWords]uint64)
+	}
+	for _, slot := range slots {
+		s.bits[slot/64] |= 1 << (slot % 64)
+	}
+	return s.bits
+}
+
+func (s *scratch) wipe(slots []uint16) {
+	for _, slot := range slots {
+		s.bits[slot/64] = 0
+	}
+}
+
+func (s *scratch) release() {
+	if s.bits != nil {
+		bitmaps.Put(s.bits)
+	}
+}
+
+// appendCommon appends the slots from one on that two chunks have in common,
+// ascending, until there are so many in the slice.
+func appendCommon(to []uint16, a, b *chunk, from uint16, enough int, scratch *scratch) []uint16 {
+	if a.bits != nil && b.bits != nil {
+		return appendCommonBits(to, a.bits, b.bits, from, enough)
+	}
+	if a.bits != nil || b.bits == nil && len(a.slots) > len(b.slots) {
+		a, b = b, a
+	}
+	at, _ := slices.BinarySearch(a.slots, from)
+	rest, in := a.slots[at:], b.bits
+	if in == nil && alike(a.slots, b.slots) {
+		in = scratch.stamp(b.slots)
+		defer scratch.wipe(b.slots)
+	}
+	for _, s := range rest {
+		if len(to) >= enough {
+			break
+		}
+		if in != nil && in[s/64]>>(s%64)&1 == 1 || in == nil && b.contains(s) {
+			to = append(to, s)
+		}
+	}
+	return to
+}
+
+func appendCommonBits(to []uint16, a, b *[chunkWords]uint64, from uint16, enough int) []uint16 {
+	mask := ^uint64(1<<(from%64) - 1)
+	for w := int(from / 64); w < chunkWords && len(to) < enough; w++ {
+		for word := a[w] & b[w] & mask; word != 0 && len(to) < enough; word &= word - 1 {
+			to = append(to, uint16(w*64+bits.TrailingZeros64(word)))
+		}
+		mask = ^uint64(0)
+	}
+	return to
+}

@@ -1,0 +1,143 @@
+package idset
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// crowd is users to make sets of, by ascending id.
+type crowd []storage.UserID
+
+// denseIDs are 1 … n.
+func denseIDs(n int) crowd {
+	ids := make(crowd, n)
+	for i := range ids {
+		ids[i] = storage.UserID(i + 1)
+	}
+	return ids
+}
+
+// flakeIDs are as kith/accounts/ids makes them: 39 bits of time in units of 10 ms, of which two
+// years have gone by, a sequence of 8 bits that is mostly 0, and 16 bits of machine.
+func flakeIDs(n int, random *rand.Rand) crowd {
+	const years = 2 * 365 * 24 * 3600 * 100
+	ids := make(crowd, n)
+	at := storage.UserID(0)
+	for i := range ids {
+		at += storage.UserID(random.IntN(2*years/n)) + 1
+		sequence := storage.UserID(0)
+		if random.IntN(10) == 0 {
+			sequence = storage.UserID(random.IntN(3))
+		}
+		ids[i] = at<<24 | sequence<<16 | storage.UserID(1024+random.IntN(4))
+	}
+	return ids
+}
+
+// anyIDs are from all that there are, both ends among them.
+func anyIDs(n int, random *rand.Rand) crowd {
+	ids := crowd{1, math.MaxInt64}
+	for len(ids) < n {
+		ids = append(ids, storage.UserID(random.Int64N(math.MaxInt64-1)+1))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// some draws about a share of a crowd.
+func (c crowd) some(share float64, random *rand.Rand) []storage.UserID {
+	var ids []storage.UserID
+	for _, id := range c {
+		if random.Float64() < share {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// exactly draws so many of a crowd.
+func (c crowd) exactly(n int, random *rand.Rand) []storage.UserID {
+	var ids []storage.UserID
+	if n < len(c)/4 {
+		drawn := make(map[int]bool, n)
+		for len(ids) < n {
+			if at := random.IntN(len(c)); !drawn[at] {
+				drawn[at] = true
+				ids = append(ids, c[at])
+			}
+		}
+	} else {
+		for _, at := range random.Perm(len(c))[:n] {
+			ids = append(ids, c[at])
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func drawRandom(t *rapid.T) *rand.Rand {
+	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+}
+
+// drawCrowd draws users, and a directory that learned of some of them in order, of some
+// out of order, and of some not at all.
+func drawCrowd(t *rapid.T, random *rand.Rand, sizes ...int) (crowd, *Directory) {
+	n := rapid.SampledFrom(sizes).Draw(t, "users")
+	var c crowd
+	switch rapid.SampledFrom([]string{"dense", "flakes", "any"}).Draw(t, "ids") {
+	case "dense":
+		c = denseIDs(n)
+	case "flakes":
+		c = flakeIDs(n, random)
+	default:
+		c = anyIDs(n, random)
+	}
+	d := NewDirectory()
+	d.Learn(c.some(rapid.SampledFrom([]float64{0, 0.5, 0.99, 1}).Draw(t, "learned in order"), random))
+	shuffled := c.some(rapid.SampledFrom([]float64{0, 0.01, 0.6}).Draw(t, "learned late"), random)
+	random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	d.Learn(shuffled)
+	return c, d
+}
+
+// drawSome draws about so large a part of a crowd as makes sets of every form.
+func drawSome(t *rapid.T, c crowd, random *rand.Rand, label string) []storage.UserID {
+	return c.some(rapid.SampledFrom([]float64{0, 0.0005, 0.0145, 0.015, 0.02, 0.3, 0.95, 1}).Draw(t, label), random)
+}
+
+// common is what ascending ids have in common, the slow way.
+func common(a, b []storage.UserID) []storage.UserID {
+	in := make(map[storage.UserID]bool, len(a))
+	for _, id := range a {
+		in[id] = true
+	}
+	var both []storage.UserID
+	for _, id := range b {
+		if in[id] {
+			both = append(both, id)
+		}
+	}
+	return both
+}
+
+// above are those of ascending ids that are greater.
+func above(ids []storage.UserID, after storage.UserID) []storage.UserID {
+	at, found := slices.BinarySearch(ids, after)
+	if found {
+		at++
+	}
+	return ids[at:]
+}
+
+// drawAfter draws an id to go on from: in the crowd, beside it, or at either end.
+func drawAfter(t *rapid.T, c crowd) storage.UserID {
+	if len(c) == 0 || rapid.IntRange(0, 5).Draw(t, "at an end") == 0 {
+		return rapid.SampledFrom([]storage.UserID{0, 1, math.MaxInt64}).Draw(t, "after")
+	}
+	return rapid.SampledFrom(c).Draw(t, "after") - storage.UserID(rapid.IntRange(0, 1).Draw(t, "beside"))
+}

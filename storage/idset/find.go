@@ -1,0 +1,34 @@
+package idset
+
+import "kith/storage"
+
+// Find returns the position of a user: when its edge came to be. O(n): it looks through
+// the list, the newest 512 first and the rest packed. [Set.Contains] tells at once
+// whether there is one; a known position is found by [Timeline.Has] at once.
+func (t *Timeline) Find(peer storage.UserID) (at storage.Position, found bool) {
+	o, known := t.dir.find(peer)
+	if !known {
+		return at, false
+	}
+	for i := len(t.head) - 1; i >= 0; i-- {
+		if t.head[i].peer == o {
+			return t.head[i].at, true
+		}
+	}
+	v := t.dir.view.Load()
+	for b := len(t.blocks) - 1; b >= 0; b-- {
+		block := t.blocks[b]
+		for i := range block.n {
+			if block.people.at(i) == uint64(o) {
+				return block.at(v, i), true
+			}
+		}
+	}
+	return at, false
+}
+
+// Has tells whether the list has a position. O(log n).
+func (t *Timeline) Has(at storage.Position) bool {
+	r := t.reader()
+	return r.isAt(r.find(at), at)
+}

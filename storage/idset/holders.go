@@ -1,0 +1,91 @@
+package idset
+
+import (
+	"cmp"
+	"slices"
+
+	"kith/storage"
+)
+
+// Holders returns for each of some users, who are distinct, which sets hold it, by their places in the slice,
+// ascending: the first so many. Who speaks for each suggestion is asked so. The sets are
+// of one directory; others are converted first. O(the lists' lengths together, and users
+// for each set in chunks), until all have as many as are wanted.
+func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
+	holders := make([][]int, len(ids))
+	if len(sets) == 0 || len(ids) == 0 || most <= 0 {
+		return holders
+	}
+	w := wantedOf(sets[0].dir, ids)
+	room := make([]int, len(ids)*most)
+	open := len(w.ordinals)
+	for i, s := range sets {
+		if open == 0 {
+			break
+		}
+		for k := range w.in(s.In(sets[0].dir)) {
+			place := w.places[k]
+			h := holders[place]
+			if h == nil {
+				h = room[place*most : place*most : (place+1)*most]
+			}
+			if len(h) == most {
+				continue
+			}
+			if h = append(h, i); len(h) == most {
+				open--
+			}
+			holders[place] = h
+		}
+	}
+	return holders
+}
+
+// wanted is a few users who are looked for in many sets.
+type wanted struct {
+	members
+	ordinals []ordinal // ascending
+	places   []int     // of each of them in what was given
+}
+
+func wantedOf(dir *Directory, ids []storage.UserID) *wanted {
+	type one struct {
+		ordinal
+		place int
+	}
+	known := make([]one, 0, len(ids))
+	for place, id := range ids {
+		if o, ok := dir.find(id); ok {
+			known = append(known, one{o, place})
+		}
+	}
+	slices.SortFunc(known, func(a, b one) int { return cmp.Compare(a.ordinal, b.ordinal) })
+	w := &wanted{ordinals: make([]ordinal, len(known)), places: make([]int, len(known))}
+	for k, u := range known {
+		w.ordinals[k], w.places[k] = u.ordinal, u.place
+	}
+	w.members = *membersOf(&Set{dir: dir, few: w.ordinals})
+	return w
+}
+
+// in yields who of the wanted is in a set.
+func (w *wanted) in(s *Set) func(yield func(k int) bool) {
+	return func(yield func(int) bool) {
+		if s.chunks != nil || len(s.few) > 64*len(w.ordinals) {
+			for k, o := range w.ordinals {
+				if s.has(o) && !yield(k) {
+					return
+				}
+			}
+			return
+		}
+		for _, o := range s.few {
+			if w.sketch[o>>6&63]>>(o&63)&1 == 0 {
+				continue // as nearly all are
+			}
+			if k, found := slices.BinarySearch(w.ordinals, o); found && !yield(k) {
+				return
+			}
+		}
+	}
+}

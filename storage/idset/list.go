@@ -1,0 +1,58 @@
+// Package idset keeps whom a user follows, or who follows a user, in memory: as
+// a compressed set, with the order of time beside it. Common lists of celebrities, who
+// of one's followings follow somebody, and suggestions are set operations, which take
+// microseconds on sets and far longer on rows. The rows stay the truth: a list here
+// is an index over them, built from them and kept up by their changes.
+//
+//   - A [Directory] numbers users densely, so that bitmaps work on ids made by time, too.
+//   - A [Set] is users by number, in chunks: bitmaps and short lists.
+//   - A [Timeline] is positions, newest first, in packed blocks.
+//   - A [List] is both.
+//   - [AppendSet] and [AppendChunk] write ids, not numbers, so that any process can
+//     read what another has stored; [ParseSet] and [ParseChunk] read them.
+//
+// All of them but the directory, which grows, never change: a change makes another
+// version, which shares with the one before whatever has not changed. A change to a
+// list of 10 million copies some tens of kilobytes.
+//
+// The idea is the packed list of uids of Chinese micro-blogs' designs, cut into chunks;
+// that of bitmaps and lists by pages of 65,536 is Roaring's (Lemire et al. 2016).
+package idset
+
+import "kith/storage"
+
+// List is one list of a user: its followings or its fans. The zero value is of
+// no use; see [New].
+type List struct {
+	Peers *Set      // for whom is in the list
+	Order *Timeline // for pages of it
+}
+
+// New makes a list of positions. They come newest first, or in any order; a user comes
+// once.
+func New(dir *Directory, positions []storage.Position) List {
+	peers := make([]storage.UserID, len(positions))
+	for i, p := range positions {
+		peers[i] = p.Peer
+	}
+	return List{Peers: Build(dir, peers), Order: BuildTimeline(dir, positions)}
+}
+
+// Insert is the list with an edge. A user who is in it already must be removed first,
+// with the position it had.
+func (n List) Insert(at storage.Position) List {
+	return List{Peers: n.Peers.Insert(at.Peer), Order: n.Order.Insert(at)}
+}
+
+// Remove is the list without an edge, whose position the caller knows from its row: the
+// list as it is if it has nobody at that position.
+func (n List) Remove(at storage.Position) List {
+	order := n.Order.Remove(at)
+	if order == n.Order {
+		return n
+	}
+	return List{Peers: n.Peers.Remove(at.Peer), Order: order}
+}
+
+// Bytes is the size in memory. O(chunks and blocks).
+func (n List) Bytes() int { return n.Peers.Bytes() + n.Order.Bytes() }

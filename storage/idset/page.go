@@ -1,0 +1,109 @@
+package idset
+
+import (
+	"sort"
+
+	"kith/storage"
+)
+
+// Page returns a stretch of the list, newest first: at most limit positions strictly
+// behind after and strictly ahead of before, which are open where they are zero; those
+// at the far end of the stretch if backward. It is what a store answers to a
+// [storage.PageQuery]. O(log n + limit).
+func (t *Timeline) Page(after, before storage.Position, limit int, backward bool) []storage.Position {
+	r := t.reader()
+	// Places count from the oldest: the stretch is [low, high).
+	low, high := place{}, r.end()
+	if after != (storage.Position{}) {
+		high = r.find(after)
+	}
+	if before != (storage.Position{}) {
+		low = r.find(before)
+		if r.isAt(low, before) {
+			low = r.next(low)
+		}
+	}
+	var page []storage.Position
+	if backward {
+		for ; low.less(high) && len(page) < limit; low = r.next(low) {
+			page = append(page, r.at(low))
+		}
+		for i, j := 0, len(page)-1; i < j; i, j = i+1, j-1 {
+			page[i], page[j] = page[j], page[i]
+		}
+		return page
+	}
+	for low.less(high) && len(page) < limit {
+		high = r.previous(high)
+		page = append(page, r.at(high))
+	}
+	return page
+}
+
+// place is a place in a list, counted from the oldest: a block, or the head, which is
+// behind the last block, and an entry there.
+type place struct{ block, entry int }
+
+func (p place) less(q place) bool {
+	return p.block < q.block || p.block == q.block && p.entry < q.entry
+}
+
+// placeReader reads a list by places.
+type placeReader struct {
+	*Timeline
+	view *view
+}
+
+func (t *Timeline) reader() placeReader { return placeReader{t, t.dir.view.Load()} }
+
+// length is how many entries a block or the head has.
+func (r placeReader) length(block int) int {
+	if block == len(r.blocks) {
+		return len(r.head)
+	}
+	return r.blocks[block].n
+}
+
+func (r placeReader) at(p place) storage.Position {
+	if p.block == len(r.blocks) {
+		return r.head[p.entry].at
+	}
+	return r.blocks[p.block].at(r.view, p.entry)
+}
+
+// end is the place behind the newest.
+func (r placeReader) end() place { return place{len(r.blocks), len(r.head)} }
+
+func (r placeReader) next(p place) place {
+	p.entry++
+	if p.block < len(r.blocks) && p.entry == r.length(p.block) {
+		return place{p.block + 1, 0}
+	}
+	return p
+}
+
+func (r placeReader) previous(p place) place {
+	if p.entry == 0 {
+		p.block--
+		p.entry = r.length(p.block)
+	}
+	p.entry--
+	return p
+}
+
+// find is the first place whose position is not older than the given one.
+func (r placeReader) find(at storage.Position) place {
+	b := r.blockFor(at)
+	if b < 0 {
+		b = len(r.blocks)
+	}
+	i := sort.Search(r.length(b), func(i int) bool { return r.at(place{b, i}).Compare(at) <= 0 })
+	if b < len(r.blocks) && i == r.length(b) {
+		return place{b + 1, 0}
+	}
+	return place{b, i}
+}
+
+func (r placeReader) isAt(p place, at storage.Position) bool {
+	return p.less(r.end()) && r.at(p) == at
+}

@@ -1,0 +1,82 @@
+package idset
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// TestPollsGoOnBehindAVote pages through a poll: the pages together are the ranking of all
+// who are not left out, each of whom counts as left out once.
+func TestPollsGoOnBehindAVote(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		random := drawRandom(t)
+		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
+		p := Poll{Weights: make([]int64, len(lists))}
+		want := map[storage.UserID]Vote{}
+		for i := range lists {
+			lists[i] = drawSome(t, c, random, "share")
+			p.Weights[i] = int64(rapid.IntRange(1, 3).Draw(t, "weight"))
+			p.Sets = append(p.Sets, Build(d, lists[i]))
+			for _, id := range lists[i] {
+				want[id] = Vote{id, want[id].Votes + 1, want[id].Score + p.Weights[i]}
+			}
+		}
+		out := map[storage.UserID]bool{}
+		var left []int
+		for range rapid.IntRange(0, 3).Draw(t, "exceptions") {
+			ids, n := drawSome(t, c, random, "left out"), 0
+			for _, id := range ids {
+				if _, voted := want[id]; voted && !out[id] {
+					n++
+				}
+				out[id] = true
+			}
+			left = append(left, n)
+			p.Except = append(p.Except, Build(d, ids))
+		}
+		var ranking []Vote
+		for id, v := range want {
+			if !out[id] {
+				ranking = append(ranking, v)
+			}
+		}
+		slices.SortFunc(ranking, func(a, b Vote) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
+		for pages := 0; pages < 3; pages++ {
+			p.Most = rapid.SampledFrom([]int{0, 1, 7, 2000}).Draw(t, "most")
+			best, struck := p.Best()
+			if !slices.Equal(best, ranking[:min(p.Most, len(ranking))]) {
+				t.Fatalf("page %d: %d of %d are others", pages, len(best), len(ranking))
+			}
+			if !slices.Equal(struck, left) {
+				t.Fatalf("%d are struck out, want %d", struck, left)
+			}
+			if len(best) > 0 {
+				p.Behind, ranking = best[len(best)-1], ranking[len(best):]
+			}
+		}
+		asked := drawSome(t, c, random, "asked for")
+		asked = slices.Clone(asked[:min(len(asked), 40)])
+		random.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+		asked = append(asked, math.MaxInt64-1) // most likely unknown
+		most := rapid.IntRange(0, 3).Draw(t, "holders")
+		for place, got := range Holders(p.Sets, asked, most) {
+			var holders []int
+			for i, list := range lists {
+				if slices.Contains(list, asked[place]) && len(holders) < most {
+					holders = append(holders, i)
+				}
+			}
+			if !slices.Equal(got, holders) {
+				t.Fatalf("%v hold %d, want %v", got, asked[place], holders)
+			}
+		}
+	})
+}

@@ -1,0 +1,112 @@
+package idset
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// drawTerm draws a term over some lists, with who is meant by it, the slow way.
+func drawTerm(t *rapid.T, levels int, sets []*Set, lists [][]storage.UserID, c crowd) (Term, func(storage.UserID) bool) {
+	kind := "set"
+	if levels > 1 {
+		kind = rapid.SampledFrom([]string{"set", "nobody", "all", "any"}).Draw(t, "kind")
+	}
+	var parts []Term
+	var mean []func(storage.UserID) bool
+	if kind == "all" || kind == "any" {
+		for range rapid.IntRange(1, 3).Draw(t, "parts") {
+			p, m := drawTerm(t, levels-1, sets, lists, c)
+			parts, mean = append(parts, p), append(mean, m)
+		}
+	}
+	switch kind {
+	case "all":
+		for i := 1; i < len(parts); i++ {
+			if rapid.Bool().Draw(t, "not") {
+				m := mean[i]
+				parts[i].Not, mean[i] = true, func(id storage.UserID) bool { return !m(id) }
+			}
+		}
+		if last := len(parts) - 1; rapid.Bool().Draw(t, "last first") {
+			parts[0], parts[last], mean[0], mean[last] = parts[last], parts[0], mean[last], mean[0]
+		}
+		return Term{All: parts}, func(id storage.UserID) bool {
+			return !slices.ContainsFunc(mean, func(m func(storage.UserID) bool) bool { return !m(id) })
+		}
+	case "any":
+		return Term{Any: parts}, func(id storage.UserID) bool {
+			return slices.ContainsFunc(mean, func(m func(storage.UserID) bool) bool { return m(id) })
+		}
+	case "nobody":
+		return Term{}, func(storage.UserID) bool { return false }
+	}
+	i := rapid.IntRange(0, len(sets)-1).Draw(t, "which")
+	return Term{Set: sets[i]}, func(id storage.UserID) bool {
+		_, found := slices.BinarySearch(lists[i], id)
+		return found
+	}
+}
+
+// TestSelect compares whom a term means with a look at everybody.
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		random := drawRandom(t)
+		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		var lists [][]storage.UserID
+		var sets []*Set
+		for range rapid.IntRange(1, 4).Draw(t, "sets") {
+			ids := drawSome(t, c, random, "share")
+			s := Build(d, ids)
+			if rapid.IntRange(0, 9).Draw(t, "other directory") == 0 {
+				s = s.In(NewDirectory())
+			}
+			lists, sets = append(lists, ids), append(sets, s)
+		}
+		term, isMeant := drawTerm(t, 3, sets, lists, c)
+		var want []storage.UserID
+		for _, id := range c {
+			if isMeant(id) {
+				want = append(want, id)
+			}
+		}
+		after, first := drawAfter(t, c), rapid.IntRange(0, 50).Draw(t, "first")
+		page := above(want, after)
+		page = page[:min(first, len(page))]
+		for range 2 { // the second one works with what the first one has given back
+			if got, total := Select(term, after, first); total != len(want) || !slices.Equal(got, page) {
+				t.Fatalf("%d are meant, want %d; the first %d above %d are %d, want %d", total, len(want), first, after, got, page)
+			}
+		}
+	})
+}
+
+// TestKnownUsers: sets of known users leave out whom the directory has no number for, and
+// give nobody one.
+func TestKnownUsers(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		random := drawRandom(t)
+		c, d := drawCrowd(t, random, 10, 3000)
+		some := drawSome(t, c, random, "share")
+		s, asked := Build(d, some), slices.Clone(c)
+		random.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+		if n := d.Len(); d.Known(asked).Len() != n || d.Len() != n {
+			t.Fatalf("%d are known of %d, and there are %d by now", d.Known(asked).Len(), n, d.Len())
+		}
+		ids := drawSome(t, c, random, "asked for")
+		if kept, want := s.Keep(ids), common(some, ids); !slices.Equal(kept, want) {
+			t.Fatalf("%v are kept, want %v", kept, want)
+		}
+		if first := d.Remember(ids); !slices.Equal(first.IDs(), ids) || d.Remember(ids) != first {
+			t.Fatal("it is another set, or not remembered")
+		}
+		if more := slices.Concat(ids, c[len(c)-1:]); d.Remember(more).Len() != len(slices.Compact(more)) {
+			t.Fatal("what is remembered is of another slice")
+		}
+	})
+}

@@ -1,0 +1,248 @@
+package idset
+
+import (
+	"iter"
+	"slices"
+	"sort"
+
+	"kith/storage"
+)
+
+// Forms of a set. Up to maxFew users are a list of 4 bytes each: chunks would be
+// nearly empty, each with its overhead.
+const (
+	maxFew    = 2048
+	minChunks = maxFew / 2
+)
+
+// Set is a set of users. It never changes: Insert and Remove return another version,
+// which shares all chunks but one with it. So any number of goroutines may use a
+// version while others make the next.
+//
+// In memory a user takes from 0.13 bytes, where a set holds nearly all users, to 8, and
+// more only where a few thousand are scattered over hundreds of pages; [Set.Bytes]
+// tells. What the directory takes is shared by all sets.
+type Set struct {
+	dir    *Directory
+	n      int
+	few    []ordinal // ascending, where there are no chunks
+	chunks []*chunk  // by page
+}
+
+// Build makes a set of users, who may come in any order and more than once. Ids are
+// positive. It numbers those whom the directory does not know. O(n) for ascending ids,
+// else O(n·log n).
+func Build(dir *Directory, ids []storage.UserID) *Set {
+	if !slices.IsSorted(ids) {
+		ids = slices.Clone(ids)
+		slices.Sort(ids)
+	}
+	ordinals := dir.number(ids, make([]ordinal, 0, len(ids)))
+	if !slices.IsSorted(ordinals) { // late users are numbered out of order
+		slices.Sort(ordinals)
+	}
+	return ofOrdinals(dir, slices.Compact(ordinals))
+}
+
+// ofOrdinals takes the ascending ordinals over.
+func ofOrdinals(dir *Directory, ordinals []ordinal) *Set {
+	s := &Set{dir: dir, n: len(ordinals)}
+	if len(ordinals) <= maxFew {
+		s.few = slices.Clip(ordinals)
+		return s
+	}
+	for len(ordinals) > 0 {
+		page := ordinals[0].page()
+		end := sort.Search(len(ordinals), func(i int) bool { return ordinals[i].page() > page })
+		s.chunks = append(s.chunks, chunkOf(ordinals[:end]))
+		ordinals = ordinals[end:]
+	}
+	s.chunks = slices.Clip(s.chunks)
+	return s
+}
+
+// Len is how many users are in the set. O(1).
+func (s *Set) Len() int { return s.n }
+
+// Contains tells whether a user is in the set. O(log of the directory's length).
+func (s *Set) Contains(id storage.UserID) bool {
+	o, known := s.dir.find(id)
+	return known && s.has(o)
+}
+
+func (s *Set) has(o ordinal) bool {
+	if s.chunks == nil {
+		_, found := slices.BinarySearch(s.few, o)
+		return found
+	}
+	c := s.chunk(o.page())
+	return c != nil && c.contains(o.slot())
+}
+
+// chunk is that of a page, or nil.
+func (s *Set) chunk(page uint32) *chunk {
+	if at, found := s.chunkAt(page); found {
+		return s.chunks[at]
+	}
+	return nil
+}
+
+// chunkAt is where the chunk of a page is or would be.
+func (s *Set) chunkAt(page uint32) (int, bool) {
+	return slices.BinarySearchFunc(s.chunks, page, func(c *chunk, page uint32) int { return int(c.page) - int(page) })
+}
+
+// Bytes is the set's size in memory, chunks it shares with other versions included.
+// O(chunks).
+func (s *Set) Bytes() int {
+	n := 72 + 4*cap(s.few)
+	for _, c := range s.chunks {
+		n += c.bytes()
+	}
+	return n
+}
+
+// In is the set with the numbers of another directory: itself if that is its own. O(n).
+func (s *Set) In(dir *Directory) *Set {
+	if s.dir == dir {
+		return s
+	}
+	return Build(dir, s.IDs())
+}
+
+// IDs are the users in ascending order. O(n).
+func (s *Set) IDs() []storage.UserID {
+	ids := make([]storage.UserID, 0, s.n)
+	for id := range s.Above(0) {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Above yields the users with greater ids than after, ascending; 0 begins at the
+// beginning. O(log n) to begin and O(1) a user, besides O(l·log l) for l late ones.
+func (s *Set) Above(after storage.UserID) iter.Seq[storage.UserID] {
+	return func(yield func(storage.UserID) bool) {
+		v := s.dir.view.Load()
+		late := s.late(v, after)
+		for p, slots := range s.ordered(v, after) {
+			for _, slot := range slots {
+				id := p.ids[slot]
+				for len(late) > 0 && late[0] < id {
+					if !yield(late[0]) {
+						return
+					}
+					late = late[1:]
+				}
+				if !yield(id) {
+					return
+				}
+			}
+		}
+		for _, id := range late {
+			if !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// ordered yields the slots of users with greater ids who are not late, by page.
+func (s *Set) ordered(v *view, after storage.UserID) iter.Seq2[*page, []uint16] {
+	return func(yield func(*page, []uint16) bool) {
+		var slots []uint16
+		first := firstOf(v, after)
+		for c := range s.byPage(first.page()) {
+			p := v.pages[c.page]
+			if p.late {
+				continue
+			}
+			from := uint16(0)
+			if c.page == first.page() {
+				from = first.slot()
+			}
+			slots = c.appendSlots(slots[:0], from)
+			if !yield(p, slots) {
+				return
+			}
+		}
+	}
+}
+
+// late are the late users of the set with greater ids, ascending.
+func (s *Set) late(v *view, after storage.UserID) []storage.UserID {
+	var late []storage.UserID
+	for _, p := range v.unruly {
+		c := s.on(p.number)
+		if c == nil {
+			continue
+		}
+		for _, slot := range c.appendSlots(nil, 0) {
+			if id := p.ids[slot]; id > after {
+				late = append(late, id)
+			}
+		}
+	}
+	slices.Sort(late)
+	return late
+}
+
+// on is the chunk of a page, made for the occasion where the set is a list, or nil.
+func (s *Set) on(page uint32) *chunk {
+	if s.chunks != nil {
+		return s.chunk(page)
+	}
+	few := s.few[gallop(s.few, 0, ordinal(page<<pageBits)):]
+	if len(few) == 0 || few[0].page() != page {
+		return nil
+	}
+	return chunkOf(few[:pageEnd(few)])
+}
+
+// byPage yields the chunks of pages with that number and greater ones, likewise.
+func (s *Set) byPage(from uint32) iter.Seq[*chunk] {
+	return func(yield func(*chunk) bool) {
+		if s.chunks != nil {
+			at, _ := s.chunkAt(from)
+			for _, c := range s.chunks[at:] {
+				if !yield(c) {
+					return
+				}
+			}
+			return
+		}
+		few := s.few[gallop(s.few, 0, ordinal(from<<pageBits)):]
+		for len(few) > 0 {
+			end := pageEnd(few)
+			if !yield(chunkOf(few[:end])) {
+				return
+			}
+			few = few[end:]
+		}
+	}
+}
+
+// pageEnd is how many ordinals at the beginning are of the same page.
+func pageEnd(ordinals []ordinal) int {
+	last := ordinal(ordinals[0].page()<<pageBits | (pageSlots - 1))
+	if ordinals[len(ordinals)-1] <= last {
+		return len(ordinals)
+	}
+	return gallop(ordinals, 0, last+1)
+}
+
+// firstOf is the ordinal of the first user not late whose id is greater; behind its
+// page's users where there is none on that page.
+func firstOf(v *view, after storage.UserID) ordinal {
+	at := sort.Search(len(v.firsts), func(i int) bool { return v.firsts[i] > after })
+	if at == 0 {
+		return 0
+	}
+	p := v.order[at-1]
+	users := p.users()
+	slot := sort.Search(len(users), func(i int) bool { return users[i] > after })
+	if slot == pageSlots {
+		return ordinal((p.number + 1) << pageBits)
+	}
+	return ordinal(p.number<<pageBits | uint32(slot))
+}

@@ -1,0 +1,176 @@
+package idset
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// TestSetsHoldWhatTheyWereBuiltOf compares sets with slices, in every form and on any
+// directory.
+func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		random := drawRandom(t)
+		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		ids := drawSome(t, c, random, "share")
+		given := slices.Concat(ids, ids[:len(ids)/3])
+		if rapid.Bool().Draw(t, "in any order") {
+			random.Shuffle(len(given), func(i, j int) { given[i], given[j] = given[j], given[i] })
+		}
+		s := Build(d, given)
+		if s.Len() != len(ids) || !slices.Equal(s.IDs(), ids) {
+			t.Fatalf("%d ids, want %d", s.Len(), len(ids))
+		}
+		after := drawAfter(t, c)
+		if got := slices.Collect(s.Above(after)); !slices.Equal(got, above(ids, after)) {
+			t.Fatalf("%d ids above %d, want %d", len(got), after, len(above(ids, after)))
+		}
+		for range 100 {
+			id := c[random.IntN(len(c))]
+			if _, want := slices.BinarySearch(ids, id); s.Contains(id) != want {
+				t.Fatalf("contains %d: %t", id, !want)
+			}
+		}
+		other := NewDirectory()
+		if moved := s.In(other); !slices.Equal(moved.IDs(), ids) || s.In(d) != s {
+			t.Fatal("it is another set with another directory")
+		}
+		for id := range s.Above(0) {
+			if id > after {
+				break // ending early is allowed
+			}
+		}
+	})
+}
+
+// TestIntersections compares them with those of slices.
+func TestIntersections(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		random := drawRandom(t)
+		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		x, y := drawSome(t, c, random, "share of a"), drawSome(t, c, random, "share of b")
+		a, b := Build(d, x), Build(d, y)
+		if rapid.IntRange(0, 9).Draw(t, "other directory") == 0 {
+			b = b.In(NewDirectory())
+		}
+		both := common(x, y)
+		after, first := drawAfter(t, c), rapid.IntRange(0, 50).Draw(t, "first")
+		want := above(both, after)
+		want = want[:min(first, len(want))]
+		for _, pair := range [][2]*Set{{a, b}, {b, a}} {
+			got, total := Intersect(pair[0], pair[1], after, first)
+			if total != len(both) || !slices.Equal(got, want) {
+				t.Fatalf("%d in common, want %d; the first %d above %d are %d, want %d", total, len(both), first, after, got, want)
+			}
+			if n := Common(pair[0], pair[1]); n != total {
+				t.Fatalf("%d counted, %d found", n, total)
+			}
+		}
+	})
+}
+
+// TestListsInChunks intersects sets whose chunks are all lists, again and again with the
+// same room to work in.
+func TestListsInChunks(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(17, 18))
+	c, d := denseIDs(5*pageSlots), NewDirectory()
+	d.Learn(c)
+	for range 20 {
+		x, y := c.exactly(4000, random), c.exactly(3000, random)
+		a, b := Build(d, x), Build(d, y)
+		for _, chunk := range slices.Concat(a.chunks, b.chunks) {
+			if chunk.bits != nil {
+				t.Fatal("a chunk is a bitmap")
+			}
+		}
+		both := common(x, y)
+		got, total := Intersect(a, b, 0, pageSlots)
+		if total != len(both) || !slices.Equal(got, both) || Common(b, a) != total {
+			t.Fatalf("%d in common, %d counted, want %d", len(got), total, len(both))
+		}
+	}
+}
+
+// TestDirectoriesNumberEverybodyOnce: the same user has the same number for ever,
+// whoever learns of it in whatever order.
+func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		random := drawRandom(t)
+		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		before := d.number(c, nil)
+		d.Learn(c)
+		if after := d.number(c, nil); !slices.Equal(after, before) || d.Len() != len(c) {
+			t.Fatalf("%d users have numbers, want %d", d.Len(), len(c))
+		}
+		sorted := slices.Clone(before)
+		slices.Sort(sorted)
+		if len(slices.Compact(sorted)) != len(c) {
+			t.Fatal("two users have the same number")
+		}
+		v, late := d.view.Load(), 0
+		for i, o := range before {
+			if v.id(o) != c[i] {
+				t.Fatalf("number %d is %d's, and says %d", o, c[i], v.id(o))
+			}
+			if v.pages[o.page()].late {
+				late++
+			}
+		}
+		if d.Late() != late {
+			t.Fatalf("%d late, want %d", d.Late(), late)
+		}
+	})
+}
+
+// TestUnknownUsers: asking about somebody does not number them.
+func TestUnknownUsers(t *testing.T) {
+	t.Parallel()
+	d := NewDirectory()
+	s := Build(d, []storage.UserID{5, 7})
+	for _, id := range []storage.UserID{1, 6, 8} {
+		if s.Contains(id) || s.Remove(id) != s || d.Len() != 2 {
+			t.Errorf("user %d is in the set or has a number: %d have", id, d.Len())
+		}
+	}
+}
+
+// TestBytesAreWhatTheHeapHas compares the sizes told with what was allocated.
+func TestBytesAreWhatTheHeapHas(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	c := flakeIDs(300_000, random)
+	d := NewDirectory()
+	d.Learn(c)
+	for _, n := range []int{50, 2000, 5000, 30_000, 200_000} {
+		const copies = 200
+		var sets [copies]*Set
+		ids := c.exactly(n, random)
+		before := liveBytes()
+		told := 0
+		for i := range sets {
+			sets[i] = Build(d, ids)
+			told += sets[i].Bytes()
+		}
+		if took := liveBytes() - before; float64(told) < 0.7*float64(took) || float64(told) > 1.1*float64(took) {
+			t.Errorf("%d sets of %d users take %d bytes and tell of %d", copies, n, took, told)
+		}
+		runtime.KeepAlive(sets)
+		runtime.KeepAlive(ids)
+	}
+}
+
+func liveBytes() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
