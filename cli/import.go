@@ -69,7 +69,7 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	defer c.files.Close()
 	served, ok := store.(*sqlstore.Store)
 	if ok {
-		defer settings.changingAll(ctx, served)()
+		defer settings.deployment().ChangingAll(ctx, served)()
 	}
 	err := c.run(ctx, store, k.Stdout)
 	if !ok {

@@ -65,7 +65,7 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, settings, store, logger)
 	if c.Repair {
-		defer settings.changingAll(ctx, store)()
+		defer settings.deployment().ChangingAll(ctx, store)()
 	}
 	p := newScanProgress(k.Stderr)
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{

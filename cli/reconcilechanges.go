@@ -32,16 +32,16 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 		return err
 	}
 	defer closing()
-	repairs, err := settings.repairsTold(ctx, store)
+	repairs, err := settings.deployment().OpenRepairs(ctx, store)
 	if err != nil {
-		return err
+		return Misset("redis", err)
 	}
-	defer repairs.end()
+	defer repairs.Close()
 	listed := []reconcile.Finding{}
 	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
 		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
-		BeforeRepair: repairs.before, OnRepair: repairs.told,
+		BeforeRepair: repairs.Before, OnRepair: repairs.Told,
 		Found: func(f reconcile.Finding) {
 			if len(listed) < c.List {
 				listed = append(listed, f)
@@ -124,15 +124,15 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		return err
 	}
 	defer closing()
-	repairs, err := settings.repairsTold(ctx, store)
+	repairs, err := settings.deployment().OpenRepairs(ctx, store)
 	if err != nil {
-		return err
+		return Misset("redis", err)
 	}
-	defer repairs.end()
+	defer repairs.Close()
 	serving.Go(func() { keepStatus(ctx, store, metrics, logger) })
 	return reconcile.NewRealtime(reconcile.ChangesConfig{
 		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
-		Found: func(f reconcile.Finding) { tellFound(ctx, logger, f) }, BeforeRepair: repairs.before, OnRepair: repairs.told,
+		Found: func(f reconcile.Finding) { tellFound(ctx, logger, f) }, BeforeRepair: repairs.Before, OnRepair: repairs.Told,
 		Metrics: metrics, Logger: logger,
 	}).Run(ctx)
 }

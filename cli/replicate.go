@@ -3,12 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,9 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"kith/deployment"
 	"kith/events"
 	"kith/reconcile"
-	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage/sqlstore"
 )
@@ -54,7 +52,7 @@ func checkMetricsAddr(addr string) error {
 
 // Prepare implements [Preparer].
 func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
-	if settings.Redundancy != RedundancyBinlog {
+	if settings.Redundancy != deployment.Binlog {
 		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
 	}
 	return nil
@@ -73,49 +71,44 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reconcile.NewRuns(registry, store)
-	bus := EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
-	caches, err := settings.OpenCaches(CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
+	bus := deployment.EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
+	shared := settings.deployment()
+	caches, err := shared.OpenCaches(deployment.CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
 	if err != nil {
-		return err
+		return Misset("redis", err)
 	}
 	defer caches.Close()
-	applier := replication.New(replication.Config{
-		Store: caches.Carrier, Shards: store.Shards(), Publisher: bus, Metrics: replication.NewMetrics(registry), Logger: logger,
-	})
-	_, dsns, _ := strings.Cut(settings.Store, ":")
-	replicator := binlog.New(binlog.Config{
-		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: store, Events: caches.echoed(),
-		Skip: c.Skip, Resync: c.Resync, FailFast: true, Logger: logger,
-	})
+	replicator := shared.NewReplicator(
+		deployment.Redundant{Store: store, Caches: caches, Bus: bus, Registerer: registry, Logger: logger},
+		binlog.Config{Skip: c.Skip, Resync: c.Resync, FailFast: true})
 
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(attend(ctx, store, settings.Redis != ""))
+	running.Go(deployment.Attend(ctx, store, settings.Redis != ""))
 	if c.MetricsAddr != "" {
 		listener, err := Listen(ctx, "metrics-addr", c.MetricsAddr)
 		if err != nil {
 			return err
 		}
-		running.Go(func() { serveStatus(ctx, listener, registry, applier, replicator) })
+		running.Go(func() { serveStatus(ctx, listener, registry, replicator) })
 	}
 	running.Go(func() { bus.Run(ctx) })
-	running.Go(func() { applier.Run(ctx) })
 	return replicator.Run(ctx)
 }
 
 // serveStatus answers what a supervisor asks, until the context is done.
-func serveStatus(ctx context.Context, l net.Listener, metrics prometheus.Gatherer, applier *replication.Applier, replicator *binlog.Replicator) {
+func serveStatus(ctx context.Context, l net.Listener, metrics prometheus.Gatherer, replicator *deployment.Replicator) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if errors.Join(applier.Status().Err(), stopped(replicator)) != nil {
+		if replicator.Ready(r.Context()) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(replicationDetails(applier, replicator)) // a reader that has gone
+		_ = json.NewEncoder(w).Encode(replicator.Report()) // a reader that has gone
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	ended := context.AfterFunc(ctx, func() { server.Close() })

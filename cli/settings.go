@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/deployment"
 	"kith/storage/sqlstore"
 )
 
@@ -32,13 +33,6 @@ type Preparer interface {
 	Prepare(settings *Settings, k *kong.Context) error
 }
 
-// Redundancy modes.
-const (
-	RedundancySync   = "sync"
-	RedundancyStream = "stream"
-	RedundancyBinlog = "binlog"
-)
-
 // Check refuses settings that cannot be meant, before anything is opened, and
 // fills in the redundancy mode where it is left open.
 func (s *Settings) Check() error {
@@ -46,7 +40,7 @@ func (s *Settings) Check() error {
 		return Misset("store", err)
 	}
 	if s.Redis != "" {
-		if _, err := redisOptions(s.Redis); err != nil {
+		if err := deployment.CheckRedis(s.Redis); err != nil {
 			return Misset("redis", err)
 		}
 	}
@@ -54,16 +48,16 @@ func (s *Settings) Check() error {
 	several := strings.Contains(s.Store, ";")
 	switch s.Redundancy {
 	case "":
-		s.Redundancy = RedundancySync
+		s.Redundancy = deployment.Sync
 		if several && !sqlite {
-			s.Redundancy = RedundancyBinlog
+			s.Redundancy = deployment.Binlog
 		}
-	case RedundancySync:
-	case RedundancyStream:
+	case deployment.Sync:
+	case deployment.Stream:
 		if s.Redis == "" {
 			return Misset("redundancy", errors.New("stream needs a Redis (--redis)"))
 		}
-	case RedundancyBinlog:
+	case deployment.Binlog:
 		if sqlite {
 			return Misset("redundancy", errors.New("SQLite has no binlog: use sync"))
 		}
@@ -95,6 +89,29 @@ func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, 
 		return nil, Misset("store", err)
 	}
 	return store, nil
+}
+
+// deployment is what all that runs on the store shares.
+func (s *Settings) deployment() deployment.Config {
+	_, dsns, _ := strings.Cut(s.Store, ":")
+	return deployment.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy, DSNs: strings.Split(dsns, ";")}
+}
+
+// OpenRedis connects to the Redis, if there is one. The caller closes it.
+func (s *Settings) OpenRedis(ctx context.Context) (*deployment.Redis, error) {
+	redis, err := s.deployment().OpenRedis(ctx)
+	if err != nil {
+		return nil, Misset("redis", err)
+	}
+	return redis, nil
+}
+
+// forgetAll has the gateways forget what they know: more has changed than could be told.
+func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
+	if err := s.deployment().ForgetAll(ctx, store); err != nil {
+		return Misset("redis", err)
+	}
+	return nil
 }
 
 // Misset says which setting an error comes from, by flag and variable.

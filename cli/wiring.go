@@ -13,6 +13,7 @@ import (
 
 	"kith/accounts"
 	"kith/accounts/ids"
+	"kith/deployment"
 	"kith/events"
 	"kith/gateway"
 	"kith/graph/consistency"
@@ -31,12 +32,12 @@ import (
 // parts are what a gateway is made of, besides its settings.
 type parts struct {
 	store      *sqlstore.Store
-	caches     *Caches
-	redis      *Redis
+	caches     *deployment.Caches
+	redis      *deployment.Redis
 	identity   *identity.Service
 	ids        *ids.Generator
 	hub        *events.Hub
-	redundancy *Redundancy
+	redundancy *deployment.Redundancy
 	tokens     *consistency.Tokens
 	cursors    *cursor.Sealer
 	absentees  *accounts.Absentees
@@ -72,11 +73,11 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	reconcile.NewRuns(p.registry, p.store)
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
-	bus := EventsOf(p.store, p.redis, p.hub, metrics)
-	p.closers = append(p.closers, InBackground(bus.Run))
-	p.caches, err = settings.OpenCaches(CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes, Registerer: p.registry})
+	bus := deployment.EventsOf(p.store, p.redis, p.hub, metrics)
+	p.closers = append(p.closers, deployment.InBackground(bus.Run))
+	p.caches, err = settings.deployment().OpenCaches(deployment.CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes, Registerer: p.registry})
 	if err != nil {
-		return err
+		return Misset("redis", err)
 	}
 	p.closers = append(p.closers, p.caches.Close)
 	key, err := p.store.Secret(ctx, "consistency tokens")
@@ -88,12 +89,9 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 		return Misset("store", err)
 	}
 	p.cursors = cursor.NewSealer(key)
-	p.redundancy, err = settings.OpenRedundancy(Redundant{
+	p.redundancy = settings.deployment().OpenRedundancy(deployment.Redundant{
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
-	if err != nil {
-		return err
-	}
 	p.closers = append(p.closers, p.redundancy.Close)
 	c.startCaches(settings, p)
 	return c.openTies(ctx, settings, p, bus)
@@ -102,9 +100,9 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 // startCaches returns when other gateways know that there is one more.
 func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 	started := make(chan struct{})
-	p.closers = append(p.closers, InBackground(func(ctx context.Context) {
-		p.caches.Run(ctx, Hearing{
-			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == RedundancySync,
+	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) {
+		p.caches.Run(ctx, deployment.Hearing{
+			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == deployment.Sync,
 			Logger: p.logger, Started: func() { close(started) },
 		})
 	}))
@@ -119,7 +117,7 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *Settings, p *parts, b
 		return Misset("store", err)
 	}
 	p.identity.Verifier.Heed(p.absentees.Passwords)
-	p.closers = append(p.closers, InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
+	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
 	p.ties = social.NewTies(social.TiesConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
@@ -129,7 +127,7 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *Settings, p *parts, b
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
-	p.closers = append(p.closers, InBackground(p.activity.Run))
+	p.closers = append(p.closers, deployment.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
 		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
 		Limits: p.identity.Limits, Now: time.Now,
@@ -140,7 +138,7 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *Settings, p *parts, b
 		Active: p.activity.Note,
 	}
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
-	p.closers = append(p.closers, InBackground(sweeper.Run))
+	p.closers = append(p.closers, deployment.InBackground(sweeper.Run))
 	return nil
 }
 
@@ -176,16 +174,26 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		CORSOrigins:    c.CORSOrigin,
 		Store:          p.store,
 		Consistency:    p.tokens,
-		Checks: slices.Concat(p.redis.Checks(), p.redundancy.Checks, []gateway.Check{
-			{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
-			{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true},
-		}),
-		Metrics:     gateway.NewMetrics(p.registry),
-		Gatherer:    p.registry,
-		Web:         web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr}),
-		Logger:      p.logger,
-		AccessLevel: slog.LevelDebug,
+		Checks:         p.checks(),
+		Metrics:        gateway.NewMetrics(p.registry),
+		Gatherer:       p.registry,
+		Web:            web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr}),
+		Logger:         p.logger,
+		AccessLevel:    slog.LevelDebug,
 	}
+}
+
+// checks are what /readyz asks.
+func (p *parts) checks() (list []gateway.Check) {
+	if redis := p.redis.Client(); redis != nil {
+		list = append(list, gateway.Check{Name: "redis", Ask: func(ctx context.Context) error { return redis.Ping(ctx).Err() }})
+	}
+	if r := p.redundancy.Replication; r != nil {
+		list = append(list, gateway.Check{Name: "replication", Advisory: true, Ask: r.Ready, Details: r.Report})
+	}
+	return append(list,
+		gateway.Check{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
+		gateway.Check{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true})
 }
 
 // tokens keeps a nil issuer from becoming an interface that is not nil.

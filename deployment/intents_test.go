@@ -1,20 +1,28 @@
-package cli
+package deployment
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
+	"kith/storage/sqlstore"
 )
+
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // TestCommandsNoteWhatTheyChange until they have told of it: gateways do, if a command is killed.
 func TestCommandsNoteWhatTheyChange(t *testing.T) {
-	store := halved(t)
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
 	server := testenv.Redis(t)
-	settings := &Settings{Redis: server.URL(), RedisCache: true, Redundancy: RedundancySync}
-	redis, err := settings.OpenRedis(t.Context())
+	d := Config{Redis: server.URL(), RedisCache: true, Redundancy: Sync}
+	redis, err := d.OpenRedis(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,24 +42,24 @@ func TestCommandsNoteWhatTheyChange(t *testing.T) {
 			}
 		}
 	}
-	end := settings.changingAll(t.Context(), store)
+	end := d.ChangingAll(t.Context(), store)
 	noted("while everything may change", 1)
 	end()
 	noted("after that", 0)
 
-	repairs, err := settings.repairsTold(t.Context(), store)
+	repairs, err := d.OpenRepairs(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
-	repairs.before(reconcile.KeysOf(storage.Forward, []storage.Pair{edge.Pair()}))
+	repairs.Before(reconcile.KeysOf(storage.Forward, []storage.Pair{edge.Pair()}))
 	noted("before a repair", 1)
-	repairs.told(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
+	repairs.Told(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
 	noted("when it has been told", 0)
-	repairs.end()
+	repairs.Close()
 
-	settings.Redundancy = RedundancyBinlog // the log tells
-	end = settings.changingAll(t.Context(), store)
+	d.Redundancy = Binlog // the log tells
+	end = d.ChangingAll(t.Context(), store)
 	defer end()
 	noted("in the mode binlog", 0)
 }

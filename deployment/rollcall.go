@@ -1,4 +1,4 @@
-package cli
+package deployment
 
 import (
 	"context"
@@ -43,10 +43,10 @@ func (r *rollCall) enter(ctx context.Context) (alone bool) {
 	return false
 }
 
-// attend has gateways know of a process that carries rows over beside them, before it does:
+// Attend has gateways know of a process that carries rows over beside them, before it does:
 // without a Redis a gateway does not see those come, and must not think that it is alone. It
 // returns what keeps that up until the context is done.
-func attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {
+func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {
 	roll := newRollCall(leaser)
 	if heard {
 		roll.alone(ctx) // nobody has to wait

@@ -1,4 +1,4 @@
-package cli
+package deployment
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"kith/gateway"
+	"kith/events"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )
@@ -33,14 +33,14 @@ func (unheard) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(unheard{}) }
 
-// OpenRedis connects to the Redis of the settings and sees that it answers and is no replica.
-func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
-	if s.Redis == "" {
+// OpenRedis connects to the Redis, and sees that it answers and is no replica.
+func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
+	if d.Redis == "" {
 		return &Redis{}, nil
 	}
-	options, err := redisOptions(s.Redis)
+	options, err := redisOptions(d.Redis)
 	if err != nil {
-		return nil, Misset("redis", err)
+		return nil, err
 	}
 	options.DialerRetries = 1            // each question is tried again as it is; five dials a try take 2 s
 	options.ContextTimeoutEnabled = true // or a Redis that hangs is noticed late
@@ -58,7 +58,7 @@ func (s *Settings) OpenRedis(ctx context.Context) (*Redis, error) {
 		if asking.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("no answer within %s", redisAnswers)
 		}
-		return nil, Misset("redis", fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err))
+		return nil, fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err)
 	}
 	return r, nil
 }
@@ -71,6 +71,12 @@ func readOnly(ctx context.Context, client redis.UniversalClient) error {
 		return errors.New("it is a replica, which cannot be written: " + err.Error())
 	}
 	return nil
+}
+
+// CheckRedis is an error of a location of a Redis that cannot be meant.
+func CheckRedis(location string) error {
+	_, err := redisOptions(location)
+	return err
 }
 
 func redisOptions(setting string) (*redis.UniversalOptions, error) {
@@ -97,23 +103,20 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 // Client is the connection; nil where there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
 
-// cacheOf keeps users and lists of a store.
-func (r *Redis) cacheOf(store *sqlstore.Store, registerer prometheus.Registerer) (*rediscache.Cache, error) {
-	cache, err := rediscache.New(rediscache.Config{
+// cacheOf keeps users and lists of a store in a Redis; nil where none are kept.
+func (d Config) cacheOf(r *Redis, store *sqlstore.Store, registerer prometheus.Registerer) (*rediscache.Cache, error) {
+	if !d.RedisCache || r.client == nil {
+		return nil, nil
+	}
+	return rediscache.New(rediscache.Config{
 		Redis: r.client, Runs: r.runs, Prefix: "kith:" + store.UUID(), Source: store, Metrics: rediscache.NewMetrics(registerer),
 	})
-	if err != nil {
-		return nil, Misset("redis", err)
-	}
-	return cache, nil
 }
 
-// Checks is what /readyz asks.
-func (r *Redis) Checks() []gateway.Check {
-	if r.client == nil {
-		return nil
-	}
-	return []gateway.Check{{Name: "redis", Ask: func(ctx context.Context) error { return r.client.Ping(ctx).Err() }}}
+// EventsOf is the bus between the gateways of one store, which may share a Redis with
+// others.
+func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
+	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
 }
 
 // Close releases the connections.

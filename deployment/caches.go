@@ -1,4 +1,4 @@
-package cli
+package deployment
 
 import (
 	"context"
@@ -37,7 +37,7 @@ type Caches struct {
 	Carrier storage.Store
 }
 
-// CacheConfig says what is cached.
+// CacheConfig is what the caches of a process are made of.
 type CacheConfig struct {
 	Store      *sqlstore.Store
 	Bus        *events.Bus
@@ -46,16 +46,16 @@ type CacheConfig struct {
 	Registerer prometheus.Registerer
 }
 
-// OpenCaches makes the caches of the settings. The one in the process begins when
-// [Caches.Run] hears of changes.
-func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
+// OpenCaches makes the caches of a process. The one in its memory begins when [Caches.Run]
+// hears of changes.
+func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newRowsTold()}
 	var source storage.Snapshots = cfg.Store
-	if s.RedisCache && cfg.Redis.client != nil {
-		var err error
-		if c.redis, err = cfg.Redis.cacheOf(cfg.Store, cfg.Registerer); err != nil {
-			return nil, err
-		}
+	var err error
+	if c.redis, err = d.cacheOf(cfg.Redis, cfg.Store, cfg.Registerer); err != nil {
+		return nil, err
+	}
+	if c.redis != nil {
 		c.redis.Below(c.corrected)
 		source = c.redis
 	}
@@ -65,7 +65,7 @@ func (s *Settings) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		})
 		c.local.Switch(localcache.Off)
 	}
-	c.intents = s.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
+	c.intents = d.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
 	sent := allTold(c.redis, cfg.Bus)
 	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, sent)
 	c.Carrier = notify.Watch(cfg.Store, c.carried).Noting(c.intents, sent)

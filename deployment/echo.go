@@ -1,4 +1,4 @@
-package cli
+package deployment
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const (
 	echoMost = 50_000
 )
 
-// echoed is where the binlog's events go.
+// echoed is where the events of the binlog go.
 func (c *Caches) echoed() interface {
 	Send(context.Context, ...events.Event)
 } {

@@ -1,4 +1,4 @@
-package cli
+package deployment
 
 import (
 	"context"
@@ -25,24 +25,22 @@ type beside struct {
 	intents *intents.Log // nil: see openIntents
 }
 
-// besideGateways connects to the Redis of the settings; nil without one. The caller closes it.
-func (s *Settings) besideGateways(ctx context.Context, store *sqlstore.Store) (*beside, error) {
-	if s.Redis == "" {
+// besideGateways connects to the Redis; nil without one. The caller closes it.
+func (d Config) besideGateways(ctx context.Context, store *sqlstore.Store) (*beside, error) {
+	if d.Redis == "" {
 		return nil, nil
 	}
-	redis, err := s.OpenRedis(ctx)
+	redis, err := d.OpenRedis(ctx)
 	if err != nil {
 		return nil, err
 	}
 	b := &beside{redis: redis, bus: EventsOf(store, redis, events.NewHub(nil), nil)}
-	if s.RedisCache {
-		if b.cache, err = redis.cacheOf(store, prometheus.NewRegistry()); err != nil {
-			redis.Close()
-			return nil, err
-		}
+	if b.cache, err = d.cacheOf(redis, store, prometheus.NewRegistry()); err != nil {
+		redis.Close()
+		return nil, err
 	}
 	stop := InBackground(b.bus.Run)
-	b.intents = s.openIntents(store, redis, b.cache, b.bus, prometheus.NewRegistry())
+	b.intents = d.openIntents(store, redis, b.cache, b.bus, prometheus.NewRegistry())
 	b.close = func() {
 		stop()
 		b.intents.Close()
@@ -63,16 +61,16 @@ func InBackground(run func(context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// repairs tell the gateways of repaired rows. On SQLite the relation_log tells those in this
+// Repairs tell the gateways of repaired rows. On SQLite the relation_log tells those in this
 // process's place, but not Redis.
-type repairs struct {
+type Repairs struct {
 	*beside // nil: there is nobody to tell
 	store   *sqlstore.Store
 	open    *intents.Intent
 }
 
-// before notes whose edges are about to be repaired.
-func (r *repairs) before(keys []reconcile.Key) {
+// Before notes whose edges are about to be repaired.
+func (r *Repairs) Before(keys []reconcile.Key) {
 	if r.beside == nil {
 		return
 	}
@@ -84,8 +82,8 @@ func (r *repairs) before(keys []reconcile.Key) {
 	r.open.Wait()
 }
 
-// told tells of what was repaired.
-func (r *repairs) told(ctx context.Context, rows []storage.Row) {
+// Told tells of what was repaired.
+func (r *Repairs) Told(ctx context.Context, rows []storage.Row) {
 	if r.beside == nil {
 		return
 	}
@@ -102,22 +100,23 @@ func (r *repairs) told(ctx context.Context, rows []storage.Row) {
 	allTold(r.cache, r.bus)(r.open.Done)
 }
 
-func (r *repairs) end() {
+// Close ends the connection.
+func (r *Repairs) Close() {
 	if r.beside != nil {
 		r.close()
 	}
 }
 
-// repairsTold connects to those who are told of repairs.
-func (s *Settings) repairsTold(ctx context.Context, store *sqlstore.Store) (*repairs, error) {
-	b, err := s.besideGateways(ctx, store)
-	return &repairs{beside: b, store: store}, err
+// OpenRepairs connects to those who are told of repairs.
+func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
+	b, err := d.besideGateways(ctx, store)
+	return &Repairs{beside: b, store: store}, err
 }
 
-// forgetAll has the gateways, and the cache that they share, forget what they know: more
+// ForgetAll has the gateways, and the cache that they share, forget what they know: more
 // has changed than could be told.
-func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
-	b, err := s.besideGateways(ctx, store)
+func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
+	b, err := d.besideGateways(ctx, store)
 	if b == nil {
 		return err
 	}

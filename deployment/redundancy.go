@@ -1,18 +1,15 @@
-package cli
+package deployment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/events"
-	"kith/gateway"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/replication/incall"
@@ -23,11 +20,16 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Redundancy is the mode of the settings at work: what writers hand their rows to,
+// Redundancy is the mode at work: what writers hand their rows to,
 // and what runs in the background to bring them to the inverse side.
 type Redundancy struct {
 	social.Redundancy
-	Checks []gateway.Check // of /readyz
+
+	// Replication tells how what runs in this process stands, for /readyz; nil where nothing does.
+	Replication interface {
+		Ready(context.Context) error
+		Report() any
+	}
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -47,28 +49,22 @@ type Redundant struct {
 	Replicate bool
 }
 
-// EventsOf is the bus between the gateways of one store, which may share a Redis with
-// others.
-func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
-	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
-}
-
-// OpenRedundancy starts the mode of the settings; the caller closes it.
-func (s *Settings) OpenRedundancy(with Redundant) (*Redundancy, error) {
+// OpenRedundancy starts the mode; the caller closes it.
+func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redundancy{stop: stop, close: func() {}}
-	switch s.Redundancy {
-	case RedundancySync:
-		s.sync(ctx, r, with)
-	case RedundancyStream:
-		s.stream(ctx, r, with)
-	case RedundancyBinlog:
-		s.binlog(ctx, r, with)
+	switch d.Redundancy {
+	case Sync:
+		r.sync(with)
+	case Stream:
+		r.stream(ctx, with)
+	case Binlog:
+		d.binlog(ctx, r, with)
 	}
 	if with.Store.HasLog() {
 		r.running.Go(func() { tail.Run(ctx, with.Store, with.Bus, with.Logger) })
 	}
-	return r, nil
+	return r
 }
 
 // Close stops what runs in the background, and waits for it.
@@ -78,7 +74,7 @@ func (r *Redundancy) Close() {
 	r.close()
 }
 
-func (s *Settings) sync(_ context.Context, r *Redundancy, with Redundant) {
+func (r *Redundancy) sync(with Redundant) {
 	var publisher replication.Publisher = with.Bus
 	if with.Store.HasLog() {
 		publisher = nobody{} // the relation_log tells
@@ -91,7 +87,7 @@ type nobody struct{}
 
 func (nobody) Publish(context.Context, []storage.Row) {}
 
-func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
+func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	metrics := stream.NewMetrics(with.Registerer)
 	key := stream.DefaultKey + ":" + with.Store.UUID() // stores may share a Redis
 	r.Redundancy = added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Key: key, Metrics: metrics}), with.Logger}
@@ -107,11 +103,7 @@ func (s *Settings) stream(ctx context.Context, r *Redundancy, with Redundant) {
 		Help:        "How long ago the oldest row was committed that is not on the inverse side yet, by source. 0 when there is none.",
 		ConstLabels: prometheus.Labels{"source": "stream"},
 	}, func() float64 { return consumer.State().Age.Seconds() }))
-	r.Checks = []gateway.Check{{
-		Name: "replication", Advisory: true,
-		Ask:     func(context.Context) error { return nil },
-		Details: func() any { return streamDetails(consumer.State()) },
-	}}
+	r.Replication = consumed{consumer}
 }
 
 // carrying applies rows to the store of a mode and tells its bus.
@@ -119,15 +111,21 @@ func carrying(with Redundant) applied {
 	return applied{replication.Carrier{Store: with.Caches.Carrier, Publisher: with.Bus, Logger: with.Logger}}
 }
 
+// consumed is how the consumer in this process stands.
+type consumed struct{ *stream.Consumer }
+
+func (consumed) Ready(context.Context) error { return nil }
+
+func (c consumed) Report() any {
+	s := c.State()
+	return streamReport{LagSeconds: s.Age.Seconds(), Backlog: s.Backlog, Pending: s.Pending}
+}
+
 // streamReport is what /readyz shows of the mode stream.
 type streamReport struct {
 	LagSeconds float64 `json:"lagSeconds"` // of the oldest entry that is not acknowledged
 	Backlog    int64   `json:"backlog"`    // entries that no consumer has been given yet
 	Pending    int64   `json:"pending"`    // entries given and not acknowledged
-}
-
-func streamDetails(s stream.State) streamReport {
-	return streamReport{LagSeconds: s.Age.Seconds(), Backlog: s.Backlog, Pending: s.Pending}
 }
 
 // consumerName tells this process's consumer from others.
@@ -195,61 +193,18 @@ type unapplied struct {
 func (u unapplied) Unapplied() []storage.Row { return u.rows }
 func (u unapplied) Unwrap() error            { return u.error }
 
-func (s *Settings) binlog(ctx context.Context, r *Redundancy, with Redundant) {
+func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 	r.Redundancy = logged{}
 	if !with.Replicate {
 		return
 	}
-	applier := replication.New(replication.Config{
-		Store: with.Caches.Carrier, Shards: with.Store.Shards(), Publisher: with.Bus,
-		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
-	})
-	_, dsns, _ := strings.Cut(s.Store, ":")
-	replicator := binlog.New(binlog.Config{
-		DSNs: strings.Split(dsns, ";"), Applier: applier, Checkpoints: with.Store, Events: with.Caches.echoed(), Logger: with.Logger,
-	})
-	r.running.Go(func() { applier.Run(ctx) })
+	replicator := d.NewReplicator(with, binlog.Config{})
 	r.running.Go(func() {
 		if err := replicator.Run(ctx); err != nil {
 			with.Logger.Error("replication has stopped", "error", err)
 		}
 	})
-	r.Checks = []gateway.Check{{
-		Name: "replication", Advisory: true,
-		Ask:     func(context.Context) error { return errors.Join(applier.Status().Err(), stopped(replicator)) },
-		Details: func() any { return replicationDetails(applier, replicator) },
-	}}
-}
-
-// replicationReport is what /readyz shows of the replicator in this process.
-type replicationReport struct {
-	LagSeconds float64        `json:"lagSeconds"` // of the oldest row that is not applied
-	Pending    int            `json:"pending"`    // rows
-	Servers    []serverReport `json:"servers"`
-}
-
-type serverReport struct {
-	Server string       `json:"server"`
-	State  binlog.State `json:"state"`
-}
-
-func replicationDetails(applier *replication.Applier, replicator *binlog.Replicator) replicationReport {
-	status := applier.Status()
-	report := replicationReport{LagSeconds: status.Lag.Seconds(), Pending: status.Pending}
-	for _, s := range replicator.Status() {
-		report.Servers = append(report.Servers, serverReport{s.Server, s.State})
-	}
-	return report
-}
-
-// stopped tells of servers that are not followed any more.
-func stopped(r *binlog.Replicator) error {
-	for _, s := range r.Status() {
-		if s.State == binlog.Stopped {
-			return fmt.Errorf("replication of %s has stopped: %w", s.Server, s.Err)
-		}
-	}
-	return nil
+	r.Replication = replicator
 }
 
 // logged is the mode binlog: the database's log carries the rows.

@@ -1,4 +1,4 @@
-package cli
+package deployment
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 // openIntents notes in Redis what is about to be changed in a store, and looks after what others
 // have noted and left. It is nil where that is of no use: without a Redis there is nobody else,
 // and in the mode binlog the log tells. cache is nil where none is in Redis.
-func (s *Settings) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscache.Cache, bus *events.Bus, registerer prometheus.Registerer) *intents.Log {
-	if redis.client == nil || s.Redundancy == RedundancyBinlog {
+func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscache.Cache, bus *events.Bus, registerer prometheus.Registerer) *intents.Log {
+	if redis.client == nil || d.Redundancy == Binlog {
 		return nil
 	}
 	key := "kith:" + store.UUID() + ":intents"
@@ -66,10 +66,10 @@ func corrected(bus *events.Bus, users []storage.UserID) {
 	bus.Send(context.Background(), told...)
 }
 
-// changingAll notes that everything is about to be changed, for commands that tell of that when
+// ChangingAll notes that everything is about to be changed, for commands that tell of that when
 // they have come to their end. If they do not, gateways forget everything.
-func (s *Settings) changingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
-	b, err := s.besideGateways(ctx, store)
+func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
+	b, err := d.besideGateways(ctx, store)
 	if b == nil || err != nil { // telling fails as well, and says so
 		return func() {}
 	}
