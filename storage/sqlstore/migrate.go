@@ -33,7 +33,7 @@ func (s *Store) migrateShard(ctx context.Context, n *node) error {
 	if err != nil {
 		return err
 	}
-	if err := refuseNewer(ctx, p); err != nil {
+	if err := refuseOthers(ctx, p); err != nil {
 		return s.sql.storageError(ctx, err)
 	}
 	if s.sql.migrating == nil {
@@ -63,9 +63,6 @@ func (s *Store) migrator(n *node) (*goose.Provider, error) {
 	if s.sql.migrating != nil {
 		options = append(options, goose.WithSessionLocker(s.sql.migrating))
 	}
-	if s.sql == mysqlDialect {
-		options = append(options, goose.WithGoMigrations(friendCountMigration()))
-	}
 	return goose.NewProvider(s.sql.goose, n.migrations, files, options...)
 }
 
@@ -74,15 +71,19 @@ const sqlMigrateOnce = `
 CREATE UNIQUE INDEX IF NOT EXISTS kith_migrations_once
 ON kith_migrations (version_id)`
 
-// refuseNewer ends the start of a program that is older than the tables. It makes
-// the table of versions where that is missing, under the lock: GetVersions, which
-// takes none, fails in between another program's making and filling it.
-func refuseNewer(ctx context.Context, p *goose.Provider) error {
+// refuseOthers ends the start of a program that is older than the tables, or whose first
+// tables are newer. It makes the table of versions where that is missing, under the lock:
+// GetVersions, which takes none, fails in between another program's making and filling it.
+func refuseOthers(ctx context.Context, p *goose.Provider) error {
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {
 		return err
 	}
 	sources := p.ListSources()
+	if have != 0 && have < sources[0].Version {
+		return fmt.Errorf("%w: its tables are at version %d, from before the first release: import into a new store",
+			storage.ErrLayout, have)
+	}
 	if known := sources[len(sources)-1].Version; have > known {
 		return fmt.Errorf("%w: its tables are at version %d, this program knows %d: start a newer one",
 			storage.ErrLayout, have, known)

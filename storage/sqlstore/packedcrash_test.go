@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -306,24 +305,5 @@ func TestPackingIsLeftToWhoBegan(t *testing.T) {
 			t.Fatalf("the first one goes on: %v", err)
 		}
 		sameLists(t, s, []storage.UserID{1})
-	})
-}
-
-// A store from before there were packed lists can have them.
-func TestListsOfAnOlderStoreArePacked(t *testing.T) {
-	check := func(t *testing.T, location string, version int64) {
-		makeOlderStore(t, location, version, false)
-		s := openSmall(t, location, nil)
-		for _, side := range packedSides {
-			mustPack(t, s, side, 1)
-			if !isPacked(t, s, side, 1) {
-				t.Errorf("%s is not packed", side)
-			}
-		}
-		sameLists(t, s, []storage.UserID{1, 2})
-	}
-	t.Run("SQLite", func(t *testing.T) { check(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), 16) })
-	t.Run("MariaDB", func(t *testing.T) {
-		check(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], 15)
 	})
 }

@@ -1,4 +1,0 @@
--- +goose Up
-ALTER TABLE users ADD COLUMN followings_visibility INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE users ADD COLUMN followers_visibility INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE users ADD COLUMN undiscoverable INTEGER NOT NULL DEFAULT 0;

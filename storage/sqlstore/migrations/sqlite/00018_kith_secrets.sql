@@ -1,5 +1,0 @@
--- +goose Up
-CREATE TABLE IF NOT EXISTS kith_secrets (
-  name  TEXT NOT NULL PRIMARY KEY,
-  value BLOB NOT NULL
-) WITHOUT ROWID;
