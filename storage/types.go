@@ -155,6 +155,11 @@ func (s Side) Pair(owner, peer UserID) Pair {
 	return Pair{From: owner, To: peer}
 }
 
+// Compare orders pairs as the key of the side's table does: by owner, then by peer.
+func (s Side) Compare(a, b Pair) int {
+	return cmp.Or(cmp.Compare(s.Owner(a), s.Owner(b)), cmp.Compare(s.Peer(a), s.Peer(b)))
+}
+
 // Row is an edge in one of the tables.
 type Row struct {
 	Side Side

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // ChangeEdges implements [storage.EdgeChanger]. The Inverse side lies in the same
@@ -16,53 +17,120 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, counted := s.counts[from]; !counted {
+	counts, counted := s.counts[from]
+	if !counted {
 		return refuse(results, fmt.Errorf("change edges of user %d: %w", from, storage.ErrUserUnknown))
 	}
-	w := s.writer()
+	pairs := make([]storage.Pair, len(changes))
 	for i, change := range changes {
-		changed, err := w.change(from, change, o)
-		results[i] = storage.Result[storage.Changed]{Value: changed, Found: err == nil, Err: err}
+		pairs[i] = storage.Pair{From: from, To: change.To}
 	}
-	w.commit()
+	j := s.judge(pairs...)
+	if o.Inverse {
+		j.Inline = s.inline(from)
+	}
+	by := judge.Actor{User: from, Follows: counts.Following, MaxFollowing: o.MaxFollowing}
+	for i, change := range changes {
+		results[i] = j.Change(&by, change)
+		if results[i].Value.Changed {
+			s.activeOn(from, change.At)
+		}
+	}
+	s.save(j)
 	return results
 }
 
-func (w *writer) change(from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) (storage.Changed, error) {
-	pair := storage.Pair{From: from, To: change.To}
-	old := w.store.row(storage.Forward, pair)
-	if old.Type == change.Type || (change.Type == storage.None && old.Type != endedBy(change)) {
-		return storage.Changed{Row: old}, nil
+// ChangeRequest implements [storage.RequestChanger].
+func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.ChangedRequest{}, err
 	}
-	if change.Type == storage.Following {
-		if err := w.store.mayFollow(pair, o.MaxFollowing); err != nil {
-			return storage.Changed{}, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts, counted := s.counts[request.From]
+	if !counted {
+		return storage.ChangedRequest{}, fmt.Errorf("change the request of user %d: %w", request.From, storage.ErrUserUnknown)
+	}
+	act := judge.Act{Request: request, Change: change, Options: o, Follows: counts.Following,
+		Pending: func(since storage.Micros) (n int, err error) {
+			for _, e := range s.tables[storage.Requests][request.From] {
+				if e.Type == storage.Pending && e.UpdateTime >= since {
+					n++
+				}
+			}
+			return n, nil
+		}}
+	j := s.judge(request)
+	if o.Inverse {
+		j.Inline = s.inline(request.From)
+	}
+	changed, err := j.Request(act)
+	if err != nil {
+		return storage.ChangedRequest{}, fmt.Errorf("change the request of user %d to %d: %w", request.From, request.To, err)
+	}
+	if active := act.Active(); changed.Changed && active != 0 {
+		s.activeOn(active, change.At)
+	}
+	s.save(j)
+	return changed, nil
+}
+
+// inline tells who lies in one database with a user.
+func (s *Store) inline(user storage.UserID) func(storage.UserID) bool {
+	return func(other storage.UserID) bool { return s.together(user, other) }
+}
+
+// judge makes one that knows all rows between the users of some pairs.
+func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
+	j := judge.New(s.requestTTL)
+	for _, p := range pairs {
+		for _, side := range storage.Sides {
+			for _, pair := range []storage.Pair{p, {From: p.To, To: p.From}} {
+				if e, exists := s.edge(side, pair); exists {
+					j.Know(side, e)
+				}
+			}
 		}
 	}
-	w.store.activeOn(from, change.At)
-	rows := w.write(storage.Forward, pair, change.Type, change.At)
-	rows = append(rows, w.follow(storage.Forward, rows[0].Edge)...)
-	if o.Inverse {
-		rows = w.carry(rows)
-	}
-	return storage.Changed{Row: rows[0].Edge, Changed: true, Inverse: rows[0].Inverse, Also: rows[1:]}, nil
+	return j
 }
 
-// mayFollow tells why a user may not follow another that it does not follow yet.
-func (s *Store) mayFollow(pair storage.Pair, most int64) error {
-	if s.blocked(pair) {
-		return fmt.Errorf("user %d follows %d: %w", pair.From, pair.To, storage.ErrForbidden)
+// save writes what has been judged: rows with what lies beside them, the log, and counts.
+func (s *Store) save(j *judge.Judge) {
+	for _, side := range storage.Sides {
+		for _, edge := range j.Changed(side) {
+			s.put(side, edge)
+			s.log.add(side, edge)
+			if side == storage.Requests {
+				delete(s.messages, edge.Pair())
+			}
+		}
 	}
-	if follows := s.counts[pair.From].Following; most > 0 && follows >= most {
-		return fmt.Errorf("user %d follows %d: %w", pair.From, follows, storage.ErrLimitReached)
+	for request, message := range j.Messages {
+		if message != "" && s.row(storage.Requests, request).Type == storage.Pending {
+			s.messages[request] = message
+		}
 	}
-	return nil
+	for _, pair := range j.EndedFollows() {
+		delete(s.marks, pair)
+	}
+	diffs := make(judge.Diffs)
+	j.AddTo(diffs)
+	for user, d := range diffs {
+		counts := s.counts[user]
+		counts.Following += d.Following
+		counts.Follower += d.Follower
+		counts.Friend += d.Friend
+		counts.Version++
+		s.counts[user] = counts
+		s.active[user] = max(s.active[user], d.Active)
+	}
 }
 
-// endedBy is the type that a change to None ends.
-func endedBy(change storage.EdgeChange) storage.EdgeType {
-	if change.Ends == storage.None {
-		return storage.Following
+func (s *Store) put(side storage.Side, edge storage.Edge) {
+	owner, peer := side.Owner(edge.Pair()), side.Peer(edge.Pair())
+	if s.tables[side][owner] == nil {
+		s.tables[side][owner] = make(map[storage.UserID]storage.Edge)
 	}
-	return change.Ends
+	s.tables[side][owner][peer] = edge
 }

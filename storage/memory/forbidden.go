@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -18,12 +17,11 @@ func (s *Store) ForbiddenFollows(ctx context.Context, _ int, owners storage.Owne
 	var follows []storage.Pair
 	for _, e := range s.owned(storage.Forward, owners) {
 		_, counted := s.counts[e.From]
-		if counted && e.Type == storage.Following && s.isBlockedBy(e.From, e.To) {
+		back := s.row(storage.Inverse, storage.Pair{From: e.To, To: e.From})
+		if counted && e.Type == storage.Following && back.Type == storage.Blocking {
 			follows = append(follows, e.Pair())
 		}
 	}
-	slices.SortFunc(follows, func(a, b storage.Pair) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
+	slices.SortFunc(follows, storage.Forward.Compare)
 	return follows, nil
 }

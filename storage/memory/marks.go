@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
-
-// endMark forgets what a user has noted on one whom it no longer follows.
-func (s *Store) endMark(pair storage.Pair) { delete(s.marks, pair) }
 
 // Marks implements [storage.TieReader].
 func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
@@ -56,14 +54,12 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d: %w", pair.From, pair.To, storage.ErrNotFollowing)
 	}
 	old := s.marks[pair]
-	mark := old
-	set(&mark.Special, change.Special)
-	set(&mark.Remark, change.Remark)
-	if mark == old {
+	mark, err := judge.Mark(pair.From, old, change, func() (int, error) { return len(s.specials(pair.From)), nil })
+	switch {
+	case err != nil:
+		return storage.EdgeMark{}, false, err
+	case mark == old:
 		return mark, false, nil
-	}
-	if mark.Special && !old.Special && len(s.specials(pair.From)) >= storage.MaxSpecials {
-		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d as special: %w", pair.From, pair.To, storage.ErrLimitReached)
 	}
 	s.marks[pair] = mark
 	if mark == (storage.EdgeMark{}) {

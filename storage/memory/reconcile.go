@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 var (
@@ -95,7 +96,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, _ int, owner
 		}
 	}
 	for _, e := range s.owned(side, owners) {
-		are[side.Owner(e.Pair())] += counted(e)
+		are[side.Owner(e.Pair())] += judge.Counted(e.Type)
 	}
 	var wrong []storage.WrongCount
 	for id, n := range are {
@@ -114,24 +115,15 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.writer()
+	pairs := make([]storage.Pair, len(repairs))
 	for i, r := range repairs {
-		side := r.Side.Replica()
-		var also []storage.Written
-		old, _ := s.edge(side, r.Pair)
-		same := old.Type == r.Observed.Type && old.UpdateTime == r.Observed.UpdateTime
-		want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
-		switch changes := want.Type != old.Type || want.UpdateTime != old.UpdateTime; {
-		case !same:
-		case changes:
-			w.put(side, want)
-			also = w.follow(side, want)
-		case side == storage.Inverse && want.Type == storage.Blocking:
-			also = w.follow(side, want)
-		}
-		results[i] = storage.Result[storage.Repaired]{Value: storage.Repaired{Done: same, Also: also}, Found: true}
+		pairs[i] = r.Pair
 	}
-	w.commit()
+	j := s.judge(pairs...)
+	for i, r := range repairs {
+		results[i] = storage.Result[storage.Repaired]{Value: j.Repair(r), Found: true}
+	}
+	s.save(j)
 	return results
 }
 
@@ -146,7 +138,7 @@ func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.
 	for i, id := range users {
 		var n int64
 		for _, e := range s.tables[side][id] {
-			n += counted(e)
+			n += judge.Counted(e.Type)
 		}
 		counts := s.counts[id]
 		results[i] = storage.Result[bool]{Value: true, Found: true}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // SetState implements [storage.StateStore].
@@ -21,11 +22,8 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	if _, exists := s.users[user]; !exists && old != storage.Deleted {
 		return false, fmt.Errorf("set the state of user %d: %w", user, storage.ErrUserUnknown)
 	}
-	switch {
-	case old == state:
-		return false, nil
-	case old == storage.Deleting, old == storage.Deleted, state == storage.Deleted:
-		return false, fmt.Errorf("user %d goes from state %d to %d: %w", user, old, state, storage.ErrForbidden)
+	if changes, err := judge.State(user, old, state); err != nil || !changes {
+		return false, err
 	}
 	s.changeState(user, state, at)
 	s.raiseVersion(user)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // CreateUsers implements [storage.UserWriter]. Users are judged one after the
@@ -55,88 +56,16 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.writer()
+	pairs := make([]storage.Pair, len(edges))
 	for i, edge := range edges {
-		results[i] = storage.Result[storage.Applied]{Value: w.apply(side, edge, rule), Found: true}
+		pairs[i] = edge.Pair()
 	}
-	w.commit()
+	j := s.judge(pairs...)
+	for i, edge := range edges {
+		results[i] = storage.Result[storage.Applied]{Value: j.Apply(side, edge, rule), Found: true}
+	}
+	s.save(j)
 	return results
-}
-
-// A writer is one call that writes edges, under the lock.
-type writer struct {
-	store   *Store
-	written []place // each once
-	seen    map[place]bool
-}
-
-func (s *Store) writer() *writer { return &writer{store: s, seen: make(map[place]bool)} }
-
-// A place is where an edge is kept.
-type place struct {
-	side storage.Side
-	pair storage.Pair
-}
-
-func (p place) owner() storage.UserID { return p.side.Owner(p.pair) }
-
-// apply judges one edge and does what follows from it.
-func (w *writer) apply(side storage.Side, edge storage.Edge, rule storage.Rule) storage.Applied {
-	old, exists := w.store.edge(side, edge.Pair())
-	if exists && (rule == storage.IfAbsent || edge.UpdateTime <= old.UpdateTime) {
-		return storage.Applied{Row: old, Also: w.again(side, edge)}
-	}
-	if side == storage.Forward && edge.Type == storage.Following && w.store.isBlockedBy(edge.From, edge.To) {
-		return storage.Applied{Row: w.store.row(side, edge.Pair())}
-	}
-	w.put(side, edge)
-	return storage.Applied{Row: edge, Changed: true, Also: w.follow(side, edge)}
-}
-
-// put writes an edge, moves the counts of its owner, and ends what lies beside the
-// row before.
-func (w *writer) put(side storage.Side, edge storage.Edge) {
-	at, s := place{side, edge.Pair()}, w.store
-	owner, peer := at.owner(), side.Peer(at.pair)
-	counts := s.counts[owner]
-	counts.Following -= s.counted(storage.Forward, owner, peer)
-	counts.Follower -= s.counted(storage.Inverse, owner, peer)
-	counts.Friend -= s.friends(owner, peer)
-	old := s.row(side, at.pair)
-	if s.tables[side][owner] == nil {
-		s.tables[side][owner] = make(map[storage.UserID]storage.Edge)
-	}
-	s.tables[side][owner][peer] = edge
-	counts.Following += s.counted(storage.Forward, owner, peer)
-	counts.Follower += s.counted(storage.Inverse, owner, peer)
-	counts.Friend += s.friends(owner, peer)
-	s.counts[owner] = counts
-
-	switch {
-	case side == storage.Requests:
-		delete(s.messages, at.pair)
-	case side == storage.Forward && old.Type == storage.Following && edge.Type != storage.Following:
-		s.endMark(at.pair)
-	case side == storage.Inverse && old.Type != storage.Following && edge.Type == storage.Following:
-		s.activeOn(owner, edge.UpdateTime)
-	}
-	if !w.seen[at] {
-		w.seen[at] = true
-		w.written = append(w.written, at)
-	}
-}
-
-// commit does what comes once with all that was written: versions rise, and the
-// rows are logged.
-func (w *writer) commit() {
-	raised := make(map[storage.UserID]bool)
-	for _, at := range w.written {
-		if !raised[at.owner()] {
-			raised[at.owner()] = true
-			w.store.raiseVersion(at.owner())
-		}
-		w.store.log.add(at.side, w.store.row(at.side, at.pair))
-	}
 }
 
 func (s *Store) raiseVersion(id storage.UserID) {
@@ -159,20 +88,7 @@ func (s *Store) row(side storage.Side, pair storage.Pair) storage.Edge {
 	return storage.Edge{From: pair.From, To: pair.To}
 }
 
-// counted is what the edge between an owner and a peer adds to the owner's count on
-// a side.
-func (s *Store) counted(side storage.Side, owner, peer storage.UserID) int64 {
-	return counted(s.tables[side][owner][peer])
-}
-
-func counted(edge storage.Edge) int64 {
-	if edge.Type == storage.Following {
-		return 1
-	}
-	return 0
-}
-
 // friends is what two users add to the owner's count of friends.
 func (s *Store) friends(owner, peer storage.UserID) int64 {
-	return s.counted(storage.Forward, owner, peer) * s.counted(storage.Inverse, owner, peer)
+	return judge.Counted(s.tables[storage.Forward][owner][peer].Type) * judge.Counted(s.tables[storage.Inverse][owner][peer].Type)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // Apply implements [storage.EdgeWriter]. On each shard it is one transaction, in
@@ -61,6 +62,9 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	return results
 }
 
+// judge makes one for a transaction.
+func (s *Store) judge() *judge.Judge { return judge.New(s.cfg.RequestTTL) }
+
 // apply does the work of one shard's transaction.
 func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Applied, error) {
 	if err := w.lockCounts(ownersOf(side, edges)); err != nil {
@@ -71,7 +75,7 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 			return w.applyBulk(side, edges, order, rule)
 		}
 	}
-	diffs := make(countDiffs)
+	diffs := make(judge.Diffs)
 	applied, err := w.applyRows(side, edges, rule, diffs)
 	if err != nil {
 		return nil, err
@@ -80,8 +84,8 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 }
 
 // applyRows reads, judges and writes rows, and notes what that makes of the counts.
-func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs countDiffs) ([]storage.Applied, error) {
-	j := w.store.newJudge()
+func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Applied, error) {
+	j := w.store.judge()
 	keys := make([]storage.Pair, len(edges))
 	for i, e := range edges {
 		keys[i] = storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
@@ -91,9 +95,9 @@ func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage
 	}
 	applied := make([]storage.Applied, len(edges))
 	for i, e := range edges {
-		applied[i] = j.apply(side, e, rule)
+		applied[i] = j.Apply(side, e, rule)
 	}
-	j.addTo(diffs)
+	j.AddTo(diffs)
 	return applied, w.write(j)
 }
 
@@ -104,7 +108,7 @@ func sidesFor(side storage.Side, edges []storage.Edge) []storage.Side {
 		return storage.Sides[storage.Requests:storage.Inbox]
 	case side == storage.Inbox:
 		return storage.Sides[:]
-	case slices.ContainsFunc(edges, func(e storage.Edge) bool { return hasConsequences(side, e.Type) }):
+	case slices.ContainsFunc(edges, func(e storage.Edge) bool { return judge.HasConsequences(side, e.Type) }):
 		return storage.Sides[:storage.Inbox]
 	}
 	return storage.Sides[:storage.Requests]
@@ -196,33 +200,36 @@ func rowsSelects(text string) (all [len(edgeTables)]string) {
 
 // look reads rows as they are, under the lock, in one statement: those of each owner
 // (From) towards each peer (To), in some of the tables.
-func (w *writer) look(j *judge, keys []storage.Pair, sides ...storage.Side) error {
-	slices.SortFunc(keys, byKey(storage.Forward))
+func (w *writer) look(j *judge.Judge, keys []storage.Pair, sides ...storage.Side) error {
+	slices.SortFunc(keys, storage.Forward.Compare)
 	keys = slices.Compact(keys)
 	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
 		text, args := w.store.lookStatement(sides, chunk)
-		if err := w.read(len(chunk), text, args, j.scan); err != nil {
+		if err := w.read(len(chunk), text, args, scanInto(j)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (j *judge) scan(rows *sql.Rows) error {
-	var side storage.Side
-	var owner, peer storage.UserID
-	var e storage.Edge
-	if err := rows.Scan(&side, &owner, &peer, &e.Type, &e.UpdateTime); err != nil {
-		return err
-	}
-	pair := side.Pair(owner, peer)
-	if side == markSide {
-		j.marked[pair] = true
+// scanInto tells a judge of rows of a lookStatement.
+func scanInto(j *judge.Judge) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var side storage.Side
+		var owner, peer storage.UserID
+		var e storage.Edge
+		if err := rows.Scan(&side, &owner, &peer, &e.Type, &e.UpdateTime); err != nil {
+			return err
+		}
+		pair := side.Pair(owner, peer)
+		if side == markSide {
+			j.Marked[pair] = true
+			return nil
+		}
+		e.From, e.To = pair.From, pair.To
+		j.Know(side, e)
 		return nil
 	}
-	e.From, e.To = pair.From, pair.To
-	j.rows[place{side, pair}] = e
-	return nil
 }
 
 // lookStatement spells the look-up of rows, more simply where they have one owner.
@@ -254,13 +261,13 @@ func (s *Store) lookStatement(sides []storage.Side, keys []storage.Pair) (text s
 
 // write writes the rows that have been changed, in key order, and removes the marks of
 // follows that have ended.
-func (w *writer) write(j *judge) error {
+func (w *writer) write(j *judge.Judge) error {
 	for _, side := range storage.Sides {
-		if err := w.upsertEdges(side, j.changed(side), j.messages); err != nil {
+		if err := w.upsertEdges(side, j.Changed(side), j.Messages); err != nil {
 			return err
 		}
 	}
-	return w.removeMarks(j.endedFollows())
+	return w.removeMarks(j.EndedFollows())
 }
 
 func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages map[storage.Pair]string) error {
@@ -346,17 +353,17 @@ const raiseVersion = "version = version + 1, packed_version = packed_version + 1
 
 // addCounts adds differences to the counts of owners, whose rows are locked, and
 // raises their versions.
-func (w *writer) addCounts(diffs countDiffs) error {
+func (w *writer) addCounts(diffs judge.Diffs) error {
 	return w.addCountsOf(diffs, nil)
 }
 
 // addCountsOf does so for what users have done, each on a day.
-func (w *writer) addCountsOf(diffs countDiffs, acted map[storage.UserID]storage.Day) error {
+func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage.Day) error {
 	anybody := false
 	for id, d := range diffs {
-		d.active = max(d.active, acted[id])
+		d.Active = max(d.Active, acted[id])
 		diffs[id] = d
-		anybody = anybody || d.active > 0
+		anybody = anybody || d.Active > 0
 	}
 	into := "user_id, following_count, follower_count, friend_count"
 	sets := "following_count = following_count + NEW.following_count, follower_count = follower_count + NEW.follower_count, " +
@@ -370,9 +377,9 @@ func (w *writer) addCountsOf(diffs countDiffs, acted map[storage.UserID]storage.
 		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
 			d := diffs[id]
-			args = append(args, int64(id), d.following, d.follower, d.friend)
+			args = append(args, int64(id), d.Following, d.Follower, d.Friend)
 			if anybody {
-				args = append(args, int64(max(d.active, 0))) // 0 of others
+				args = append(args, int64(max(d.Active, 0))) // 0 of others
 			}
 		}
 		text := "INSERT INTO user_counts (" + into + ") VALUES " + tuples(len(chunk), width) + w.store.sql.upsert("user_id", sets)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // bulkSize is how many edges a shard's share needs for the bulk path.
@@ -18,8 +19,7 @@ func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 	for i := range order {
 		order[i] = i
 	}
-	compare := byKey(side)
-	slices.SortFunc(order, func(a, b int) int { return compare(edges[a].Pair(), edges[b].Pair()) })
+	slices.SortFunc(order, func(a, b int) int { return side.Compare(edges[a].Pair(), edges[b].Pair()) })
 	for k := 1; k < len(order); k++ {
 		if edges[order[k-1]].Pair() == edges[order[k]].Pair() {
 			return nil
@@ -35,14 +35,14 @@ func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 // others may follow.
 func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int, rule storage.Rule) ([]storage.Applied, error) {
 	applied := make([]storage.Applied, len(edges))
-	diffs := make(countDiffs)
+	diffs := make(judge.Diffs)
 	hopeful := true
 	for at := range slices.Chunk(order, w.store.sql.maxRows) {
 		chunk := make([]storage.Edge, len(at))
 		for k, i := range at {
 			chunk[k] = edges[i]
 		}
-		if hopeful && !slices.ContainsFunc(chunk, func(e storage.Edge) bool { return hasConsequences(side, e.Type) }) {
+		if hopeful && !slices.ContainsFunc(chunk, func(e storage.Edge) bool { return judge.HasConsequences(side, e.Type) }) {
 			n, err := w.insertBulk(side, chunk, diffs)
 			if err != nil {
 				return nil, err
@@ -68,7 +68,7 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 
 // insertBulk inserts edges, all of them or none, and notes what that makes of the
 // counts. It returns how many could be.
-func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs countDiffs) (int, error) {
+func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (int, error) {
 	t := tableOf(side)
 	if _, err := w.exec(0, "SAVEPOINT hopeful"); err != nil {
 		return 0, err
@@ -106,7 +106,7 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs count
 // to their owners, in the other table of follows. It notes the differences of counts,
 // or tells that one of the edges must not be written: a follow of somebody who blocks
 // its owner.
-func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs countDiffs) (allowed bool, err error) {
+func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (allowed bool, err error) {
 	var others map[storage.Pair]storage.EdgeType
 	if side.Truth() == storage.Forward {
 		if others, err = w.otherSide(side, edges); err != nil {
@@ -125,12 +125,12 @@ func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs co
 			e := edges[n]
 			switch side {
 			case storage.Forward:
-				d.following += counted(e.Type)
+				d.Following += judge.Counted(e.Type)
 			case storage.Inverse:
-				d.followed(counted(e.Type), e)
+				d.Followed(judge.Counted(e.Type), e)
 			}
 			if len(others) > 0 {
-				d.friend += counted(e.Type) * counted(others[storage.Pair{From: e.To, To: e.From}])
+				d.Friend += judge.Counted(e.Type) * judge.Counted(others[storage.Pair{From: e.To, To: e.From}])
 			}
 		}
 		diffs[owner] = d

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // ChangeEdges implements [storage.EdgeChanger].
@@ -22,8 +23,7 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 		return results
 	}
 	err := s.transact(ctx, "change", s.place.Of(from), func(w *writer) error {
-		c := &edgeChange{change: change{writer: w, user: from, maxFollowing: o.MaxFollowing}, options: o}
-		return c.run(changes, results)
+		return newEdgeChange(w, from, o).run(changes, results)
 	})
 	if err != nil {
 		for i := range results {
@@ -36,11 +36,9 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 // change is one try of what a user does.
 type change struct {
 	*writer
-	*judge
-	user         storage.UserID
-	maxFollowing int64 // 0: no limit
+	*judge.Judge
+	user storage.UserID
 
-	follows   int64                   // the user's count, as it changes
 	uncounted map[storage.UserID]bool // whose counts belong to the locks, but are missing
 }
 
@@ -158,11 +156,11 @@ func (c *change) lockPair(other storage.UserID, both bool, sides []storage.Side)
 			switch {
 			case !kind.Valid:
 			case side == markSide:
-				c.marked[pair] = true
+				c.Marked[pair] = true
 			default:
-				c.rows[place{side, pair}] = storage.Edge{
+				c.Know(side, storage.Edge{
 					From: pair.From, To: pair.To, Type: storage.EdgeType(kind.Int64), UpdateTime: storage.Micros(at.Int64),
-				}
+				})
 			}
 		}
 		return nil
@@ -171,6 +169,15 @@ func (c *change) lockPair(other storage.UserID, both bool, sides []storage.Side)
 		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
 	}
 	return counts, err
+}
+
+// newJudge forgets what has been read. Where inverse is set, rows of other users on the same
+// shard are written, too.
+func (c *change) newJudge(inverse bool) {
+	c.Judge = c.store.judge()
+	if inverse {
+		c.Inline = c.isLocal
+	}
 }
 
 func (c *change) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.shard }
@@ -182,7 +189,7 @@ func (c *change) lockMissing() (bool, error) {
 	if len(c.uncounted) == 0 {
 		return false, nil
 	}
-	missing := slices.DeleteFunc(c.owners(), func(id storage.UserID) bool { return !c.uncounted[id] })
+	missing := slices.DeleteFunc(c.Owners(), func(id storage.UserID) bool { return !c.uncounted[id] })
 	if len(missing) == 0 {
 		return false, nil
 	}
@@ -190,14 +197,6 @@ func (c *change) lockMissing() (bool, error) {
 		delete(c.uncounted, id)
 	}
 	return true, c.lockCounts(missing)
-}
-
-// mayFollow tells whether the limit allows one more.
-func (c *change) mayFollow() error {
-	if c.maxFollowing > 0 && c.follows >= c.maxFollowing {
-		return fmt.Errorf("%w: user %s follows %d", storage.ErrLimitReached, c.user, c.follows)
-	}
-	return nil
 }
 
 // save writes rows and counts, and the day as one on which the actor, if any, has done
@@ -211,14 +210,14 @@ func (c *change) save(actor storage.UserID, at storage.Micros) error {
 
 // saveOf is save for several who have done something.
 func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
-	if len(c.was) == 0 {
+	if len(c.Owners()) == 0 {
 		return nil
 	}
-	if err := c.write(c.judge); err != nil {
+	if err := c.write(c.Judge); err != nil {
 		return err
 	}
-	diffs := make(countDiffs)
-	c.addTo(diffs)
+	diffs := make(judge.Diffs)
+	c.AddTo(diffs)
 	return c.addCountsOf(diffs, acted)
 }
 
@@ -227,6 +226,10 @@ type edgeChange struct {
 	change
 	options storage.ChangeOptions
 	sides   []storage.Side // the tables that decide
+}
+
+func newEdgeChange(w *writer, from storage.UserID, o storage.ChangeOptions) *edgeChange {
+	return &edgeChange{change: change{writer: w, user: from}, options: o}
 }
 
 // run is the transaction: lock, read, judge, write, in the lock order of [Store.Apply].
@@ -238,9 +241,9 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 	}
 	var latest storage.Micros
 	for {
-		c.follows = counts.Following
+		by := judge.Actor{User: c.user, Follows: counts.Following, MaxFollowing: c.options.MaxFollowing}
 		for i, ch := range changes {
-			results[i] = c.decide(ch)
+			results[i] = c.Change(&by, ch)
 			if results[i].Value.Changed {
 				latest = max(latest, ch.At)
 			}
@@ -253,7 +256,7 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 			return c.save(c.user, latest)
 		}
 		c.begin(changes)
-		if err := c.look(c.judge, c.keys(changes), c.sides...); err != nil {
+		if err := c.look(c.Judge, c.keys(changes), c.sides...); err != nil {
 			return err
 		}
 	}
@@ -261,10 +264,7 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 
 // begin forgets what has been read, and sees which tables decide.
 func (c *edgeChange) begin(changes []storage.EdgeChange) {
-	c.judge = c.store.newJudge()
-	if c.options.Inverse {
-		c.inline = c.isLocal
-	}
+	c.newJudge(c.options.Inverse)
 	is := func(kinds ...storage.EdgeType) bool {
 		return slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return slices.Contains(kinds, ch.Type) })
 	}
@@ -273,7 +273,7 @@ func (c *edgeChange) begin(changes []storage.EdgeChange) {
 		c.sides = storage.Sides[:]
 	case is(storage.None):
 		c.sides = []storage.Side{storage.Forward, storage.Inverse, markSide}
-		c.marked = make(map[storage.Pair]bool)
+		c.Marked = make(map[storage.Pair]bool)
 	default:
 		c.sides = storage.Sides[:storage.Requests]
 	}
@@ -294,7 +294,7 @@ func (c *edgeChange) lockAndLook(changes []storage.EdgeChange) (storage.Counts, 
 	if err != nil {
 		return counts, err
 	}
-	return counts, c.look(c.judge, c.keys(changes), c.sides...)
+	return counts, c.look(c.Judge, c.keys(changes), c.sides...)
 }
 
 // writesOther tells whether the rows of another user are written as well.
@@ -310,34 +310,4 @@ func (c *edgeChange) keys(changes []storage.EdgeChange) []storage.Pair {
 		}
 	}
 	return keys
-}
-
-// decide judges one change, and writes what it brings about.
-func (c *edgeChange) decide(ch storage.EdgeChange) storage.Result[storage.Changed] {
-	pair := storage.Pair{From: c.user, To: ch.To}
-	old, _ := c.row(storage.Forward, pair)
-	unchanged := storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
-	switch ch.Type {
-	case old.Type:
-		return unchanged
-	case storage.None:
-		if old.Type != max(ch.Ends, storage.Following) {
-			return unchanged
-		}
-	case storage.Following:
-		if c.blocked(c.user, ch.To) {
-			return storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s and %s", storage.ErrForbidden, c.user, ch.To)}
-		}
-		if err := c.mayFollow(); err != nil {
-			return storage.Result[storage.Changed]{Err: err}
-		}
-	}
-	c.follows += counted(ch.Type) - counted(old.Type)
-	own := c.turn(storage.Forward, pair, ch.Type, ch.At)
-	written := append([]storage.Written{own}, c.consequences(storage.Forward, own.Edge)...)
-	written = c.carry(written)
-	return storage.Result[storage.Changed]{
-		Value: storage.Changed{Row: own.Edge, Changed: true, Inverse: written[0].Inverse, Also: written[1:]},
-		Found: true,
-	}
 }

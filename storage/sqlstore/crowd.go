@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // crowdKey is an account whose row many writes want, and what they want to write there.
@@ -85,7 +86,7 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 func (w *writer) changeTogether(jobs []*edgeTowards) error {
 	if len(jobs) == 1 {
 		j := jobs[0]
-		c := &edgeChange{change: change{writer: w, user: j.from, maxFollowing: j.options.MaxFollowing}, options: j.options}
+		c := newEdgeChange(w, j.from, j.options)
 		results := make([]storage.Result[storage.Changed], 1)
 		err := c.run([]storage.EdgeChange{j.change}, results)
 		j.result = results[0]
@@ -106,7 +107,7 @@ func (w *writer) changeTogether(jobs []*edgeTowards) error {
 	}
 	for {
 		c.begin(changes)
-		if err := c.look(c.judge, keys, c.sides...); err != nil {
+		if err := c.look(c.Judge, keys, c.sides...); err != nil {
 			return err
 		}
 		acted := c.decideAll(jobs, counts)
@@ -132,9 +133,9 @@ func (c *edgeChange) decideAll(jobs []*edgeTowards, counts map[storage.UserID]st
 			j.result = storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.from)}
 			continue
 		}
-		c.user, c.maxFollowing, c.follows = j.from, j.options.MaxFollowing, follows[j.from]
-		j.result = c.decide(j.change)
-		follows[j.from] = c.follows
+		by := judge.Actor{User: j.from, Follows: follows[j.from], MaxFollowing: j.options.MaxFollowing}
+		j.result = c.Change(&by, j.change)
+		follows[j.from] = by.Follows
 		if j.result.Value.Changed {
 			acted[j.from] = max(acted[j.from], storage.DayOf(j.change.At))
 		}

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -32,8 +31,6 @@ func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(follows, func(a, b storage.Pair) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
+	slices.SortFunc(follows, storage.Forward.Compare)
 	return follows, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // Marks and the messages of requests lie beside edges, by the same key.
@@ -129,16 +130,10 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 		if err != nil {
 			return err
 		}
-		mark, changed = marked(old, change), false
-		if mark == old {
-			return nil
+		mark, err = judge.Mark(pair.From, old, change, func() (int, error) { return w.countSpecials(pair.From) })
+		if changed = mark != old; err != nil || !changed {
+			return err
 		}
-		if mark.Special && !old.Special {
-			if err := w.refuseSpecials(pair.From); err != nil {
-				return err
-			}
-		}
-		changed = true
 		if err := w.writeMark(pair, mark); err != nil {
 			return err
 		}
@@ -169,25 +164,9 @@ func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
 	return old, err
 }
 
-// marked is a mark after a change.
-func marked(mark storage.EdgeMark, change storage.MarkChange) storage.EdgeMark {
-	if change.Special != nil {
-		mark.Special = *change.Special
-	}
-	if change.Remark != nil {
-		mark.Remark = *change.Remark
-	}
-	return mark
-}
-
-// refuseSpecials is the error of one special follow too many.
-func (w *writer) refuseSpecials(user storage.UserID) error {
-	var n int
-	err := w.read(1, w.store.bySpecial(sqlCountSpecials), []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
-	if err == nil && n >= storage.MaxSpecials {
-		err = fmt.Errorf("%w: user %s has %d special follows", storage.ErrLimitReached, user, n)
-	}
-	return err
+func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
+	err = w.read(1, w.store.bySpecial(sqlCountSpecials), []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
 }
 
 func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // One statement, so that all of it is of one moment. Served by the primary keys and by the
@@ -158,7 +159,7 @@ func (p *packedParts) check(side storage.Side, edges []storage.Edge) error {
 	n := -p.count
 	last := storage.UserID(0)
 	for _, e := range edges {
-		n += counted(e.Type)
+		n += judge.Counted(e.Type)
 		peer := side.Peer(e.Pair())
 		if peer <= last {
 			return fmt.Errorf("user %s stands behind %s", peer, last)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
@@ -48,40 +49,23 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	if err := w.lockCounts(slices.Compact(owners)); err != nil {
 		return nil, err
 	}
-	j := w.store.newJudge()
+	j := w.store.judge()
 	if err := w.look(j, keys, storage.Sides[:]...); err != nil {
 		return nil, err
 	}
 	repaired := make([]storage.Repaired, len(repairs))
 	for i, r := range repairs {
-		repaired[i] = j.repair(r)
+		repaired[i] = j.Repair(r)
 	}
 	if err := w.write(j); err != nil {
 		return nil, err
 	}
-	if err := w.unpack(storage.Inverse, ownersOf(storage.Inverse, j.changed(storage.Inverse))); err != nil {
+	if err := w.unpack(storage.Inverse, ownersOf(storage.Inverse, j.Changed(storage.Inverse))); err != nil {
 		return nil, err
 	}
-	diffs := make(countDiffs)
-	j.addTo(diffs)
+	diffs := make(judge.Diffs)
+	j.AddTo(diffs)
 	return repaired, w.addCounts(diffs)
-}
-
-// repair writes an inverse row that is as it was observed, with what follows from it.
-func (j *judge) repair(r storage.Repair) storage.Repaired {
-	side := r.Side.Replica()
-	old, _ := j.row(side, r.Pair)
-	if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {
-		return storage.Repaired{}
-	}
-	want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
-	if want == old && !(side == storage.Inverse && want.Type == storage.Blocking) {
-		return storage.Repaired{Done: true}
-	}
-	if want != old {
-		j.put(side, want)
-	}
-	return storage.Repaired{Done: true, Also: j.consequences(side, want)}
 }
 
 // Served by the list index.
@@ -128,14 +112,14 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	if err != nil {
 		return err
 	}
-	diffs := make(countDiffs)
+	diffs := make(judge.Diffs)
 	for id, n := range wrong {
 		switch {
 		case n == 0:
 		case side == storage.Inverse:
-			diffs[id] = countDiff{follower: n}
+			diffs[id] = judge.Diff{Follower: n}
 		default:
-			diffs[id] = countDiff{following: n}
+			diffs[id] = judge.Diff{Following: n}
 		}
 	}
 	if err := w.unpack(side, slices.Collect(maps.Keys(diffs))); err != nil {

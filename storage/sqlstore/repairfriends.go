@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 // Users with their count of friends and the number that there are. The shorter list is
@@ -72,12 +73,12 @@ func (w *writer) recountFriends(users []storage.UserID) error {
 	if err := w.lockCounts(users); err != nil {
 		return err
 	}
-	diffs := make(countDiffs)
+	diffs := make(judge.Diffs)
 	err := w.read(len(users), w.store.ordered(sqlFriendsOf)+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
 		var wrong storage.WrongCount
 		err := rows.Scan(&wrong.User, &wrong.Have, &wrong.Are)
 		if wrong.Have != wrong.Are {
-			diffs[wrong.User] = countDiff{friend: wrong.Are - wrong.Have}
+			diffs[wrong.User] = judge.Diff{Friend: wrong.Are - wrong.Have}
 		}
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/judge"
 )
 
 const (
@@ -71,13 +72,12 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	err = s.transact(ctx, "state", s.place.Of(user), func(w *writer) error {
 		changed = false
 		old, err := w.lockState(user)
-		if err != nil || old.State == state {
+		if err != nil {
 			return err
 		}
-		if old.State >= storage.Deleting || state > storage.Deleting {
-			return fmt.Errorf("%w: user %s goes from state %d to %d", storage.ErrForbidden, user, old.State, state)
+		if changed, err = judge.State(user, old.State, state); err != nil || !changed {
+			return err
 		}
-		changed = true
 		if err := w.writeState(old, state, at); err != nil {
 			return err
 		}

@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"fmt"
+
+	"kith/storage"
+)
+
+// An Actor is a user whose change of an edge is judged.
+type Actor struct {
+	User         storage.UserID
+	Follows      int64 // how many users it follows; each judged change moves it
+	MaxFollowing int64 // 0: no limit
+}
+
+// mayFollow tells whether the limit allows one more. [storage.ErrLimitReached]
+func (a *Actor) mayFollow() error {
+	if a.MaxFollowing > 0 && a.Follows >= a.MaxFollowing {
+		return fmt.Errorf("%w: user %s follows %d", storage.ErrLimitReached, a.User, a.Follows)
+	}
+	return nil
+}
+
+// Change judges a change of the actor's edge and writes what it brings about, see
+// [storage.EdgeChanger]. [storage.ErrForbidden] where one of the two blocks the other,
+// [storage.ErrLimitReached]
+func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.Changed] {
+	pair := storage.Pair{From: by.User, To: ch.To}
+	old, _ := j.row(storage.Forward, pair)
+	unchanged := storage.Result[storage.Changed]{Value: storage.Changed{Row: old}, Found: true}
+	switch ch.Type {
+	case old.Type:
+		return unchanged
+	case storage.None:
+		if old.Type != max(ch.Ends, storage.Following) {
+			return unchanged
+		}
+	case storage.Following:
+		if j.blocked(by.User, ch.To) {
+			return storage.Result[storage.Changed]{Err: forbidden(pair)}
+		}
+		if err := by.mayFollow(); err != nil {
+			return storage.Result[storage.Changed]{Err: err}
+		}
+	}
+	by.Follows += Counted(ch.Type) - Counted(old.Type)
+	own := j.turn(storage.Forward, pair, ch.Type, ch.At)
+	written := append([]storage.Written{own}, j.consequences(storage.Forward, own.Edge)...)
+	written = j.carry(written)
+	return storage.Result[storage.Changed]{
+		Value: storage.Changed{Row: own.Edge, Changed: true, Inverse: written[0].Inverse, Also: written[1:]},
+		Found: true,
+	}
+}
+
+func forbidden(pair storage.Pair) error {
+	return fmt.Errorf("%w: %s and %s", storage.ErrForbidden, pair.From, pair.To)
+}
+
+// Repair writes an inverse row that is as it was observed, with what follows from it, see
+// [storage.Repairer].
+func (j *Judge) Repair(r storage.Repair) storage.Repaired {
+	side := r.Side.Replica()
+	old, _ := j.row(side, r.Pair)
+	if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {
+		return storage.Repaired{}
+	}
+	want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
+	if want == old && !(side == storage.Inverse && want.Type == storage.Blocking) {
+		return storage.Repaired{Done: true}
+	}
+	if want != old {
+		j.put(side, want)
+	}
+	return storage.Repaired{Done: true, Also: j.consequences(side, want)}
+}

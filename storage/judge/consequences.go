@@ -1,0 +1,155 @@
+package judge
+
+import "kith/storage"
+
+// blockedBy tells, on the shard of one user, whether another blocks it.
+func (j *Judge) blockedBy(user, other storage.UserID) bool {
+	e, _ := j.row(storage.Inverse, storage.Pair{From: other, To: user})
+	return e.Type == storage.Blocking
+}
+
+// blocked tells, on the shard of one user, whether it or another blocks the other one.
+func (j *Judge) blocked(user, other storage.UserID) bool {
+	e, _ := j.row(storage.Forward, storage.Pair{From: user, To: other})
+	return e.Type == storage.Blocking || j.blockedBy(user, other)
+}
+
+// HasConsequences tells whether forward rows of its owner may follow from an edge.
+func HasConsequences(side storage.Side, kind storage.EdgeType) bool {
+	switch side {
+	case storage.Forward, storage.Inverse:
+		return kind == storage.Blocking
+	case storage.Inbox:
+		return kind == storage.Pending || kind == storage.Accepted || kind == storage.Removed
+	}
+	return false
+}
+
+// consequences writes the forward rows that follow from an edge which has just been
+// written: those of its owner towards the other end.
+func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.Written) {
+	if !HasConsequences(side, e.Type) {
+		return nil
+	}
+	pair := storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
+	follow, _ := j.row(storage.Forward, pair)
+	switch {
+	case side != storage.Inbox:
+		// However old the follow is and however new: who blocks has the last word here.
+		if side == storage.Inverse && follow.Type == storage.Following {
+			also = append(also, j.turn(storage.Forward, pair, storage.None, e.UpdateTime))
+		}
+		return append(also, j.cancel(pair, e.UpdateTime)...)
+	case e.Type == storage.Removed:
+		if follow.Type == storage.Following && follow.UpdateTime < e.UpdateTime {
+			also = append(also, j.turn(storage.Forward, pair, storage.None, e.UpdateTime))
+		}
+		return also
+	case j.blocked(pair.From, pair.To):
+		return nil
+	case j.meets(pair, e.UpdateTime):
+		// The answer comes behind what it answers, see again.
+		also = append(also, j.turn(storage.Requests, pair, storage.Accepted, e.UpdateTime+1))
+		return append(also, j.follow(pair, e.UpdateTime)...)
+	case e.Type == storage.Accepted && follow.UpdateTime < e.UpdateTime:
+		// A follow that its owner has ended since stays ended.
+		return j.follow(pair, e.UpdateTime)
+	}
+	return nil
+}
+
+// meets tells whether a request of a user is pending when one comes from the other
+// side: they accept each other.
+func (j *Judge) meets(request storage.Pair, at storage.Micros) bool {
+	own, _ := j.row(storage.Requests, request)
+	return own.Type == storage.Pending && max(at-own.UpdateTime, own.UpdateTime-at) <= j.ttl
+}
+
+// cancel ends a request that is pending.
+func (j *Judge) cancel(request storage.Pair, at storage.Micros) []storage.Written {
+	if r, _ := j.row(storage.Requests, request); r.Type != storage.Pending {
+		return nil
+	}
+	return []storage.Written{j.turn(storage.Requests, request, storage.Cancelled, at)}
+}
+
+// follow makes one user follow another, unless it does.
+func (j *Judge) follow(pair storage.Pair, at storage.Micros) []storage.Written {
+	if f, _ := j.row(storage.Forward, pair); f.Type == storage.Following {
+		return nil
+	}
+	return []storage.Written{j.turn(storage.Forward, pair, storage.Following, at)}
+}
+
+// again tells what followed from an edge that came before, as it is now: whoever
+// brought it the first time may have crashed before it carried that on. Of two
+// requests that were accepted, the later is the answer to the earlier: told the other
+// way as well, carrying them would never end.
+func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written) {
+	if !HasConsequences(side, e.Type) {
+		return nil
+	}
+	pair := storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
+	tell := func(side storage.Side, kind storage.EdgeType) bool {
+		r, exists := j.row(side, pair)
+		if exists = exists && r.Type == kind; exists {
+			also = append(also, storage.Written{Row: storage.Row{Side: side, Edge: r}})
+		}
+		return exists
+	}
+	switch {
+	case side == storage.Forward:
+		tell(storage.Requests, storage.Cancelled)
+	case side == storage.Inverse:
+		tell(storage.Forward, storage.None)
+		tell(storage.Requests, storage.Cancelled)
+	case e.Type == storage.Removed:
+		tell(storage.Forward, storage.None)
+	default:
+		request, _ := j.row(storage.Requests, pair)
+		answered := request.UpdateTime > e.UpdateTime && tell(storage.Requests, storage.Accepted)
+		if answered || e.Type == storage.Accepted {
+			tell(storage.Forward, storage.Following)
+		}
+	}
+	return also
+}
+
+// carry writes forward rows to their other side, with what follows from them there,
+// and so on, where the transaction has the locks for it. It returns all forward rows
+// that have been written, each once.
+func (j *Judge) carry(written []storage.Written) []storage.Written {
+	if j.Inline == nil {
+		return written
+	}
+	for i := 0; i < len(written); i++ {
+		side, e := written[i].Side.Replica(), written[i].Edge
+		if !j.Inline(side.Owner(e.Pair())) {
+			continue
+		}
+		if a := j.Apply(side, e, storage.IfNewer); a.Changed {
+			written[i].Inverse = true
+			written = append(written, a.Also...)
+		}
+	}
+	return lastAtEach(written)
+}
+
+// lastAtEach keeps the last row of each place, where the first one was.
+func lastAtEach(written []storage.Written) []storage.Written {
+	if len(written) < 2 {
+		return written
+	}
+	at := make(map[place]int, len(written))
+	kept := written[:0]
+	for _, w := range written {
+		p := place{w.Side, w.Edge.Pair()}
+		if i, seen := at[p]; seen {
+			kept[i] = w
+			continue
+		}
+		at[p] = len(kept)
+		kept = append(kept, w)
+	}
+	return kept
+}

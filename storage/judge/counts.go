@@ -1,0 +1,82 @@
+package judge
+
+import (
+	"slices"
+
+	"kith/storage"
+)
+
+// Diff is by how much the counts of a user change, and the last day on which that
+// makes the user active.
+type Diff struct {
+	Following, Follower, Friend int64
+	Active                      storage.Day
+}
+
+// Followed adds what the change of a row makes of the count of followers. A new one makes
+// the user active.
+func (d *Diff) Followed(by int64, edge storage.Edge) {
+	d.Follower += by
+	if by > 0 {
+		d.Active = max(d.Active, storage.DayOf(edge.UpdateTime))
+	}
+}
+
+// Diffs are those of the owners of changed rows, by user.
+type Diffs map[storage.UserID]Diff
+
+// AddTo adds what the changed rows make of the counts.
+func (j *Judge) AddTo(diffs Diffs) {
+	for at, was := range j.was {
+		owner := at.side.Owner(at.pair)
+		d := diffs[owner] // also without a difference: its version rises
+		diff := Counted(j.rows[at].Type) - Counted(was.Type)
+		switch at.side {
+		case storage.Forward:
+			d.Following += diff
+			d.Friend += j.friends(at.pair)
+		case storage.Inverse:
+			d.Followed(diff, j.rows[at])
+			back := storage.Pair{From: at.pair.To, To: at.pair.From}
+			if _, seen := j.was[place{storage.Forward, back}]; !seen {
+				d.Friend += j.friends(back)
+			}
+		}
+		diffs[owner] = d
+	}
+}
+
+// friends is the difference that the changes make to the friends of From: 1 where it
+// and To have come to follow each other, on its shard.
+func (j *Judge) friends(pair storage.Pair) int64 {
+	there := place{storage.Forward, pair}
+	back := place{storage.Inverse, storage.Pair{From: pair.To, To: pair.From}}
+	before := func(at place) int64 {
+		if was, changed := j.was[at]; changed {
+			return Counted(was.Type)
+		}
+		return Counted(j.rows[at].Type)
+	}
+	return Counted(j.rows[there].Type)*Counted(j.rows[back].Type) - before(there)*before(back)
+}
+
+// Counted is what an edge of a type adds to its counts.
+func Counted(t storage.EdgeType) int64 {
+	if t == storage.Following {
+		return 1
+	}
+	return 0
+}
+
+// EndedFollows lists the follows that have ended and may have a mark, in the order of their key.
+func (j *Judge) EndedFollows() []storage.Pair {
+	var ended []storage.Pair
+	for at, was := range j.was {
+		if at.side == storage.Forward && was.Type == storage.Following && j.rows[at].Type != storage.Following &&
+			(j.Marked == nil || j.Marked[at.pair]) {
+			ended = append(ended, at.pair)
+		}
+	}
+	slices.SortFunc(ended, storage.Forward.Compare)
+	return ended
+}

@@ -1,0 +1,39 @@
+package judge
+
+import (
+	"fmt"
+
+	"kith/storage"
+)
+
+// State tells whether a user's state changes to another one, see [storage.StateStore].
+// [storage.ErrForbidden] for a way back from a deletion, or past its beginning.
+func State(user storage.UserID, from, to storage.UserState) (changes bool, err error) {
+	if from == to {
+		return false, nil
+	}
+	if from >= storage.Deleting || to > storage.Deleting {
+		return false, fmt.Errorf("%w: user %s goes from state %d to %d", storage.ErrForbidden, user, from, to)
+	}
+	return true, nil
+}
+
+// Mark is a follow's mark after a change. specials counts the user's special follows; it is
+// asked where their limit decides: [storage.ErrLimitReached].
+func Mark(user storage.UserID, mark storage.EdgeMark, change storage.MarkChange, specials func() (int, error)) (storage.EdgeMark, error) {
+	special := mark.Special
+	if change.Special != nil {
+		mark.Special = *change.Special
+	}
+	if change.Remark != nil {
+		mark.Remark = *change.Remark
+	}
+	if special || !mark.Special {
+		return mark, nil
+	}
+	n, err := specials()
+	if err == nil && n >= storage.MaxSpecials {
+		err = fmt.Errorf("%w: user %s has %d special follows", storage.ErrLimitReached, user, n)
+	}
+	return mark, err
+}
