@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -85,92 +83,6 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 	return counts, nil
 }
 
-// Locks the counts of one user or two and reads the rows of each towards the other, in
-// one round trip. The counts come first: the other tables are read from their rows.
-// Served by the primary keys.
-const (
-	sqlLockPair = `
-SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed`
-
-	sqlLockPairFrom = `
-FROM user_counts c`
-
-	sqlLockPairRow = `
-LEFT JOIN {table} {alias} ON {alias}.{owner} = c.user_id AND {alias}.{peer} = `
-)
-
-var lockPairRows = rowsSelects(sqlLockPairRow)
-
-// lockPair is lock and look for the user and one other, whose rows are to be written as
-// well where both is set.
-func (c *change) lockPair(other storage.UserID, both bool, sides []storage.Side) (counts storage.Counts, err error) {
-	owners, peer, args := "?", "?", []any{}
-	if both {
-		owners, peer = "?, ?", "CASE c.user_id WHEN ? THEN ? ELSE ? END"
-	}
-	columns, joins := sqlLockPair, sqlLockPairFrom
-	for _, side := range sides {
-		alias := "t" + strconv.Itoa(int(side))
-		joins += strings.ReplaceAll(lockPairRows[side], "{alias}", alias) + peer
-		if both {
-			args = append(args, int64(c.user))
-		}
-		args = append(args, int64(other))
-		if both {
-			args = append(args, int64(c.user))
-		}
-		if side == markSide {
-			columns += ", " + alias + ".from_user_id, 0"
-		} else {
-			columns += ", " + alias + ".type, " + alias + ".update_time"
-		}
-	}
-	args = append(args, int64(c.user))
-	c.uncounted = map[storage.UserID]bool{c.user: true}
-	if both {
-		args = append(args, int64(other))
-		c.uncounted[other] = true
-	}
-	text := columns + joins + "\nWHERE c.user_id IN (" + owners + ") ORDER BY c.user_id" + c.store.sql.forUpdate
-	err = c.read(len(c.uncounted), text, args, func(rows *sql.Rows) error {
-		var owner storage.UserID
-		var n storage.Counts
-		var flags int64
-		values := make([]sql.NullInt64, 2*len(sides))
-		into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Version, &flags}
-		for i := range values {
-			into = append(into, &values[i])
-		}
-		if err := rows.Scan(into...); err != nil {
-			return err
-		}
-		delete(c.uncounted, owner)
-		c.notePacked(owner, flags)
-		towards := c.user
-		if owner == c.user {
-			counts, towards = n, other
-		}
-		for i, side := range sides {
-			kind, at := values[2*i], values[2*i+1]
-			pair := side.Pair(owner, towards)
-			switch {
-			case !kind.Valid:
-			case side == markSide:
-				c.Marked[pair] = true
-			default:
-				c.Know(side, storage.Edge{
-					From: pair.From, To: pair.To, Type: storage.EdgeType(kind.Int64), UpdateTime: storage.Micros(at.Int64),
-				})
-			}
-		}
-		return nil
-	})
-	if err == nil && c.uncounted[c.user] {
-		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, c.user)
-	}
-	return counts, err
-}
-
 // newJudge forgets what has been read. Where inverse is set, rows of other users on the same
 // shard are written, too.
 func (c *change) newJudge(inverse bool) {
@@ -225,7 +137,7 @@ func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
 type edgeChange struct {
 	change
 	options storage.ChangeOptions
-	sides   []storage.Side // the tables that decide
+	rows    rowsOfPair // those that decide
 }
 
 func newEdgeChange(w *writer, from storage.UserID, o storage.ChangeOptions) *edgeChange {
@@ -256,13 +168,13 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 			return c.save(c.user, latest)
 		}
 		c.begin(changes)
-		if err := c.look(c.Judge, c.keys(changes), c.sides...); err != nil {
+		if err := c.look(c.Judge, c.keys(changes), c.rows.sides...); err != nil {
 			return err
 		}
 	}
 }
 
-// begin forgets what has been read, and sees which tables decide.
+// begin forgets what has been read, and sees which rows decide.
 func (c *edgeChange) begin(changes []storage.EdgeChange) {
 	c.newJudge(c.options.Inverse)
 	is := func(kinds ...storage.EdgeType) bool {
@@ -270,19 +182,19 @@ func (c *edgeChange) begin(changes []storage.EdgeChange) {
 	}
 	switch {
 	case is(storage.Blocking):
-		c.sides = storage.Sides[:]
+		c.rows = allRowsOfPair
 	case is(storage.None):
-		c.sides = []storage.Side{storage.Forward, storage.Inverse, markSide}
+		c.rows = followsAndMarks
 		c.Marked = make(map[storage.Pair]bool)
 	default:
-		c.sides = storage.Sides[:storage.Requests]
+		c.rows = follows
 	}
 }
 
 // lockAndLook locks the counts and reads all rows that decide.
 func (c *edgeChange) lockAndLook(changes []storage.EdgeChange) (storage.Counts, error) {
 	if to := changes[0].To; len(changes) == 1 && to != c.user {
-		return c.lockPair(to, c.writesOther(to), c.sides)
+		return c.lockPair(to, c.writesOther(to), c.rows)
 	}
 	var others []storage.UserID
 	for _, ch := range changes {
@@ -294,7 +206,7 @@ func (c *edgeChange) lockAndLook(changes []storage.EdgeChange) (storage.Counts, 
 	if err != nil {
 		return counts, err
 	}
-	return counts, c.look(c.Judge, c.keys(changes), c.sides...)
+	return counts, c.look(c.Judge, c.keys(changes), c.rows.sides...)
 }
 
 // writesOther tells whether the rows of another user are written as well.

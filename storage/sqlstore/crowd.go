@@ -107,7 +107,7 @@ func (w *writer) changeTogether(jobs []*edgeTowards) error {
 	}
 	for {
 		c.begin(changes)
-		if err := c.look(c.Judge, keys, c.sides...); err != nil {
+		if err := c.look(c.Judge, keys, c.rows.sides...); err != nil {
 			return err
 		}
 		acted := c.decideAll(jobs, counts)

@@ -44,7 +44,7 @@ func newRequestChange(w *writer, request storage.Pair, act storage.RequestChange
 func (c *requestChange) run() (storage.ChangedRequest, error) {
 	request, inverse := c.act.Request, c.act.Options.Inverse
 	c.newJudge(inverse)
-	counts, err := c.lockPair(request.To, inverse && c.isLocal(request.To), storage.Sides[:])
+	counts, err := c.lockPair(request.To, inverse && c.isLocal(request.To), allRowsOfPair)
 	if err != nil {
 		return storage.ChangedRequest{}, err
 	}
