@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/events"
+	"kith/events/wire"
 	"kith/internal/testenv"
 	"kith/storage"
 )
@@ -243,11 +244,11 @@ func TestMissingAndStrangeMessagesBecomeGaps(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	g := start(t, client)
 	message := func(number uint64, from byte) string {
-		text := binary.BigEndian.AppendUint64([]byte{1}, 4711)
+		text := binary.BigEndian.AppendUint64([]byte{wire.Version}, 4711)
 		text = binary.AppendUvarint(text, number)
 		return string(append(text, 0, from, 1, byte(storage.Following), 2)) // an edge, time 1
 	}
-	newer := "\x02" + message(9, 1)[1:]
+	newer := string(rune(wire.Version+1)) + message(9, 1)[1:]
 	gaps := g.gapsSoFar()
 	for i, c := range []struct {
 		name, text string
@@ -271,7 +272,7 @@ func TestMissingAndStrangeMessagesBecomeGaps(t *testing.T) {
 		if c.gap {
 			gaps++
 		}
-		other := binary.BigEndian.AppendUint64([]byte{1}, uint64(marker))
+		other := binary.BigEndian.AppendUint64([]byte{wire.Version}, uint64(marker))
 		other = append(other, 1, 0, byte(marker), 1, byte(storage.Following), 2)
 		if err := client.Publish(t.Context(), "kith:events", other).Err(); err != nil {
 			t.Fatal(err)

@@ -43,8 +43,8 @@ func (v *Verifier) viewer(claims jwt.MapClaims) (Viewer, error) {
 }
 
 // passwordOf reads which change of the password ends a token: any after the time that it
-// names. Of a token without one, made by another program or by a version before, its
-// own time is taken. One without either does not end by it.
+// names. Of a token without one, made by another program, its own time is taken. One
+// without either does not end by it.
 func passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
 	if claim, given := claims[claimPassword]; given {
 		number, ok := claim.(json.Number)

@@ -3,7 +3,7 @@
 //
 // An edge takes about twenty bytes: both ids and the time as variable-length
 // integers, the type as one byte. A row is an edge behind a byte that says which table
-// it is of. What holds edges or rows begins with a version.
+// it is of.
 package wire
 
 import (
@@ -12,12 +12,9 @@ import (
 	"kith/storage"
 )
 
-// The versions: the first byte of everything that is written. A reader refuses those
-// it does not know: it cannot know what it does not understand.
-const (
-	Version = 1 // edges, those of `following` where nothing else is said
-	Rows    = 2 // rows
-)
+// Version is the first byte of everything that is written. A reader refuses others: it
+// cannot know what it does not understand.
+const Version = 2
 
 // AppendEdge writes an edge.
 func AppendEdge(to []byte, e storage.Edge) []byte {

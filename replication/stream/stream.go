@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -101,19 +100,9 @@ func (p *Producer) Add(ctx context.Context, rows []storage.Row) error {
 	return nil
 }
 
-// encode writes an entry. Rows of `following` alone are written as they always were, so
-// that consumers of the version before, which run while a deployment is being upgraded,
-// understand them. Others would move to the dead letters there.
+// encode writes an entry: the version, then the rows.
 func encode(rows []storage.Row) []byte {
-	to := make([]byte, 0, 1+25*len(rows))
-	if !slices.ContainsFunc(rows, func(r storage.Row) bool { return r.Side != storage.Forward }) {
-		to = append(to, wire.Version)
-		for _, r := range rows {
-			to = wire.AppendEdge(to, r.Edge)
-		}
-		return to
-	}
-	to = append(to, wire.Rows)
+	to := append(make([]byte, 0, 1+26*len(rows)), wire.Version)
 	for _, r := range rows {
 		to = wire.AppendRow(to, r)
 	}
@@ -129,17 +118,12 @@ func decode(values map[string]any) ([]storage.Row, error) {
 		return nil, fmt.Errorf("%w: no field %q", errPoison, field)
 	}
 	r := wire.NewReader([]byte(text))
-	read := r.Row
-	switch version := r.Byte(); version {
-	case wire.Version:
-		read = func() storage.Row { return storage.Row{Side: storage.Forward, Edge: r.Edge()} }
-	case wire.Rows:
-	default:
+	if version := r.Byte(); version != wire.Version {
 		return nil, fmt.Errorf("%w: version %d", errPoison, version)
 	}
 	var rows []storage.Row
 	for r.OK() && !r.Done() {
-		row := read()
+		row := r.Row()
 		if row.Side.IsInverse() {
 			return nil, fmt.Errorf("%w: a row of %s", errPoison, row.Side)
 		}

@@ -314,7 +314,7 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 	registry := prometheus.NewRegistry()
 	for _, values := range []map[string]any{
-		{"e": ""}, {"e": "\x01"}, {"e": "\x01\x05"}, {"e": "\x03\x01\x01\x01\x02"}, {"other": "x"}, {"e": "\x01\x01\x00\x01\x02"},
+		{"e": ""}, {"e": "\x02"}, {"e": "\x02\x00\x05"}, {"e": "\x03\x01\x01\x01\x02"}, {"other": "x"}, {"e": "\x02\x00\x01\x00\x01\x02"},
 		{"e": "\x02\x01\x01\x07\x01\x02"}, {"e": "\x02\x04\x01\x07\x01\x02"}, // of follower; of no table
 	} {
 		add(t, client, edge(1, 7, 1))
