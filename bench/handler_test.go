@@ -100,7 +100,7 @@ func handlerOver(b *testing.B, store storage.Store) http.Handler {
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}
 	return gateway.New(gateway.Config{
-		Schema:     generated.NewExecutableSchema(generated.Config{Resolvers: root}),
+		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),
 		PerRequest: root.Attach,
 		Identify: func(next http.Handler) http.Handler {
 			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // nobody brings a token to verify

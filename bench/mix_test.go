@@ -81,7 +81,7 @@ func TestAccessIsZipf(t *testing.T) {
 // Every request fits the schema, is about users who stay, and nobody is made or deleted
 // twice.
 func TestMixedRequests(t *testing.T) {
-	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	schema := generated.NewSchema(generated.Config{}).Schema()
 	s := newTestMix(t, 1000)
 	made := map[storage.UserID]bool{}
 	deleted := map[int]bool{}

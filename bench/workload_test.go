@@ -15,7 +15,7 @@ import (
 )
 
 func TestRequestsFitTheSchema(t *testing.T) {
-	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	schema := generated.NewSchema(generated.Config{}).Schema()
 	g, r := bench.NewGraph(1000, 42), rand.New(rand.NewPCG(1, 2))
 	for _, q := range bench.Questions {
 		var request struct {

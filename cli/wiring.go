@@ -154,7 +154,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now, c.pinned()...),
 	}
-	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
+	schema := generated.NewSchema(generated.Config{Resolvers: root})
 	return gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },

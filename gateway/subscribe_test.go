@@ -168,7 +168,7 @@ func (l liveQuery) Viewer(ctx context.Context) (*model.User, error) {
 
 func (l *live) config(s gateway.Subscriptions) gateway.Config {
 	return gateway.Config{
-		Schema:         generated.NewExecutableSchema(generated.Config{Resolvers: l}),
+		Schema:         generated.NewSchema(generated.Config{Resolvers: l}),
 		Subscriptions:  s,
 		RequestTimeout: 200 * time.Millisecond,
 		PerRequest: func(ctx context.Context) context.Context {

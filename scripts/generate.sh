@@ -3,5 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-go tool gqlgen generate
-go run scripts/direct.go
+go run ./internal/generate

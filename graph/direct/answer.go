@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 type limitKey struct{}
@@ -15,15 +16,38 @@ type limitKey struct{}
 type Limit int
 
 // With bounds the answers that are written under a context. Writing ends soon after the bound:
-// an answer of [Bytes] that is longer is not whole.
+// an answer that is longer is not whole.
 func (l *Limit) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, limitKey{}, l)
 }
 
 const noLimit = math.MaxInt
 
-// Bytes writes a whole answer, into memory of its own.
-func Bytes(ctx context.Context, of graphql.Marshaler) []byte {
+// Once answers an operation that has one answer.
+func Once(op *graphql.OperationContext, data func(context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
+	given := false
+	return func(ctx context.Context) *graphql.Response {
+		if given {
+			return nil
+		}
+		given = true
+		return &graphql.Response{Data: whole(ctx, data(ctx, op.Operation.SelectionSet))}
+	}
+}
+
+// Each answers an operation whose answers come one after another, until there is none.
+func Each(next func(context.Context) graphql.Marshaler) graphql.ResponseHandler {
+	return func(ctx context.Context) *graphql.Response {
+		data := next(ctx)
+		if data == nil {
+			return nil
+		}
+		return &graphql.Response{Data: whole(ctx, data)}
+	}
+}
+
+// whole writes a whole answer, into memory of its own.
+func whole(ctx context.Context, of graphql.Marshaler) []byte {
 	a := answers.Get().(*answer)
 	a.bytes, a.most = a.bytes[:0], noLimit
 	if most, ok := ctx.Value(limitKey{}).(*Limit); ok {

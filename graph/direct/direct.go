@@ -4,9 +4,10 @@
 // gqlgen gives every field of every object a context, a recover and a marshaler of
 // its own, and every element of a list a goroutine: right where a field may load
 // something, and nine tenths of the work on a page whose users have been read
-// already. `make generate` puts [Object] and [Slice] in front of the generated
-// marshalers. They take what they have a table for (see fields.go), and leave the rest to
-// gqlgen: fields with resolvers, and values that failed to load.
+// already. The functions below stand in graph/generated in front of those that
+// gqlgen generates: its plugin internal/generate puts them there. They take what they
+// have a table for (see fields.go), and leave the rest to gqlgen: fields with
+// resolvers, and values that failed to load.
 package direct
 
 import (
@@ -18,30 +19,59 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Object answers a selection on one object, by slow where it has to be.
+// Object answers a selection on one object, by slow where it has to be. Where there must be
+// one and is none, that is an error.
 func Object[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if v == nil && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+		graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+	}
+	return OptionalObject(ctx, sel, v, slow)
+}
+
+// OptionalObject is [Object] where null is an answer.
+func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
 	if p := planOf(ctx, typeOf(v), sel); p != nil && !p.fails(v) {
 		return written{p, v}
 	}
 	return slow(ctx, sel, v)
 }
 
-// Slice answers a selection on each element of a list, which may be nil. slow makes one
-// of them.
-func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []T, slow func(ctx context.Context, i int) graphql.Marshaler) graphql.Marshaler {
-	var one T
-	p := planOf(ctx, typeOf(one), sel)
+// Slice answers a selection on each element of a list, by slow where it has to be.
+func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if objects, p := planned(ctx, sel, list); p != nil {
+		return written{p, objects}
+	}
+	return graphql.MarshalSliceConcurrently(ctx, len(list), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		graphql.GetFieldContext(ctx).Result = &list[i]
+		return slow(ctx, sel, list[i])
+	})
+}
+
+// OptionalSlice is [Slice] where a nil list is null.
+func OptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if list == nil {
+		return graphql.Null
+	}
+	return Slice(ctx, sel, list, slow)
+}
+
+// planned is a list ready to be written; without a plan where that is slow's to do.
+func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (elements, *plan) {
+	p := planOf(ctx, typeOf((*T)(nil)), sel)
 	if p == nil {
-		return graphql.MarshalSliceConcurrently(ctx, len(list), 0, false, slow)
+		return nil, nil
 	}
 	objects := make(elements, len(list))
 	for i, v := range list {
-		objects[i] = any(v)
-		if !isNil(objects[i]) && p.fails(objects[i]) {
-			return graphql.MarshalSliceConcurrently(ctx, len(list), 0, false, slow)
+		if v != nil && p.fails(v) {
+			return nil, nil
 		}
+		objects[i] = v
 	}
-	return written{p, objects}
+	return objects, p
 }
 
 // elements are the objects of a list.

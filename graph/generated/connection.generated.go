@@ -5,7 +5,6 @@ package generated
 import (
 	"context"
 	"errors"
-	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -512,42 +511,5 @@ func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet,
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
-
-func (ec *executionContext) marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._PageInfo)
-}
-
-func (ec *executionContext) marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._UserConnection)
-}
-
-func (ec *executionContext) marshalOUserEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
-func (ec *executionContext) marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._UserEdge)
-}
 
 // endregion ***************************** type.gotpl *****************************

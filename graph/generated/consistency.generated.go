@@ -426,16 +426,6 @@ func (ec *executionContext) marshalNReconcileKind2ᚕᚖkithᚋgraphᚋmodelᚐR
 	return ret
 }
 
-func (ec *executionContext) marshalNReconcileKind2ᚖkithᚋgraphᚋmodelᚐReconcileKind(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileKind) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ReconcileKind(ctx, sel, v)
-}
-
 func (ec *executionContext) marshalNReconcileStatus2ᚕᚖkithᚋgraphᚋmodelᚐReconcileStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ReconcileStatus) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -450,23 +440,6 @@ func (ec *executionContext) marshalNReconcileStatus2ᚕᚖkithᚋgraphᚋmodel�
 	}
 
 	return ret
-}
-
-func (ec *executionContext) marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileStatus) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ReconcileStatus(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalOConsistency2ᚖkithᚋgraphᚋmodelᚐConsistency(ctx context.Context, sel ast.SelectionSet, v *model.Consistency) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._Consistency(ctx, sel, v)
 }
 
 // endregion ***************************** type.gotpl *****************************

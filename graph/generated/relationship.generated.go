@@ -5,7 +5,6 @@ package generated
 import (
 	"context"
 	"errors"
-	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -582,23 +581,6 @@ func (ec *executionContext) unmarshalNFollowStatus2kithᚋgraphᚋmodelᚐFollow
 
 func (ec *executionContext) marshalNFollowStatus2kithᚋgraphᚋmodelᚐFollowStatus(ctx context.Context, sel ast.SelectionSet, v model.FollowStatus) graphql.Marshaler {
 	return v
-}
-
-func (ec *executionContext) marshalNRelationship2ᚕᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v []*model.Relationship) graphql.Marshaler {
-	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
-func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._Relationship)
 }
 
 // endregion ***************************** type.gotpl *****************************

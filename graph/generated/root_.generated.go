@@ -3,9 +3,9 @@
 package generated
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"kith/graph/direct"
 	"kith/graph/model"
 	"sync/atomic"
 
@@ -1573,6 +1573,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
+	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
+		ec.unmarshalInputFollowingsFilter,
+		ec.unmarshalInputListVisibilityInput,
+		ec.unmarshalInputPeopleFilter,
+	)
 	first := true
 
 	switch opCtx.Operation.Operation {
@@ -1582,7 +1587,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 			var data graphql.Marshaler
 			if first {
 				first = false
-				data = direct.Query(ctx, ec, opCtx.Operation.SelectionSet, queryRoots, ec._Query)
+				ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
+				data = ec._Query(ctx, opCtx.Operation.SelectionSet)
 			} else {
 				if atomic.LoadInt32(&ec.PendingDeferred) > 0 {
 					result := <-ec.DeferredResults
@@ -1595,7 +1601,9 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 					return nil
 				}
 			}
-			response.Data = direct.Bytes(ctx, data)
+			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
+			response.Data = buf.Bytes()
 			if atomic.LoadInt32(&ec.Deferred) > 0 {
 				hasNext := atomic.LoadInt32(&ec.PendingDeferred) > 0
 				response.HasNext = &hasNext
@@ -1609,21 +1617,31 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 				return nil
 			}
 			first = false
+			ctx = graphql.WithUnmarshalerMap(ctx, inputUnmarshalMap)
 			data := ec._Mutation(ctx, opCtx.Operation.SelectionSet)
+			var buf bytes.Buffer
+			data.MarshalGQL(&buf)
 
-			return &graphql.Response{Data: direct.Bytes(ctx, data)}
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
 		}
 	case ast.Subscription:
 		next := ec._Subscription(ctx, opCtx.Operation.SelectionSet)
 
+		var buf bytes.Buffer
 		return func(ctx context.Context) *graphql.Response {
+			buf.Reset()
 			data := next(ctx)
 
 			if data == nil {
 				return nil
 			}
+			data.MarshalGQL(&buf)
 
-			return &graphql.Response{Data: direct.Bytes(ctx, data)}
+			return &graphql.Response{
+				Data: buf.Bytes(),
+			}
 		}
 
 	default:
@@ -2272,7 +2290,7 @@ enum CommonOrder {
 }
 `, BuiltIn: false},
 }
-var parsedSchema = direct.Schema(gqlparser.MustLoadSchema(sources...))
+var parsedSchema = gqlparser.MustLoadSchema(sources...)
 
 // childFields_* functions provide shared child field context lookups.
 // Each function is generated once per unique object type, deduplicating the

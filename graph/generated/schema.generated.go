@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"kith/graph/direct"
 	"kith/graph/model"
 	"kith/graph/scalar"
 	"math"
@@ -1501,45 +1500,4 @@ func (ec *executionContext) unmarshalOPeopleFilter2ᚖkithᚋgraphᚋmodelᚐPeo
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserSearchConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._UserSearchConnection(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserSearchEdge) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
-func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchEdge) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._UserSearchEdge)
-}
-
 // endregion ***************************** type.gotpl *****************************
-
-var queryRoots = direct.Roots[*executionContext]{
-	"viewer":        (*executionContext)._Query_viewer,
-	"node":          (*executionContext)._Query_node,
-	"nodes":         (*executionContext)._Query_nodes,
-	"user":          (*executionContext)._Query_user,
-	"userByHandle":  (*executionContext)._Query_userByHandle,
-	"users":         (*executionContext)._Query_users,
-	"relationship":  (*executionContext)._Query_relationship,
-	"relationships": (*executionContext)._Query_relationships,
-	"people":        (*executionContext)._Query_people,
-	"searchUsers":   (*executionContext)._Query_searchUsers,
-	"consistency":   (*executionContext)._Query_consistency,
-}

@@ -5,7 +5,6 @@ package generated
 import (
 	"context"
 	"errors"
-	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -649,16 +648,6 @@ func (ec *executionContext) _SuggestionExclusions(ctx context.Context, sel ast.S
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNSuggestionExclusions2ᚖkithᚋgraphᚋmodelᚐSuggestionExclusions(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionExclusions) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._SuggestionExclusions(ctx, sel, v)
-}
-
 func (ec *executionContext) unmarshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, v any) (model.SuggestionOrder, error) {
 	var res model.SuggestionOrder
 	err := res.UnmarshalGQL(v)
@@ -677,33 +666,6 @@ func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSu
 
 func (ec *executionContext) marshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, sel ast.SelectionSet, v model.SuggestionReason) graphql.Marshaler {
 	return v
-}
-
-func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return ec._SuggestionConnection(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v []*model.SuggestionEdge) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
-func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._SuggestionEdge)
 }
 
 // endregion ***************************** type.gotpl *****************************

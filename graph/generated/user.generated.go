@@ -5,7 +5,6 @@ package generated
 import (
 	"context"
 	"errors"
-	"kith/graph/direct"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -2043,26 +2042,6 @@ func (ec *executionContext) marshalNCommonOrder2kithᚋgraphᚋmodelᚐCommonOrd
 	return v
 }
 
-func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
-	if v == nil {
-		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
-			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
-		}
-		return graphql.Null
-	}
-	return ec._ListVisibility(ctx, sel, v)
-}
-
-func (ec *executionContext) marshalNUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
 func (ec *executionContext) unmarshalNVisibility2kithᚋgraphᚋmodelᚐVisibility(ctx context.Context, v any) (model.Visibility, error) {
 	var res model.Visibility
 	err := res.UnmarshalGQL(v)
@@ -2087,26 +2066,6 @@ func (ec *executionContext) unmarshalOListVisibilityInput2ᚖkithᚋgraphᚋmode
 	}
 	res, err := ec.unmarshalInputListVisibilityInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	ret := direct.Slice(ctx, sel, v, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, sel, v[i])
-	})
-
-	return ret
-}
-
-func (ec *executionContext) marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
-	if v == nil {
-		return graphql.Null
-	}
-	return direct.Object(ctx, sel, v, ec._User)
 }
 
 func (ec *executionContext) unmarshalOVisibility2ᚖkithᚋgraphᚋmodelᚐVisibility(ctx context.Context, v any) (*model.Visibility, error) {

@@ -123,7 +123,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Hub: o.Hub, Statuses: o.Statuses,
 		Dismissals: store, Popular: social.NewPopular(store, ties.Now),
 	}
-	schema := generated.NewExecutableSchema(generated.Config{Resolvers: root})
+	schema := generated.NewSchema(generated.Config{Resolvers: root})
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
