@@ -160,24 +160,9 @@ func outcomeOf(ctx context.Context, response *graphql.Response) outcome {
 	return outcomePartial
 }
 
-// write sends a response: errors first, as the specification advises, then the
-// data as it came from gqlgen. Going through encoding/json would scan and copy
-// all of it again. Data that is nil is left out.
+// write sends a response.
 func (a answer) write(status int, response *graphql.Response) {
-	head, tail := headOfData, tailOfAll
-	if len(response.Errors) > 0 || response.Data == nil {
-		head = []byte{'{'}
-		if len(response.Errors) > 0 {
-			head = appendJSON(append(head, `"errors":`...), response.Errors)
-		}
-		if response.Data != nil {
-			head = append(separated(head), `"data":`...)
-		}
-	}
-	if len(response.Extensions) > 0 {
-		tail = appendJSON([]byte(`,"extensions":`), response.Extensions)
-		tail = append(tail, '}')
-	}
+	head, tail := envelope(response)
 	if token, ok := response.Extensions[extensionConsistency].(string); ok && len(token) <= maxTokenHeader {
 		a.w.Header().Set(headerConsistency, token)
 	}
@@ -253,14 +238,43 @@ func (a answer) send(part []byte) bool {
 	return true
 }
 
+// envelope is what surrounds the data of a response: errors come first, as the specification
+// advises, then the data as it came from gqlgen. Going through encoding/json would scan and copy
+// all of it again. Data that is nil is left out.
+func envelope(response *graphql.Response) (head, tail []byte) {
+	head, tail = headOfData, tailOfAll
+	if len(response.Errors) > 0 {
+		head = appendJSON([]byte(`{"errors":`), response.Errors)
+		if response.Data != nil {
+			head = append(head, `,"data":`...)
+		}
+	} else if response.Data == nil {
+		head = []byte{'{'}
+	}
+	if len(response.Extensions) > 0 {
+		tail = []byte(`,"extensions":`)
+		if len(head) == 1 {
+			tail = tail[1:]
+		}
+		tail = append(appendJSON(tail, response.Extensions), '}')
+	}
+	return head, tail
+}
+
 // What surrounds the data of most answers.
 var headOfData, tailOfAll = []byte(`{"data":`), []byte{'}'}
 
-func separated(object []byte) []byte {
-	if len(object) > 1 {
-		object = append(object, ',')
+// appendResponse writes a response on one line.
+func appendResponse(to []byte, response *graphql.Response) []byte {
+	head, tail := envelope(response)
+	start := len(to)
+	to = slices.Concat(to, head, response.Data, tail)
+	for i, c := range to[start:] {
+		if c == '\n' { // between values, for within strings it is escaped
+			to[start+i] = ' '
+		}
 	}
-	return object
+	return to
 }
 
 func appendJSON(to []byte, value any) []byte {

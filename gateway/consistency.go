@@ -43,29 +43,27 @@ func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost
 // readYourWrites makes an operation that brings a token wait until what the token
 // stands for can be read, and tells in the answer what the operation has written
 // itself. When the wait is over first, the answer says that it may be stale.
-func readYourWrites(tokens *consistency.Tokens) graphql.ResponseMiddleware {
-	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		op := graphql.GetOperationContext(ctx)
-		if op.Operation == nil || op.Operation.Operation == ast.Subscription {
-			return next(ctx) // it is not executed; or its answers are about what has arrived
-		}
-		token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
-		if len(token) == 0 && op.Operation.Operation == ast.Query {
-			return next(ctx) // it waits for nothing and writes nothing
-		}
-		ctx, request := consistency.Attach(ctx)
-		if !tokens.Wait(ctx, token) {
-			request.Stale()
-		}
-		response := next(ctx)
-		if response == nil {
-			return nil
-		}
-		if written, stale := request.Result(); len(written) > 0 || stale {
-			response.Extensions = extended(response.Extensions, tokens.Text(written), stale)
-		}
-		return response
+func readYourWrites(ctx context.Context, tokens *consistency.Tokens, next graphql.ResponseHandler) *graphql.Response {
+	op := graphql.GetOperationContext(ctx)
+	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
+		return next(ctx) // it is not executed; or its answers are about what has arrived
 	}
+	token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
+	if len(token) == 0 && op.Operation.Operation == ast.Query {
+		return next(ctx) // it waits for nothing and writes nothing
+	}
+	ctx, request := consistency.Attach(ctx)
+	if !tokens.Wait(ctx, token) {
+		request.Stale()
+	}
+	response := next(ctx)
+	if response == nil {
+		return nil
+	}
+	if written, stale := request.Result(); len(written) > 0 || stale {
+		response.Extensions = extended(response.Extensions, tokens.Text(written), stale)
+	}
+	return response
 }
 
 func tokenOf(op *graphql.OperationContext) string {

@@ -13,7 +13,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
-	"kith/graph/direct"
 	"kith/storage"
 )
 
@@ -153,17 +152,13 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 // bounded bounds an answer: data that is longer than most is replaced by an error, and a list
 // of errors is shortened and tells by how much. Data does not grow much beyond the bound, see
 // [kith/graph/direct.Limit].
-func bounded(most int) graphql.ResponseMiddleware {
-	limit := direct.Limit(most)
-	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		response := next(limit.With(ctx))
-		if response != nil && len(response.Data) > most {
-			tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),
-				"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
-			response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
-		}
-		return capErrors(response)
+func bounded(response *graphql.Response, most int) *graphql.Response {
+	if response != nil && len(response.Data) > most {
+		tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),
+			"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
+		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
 	}
+	return capErrors(response)
 }
 
 func capErrors(response *graphql.Response) *graphql.Response {

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"kith/graph/apierr"
+	"kith/graph/direct"
 	"kith/graph/limits"
 )
 
@@ -44,10 +45,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	if !cfg.HideSchema {
 		exec.Use(extension.Introspection{})
 	}
-	exec.AroundResponses(bounded(cfg.MaxAnswer))
-	if cfg.Consistency != nil {
-		exec.AroundResponses(readYourWrites(cfg.Consistency))
-	}
+	exec.AroundResponses(aroundAnswers(cfg))
 	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 
 	streams := newStreams(cfg, open, limit)
@@ -64,6 +62,19 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.plain.Do(w, r, s.exec)
+}
+
+// aroundAnswers is what is done around each answer. It is one middleware, because gqlgen makes a
+// closure for each that it goes through.
+func aroundAnswers(cfg Config) graphql.ResponseMiddleware {
+	limit := direct.Limit(cfg.MaxAnswer)
+	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		ctx = limit.With(ctx)
+		if cfg.Consistency == nil {
+			return bounded(next(ctx), cfg.MaxAnswer)
+		}
+		return bounded(readYourWrites(ctx, cfg.Consistency, next), cfg.MaxAnswer)
+	}
 }
 
 // quietRules are the rules of validation without those that search the schema

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"time"
@@ -189,23 +188,4 @@ func (s *streams) next(ctx context.Context, on *place, responses graphql.Respons
 	how := outcomeOf(e, response)
 	s.metrics.answered(how, e.end())
 	return e, response, how
-}
-
-// appendResponse writes a response as [answer] does, on one line.
-func appendResponse(to []byte, response *graphql.Response) []byte {
-	object := []byte{'{'}
-	if len(response.Errors) > 0 {
-		object = appendJSON(append(object, `"errors":`...), response.Errors)
-	}
-	if response.Data != nil {
-		object = append(append(separated(object), `"data":`...), response.Data...)
-	}
-	if len(response.Extensions) > 0 {
-		object = appendJSON(append(separated(object), `"extensions":`...), response.Extensions)
-	}
-	object = append(object, '}')
-	if bytes.IndexByte(object, '\n') >= 0 { // between values, for within strings it is escaped
-		object = bytes.ReplaceAll(object, []byte{'\n'}, []byte{' '})
-	}
-	return append(to, object...)
 }

@@ -29,7 +29,6 @@ type transport struct {
 	maxBody    int64
 	recover    graphql.RecoverFunc
 	operations operations
-	queries    queries
 }
 
 func newTransport(cfg Config, origins origins, streams *streams, operations operations) transport {
@@ -42,7 +41,6 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 		maxBody:    cfg.MaxBody,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
-		queries:    newQueries(cfg),
 	}
 }
 
@@ -139,7 +137,8 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		busy(a.w, a, tooManyRequests)
 		return
 	}
-	executed, response := t.answer(prepared, exec, op)
+	responses, executed := exec.DispatchOperation(prepared, op)
+	response := inTime(executed, responses(executed))
 	written, ok := t.admission.enterWriting(ctx, len(response.Data))
 	if !ok {
 		busy(a.w, a, tooManyRequests)
@@ -148,15 +147,6 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	defer written()
 	a.gzip = acceptsGzip(r)
 	a.result(executed, response)
-}
-
-// answer executes an operation that has one answer.
-func (t transport) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) (context.Context, *graphql.Response) {
-	if op.Operation.Operation == ast.Query {
-		return t.queries.answer(ctx, op)
-	}
-	responses, executed := exec.DispatchOperation(ctx, op)
-	return executed, inTime(executed, responses(executed))
 }
 
 // inTime is a response, or says why there is none: gqlgen gives none once the context is

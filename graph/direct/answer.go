@@ -23,15 +23,15 @@ func (l *Limit) With(ctx context.Context) context.Context {
 
 const noLimit = math.MaxInt
 
-// Once answers an operation that has one answer.
-func Once(op *graphql.OperationContext, data func(context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
+// Once answers an operation that has one answer, which data makes for an execution.
+func Once[E any](op *graphql.OperationContext, ec E, data func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
 	given := false
 	return func(ctx context.Context) *graphql.Response {
 		if given {
 			return nil
 		}
 		given = true
-		return &graphql.Response{Data: whole(ctx, data(ctx, op.Operation.SelectionSet))}
+		return &graphql.Response{Data: whole(ctx, data(ec, ctx, op.Operation.SelectionSet))}
 	}
 }
 

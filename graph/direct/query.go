@@ -13,17 +13,11 @@ import (
 // Roots are the fields of the type Query, by name: how an execution answers each.
 type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
 
-// Query answers a query. One that asks for one field, as most do, gqlgen would collect, and make a
+// Query answers a query that asks for one field, as most do. gqlgen would collect it, make a
 // set of the one answer with a closure in a closure for it, and note that its name has been
 // written. Everything else is answered by slow. Middleware of root fields is not called:
 // Kith's is for mutations.
-func Query[E any](op *graphql.OperationContext, ec E, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
-	return Once(op, func(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
-		return query(ctx, sel, ec, roots, slow)
-	})
-}
-
-func query[E any](ctx context.Context, sel ast.SelectionSet, ec E, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
+func Query[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
 	if len(sel) != 1 || !selections.Simple(sel) || withouts.Load() && ctx.Value(withoutKey{}) != nil {
 		return slow(ec, ctx, sel)
 	}

@@ -27,11 +27,15 @@ func (s directSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(op, s.executableSchema, nil)
 	switch op.Operation.Operation {
 	case ast.Mutation:
-		return direct.Once(op, ec._Mutation)
+		return direct.Once(op, ec, (*executionContext)._Mutation)
 	case ast.Subscription:
 		return direct.Each(ec._Subscription(ctx, op.Operation.SelectionSet))
 	}
-	return direct.Query(op, ec, queryRoots, (*executionContext)._Query)
+	return direct.Once(op, ec, (*executionContext).query)
+}
+
+func (ec *executionContext) query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
+	return direct.Query(ec, ctx, sel, queryRoots, (*executionContext)._Query)
 }
 
 var queryRoots = direct.Roots[*executionContext]{
