@@ -6,7 +6,7 @@
 // something, and nine tenths of the work on a page whose users have been read
 // already. The functions below stand in graph/generated in front of those that
 // gqlgen generates: its plugin internal/generate puts them there. They take what they
-// have a table for (see fields.go), and leave the rest to gqlgen: fields with
+// have a [fields.Value] for, and leave the rest to gqlgen: fields with
 // resolvers, and values that failed to load.
 package direct
 
@@ -17,6 +17,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/fields"
 )
 
 // Object answers a selection on one object, by slow where it has to be. Where there must be
@@ -33,7 +35,7 @@ func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow
 	if v == nil {
 		return graphql.Null
 	}
-	if p := planOf(ctx, typeOf(v), sel); p != nil && !p.fails(v) {
+	if p := planOf(ctx, fields.TypeOf(v), sel); p != nil && !p.fails(v) {
 		return written{p, v}
 	}
 	return slow(ctx, sel, v)
@@ -60,7 +62,7 @@ func OptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, 
 
 // planned is a list ready to be written; without a plan where that is slow's to do.
 func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (elements, *plan) {
-	p := planOf(ctx, typeOf((*T)(nil)), sel)
+	p := planOf(ctx, fields.TypeOf((*T)(nil)), sel)
 	if p == nil {
 		return nil, nil
 	}
@@ -74,7 +76,7 @@ func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (eleme
 	return objects, p
 }
 
-// elements are the objects of a list.
+// elements are the objects of a list, nil where one is null.
 type elements []any
 
 type withoutKey struct{}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/graph/direct"
+	"kith/graph/fields"
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/memory"
@@ -119,7 +120,7 @@ func TestTextsAreEscapedAsGqlgenDoes(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")
 		var want bytes.Buffer
 		graphql.MarshalString(text).MarshalGQL(&want)
-		if got := string(direct.AppendString(nil, text)); got != want.String() {
+		if got := string(fields.AppendString(nil, text)); got != want.String() {
 			t.Fatalf("%q is written %s, by gqlgen %s", text, got, want.String())
 		}
 	})

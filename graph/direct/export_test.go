@@ -10,9 +10,6 @@ import (
 // User is the schema's.
 type User = model.User
 
-// AppendString spells a text.
-func AppendString(to []byte, s string) []byte { return appendString(to, s) }
-
 // BrokenCounts is a user whose counts could not be read.
 func BrokenCounts() *User {
 	return &User{Row: storage.User{Handle: "anna"}, Counts: storage.Result[storage.Counts]{Err: errors.New("shard unavailable")}}

@@ -6,6 +6,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/fields"
 	"kith/graph/selections"
 )
 
@@ -20,14 +21,14 @@ type plan struct {
 
 // step writes one field.
 type step struct {
-	key   []byte // `"alias":`, with a comma before it unless it is the first
-	field *field // nil: __typename
-	below *plan  // of a field that is an object, or a list of them
+	key   []byte        // `"alias":`, with a comma before it unless it is the first
+	value *fields.Value // nil: __typename
+	below *plan         // of a field that is an object, or a list of them
 }
 
 // planOf makes the plan of a selection; nil when it is not for this package.
-func planOf(ctx context.Context, t *objectType, sel ast.SelectionSet) *plan {
-	if t == nil || !t.mayFit(sel) || withouts.Load() && ctx.Value(withoutKey{}) != nil {
+func planOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *plan {
+	if t == nil || !mayFit(t, sel) || withouts.Load() && ctx.Value(withoutKey{}) != nil {
 		return nil
 	}
 	memo := selections.For(ctx)
@@ -42,17 +43,24 @@ func planOf(ctx context.Context, t *objectType, sel ast.SelectionSet) *plan {
 }
 
 // mayFit looks at a selection without the cost of collecting its fields.
-func (t *objectType) mayFit(sel ast.SelectionSet) bool {
+func mayFit(t *fields.Type, sel ast.SelectionSet) bool {
 	for _, s := range sel {
-		if f, ok := s.(*ast.Field); ok && t.fields[f.Name] == nil && f.Name != "__typename" {
+		if f, ok := s.(*ast.Field); ok && valueOf(t, f.Name) == nil && f.Name != "__typename" {
 			return false
 		}
 	}
 	return true
 }
 
-func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) *plan {
-	p := &plan{typeName: t.name, steps: make([]step, 0, len(sel))}
+func valueOf(t *fields.Type, name string) *fields.Value {
+	if f := t.Fields[name]; f != nil {
+		return f.Value
+	}
+	return nil
+}
+
+func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *plan {
+	p := &plan{typeName: t.Name, steps: make([]step, 0, len(sel))}
 	if selections.Simple(sel) {
 		p.fixed = true
 		p.keys = make([]byte, 0, lengthOfKeys(sel))
@@ -63,7 +71,7 @@ func compile(op *graphql.OperationContext, t *objectType, sel ast.SelectionSet) 
 		}
 		return p
 	}
-	for _, f := range graphql.CollectFields(op, sel, t.satisfies) {
+	for _, f := range graphql.CollectFields(op, sel, t.Is) {
 		if !p.add(op, t, f.Field, f.Selections) {
 			return nil
 		}
@@ -80,23 +88,23 @@ func lengthOfKeys(sel ast.SelectionSet) (n int) {
 	return n
 }
 
-// add appends a field; false when it is not in the type's table.
-func (p *plan) add(op *graphql.OperationContext, t *objectType, f *ast.Field, sel ast.SelectionSet) bool {
-	s := step{field: t.fields[f.Name]}
-	if s.field == nil && f.Name != "__typename" {
+// add appends a field; false when its value is not at hand.
+func (p *plan) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, sel ast.SelectionSet) bool {
+	s := step{value: valueOf(t, f.Name)}
+	if s.value == nil && f.Name != "__typename" {
 		return false
 	}
 	start := len(p.keys)
 	if len(p.steps) > 0 {
 		p.keys = append(p.keys, ',')
 	}
-	p.keys = append(appendString(p.keys, f.Alias), ':')
+	p.keys = append(fields.AppendString(p.keys, f.Alias), ':')
 	s.key = p.keys[start:len(p.keys):len(p.keys)]
-	if s.field != nil {
-		p.mayFail = p.mayFail || s.field.fails != nil
-		if s.field.of != nil {
-			below := s.field.of()
-			if !below.mayFit(sel) {
+	if s.value != nil {
+		p.mayFail = p.mayFail || s.value.Fails != nil
+		if s.value.Append == nil {
+			below := fields.Types[f.Definition.Type.Name()]
+			if !mayFit(below, sel) {
 				return false
 			}
 			if s.below = compile(op, below, sel); s.below == nil {
@@ -115,15 +123,28 @@ func (p *plan) fails(v any) bool {
 	if !p.mayFail {
 		return false
 	}
-	for _, s := range p.steps {
+	for i := range p.steps {
+		s := &p.steps[i]
 		switch {
-		case s.field == nil:
-		case s.field.fails != nil && s.field.fails(v):
+		case s.value == nil:
+		case s.value.Fails != nil && s.value.Fails(v):
 			return true
-		case s.below != nil && s.below.mayFail:
-			if s.field.anyBelow(v, s.below.fails) {
-				return true
-			}
+		case s.below != nil && s.below.mayFail && s.below.failsIn(s.value, v):
+			return true
+		}
+	}
+	return false
+}
+
+// failsIn is fails for the object, or the objects, that a value of v is.
+func (p *plan) failsIn(value *fields.Value, v any) bool {
+	if value.Object != nil {
+		one := value.Object(v)
+		return one != nil && p.fails(one)
+	}
+	for i := range value.Len(v) {
+		if one := value.At(v, i); one != nil && p.fails(one) {
+			return true
 		}
 	}
 	return false
@@ -132,24 +153,25 @@ func (p *plan) fails(v any) bool {
 // append writes an object, or a list of them. A list ends where it makes the answer longer
 // than most.
 func (p *plan) append(to []byte, v any, most int) []byte {
-	if list, ok := v.(elements); ok {
-		to = append(to, '[')
-		for i, one := range list {
-			if len(to) > most {
-				break
-			}
-			if i > 0 {
-				to = append(to, ',')
-			}
-			to = p.appendObject(to, one, most)
-		}
-		return append(to, ']')
+	list, ok := v.(elements)
+	if !ok {
+		return p.appendObject(to, v, most)
 	}
-	return p.appendObject(to, v, most)
+	to = append(to, '[')
+	for i, one := range list {
+		if len(to) > most {
+			break
+		}
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = p.appendObject(to, one, most)
+	}
+	return append(to, ']')
 }
 
 func (p *plan) appendObject(to []byte, v any, most int) []byte {
-	if isNil(v) {
+	if v == nil {
 		return append(to, "null"...)
 	}
 	to = append(to, '{')
@@ -157,13 +179,31 @@ func (p *plan) appendObject(to []byte, v any, most int) []byte {
 		s := &p.steps[i]
 		to = append(to, s.key...)
 		switch {
-		case s.field == nil:
-			to = appendString(to, p.typeName)
-		case s.below != nil:
-			to = s.field.appendBelow(to, v, s.below, most)
+		case s.value == nil:
+			to = fields.AppendString(to, p.typeName)
+		case s.value.Append != nil:
+			to = s.value.Append(to, v)
+		case s.value.Object != nil:
+			to = s.below.appendObject(to, s.value.Object(v), most)
 		default:
-			to = s.field.append(to, v)
+			to = s.below.appendList(to, s.value, v, most)
 		}
 	}
 	return append(to, '}')
+}
+
+// appendList writes the list that a value of v is.
+func (p *plan) appendList(to []byte, value *fields.Value, v any, most int) []byte {
+	n := value.Len(v)
+	if n < 0 {
+		return append(to, "null"...)
+	}
+	to = append(to, '[')
+	for i := 0; i < n && len(to) <= most; i++ {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = p.appendObject(to, value.At(v, i), most)
+	}
+	return append(to, ']')
 }

@@ -6,7 +6,7 @@ import "github.com/vektah/gqlparser/v2/ast"
 //
 //	cost(field) = weight + arguments + length × (1 + cost of what is selected in each element)
 //
-// The weight of a field is 1, plain values included, unless [weights] says more
+// The weight of a field is 1, plain values included, unless its [kith/graph/fields.Field] says more
 // because it takes more work. A field that is no list has the length 1 and no
 // extra 1 for its element. So the cost is about the number of values that the
 // answer may hold, with the work of finding them on top.

@@ -4,71 +4,9 @@ import (
 	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/fields"
 )
-
-// weights are the fields that take more work than a value of a row already at
-// hand, as "Type.field". A test holds them against the schema.
-var weights = map[string]uint64{
-	"User.followings":     2,
-	"User.followers":      2,
-	"User.blockedUsers":   2,
-	"User.friendRequests": 2,
-
-	// Set algebra reads up to thousands of rows for a page: a quarter of a millisecond without
-	// caches where users follow 50, as long as 130 plain values take.
-	"User.friends":          100,
-	"User.notFollowingBack": 100,
-	"User.notFollowedBack":  100,
-	"User.commonFollowings": 100,
-	"User.commonFollowers":  100,
-	"User.followersYouKnow": 100,
-
-	// Values that are longer than others: about a unit for every hundred bytes.
-	"User.bio":              10,
-	"User.avatarUrl":        5,
-	"FriendRequest.message": 5,
-	"Relationship.remark":   2,
-
-	// Up to 16 lists; handles in steps, of all shards.
-	"Query.people":      200,
-	"Query.searchUsers": 20,
-
-	// Friends of friends: the lists of all followings, also for a page of nobody. One takes 1 ms
-	// there, and 8 ms where users follow more.
-	"User.followSuggestions": 1500,
-
-	// A write is a transaction or two.
-	"Mutation.follow":         20,
-	"Mutation.unfollow":       20,
-	"Mutation.removeFollower": 20,
-	"Mutation.followMany":     50,
-
-	// A change between two users is brought to both of their shards at once, in up to three steps.
-	"Mutation.block":               50,
-	"Mutation.unblock":             20,
-	"Mutation.setFollowMark":       20,
-	"Mutation.requestFriend":       50,
-	"Mutation.acceptFriend":        50,
-	"Mutation.declineFriend":       20,
-	"Mutation.cancelFriendRequest": 20,
-	"Mutation.removeFriend":        50,
-	"Mutation.dismissSuggestion":   20,
-	"Mutation.deactivateAccount":   20,
-	"Mutation.reactivateAccount":   20,
-	"Mutation.deleteAccount":       100,
-
-	// Hashing a password takes memory and time on purpose: twenty of them are more
-	// than one request may ask for.
-	"Mutation.register":       5000,
-	"Mutation.login":          5000,
-	"Mutation.changePassword": 5000,
-}
-
-// fixed are lists whose lengths are known beforehand.
-var fixed = map[string]uint64{
-	"Consistency.modes":     3,
-	"ReconcileStatus.kinds": 6,
-}
 
 // kind says how a field's cost depends on what is selected below it.
 type kind uint8
@@ -101,7 +39,7 @@ type costs struct {
 //     list arguments;
 //   - a list of what is named by lists of arguments (`ids`, `from` × `to`) is as
 //     long as their lengths multiplied;
-//   - a few lists are as long as something in the program (see [fixed]);
+//   - a few lists are as long as their [fields.Field] says;
 //   - the lists of introspection are as long as they are in this schema.
 //
 // Any other list is an error: nothing would tell what it may cost. So is an argument that
@@ -116,11 +54,15 @@ func costsOf(schema *ast.Schema) (costs, error) {
 		}
 		for _, field := range definition.Fields {
 			name := definition.Name + "." + field.Name
-			r, ok := ruleOf(schema, definition, field, max(lengths[name], fixed[name]))
+			known := fields.Of(definition.Name, field.Name)
+			if known == nil {
+				known = &fields.Field{}
+			}
+			r, ok := ruleOf(schema, definition, field, max(lengths[name], known.Length))
 			if !ok {
 				return costs{}, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
 			}
-			r.weight = max(1, weights[name])
+			r.weight = max(1, known.Weight)
 			var err error
 			if r.inputs, err = inputs.arguments(name, field.Arguments); err != nil {
 				return costs{}, err

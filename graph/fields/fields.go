@@ -1,0 +1,122 @@
+// Package fields tells of every field of the schema what is read for it, what it costs, and how
+// it is written where its value is at hand. Whoever adds a field adds it here: the planner
+// ([kith/graph/selections], [kith/resolvers]), the limits ([kith/graph/limits]) and the writer
+// ([kith/graph/direct]) have no list of their own. A test holds the tables against the schema.
+package fields
+
+import "kith/storage"
+
+// Type is the table of an object type or an interface.
+type Type struct {
+	Name   string
+	Is     []string // the type and its interfaces, as fragments name them
+	Fields map[string]*Field
+}
+
+// Field is what the program knows of one field. The zero value is a value that has been read
+// with the object, costs 1, and is written by gqlgen.
+type Field struct {
+	Needs Needs
+	Ahead Ahead
+	Side  storage.Side // of the list, the edge or the end of a relationship that Ahead names
+
+	Weight uint64 // what it costs; 0 is 1, a value of a row at hand
+	Length uint64 // of a list that has no argument to tell, but is no longer than this
+	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
+}
+
+// Needs is what has to be read of an object before a field of it can be answered.
+type Needs uint16
+
+const (
+	Row     Needs = 1 << iota // of a user: its row
+	Counts                    // of a user: its counts
+	Edge                      // of a relationship: the edge from its first user to its second
+	Back                      // of a relationship: the edge from its second user to its first
+	Mark                      // of a relationship: what the first user notes on the second
+	Text                      // of a request: its message
+	Rows                      // of a page: who is on it
+	Total                     // of a page: how long the list is
+	Cursors                   // of a page: the places of those who are on it
+
+	OpenFollowings // whether the user's followings are open to whoever asks
+	OpenFollowers  // whether its followers are
+
+	// Inverse: something is read from an inverse side, or counted there. It holds for an object
+	// if it holds for anything below.
+	Inverse
+	// Set: the answer takes several look-ups, one after another. They are made side by side with
+	// those of other answers.
+	Set
+	// SignedIn: nothing of this is needed where nobody is signed in.
+	SignedIn
+)
+
+// Ahead names what is read before the resolver of a field runs, by its arguments and for what is
+// selected below it.
+type Ahead uint8
+
+const (
+	Nothing Ahead = iota
+
+	// On Query.
+	Viewer        // who is signed in
+	UserIDs       // the users of the argument `id` or `ids`
+	Handle        // the user of the argument `handle`
+	NodeIDs       // the nodes of the argument `id` or `ids`
+	Relationships // the pairs of the arguments `from` and `to`
+
+	// On a user.
+	List        // a page of its followings or followers, by Side
+	Common      // the lists of the Side, of the user and of the one of the argument `with`
+	Suggestions // the first of the followings that they come from
+	Towards     // the relationship towards the user of the argument `to`
+	FromViewer  // the relationship of the viewer towards it
+
+	// On a relationship or a request.
+	End     // the user at the Side: Forward is the first
+	Request // the request on the Side
+
+	// On a page, and on its edges.
+	Edges // the edges
+	Item  // the users or requests of the page
+	Via   // the users who speak for a suggestion
+)
+
+// Of is a field by its type's name and its own; nil if there is none.
+func Of(typeName, name string) *Field {
+	if t := Types[typeName]; t != nil {
+		return t.Fields[name]
+	}
+	return nil
+}
+
+// Types are all types, by name.
+var Types = byName(
+	&query, &mutation, &subscription, &node,
+	&user, &listVisibility, &relationship,
+	&userConnection, &userEdge, &pageInfo, &searchConnection, &searchEdge,
+	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
+	&friendRequest, &friendRequestConnection, &friendRequestEdge,
+	&consistency, &reconcileStatus, &reconcileKind,
+	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,
+	&dismissSuggestionPayload, &sessionPayload, &profilePayload, &changePasswordPayload, &accountPayload, &deleteAccountPayload,
+)
+
+func byName(types ...*Type) map[string]*Type {
+	all := make(map[string]*Type, len(types))
+	for _, t := range types {
+		t.Is = append([]string{t.Name}, t.Is...)
+		all[t.Name] = t
+	}
+	return all
+}
+
+// made is a type whose objects are whole when they are made: nothing is read for one field.
+func made(name string, names ...string) Type {
+	t := Type{Name: name, Fields: make(map[string]*Field, len(names))}
+	for _, field := range names {
+		t.Fields[field] = &Field{}
+	}
+	return t
+}

@@ -1,0 +1,52 @@
+package fields_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/fields"
+	"kith/graph/generated"
+)
+
+// Whoever adds a field says what it needs, what it costs and how it is written.
+func TestEveryFieldOfTheSchemaHasAnEntryAndNoOtherHas(t *testing.T) {
+	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	for name, d := range schema.Types {
+		if d.Kind != ast.Object && d.Kind != ast.Interface || strings.HasPrefix(name, "__") {
+			continue
+		}
+		for _, f := range d.Fields {
+			if fields.Of(name, f.Name) == nil && !strings.HasPrefix(f.Name, "__") {
+				t.Errorf("%s.%s is in the schema and has no entry in kith/graph/fields", name, f.Name)
+			}
+		}
+	}
+	for name, table := range fields.Types {
+		for field := range table.Fields {
+			if d := schema.Types[name]; d == nil || d.Fields.ForName(field) == nil {
+				t.Errorf("%s.%s has an entry and is not in the schema", name, field)
+			}
+		}
+	}
+}
+
+// A value is written one way, and what lies below an object can be written, too.
+func TestValuesAreWrittenOneWay(t *testing.T) {
+	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	for name, table := range fields.Types {
+		for field, f := range table.Fields {
+			if f.Value == nil {
+				continue
+			}
+			kind := schema.Types[name].Fields.ForName(field).Type
+			below := fields.Types[kind.Name()]
+			v := f.Value
+			switch isObject, isList := below != nil, kind.Elem != nil; {
+			case (v.Append != nil) == isObject, (v.Object != nil) != (isObject && !isList), (v.Len != nil) != isList, (v.At != nil) != isList:
+				t.Errorf("%s.%s is a %s, and is not written as one", name, field, kind)
+			}
+		}
+	}
+}

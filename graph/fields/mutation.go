@@ -1,0 +1,53 @@
+package fields
+
+const (
+	write    = 20 // a transaction or two
+	bothEnds = 50 // a change that is brought to the shards of both users at once, in up to three steps
+
+	// Hashing a password takes memory and time on purpose: twenty of them are more than one
+	// request may ask for.
+	hashing = 5000
+)
+
+var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
+	"follow":         {Weight: write},
+	"unfollow":       {Weight: write},
+	"followMany":     {Weight: 50},
+	"removeFollower": {Weight: write},
+
+	"block":         {Weight: bothEnds},
+	"unblock":       {Weight: write},
+	"setFollowMark": {Weight: write},
+
+	"requestFriend":       {Weight: bothEnds},
+	"acceptFriend":        {Weight: bothEnds},
+	"declineFriend":       {Weight: write},
+	"cancelFriendRequest": {Weight: write},
+	"removeFriend":        {Weight: bothEnds},
+	"dismissSuggestion":   {Weight: write},
+
+	"register":          {Weight: hashing},
+	"login":             {Weight: hashing},
+	"updateProfile":     {},
+	"deactivateAccount": {Weight: write},
+	"reactivateAccount": {Weight: write},
+	"deleteAccount":     {Weight: 100},
+	"changePassword":    {Weight: hashing},
+	"createUser":        {},
+}}
+
+// Payloads hold what their mutations have made.
+var (
+	followPayload            = made("FollowPayload", "changed", "viewer", "user", "relationship", "followingEdge", "consistencyToken")
+	followManyPayload        = made("FollowManyPayload", "viewer", "outcomes", "consistencyToken")
+	followOutcome            = made("FollowOutcome", "userId", "changed", "user", "relationship", "error")
+	followError              = made("FollowError", "code", "message")
+	relationshipPayload      = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "consistencyToken")
+	friendRequestPayload     = made("FriendRequestPayload", "changed", "request", "viewer", "user", "relationship", "consistencyToken")
+	dismissSuggestionPayload = made("DismissSuggestionPayload", "viewer", "user")
+	sessionPayload           = made("SessionPayload", "token", "expiresAt", "user")
+	profilePayload           = made("ProfilePayload", "user")
+	changePasswordPayload    = made("ChangePasswordPayload", "changed", "token", "expiresAt")
+	accountPayload           = made("AccountPayload", "changed", "user")
+	deleteAccountPayload     = made("DeleteAccountPayload", "complete")
+)

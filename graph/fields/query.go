@@ -1,0 +1,34 @@
+package fields
+
+var node = made("Node", "id")
+
+var query = Type{Name: "Query", Fields: map[string]*Field{
+	"viewer":        {Ahead: Viewer},
+	"node":          {Ahead: NodeIDs},
+	"nodes":         {Ahead: NodeIDs},
+	"user":          {Ahead: UserIDs},
+	"userByHandle":  {Ahead: Handle},
+	"users":         {Ahead: UserIDs},
+	"relationship":  {Ahead: Relationships},
+	"relationships": {Ahead: Relationships},
+
+	"people":      {Needs: Set, Weight: 200}, // up to 16 lists
+	"searchUsers": {Weight: 20},              // handles in steps, of all shards
+	"consistency": {},
+}}
+
+var consistency = Type{Name: "Consistency", Fields: map[string]*Field{
+	"lastFullScanAt": {},
+	"modes":          {Length: 3},
+}}
+
+var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
+	"mode":                  {},
+	"at":                    {},
+	"kinds":                 {Length: 6},
+	"oldestUnpairedSeconds": {},
+}}
+
+var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
+
+var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged")

@@ -1,0 +1,40 @@
+package fields
+
+import (
+	"kith/graph/model"
+	"kith/storage"
+)
+
+var relationship = Type{Name: "Relationship", Is: []string{"Node"}, Fields: map[string]*Field{
+	"id":           {Value: &Value{Append: appendRelationshipID}},
+	"from":         {Ahead: End, Side: storage.Forward, Value: object(func(r *model.Relationship) *model.User { return r.From })},
+	"to":           {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.Relationship) *model.User { return r.To })},
+	"status":       {Needs: Edge | Back | Inverse, Value: text((*model.Relationship).Status)},
+	"following":    {Needs: Edge, Value: boolean((*model.Relationship).Following)},
+	"followedBy":   {Needs: Back | Inverse, Value: boolean((*model.Relationship).FollowedBy)},
+	"followedAt":   {Needs: Edge, Value: optionalMoment((*model.Relationship).FollowedAt)},
+	"followedByAt": {Needs: Back | Inverse, Value: optionalMoment((*model.Relationship).FollowedByAt)},
+	"blocking":     {Needs: Edge, Value: optionalBoolean((*model.Relationship).Blocking)},
+	"blockedBy":    {Needs: Back | Inverse, Value: optionalBoolean((*model.Relationship).BlockedBy)},
+
+	"special":         {Needs: Mark},
+	"remark":          {Needs: Mark, Weight: 2},
+	"sentRequest":     {Ahead: Request, Side: storage.Requests},
+	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse},
+}}
+
+func appendRelationshipID(to []byte, v any) []byte {
+	pair := v.(*model.Relationship).Pair
+	to = appendInt(append(to, `"rel_`...), int64(pair.From))
+	return append(appendInt(append(to, '_'), int64(pair.To)), '"')
+}
+
+var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node"}, Fields: map[string]*Field{
+	"id":        {},
+	"from":      {Ahead: End, Side: storage.Forward},
+	"to":        {Ahead: End, Side: storage.Inverse},
+	"state":     {},
+	"message":   {Needs: Text, Weight: 5},
+	"updatedAt": {},
+	"expiresAt": {},
+}}

@@ -1,0 +1,52 @@
+package fields
+
+import (
+	"kith/graph/model"
+	"kith/storage"
+)
+
+// bothOpen: whether both lists of a user are open.
+const bothOpen = OpenFollowings | OpenFollowers
+
+// Set algebra reads up to thousands of rows for a page: a quarter of a millisecond without
+// caches where users follow 50, as long as 130 plain values take.
+const setAlgebra = 100
+
+var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
+	"id":        {Value: id(func(u *model.User) storage.UserID { return u.UserID })},
+	"handle":    {Needs: Row, Value: text((*model.User).Handle)},
+	"name":      {Needs: Row, Value: text((*model.User).Name)},
+	"bio":       {Needs: Row, Value: optionalText((*model.User).Bio), Weight: 10}, // about a unit for every hundred bytes
+	"avatarUrl": {Needs: Row, Value: optionalText((*model.User).AvatarURL), Weight: 5},
+	"createdAt": {Needs: Row, Value: moment((*model.User).CreatedAt)},
+
+	"followingCount": {Needs: Counts, Value: number((*model.User).FollowingCount)},
+	"followerCount":  {Needs: Counts | Inverse, Value: number((*model.User).FollowerCount)},
+	"friendCount":    {Needs: Counts | Inverse | bothOpen},
+
+	"listVisibility": {Needs: Row},
+	"discoverable":   {Needs: Row},
+	"deactivated":    {},
+
+	"followings":       {Ahead: List, Side: storage.Forward, Weight: 2},
+	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: 2},
+	"friends":          {Needs: Set | Inverse | bothOpen, Weight: setAlgebra},
+	"notFollowingBack": {Needs: Set | Inverse | bothOpen, Weight: setAlgebra},
+	"notFollowedBack":  {Needs: Set | Inverse | bothOpen, Weight: setAlgebra},
+
+	"relationship":       {Ahead: Towards},
+	"viewerRelationship": {Ahead: FromViewer, Needs: SignedIn},
+
+	"commonFollowings": {Ahead: Common, Side: storage.Forward, Needs: Set | Counts | OpenFollowings, Weight: setAlgebra},
+	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Set | Counts | OpenFollowers | Inverse, Weight: setAlgebra},
+	"followersYouKnow": {Needs: Set | Inverse | OpenFollowers | SignedIn, Weight: setAlgebra},
+
+	// Friends of friends: the lists of all followings, also for a page of nobody. One takes 1 ms
+	// there, and 8 ms where users follow more.
+	"followSuggestions": {Ahead: Suggestions, Needs: Set | OpenFollowings, Weight: 1500},
+
+	"blockedUsers":   {Weight: 2},
+	"friendRequests": {Needs: Inverse, Weight: 2},
+}}
+
+var listVisibility = made("ListVisibility", "followings", "followers")
