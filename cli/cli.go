@@ -18,7 +18,7 @@ import (
 type Program struct {
 	Settings
 
-	Serve     ServeCmd         `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
+	Serve     ServeCmd     `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
 	Migrate   MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
 	Import    ImportCmd    `cmd:"" help:"Import follows and users from files."`
 	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
