@@ -3,7 +3,6 @@ package idset
 import (
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -62,8 +61,8 @@ type forms struct {
 func (w world) forms(n int, random *rand.Rand, room *[]storage.UserID) forms {
 	f := forms{ids: slices.Clone(w.exactly(n, random)), wide: roaring64.New(), numbers: roaring.New(), room: room}
 	f.set = Build(w.dir, f.ids)
-	for ids := range f.set.Chunks() {
-		f.chunks = append(f.chunks, AppendChunk(nil, ids))
+	for ids := range slices.Chunk(f.ids, ChunkSize) {
+		f.chunks = append(f.chunks, AppendChunk(nil, timeless(ids)))
 	}
 	for _, id := range f.ids {
 		f.wide.Add(uint64(id))
@@ -88,7 +87,7 @@ func (f forms) unpacked() []storage.UserID {
 	ids := (*f.room)[:0]
 	for _, c := range f.chunks {
 		var err error
-		if ids, err = ParseChunk(ids, c); err != nil {
+		if ids, err = ParsePeers(ids, c); err != nil {
 			panic(err)
 		}
 	}
@@ -212,7 +211,7 @@ func cpuTime() time.Duration {
 }
 
 func tallyTable(b *testing.B, out *tabwriter.Writer) {
-	fmt.Fprintf(out, "\n| ids | lists | of users | tally | the same, weighted | best 20, without two lists | hash map |\n")
+	fmt.Fprintf(out, "\n| ids | lists | of users | best 20, without two lists | hash map |\n")
 	for _, users := range []int{50_000, 1_000_000, 10_000_000} {
 		for _, w := range worlds(users) {
 			for _, n := range []int{50, 300} {
@@ -247,24 +246,14 @@ func tallyRow(b *testing.B, out io.Writer, w world, n int) {
 			slow[i] = append(slow[i], ids[at])
 		}
 	}
-	if got, want := len(slices.Collect(Tally(ballots[0], nil))), len(mapTally(slow[0])); got != want {
+	if got, want := len(allVotes(ballots[0], nil)), len(mapTally(slow[0])); got != want {
 		b.Fatalf("%d users have votes, want %d", got, want)
 	}
 	rates := measure([]func(int){
-		func(i int) { consume(Tally(ballots[i%20], nil)) },
-		func(i int) { consume(Tally(ballots[i%20], weights)) },
 		func(i int) { Poll{Sets: ballots[i%20], Weights: weights, Except: lists[:2], Most: 20}.Best() },
 		func(i int) { mapTally(slow[i%20]) },
 	})
 	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.crowd), cells(rates))
-}
-
-func consume(votes iter.Seq[Vote]) {
-	n := 0
-	for v := range votes {
-		n += v.Votes
-	}
-	runtime.KeepAlive(n)
 }
 
 func mapTally(lists [][]storage.UserID) map[storage.UserID]int {

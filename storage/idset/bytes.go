@@ -5,55 +5,72 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"math/bits"
 )
 
 // ErrMalformed: bytes are not what they are taken for, or not whole.
 var ErrMalformed = errors.New("malformed id set")
 
-// The first byte of each binary form tells what it is and in which version. What has
-// been stored is read for ever: a change of the layout takes a new number.
-const (
-	formChunk    = 0xC1 // ids
-	formSet      = 0xC2 // chunks of ids
-	formStretch  = 0xC3 // positions
-	formTimeline = 0xC4 // stretches of positions
-)
-
-// ChunkSize is the most ids a chunk, or positions a stretch, may have in binary form.
-const ChunkSize = 2048
-
-// packSize is how many numbers are packed with one width.
-const packSize = 128
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// seal puts the checksum of what has been written since start behind it.
-func seal(to []byte, start int) []byte {
-	return binary.LittleEndian.AppendUint32(to, crc32.Checksum(to[start:], castagnoli))
+// Seal appends the CRC-32C of all bytes, big-endian.
+func Seal(data []byte) []byte {
+	return binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
 }
 
-// appendPack packs up to packSize numbers: a byte with the width of the widest in bits,
-// then each in that many bits, from the lowest bit of the first byte on.
+// Unseal checks what [Seal] has appended, and takes it off. The error wraps [ErrMalformed].
+func Unseal(data []byte) ([]byte, error) {
+	body := len(data) - 4
+	if body < 0 || binary.BigEndian.Uint32(data[body:]) != crc32.Checksum(data[:body], castagnoli) {
+		return nil, fmt.Errorf("%w: the checksum of %d bytes is wrong", ErrMalformed, len(data))
+	}
+	return data[:body], nil
+}
+
+const (
+	packSize = 128 // how many numbers are packed in one way
+	packVary = 255 // instead of a width: the numbers are uvarints
+)
+
+// appendPack packs up to packSize numbers in the shorter of two ways: a byte with the
+// width of the widest in bits, then each in that many bits, from the lowest bit of the
+// first byte on; or the byte 255, then each as a uvarint, which is shorter where few are
+// wide.
 func appendPack(to []byte, values []uint64) []byte {
 	var all uint64
+	varied := 0
 	for _, v := range values {
 		all |= v
+		varied += (bits.Len64(v|1) + 6) / 7
 	}
-	var words [packSize]uint64
-	c := column{width: uint8(bits.Len64(all)), words: words[:]}
-	for i, v := range values {
-		c.put(i, v)
+	width := bits.Len64(all)
+	size := packBytes(len(values), width)
+	if varied < size {
+		to = append(to, packVary)
+		for _, v := range values {
+			to = binary.AppendUvarint(to, v)
+		}
+		return to
 	}
-	to = append(to, c.width)
-	size := packBytes(len(values), c.width)
-	for i := 0; i < size; i++ {
-		to = append(to, byte(words[i/8]>>(i%8*8)))
+	to = append(to, byte(width))
+	word, used := uint64(0), 0 // what is not written yet, and how many bits of it
+	for _, v := range values {
+		word |= v << used
+		if used += width; used >= 64 {
+			to = binary.LittleEndian.AppendUint64(to, word)
+			used -= 64
+			word = v >> (width - used) // 0 if all of it is written
+		}
+	}
+	for ; used > 0; used -= 8 {
+		to = append(to, byte(word))
+		word >>= 8
 	}
 	return to
 }
 
-func packBytes(n int, width uint8) int { return (n*int(width) + 7) / 8 }
+func packBytes(n, width int) int { return (n*width + 7) / 8 }
 
 // scanner reads a binary form. Its first error stays, and everything behind it is 0.
 type scanner struct {
@@ -68,26 +85,21 @@ func (s *scanner) fail(format string, args ...any) {
 	s.left = nil
 }
 
-// unseal begins to read a form of one kind that ends with a checksum.
-func unseal(data []byte, form byte) *scanner {
-	s := &scanner{}
-	switch {
-	case len(data) < 5 || data[0] != form:
-		s.fail("%d bytes do not begin with %#x", len(data), form)
-	case binary.LittleEndian.Uint32(data[len(data)-4:]) != crc32.Checksum(data[:len(data)-4], castagnoli):
-		s.fail("the checksum is wrong")
-	default:
-		s.left = data[1 : len(data)-4]
-	}
-	return s
-}
-
 func (s *scanner) byte() byte {
 	b := s.bytes(1)
 	if s.err != nil {
 		return 0
 	}
 	return b[0]
+}
+
+// fixed reads 8 bytes.
+func (s *scanner) fixed() uint64 {
+	b := s.bytes(8)
+	if s.err != nil {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
 }
 
 func (s *scanner) bytes(n int) []byte {
@@ -113,22 +125,54 @@ func (s *scanner) number(most uint64) uint64 {
 
 // unpack reads what appendPack wrote of so many numbers.
 func (s *scanner) unpack(values []uint64) {
-	width := s.byte()
-	if width > 64 {
-		s.fail("%d bits a number", width)
-	}
-	packed := s.bytes(packBytes(len(values), width))
-	if s.err != nil {
+	width := s.width()
+	if width == packVary {
+		for i := range values {
+			values[i] = s.number(math.MaxUint64)
+		}
 		return
 	}
-	var words [packSize]uint64
-	for i, b := range packed {
-		words[i/8] |= uint64(b) << (i % 8 * 8)
+	at := s.left // beyond the pack, too: 9 bytes are read at once where there are so many
+	s.bytes(packBytes(len(values), width))
+	if s.err != nil {
+		clear(values)
+		return
 	}
-	c := column{width: width, words: words[:]}
+	mask := uint64(1)<<width - 1
+	bit := 0
 	for i := range values {
-		values[i] = c.at(i)
+		from, shift := at[bit/8:], bit%8
+		if len(from) < 9 {
+			from = append(make([]byte, 0, 16), from...)[:9]
+		}
+		values[i] = (binary.LittleEndian.Uint64(from)>>shift | uint64(from[8])<<(64-shift)) & mask
+		bit += width
 	}
+}
+
+// skip passes over what appendPack wrote of so many numbers.
+func (s *scanner) skip(n int) {
+	width := s.width()
+	if width != packVary {
+		s.bytes(packBytes(n, width))
+		return
+	}
+	size := 0
+	for ; n > 0 && size < len(s.left); size++ {
+		if s.left[size] < 0x80 {
+			n--
+		}
+	}
+	s.bytes(size + n)
+}
+
+func (s *scanner) width() int {
+	width := int(s.byte())
+	if width > 64 && width != packVary {
+		s.fail("%d bits a number", width)
+		return 0
+	}
+	return width
 }
 
 // end tells the first error, or that something is left.

@@ -160,7 +160,7 @@ func TestVersionsAreReadWhileTheNextIsMade(t *testing.T) {
 				if page := line.Page(storage.Position{}, storage.Position{}, 5000, false); len(page) != line.Len() {
 					t.Errorf("a list of %d has a page of %d", line.Len(), len(page))
 				}
-				if votes := slices.Collect(Tally([]*Set{s, s}, nil)); len(votes) != s.Len() {
+				if votes := allVotes([]*Set{s, s}, nil); len(votes) != s.Len() {
 					t.Errorf("%d of %d users have votes", len(votes), s.Len())
 				}
 			}

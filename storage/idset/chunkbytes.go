@@ -7,69 +7,133 @@ import (
 	"kith/storage"
 )
 
-// AppendChunk appends the binary form of 1 to [ChunkSize] ids, which are positive and
-// ascending, each once: 1 to 8 bytes an id. O(n).
+// formChunk is the first byte of a chunk: another layout takes another.
+const formChunk = 0xC1
+
+// ChunkSize is the most positions that a chunk may have.
+const ChunkSize = 2048
+
+// AppendChunk appends the binary form of 1 to [ChunkSize] positions, by ascending peer,
+// each peer positive and once: 6 bytes each for dense ids and times of some days. It has
+// no checksum, see [Seal]. O(n).
 //
 //	byte     0xC1
 //	uvarint  n
 //	byte     m, how many makers of ids there are, 0 … 16; then m × 2 bytes, see makers
 //	uvarint  the first id, shortened
-//	packs of 128 distances to the one before, less 1: a byte with their width in bits, the bits
-//	4 bytes  CRC-32C of all before
-func AppendChunk(to []byte, ids []storage.UserID) []byte {
-	if len(ids) == 0 || len(ids) > ChunkSize {
-		panic(fmt.Sprintf("idset: a chunk of %d ids", len(ids)))
+//	8 bytes  the least time, big-endian
+//	packs of 128, see appendPack: how far each shortened id lies behind the least that it can
+//	         be, 0 for the first; then how much later each time is than the least
+func AppendChunk(to []byte, positions []storage.Position) []byte {
+	if len(positions) == 0 || len(positions) > ChunkSize {
+		panic(fmt.Sprintf("idset: a chunk of %d positions", len(positions)))
 	}
-	start := len(to)
-	m := makersOf(ids)
+	m := makersOf(positions)
+	next := m.shorten(positions[0].Peer)
+	least := positions[0].UpdateTime
+	for _, p := range positions {
+		least = min(least, p.UpdateTime)
+	}
 	to = append(to, formChunk)
-	to = binary.AppendUvarint(to, uint64(len(ids)))
+	to = binary.AppendUvarint(to, uint64(len(positions)))
 	to = m.append(to)
-	last := m.shorten(ids[0])
-	to = binary.AppendUvarint(to, last)
-	var distances [packSize]uint64
-	for ids = ids[1:]; len(ids) > 0; {
-		pack := distances[:min(packSize, len(ids))]
-		for i := range pack {
-			short := m.shorten(ids[i])
-			pack[i], last = short-last-1, short
+	to = binary.AppendUvarint(to, next)
+	to = binary.BigEndian.AppendUint64(to, uint64(least))
+	var ids, times [packSize]uint64
+	for len(positions) > 0 {
+		n := min(packSize, len(positions))
+		for i, p := range positions[:n] {
+			short := m.shorten(p.Peer)
+			ids[i], next = short-next, short+1
+			times[i] = uint64(p.UpdateTime) - uint64(least) // may wrap, and wraps back
 		}
-		to = appendPack(to, pack)
-		ids = ids[len(pack):]
+		to = appendPack(to, ids[:n])
+		to = appendPack(to, times[:n])
+		positions = positions[n:]
 	}
-	return seal(to, start)
+	return to
 }
 
-// ParseChunk appends the ids of a chunk to a slice. The error wraps [ErrMalformed];
-// then nothing is appended. O(n).
-func ParseChunk(to []storage.UserID, data []byte) ([]storage.UserID, error) {
-	s := unseal(data, formChunk)
-	n := int(s.number(ChunkSize))
-	m := s.makers()
-	short := s.number(m.most())
-	if s.err == nil && (n == 0 || m.restore(short) == 0) {
-		s.fail("no ids, or id 0")
-	}
-	if s.err != nil {
-		return to, s.err
-	}
-	ids := append(to, m.restore(short))
-	var distances [packSize]uint64
-	for left := n - 1; left > 0 && s.err == nil; {
-		pack := distances[:min(packSize, left)]
-		s.unpack(pack)
-		for _, distance := range pack {
-			if distance >= m.most()-short { // and so no overflow either
-				s.fail("an id is too great")
-				break
-			}
-			short += distance + 1
-			ids = append(ids, m.restore(short))
+// ParseChunk appends the positions of a chunk to a slice, and returns what is behind the
+// chunk. The error wraps [ErrMalformed]; then nothing is appended. O(n).
+func ParseChunk(to []storage.Position, data []byte) (all []storage.Position, rest []byte, err error) {
+	var c chunkReader
+	c.begin(data)
+	all = to
+	var times [packSize]uint64
+	for ids := c.ids(); len(ids) > 0; ids = c.ids() {
+		c.unpack(times[:len(ids)])
+		for i, short := range ids {
+			all = append(all, storage.Position{UpdateTime: storage.Micros(c.least + times[i]), Peer: c.makers.restore(short)})
 		}
-		left -= len(pack)
 	}
-	if err := s.end(); err != nil {
+	if c.err != nil {
+		return to, nil, c.err
+	}
+	return all, c.left, nil
+}
+
+// ParsePeers appends the peers of a chunk alone, behind which nothing may be. The error
+// wraps [ErrMalformed]; then nothing is appended. O(n).
+func ParsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
+	var c chunkReader
+	c.begin(data)
+	all := to
+	for ids := c.ids(); len(ids) > 0; ids = c.ids() {
+		c.skip(len(ids))
+		for _, short := range ids {
+			all = append(all, c.makers.restore(short))
+		}
+	}
+	if err := c.end(); err != nil {
 		return to, err
 	}
-	return ids, nil
+	return all, nil
+}
+
+// chunkReader reads a chunk pack by pack.
+type chunkReader struct {
+	scanner
+	makers makers
+	n      int    // positions that are still to be read
+	next   uint64 // the least that the next shortened id can be
+	least  uint64 // time
+	short  [packSize]uint64
+}
+
+// begin reads what is before the packs.
+func (c *chunkReader) begin(data []byte) {
+	c.scanner.left = data
+	if form := c.byte(); form != formChunk {
+		c.fail("it begins with %#x", form)
+	}
+	c.n = int(c.number(ChunkSize))
+	c.makers = readMakers(&c.scanner)
+	c.next = c.number(c.makers.most())
+	c.least = c.fixed()
+	if c.n == 0 || c.makers.restore(c.next) == 0 {
+		c.fail("no ids, or id 0")
+	}
+}
+
+// ids reads the shortened ids of the next pack: none after the last, or after an error.
+func (c *chunkReader) ids() []uint64 {
+	if c.err != nil {
+		return nil
+	}
+	ids := c.short[:min(packSize, c.n)]
+	c.n -= len(ids)
+	if len(ids) > 0 {
+		c.unpack(ids)
+	}
+	most := c.makers.most()
+	for i, distance := range ids {
+		if c.next > most || distance > most-c.next { // and so no overflow either
+			c.fail("an id is too great")
+			return nil
+		}
+		ids[i] = c.next + distance
+		c.next = ids[i] + 1
+	}
+	return ids
 }

@@ -8,8 +8,8 @@
 //   - A [Set] is users by number, in chunks: bitmaps and short lists.
 //   - A [Timeline] is positions, newest first, in packed blocks.
 //   - A [List] is both.
-//   - [AppendSet] and [AppendChunk] write ids, not numbers, so that any process can
-//     read what another has stored; [ParseSet] and [ParseChunk] read them.
+//   - [AppendChunk] writes ids with their times, not numbers, so that any process can read
+//     what another has stored; [ParseChunk] and [ParsePeers] read it.
 //
 // All of them but the directory, which grows, never change: a change makes another
 // version, which shares with the one before whatever has not changed. A change to a

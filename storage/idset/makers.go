@@ -22,17 +22,18 @@ const (
 )
 
 // makersOf finds the makers, if they are few enough to be worth a table.
-func makersOf(ids []storage.UserID) makers {
+func makersOf(positions []storage.Position) makers {
 	var m makers
-	for _, id := range ids {
-		at, found := slices.BinarySearch(m.low, uint16(id))
+	for _, p := range positions {
+		low := uint16(p.Peer)
+		at, found := slices.BinarySearch(m.low, low)
 		if found {
 			continue
 		}
-		if len(m.low) == maxMakers || len(m.low)*maxMakers >= len(ids) {
+		if len(m.low) == maxMakers || len(m.low)*maxMakers >= len(positions) {
 			return makers{}
 		}
-		m.low = slices.Insert(m.low, at, uint16(id))
+		m.low = slices.Insert(m.low, at, low)
 	}
 	return m
 }
@@ -70,8 +71,8 @@ func (m makers) append(to []byte) []byte {
 	return to
 }
 
-// makers reads a table.
-func (s *scanner) makers() makers {
+// readMakers reads a table.
+func readMakers(s *scanner) makers {
 	n := int(s.byte())
 	if n > maxMakers {
 		s.fail("%d makers of ids", n)

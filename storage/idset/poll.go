@@ -2,7 +2,7 @@ package idset
 
 import "slices"
 
-// Poll asks for the best of those whom [Tally] would count: for whom to follow, out of
+// Poll asks who is in most of some sets: for whom to follow, out of
 // the lists of those whom one follows.
 type Poll struct {
 	Sets    []*Set
@@ -31,12 +31,11 @@ func (p Poll) Best() (best []Vote, struck []int) {
 		except[i] = reader{few: e.few, chunks: e.chunks}
 	}
 	top := podium{most: p.Most}
-	tally(p.Sets, p.Weights, func(b *booth, page uint32) bool {
+	tally(p.Sets, p.Weights, func(b *booth, page uint32) {
 		for i := range except {
 			struck[i] += except[i].strike(page, b)
 		}
 		p.enter(&top, b, page)
-		return true
 	})
 	slices.SortFunc(top.votes, better)
 	return top.votes, struck

@@ -2,7 +2,6 @@ package idset
 
 import (
 	"cmp"
-	"iter"
 	"sync"
 
 	"kith/storage"
@@ -21,25 +20,6 @@ func better(a, b Vote) int {
 		return c
 	}
 	return cmp.Compare(a.ID, b.ID)
-}
-
-// Tally counts in how many of some sets each user is, and yields those who are in any,
-// in no order. weights are what each set's word counts, positive; nil stands for 1
-// each. O(the sets' lengths together, and the pages they are spread over).
-//
-// The sets are of one directory; others are converted first.
-func Tally(sets []*Set, weights []int64) iter.Seq[Vote] {
-	return func(yield func(Vote) bool) {
-		tally(sets, weights, func(b *booth, page uint32) bool {
-			users := b.view.pages[page].ids
-			for _, slot := range b.touched {
-				if !yield(Vote{users[slot], int(b.votes[slot]), b.score(slot)}) {
-					return false
-				}
-			}
-			return true
-		})
-	}
 }
 
 // booth is where the votes for the users of one page are counted, in 256 kB, or 768
@@ -62,8 +42,12 @@ func (b *booth) score(slot uint16) int64 {
 	return int64(b.votes[slot])
 }
 
-// tally counts page by page, and shows each as long as more is wanted.
-func tally(sets []*Set, weights []int64, show func(b *booth, page uint32) (more bool)) {
+// tally counts in how many of some sets each user is, and shows the counts page by page.
+// weights are what each set's word counts, positive; nil stands for 1 each. O(the sets'
+// lengths together, and the pages they are spread over).
+//
+// The sets are of one directory; others are converted first.
+func tally(sets []*Set, weights []int64, show func(b *booth, page uint32)) {
 	if len(sets) == 0 {
 		return
 	}
@@ -78,7 +62,7 @@ func tally(sets []*Set, weights []int64, show func(b *booth, page uint32) (more 
 	}
 	b := booths.Get().(*booth)
 	b.view, b.weighted = dir.view.Load(), weights != nil // all of the sets' users are known by now
-	for more := true; more; {
+	for {
 		page, any := nextPage(readers)
 		if !any {
 			break
@@ -86,7 +70,7 @@ func tally(sets []*Set, weights []int64, show func(b *booth, page uint32) (more 
 		for i := range readers {
 			readers[i].vote(page, b)
 		}
-		more = show(b, page)
+		show(b, page)
 		for _, slot := range b.touched {
 			b.votes[slot], b.scores[slot] = 0, 0
 		}

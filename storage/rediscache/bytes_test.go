@@ -69,7 +69,7 @@ func TestValuesAreReadBack(t *testing.T) {
 		}
 		side := storage.Side(rapid.IntRange(0, 1).Draw(t, "side"))
 		k := drawList(t, side, id)
-		back, err := parseList(side, id, string(appendList(nil, side, k)))
+		back, err := parseList(side, id, string(listBytes(side, k)))
 		if err != nil || !reflect.DeepEqual(back, k) {
 			t.Fatalf("%d edges are read back as %d others: %v", len(k.list.Edges), len(back.list.Edges), err)
 		}
@@ -82,7 +82,7 @@ func TestDamagedValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		k := drawList(t, storage.Forward, 7)
-		data := appendList(nil, storage.Forward, k)
+		data := listBytes(storage.Forward, k)
 		if _, err := parseList(storage.Forward, 7, string(data[:rapid.IntRange(0, len(data)-1).Draw(t, "cut")])); err == nil {
 			t.Fatal("a list that is cut off is read")
 		}
@@ -95,6 +95,6 @@ func TestDamagedValues(t *testing.T) {
 		profile := appendProfile(nil, drawProfile(t, 7))
 		profile[rapid.IntRange(0, len(profile)-1).Draw(t, "where")] ^= 0x81
 		_, _ = parseUser(7, string(profile), "1", "\x02\x02\x02")
-		_, _ = parseEdges(storage.Forward, 7, string(rapid.SliceOf(rapid.Byte()).Draw(t, "anything")))
+		_, _ = parseEdges(storage.Forward, 7, rapid.SliceOf(rapid.Byte()).Draw(t, "anything"))
 	})
 }

@@ -214,7 +214,7 @@ func (f *forms) packed(edges []storage.Edge, wanted []storage.UserID) form {
 	return form{
 		name: "packed value",
 		store: func() {
-			f.must(f.client.Set(f.ctx, "k", appendList(nil, storage.Forward, kept{list: storage.List{Edges: edges}}), 0).Err())
+			f.must(f.client.Set(f.ctx, "k", listBytes(storage.Forward, kept{list: storage.List{Edges: edges}}), 0).Err())
 		},
 		members: func() int {
 			list, n := all(), 0

@@ -144,7 +144,7 @@ func (l lists) parse(reply any, q storage.ListQuery) (storage.Result[storage.Lis
 }
 
 func (l lists) fill(ctx context.Context, pipe redis.Pipeliner, e *epoch, q storage.ListQuery, list storage.List, token string, life time.Duration) *redis.Cmd {
-	data := appendList(nil, l.side, kept{list, q.Longest, q.EndedSince})
+	data := listBytes(l.side, kept{list, q.Longest, q.EndedSince})
 	return listFill.call(ctx, pipe, []string{e.list(l.side, q.Owner)}, token, list.Version, data, life.Milliseconds())
 }
 

@@ -3,9 +3,7 @@ package rediscache
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"math"
-	"slices"
 
 	"kith/storage"
 	"kith/storage/idset"
@@ -23,17 +21,13 @@ import (
 // and unless it is too long, the edges by ascending peer:
 //
 //	uvarint  how many
-//	peers    in chunks of up to 2,048, each behind its length, see idset.AppendChunk
-//	8 bytes  the least time
-//	uvarints the times' distances from it
+//	chunks   of up to 2,048 peers and times, see idset.AppendChunk
 //	uvarint  how many are no follows; then for each its place and type, as uvarints
-//	4 bytes  CRC-32C of all from the first byte on
+//	4 bytes  checksum of all from the first byte on, see idset.Seal
 //
 // While there is no list, a mark may tell what is known: 'M', 8 bytes with the version that
 // a list has to have at least, and behind that the token of who is filling it.
 const listHead = 26
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // kept is a list as it is kept: with the query that it answers.
 type kept struct {
@@ -42,8 +36,8 @@ type kept struct {
 	ended   storage.Micros
 }
 
-func appendList(to []byte, side storage.Side, k kept) []byte {
-	to = append(to, 'V')
+func listBytes(side storage.Side, k kept) []byte {
+	to := append(make([]byte, 0, listHead+8*len(k.list.Edges)), 'V')
 	to = binary.BigEndian.AppendUint64(to, uint64(k.list.Version))
 	if k.list.Long {
 		to = append(to, 1)
@@ -54,39 +48,28 @@ func appendList(to []byte, side storage.Side, k kept) []byte {
 	to = binary.BigEndian.AppendUint64(to, 0)
 	to = binary.BigEndian.AppendUint64(to, uint64(k.ended))
 	to = appendEdges(to, side, k.list.Edges)
-	return binary.BigEndian.AppendUint32(to, crc32.Checksum(to, castagnoli))
+	return idset.Seal(to)
 }
 
 func appendEdges(to []byte, side storage.Side, edges []storage.Edge) []byte {
 	to = binary.AppendUvarint(to, uint64(len(edges)))
-	peers := make([]storage.UserID, len(edges))
-	least := storage.Micros(math.MaxInt64)
-	others := 0
+	positions := make([]storage.Position, 0, min(len(edges), idset.ChunkSize))
+	var others []byte
+	found := 0
 	for i, e := range edges {
-		peers[i] = side.Peer(e.Pair())
-		least = min(least, e.UpdateTime)
+		positions = append(positions, storage.Position{UpdateTime: e.UpdateTime, Peer: side.Peer(e.Pair())})
 		if e.Type != storage.Following {
-			others++
+			others = binary.AppendUvarint(others, uint64(i))
+			others = binary.AppendUvarint(others, uint64(e.Type))
+			found++
+		}
+		if len(positions) == idset.ChunkSize || i == len(edges)-1 {
+			to = idset.AppendChunk(to, positions)
+			positions = positions[:0]
 		}
 	}
-	var chunk []byte
-	for some := range slices.Chunk(peers, idset.ChunkSize) {
-		chunk = idset.AppendChunk(chunk[:0], some)
-		to = binary.AppendUvarint(to, uint64(len(chunk)))
-		to = append(to, chunk...)
-	}
-	to = binary.BigEndian.AppendUint64(to, uint64(least))
-	for _, e := range edges {
-		to = binary.AppendUvarint(to, uint64(e.UpdateTime)-uint64(least)) // may wrap, and wraps back
-	}
-	to = binary.AppendUvarint(to, uint64(others))
-	for i, e := range edges {
-		if e.Type != storage.Following {
-			to = binary.AppendUvarint(to, uint64(i))
-			to = binary.AppendUvarint(to, uint64(e.Type))
-		}
-	}
-	return to
+	to = binary.AppendUvarint(to, uint64(found))
+	return append(to, others...)
 }
 
 // parseList reads a value that begins with 'V'.
@@ -102,46 +85,39 @@ func parseList(side storage.Side, owner storage.UserID, data string) (kept, erro
 	if k.list.Long {
 		return k, nil
 	}
-	body := len(data) - 4
-	if body < listHead || crc32.Checksum([]byte(data[:body]), castagnoli) != binary.BigEndian.Uint32([]byte(data[body:])) {
+	body, err := idset.Unseal([]byte(data))
+	if err != nil || len(body) < listHead {
 		return kept{}, errMalformed
 	}
 	k.longest = math.MaxInt
-	var err error
-	k.list.Edges, err = parseEdges(side, owner, data[listHead:body])
+	k.list.Edges, err = parseEdges(side, owner, body[listHead:])
 	return k, err
 }
 
 func number(data string) uint64 { return binary.BigEndian.Uint64([]byte(data[:8])) }
 
-func parseEdges(side storage.Side, owner storage.UserID, data string) ([]storage.Edge, error) {
-	r := reader{left: data}
-	n := r.uvarint()
-	if n > uint64(len(data)) { // an edge takes a byte at least
+func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage.Edge, error) {
+	n, size := binary.Uvarint(data)
+	if size <= 0 {
 		return nil, errMalformed
 	}
-	peers := make([]storage.UserID, 0, n)
-	for left := n; left > 0; {
-		before := len(peers)
+	data = data[size:]
+	edges := make([]storage.Edge, 0, min(n, uint64(len(data)))) // more are rarely in so many bytes
+	positions := make([]storage.Position, 0, min(n, idset.ChunkSize))
+	for uint64(len(edges)) < n {
 		var err error
-		if peers, err = idset.ParseChunk(peers, []byte(r.text())); err != nil {
+		if positions, data, err = idset.ParseChunk(positions[:0], data); err != nil {
 			return nil, fmt.Errorf("%w: %w", errMalformed, err)
 		}
-		if read := uint64(len(peers) - before); read <= left {
-			left -= read
-		} else {
-			return nil, errMalformed
+		for _, at := range positions {
+			pair := side.Pair(owner, at.Peer)
+			edges = append(edges, storage.Edge{From: pair.From, To: pair.To, Type: storage.Following, UpdateTime: at.UpdateTime})
 		}
 	}
-	least := r.take(8)
-	if least == "" {
+	if uint64(len(edges)) > n {
 		return nil, errMalformed
 	}
-	edges := make([]storage.Edge, n)
-	for i, peer := range peers {
-		pair := side.Pair(owner, peer)
-		edges[i] = storage.Edge{From: pair.From, To: pair.To, Type: storage.Following, UpdateTime: storage.Micros(number(least) + r.uvarint())}
-	}
+	r := reader{left: string(data)}
 	for range r.uvarint() {
 		i, kind := r.uvarint(), r.uvarint()
 		if i >= n || r.broken {

@@ -298,7 +298,7 @@ func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.Use
 // chunksOf makes chunks of follows by ascending peer.
 func chunksOf(follows []storage.Position, size int) (chunks []packedChunk) {
 	for some := range slices.Chunk(follows, size) {
-		chunks = append(chunks, packedChunk{some[0].Peer, appendChunk(nil, some)})
+		chunks = append(chunks, packedChunk{some[0].Peer, packChunk(some)})
 	}
 	return chunks
 }

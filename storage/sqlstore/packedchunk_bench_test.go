@@ -40,7 +40,7 @@ func BenchmarkPackedChunks(b *testing.B) {
 		b.Run(name+"/peers and times", func(b *testing.B) {
 			var all []storage.Position
 			each(b, func(data []byte) (err error) {
-				all, peers, err = parseChunk(all[:0], peers, data)
+				all, err = parseChunk(all[:0], data)
 				return err
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // Parts may come in any order. Those that do not fit are refused, also where only their number is right.
@@ -23,7 +24,7 @@ func TestPackedPeersFit(t *testing.T) {
 		"too many":               {packedPeers{count: 2, peers: []storage.UserID{1, 2, 9}}, nil},
 		"too few":                {packedPeers{count: 4, peers: []storage.UserID{1, 2, 9}}, nil},
 		"one twice":              {packedPeers{count: 3, peers: []storage.UserID{1, 1, 9}}, nil},
-		"a broken chunk":         {packedPeers{count: 1, peers: []storage.UserID{1}, err: errChunk}, nil},
+		"a broken chunk":         {packedPeers{count: 1, peers: []storage.UserID{1}, err: idset.ErrMalformed}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := test.parts.list()

@@ -130,10 +130,9 @@ func (p *packedParts) edges(side storage.Side, owner storage.UserID) ([]storage.
 	all := make([]storage.Edge, 0, min(p.count, maxForeseen)+int64(len(instead)))
 	changed := p.changed
 	var follows []storage.Position
-	var room []storage.UserID
 	var err error
 	for _, chunk := range p.chunks {
-		if follows, room, err = parseChunk(follows[:0], room, chunk.data); err != nil {
+		if follows, err = parseChunk(follows[:0], chunk.data); err != nil {
 			return nil, fmt.Errorf("chunk %s: %w", chunk.first, err)
 		}
 		for _, f := range follows {

@@ -128,7 +128,7 @@ func (p *packing) rewrite(chunks []packedChunk, changes []packedChange) (old []a
 		}
 		var follows []storage.Position
 		if i < len(chunks) {
-			if follows, _, err = parseChunk(nil, nil, chunks[i].data); err != nil {
+			if follows, err = parseChunk(nil, chunks[i].data); err != nil {
 				return nil, nil, err
 			}
 			old = append(old, int64(chunks[i].first))
