@@ -312,7 +312,7 @@ func TestOperationsAreDocumented(t *testing.T) {
 // docs/data-model.md tells every table with its columns, in their order.
 func TestTablesAreDocumented(t *testing.T) {
 	want := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/migrations/*/*.sql"))
+	files, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/internal/db/migrations/*/*.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
@@ -76,7 +78,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 		return err
 	}
 	return s.transact(ctx, "register", s.place.Of(user.ID), func(w *writer) error {
-		n, err := w.exec(1, s.sql.insertIgnore+sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
+		n, err := w.Exec(1, s.sql.InsertIgnore+sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
 			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable)
 		if err == nil && n == 0 {
@@ -96,11 +98,11 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 	shard := s.place.OfHandle(user.Handle)
 	var owner, claimed int64
 	err := s.transact(ctx, "handles", shard, func(w *writer) error {
-		_, err := w.exec(1, s.sql.insertIgnore+sqlClaimHandles+tuples(1, 3), user.Handle, int64(user.ID), int64(user.CreatedAt))
+		_, err := w.Exec(1, s.sql.InsertIgnore+sqlClaimHandles+db.Tuples(1, 3), user.Handle, int64(user.ID), int64(user.CreatedAt))
 		if err != nil {
 			return err
 		}
-		return w.read(1, sqlReadClaim, []any{user.Handle}, func(rows *sql.Rows) error {
+		return w.Read(1, sqlReadClaim, []any{user.Handle}, func(rows *sql.Rows) error {
 			return rows.Scan(&owner, &claimed)
 		})
 	})
@@ -122,7 +124,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 	}
 	// A claim of its own is made anew: it may be about to be taken over.
 	return s.transact(ctx, "handles", shard, func(w *writer) error {
-		n, err := w.exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
+		n, err := w.Exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
 		if err == nil && n == 0 {
 			err = taken // somebody else took it over
 		}
@@ -132,8 +134,8 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 
 // Passwords implements [storage.AccountStore].
 func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
-	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
-		return s.query(ctx, "passwords", shard, len(ids), sqlPasswords+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
+		return s.db.Query(ctx, "passwords", shard, len(ids), sqlPasswords+db.Marks(len(ids))+")", db.Arguments(ids), func(rows *sql.Rows) error {
 			id, password, err := scanPassword(rows)
 			found(id, password)
 			return err
@@ -154,7 +156,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			return err
 		}
 		found := false
-		err := w.read(1, sqlPasswords+"?)", []any{int64(id)}, func(rows *sql.Rows) (err error) {
+		err := w.Read(1, sqlPasswords+"?)", []any{int64(id)}, func(rows *sql.Rows) (err error) {
 			found = true
 			_, now, err = scanPassword(rows)
 			return err
@@ -173,7 +175,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			}
 		}
 		now.Hash = change.New
-		_, err = w.exec(1, sqlSetPasswordHash, nullable(change.New), int64(change.At), int64(id))
+		_, err = w.Exec(1, sqlSetPasswordHash, nullable(change.New), int64(change.At), int64(id))
 		return err
 	})
 	if err != nil {
@@ -186,15 +188,15 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 // is behind all earlier changes of the user.
 func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storage.Micros, error) {
 	var old storage.StateChange
-	err := w.read(1, sqlStateOf, []any{int64(id)}, func(rows *sql.Rows) error {
+	err := w.Read(1, sqlStateOf, []any{int64(id)}, func(rows *sql.Rows) error {
 		return rows.Scan(&old.State, &old.At)
 	})
 	if err != nil {
 		return 0, err
 	}
 	at = max(at, old.At+1)
-	text := sqlWritePasswordTime + w.store.sql.upsert("user_id", "changed_at = NEW.changed_at, password_at = NEW.password_at")
-	_, err = w.exec(1, text, int64(id), int64(old.State), int64(at), int64(at))
+	text := sqlWritePasswordTime + w.store.sql.Upsert("user_id", "changed_at = NEW.changed_at, password_at = NEW.password_at")
+	_, err = w.Exec(1, text, int64(id), int64(old.State), int64(at), int64(at))
 	return at, err
 }
 
@@ -206,17 +208,19 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 			return err
 		}
 		text, args := profileStatement(id, change, at)
-		if _, err := w.exec(1, text, args...); err != nil {
+		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
 		}
 		day := int64(storage.DayOf(at))
-		if _, err := w.exec(1, sqlCountProfileChange, day, day, int64(id)); err != nil {
+		if _, err := w.Exec(1, sqlCountProfileChange, day, day, int64(id)); err != nil {
 			return err
 		}
-		found := false
-		err := w.read(1, sqlUsers+"?)", []any{int64(id)}, func(rows *sql.Rows) error {
+		found, row := false, newUserRow(1+userNumbers)
+		err := w.Read(1, sqlUsers+"?)", []any{int64(id)}, func(rows *sql.Rows) error {
 			found = true
-			return scanUser(rows, &user)
+			err := row.scan(rows)
+			user = row.user(id, 1)
+			return cmp.Or(err, row.Err)
 		})
 		if err == nil && !found {
 			err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
@@ -268,8 +272,8 @@ func (w *writer) lockUser(id storage.UserID) error {
 
 // lockCountsOf locks the counts of a user, if there are any.
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
-	text := sqlLockCounts + "?)" + w.store.sql.forUpdate
-	err = w.read(1, text, []any{int64(id)}, func(rows *sql.Rows) error {
+	text := sqlLockCounts + "?)" + w.store.sql.ForUpdate
+	err = w.Read(1, text, []any{int64(id)}, func(rows *sql.Rows) error {
 		found = true
 		_, err := w.scanLocked(rows)
 		return err

@@ -5,11 +5,10 @@ import (
 	"database/sql"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Apply implements [storage.EdgeWriter]. On each shard it is one transaction, in
@@ -23,21 +22,21 @@ import (
 // Without the first step two writers of one new edge would both find it missing
 // and count it twice.
 //
-// Single edges of one owner that come at the same time share a transaction, see [together].
+// Single edges of one owner that come at the same time share a transaction, see [db.GroupCommit].
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
 	if len(edges) == 0 {
 		return results
 	}
-	parts := s.split(len(edges), len(edges), func(i int) int { return s.place.Of(side.Owner(edges[i].Pair())) })
-	atOnce(parts, func(p part) {
-		share := make([]storage.Edge, len(p.at))
-		for j, i := range p.at {
+	parts := s.db.Split(len(edges), len(edges), func(i int) int { return s.place.Of(side.Owner(edges[i].Pair())) })
+	db.AtOnce(parts, func(p db.Part) {
+		share := make([]storage.Edge, len(p.At))
+		for j, i := range p.At {
 			share[j] = edges[i]
 		}
 		if len(share) == 1 {
-			i := p.at[0]
-			if applied, err := s.applyOne(ctx, p.shard, side, share[0], rule); err != nil {
+			i := p.At[0]
+			if applied, err := s.applyOne(ctx, p.Shard, side, share[0], rule); err != nil {
 				results[i].Err = err
 			} else {
 				results[i] = storage.Result[storage.Applied]{Value: applied, Found: true}
@@ -45,13 +44,13 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 			return
 		}
 		var applied []storage.Applied
-		err := s.transact(ctx, "apply."+side.String(), p.shard, func(w *writer) (err error) {
+		err := s.transact(ctx, "apply."+side.String(), p.Shard, func(w *writer) (err error) {
 			if applied, err = w.apply(side, share, rule); err == nil && len(share) >= 1000 {
 				err = w.shortenLog()
 			}
 			return err
 		})
-		for j, i := range p.at {
+		for j, i := range p.At {
 			if err != nil {
 				results[i].Err = err
 				continue
@@ -63,7 +62,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 }
 
 // judge makes one for a transaction.
-func (s *Store) judge() *judge.Judge { return judge.New(s.cfg.RequestTTL) }
+func (s *Store) judge() *judge.Judge { return judge.New(s.requestTTL) }
 
 // apply does the work of one shard's transaction.
 func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Applied, error) {
@@ -138,13 +137,13 @@ VALUES `
 // lockCounts locks the counts of owners, in ascending order, making the rows of
 // those who have none.
 func (w *writer) lockCounts(owners []storage.UserID) error {
-	for chunk := range slices.Chunk(owners, w.store.sql.maxKeys) {
+	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
 		missing := make(map[storage.UserID]bool, len(chunk))
 		for _, id := range chunk {
 			missing[id] = true
 		}
-		text := sqlLockCounts + marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.forUpdate
-		err := w.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
+		text := sqlLockCounts + db.Marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.ForUpdate
+		err := w.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			id, err := w.scanLocked(rows)
 			delete(missing, id)
 			return err
@@ -155,14 +154,14 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		if len(missing) == 0 {
 			continue
 		}
-		text = w.store.sql.insertIgnore + sqlInsertNoCounts + tuples(len(missing), 1)
-		if _, err := w.exec(len(missing), text, arguments(slices.Sorted(maps.Keys(missing)))...); err != nil {
+		text = w.store.sql.InsertIgnore + sqlInsertNoCounts + db.Tuples(len(missing), 1)
+		if _, err := w.Exec(len(missing), text, db.Arguments(slices.Sorted(maps.Keys(missing)))...); err != nil {
 			return err
 		}
 		// Whoever inserted such a row holds it until the end of its transaction: the
 		// insert above has waited for that, and this statement locks what it left.
-		text = sqlLockCounts + marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.forUpdate
-		if err := w.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
+		text = sqlLockCounts + db.Marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.ForUpdate
+		if err := w.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			_, err := w.scanLocked(rows)
 			return err
 		}); err != nil {
@@ -180,24 +179,6 @@ func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
 	return id, err
 }
 
-// rowsSelect reads rows of one table, with the number of its side first. Served by the
-// primary key, which MariaDB has to be told: for owners with few rows it takes the list
-// index, and reads them all.
-var (
-	rowsSelect  = rowsSelects("\nSELECT {side}, {columns}\nFROM {table}")
-	rowsOfOwner = rowsSelects("\nWHERE {owner} = ? AND {peer} IN (")
-)
-
-// markSide stands beside the sides for the marks on follows.
-const markSide = storage.Side(len(storage.Sides))
-
-func rowsSelects(text string) (all [len(edgeTables)]string) {
-	for side := range all {
-		all[side] = edgeTables[side].spell(strings.Replace(text, "{side}", strconv.Itoa(side), 1))
-	}
-	return all
-}
-
 // look reads rows as they are, under the lock, in one statement: those of each owner
 // (From) towards each peer (To), in some of the tables.
 func (w *writer) look(j *judge.Judge, keys []storage.Pair, sides ...storage.Side) error {
@@ -205,7 +186,7 @@ func (w *writer) look(j *judge.Judge, keys []storage.Pair, sides ...storage.Side
 	keys = slices.Compact(keys)
 	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
 		text, args := w.store.lookStatement(sides, chunk)
-		if err := w.read(len(chunk), text, args, scanInto(j)); err != nil {
+		if err := w.Read(len(chunk), text, args, scanInto(j)); err != nil {
 			return err
 		}
 	}
@@ -222,7 +203,7 @@ func scanInto(j *judge.Judge) func(*sql.Rows) error {
 			return err
 		}
 		pair := side.Pair(owner, peer)
-		if side == markSide {
+		if side == db.MarkSide {
 			j.Marked[pair] = true
 			return nil
 		}
@@ -232,10 +213,12 @@ func scanInto(j *judge.Judge) func(*sql.Rows) error {
 	}
 }
 
-// lookStatement spells the look-up of rows, more simply where they have one owner.
+// lookStatement spells the look-up of rows, more simply where they have one owner. Served by
+// the primary keys, which MariaDB has to be told: for owners with few rows it takes the list
+// indexes, and reads them all.
 func (s *Store) lookStatement(sides []storage.Side, keys []storage.Pair) (text string, args []any) {
 	if !haveOneOwner(storage.Forward, keys) {
-		text, repeats := s.sql.rowsOf(sides, len(keys))
+		text, repeats := s.sql.RowsOf(sides, len(keys))
 		args = make([]any, 0, 2*len(keys)*repeats)
 		for range repeats {
 			for _, k := range keys {
@@ -245,12 +228,13 @@ func (s *Store) lookStatement(sides []storage.Side, keys []storage.Pair) (text s
 		return text, args
 	}
 	args = make([]any, 0, (len(keys)+1)*len(sides))
-	peers := marks(len(keys)) + ")"
+	peers := db.Marks(len(keys)) + ")"
 	for i, side := range sides {
 		if i > 0 {
 			text += "\nUNION ALL"
 		}
-		text += rowsSelect[side] + s.sql.byKey + rowsOfOwner[side] + peers
+		t := db.TableOf(side)
+		text += t.Rows + s.sql.ByKey + "\nWHERE " + t.Owner + " = ? AND " + t.Peer + " IN (" + peers
 		args = append(args, int64(keys[0].From))
 		for _, k := range keys {
 			args = append(args, int64(k.To))
@@ -274,19 +258,19 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages m
 	if len(edges) == 0 {
 		return nil
 	}
-	t := tableOf(side)
-	into, sets, width := t.columns, "type = NEW.type, update_time = NEW.update_time", 4
+	t := db.TableOf(side)
+	into, sets, width := t.Columns, "type = NEW.type, update_time = NEW.update_time", 4
 	if side == storage.Requests {
 		into, sets, width = into+", message", sets+", message = NEW.message", 5
 	}
-	for chunk := range slices.Chunk(edges, w.store.sql.maxRows) {
-		text := "INSERT INTO " + t.name + " (" + into + ") VALUES " + tuples(len(chunk), width) +
-			w.store.sql.upsert(t.owner+", "+t.peer, sets)
+	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
+		text := "INSERT INTO " + t.Name + " (" + into + ") VALUES " + db.Tuples(len(chunk), width) +
+			w.store.sql.Upsert(t.Owner+", "+t.Peer, sets)
 		args := edgeArguments(side, chunk)
 		if side == storage.Requests {
 			args = withMessages(chunk, messages)
 		}
-		if _, err := w.exec(len(chunk), text, args...); err != nil {
+		if _, err := w.Exec(len(chunk), text, args...); err != nil {
 			return err
 		}
 	}
@@ -333,14 +317,14 @@ WHERE from_user_id = ? AND to_user_id IN (`
 func (w *writer) removeMarks(ended []storage.Pair) error {
 	for len(ended) > 0 {
 		n := 1
-		for n < min(len(ended), w.store.sql.maxKeys) && ended[n].From == ended[0].From {
+		for n < min(len(ended), w.store.sql.MaxKeys) && ended[n].From == ended[0].From {
 			n++
 		}
 		args := []any{int64(ended[0].From)}
 		for _, p := range ended[:n] {
 			args = append(args, int64(p.To))
 		}
-		if _, err := w.exec(n, sqlRemoveMarks+marks(n)+")", args...); err != nil {
+		if _, err := w.Exec(n, sqlRemoveMarks+db.Marks(n)+")", args...); err != nil {
 			return err
 		}
 		ended = ended[n:]
@@ -371,9 +355,9 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 	width := 4
 	if anybody {
 		into, width = into+", active_day", 5
-		sets += ", active_day = " + w.store.sql.greater("active_day", "NEW.active_day")
+		sets += ", active_day = " + w.store.sql.Greater("active_day", "NEW.active_day")
 	}
-	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.maxRows) {
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.MaxRows) {
 		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
 			d := diffs[id]
@@ -382,8 +366,8 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 				args = append(args, int64(max(d.Active, 0))) // 0 of others
 			}
 		}
-		text := "INSERT INTO user_counts (" + into + ") VALUES " + tuples(len(chunk), width) + w.store.sql.upsert("user_id", sets)
-		if _, err := w.exec(len(chunk), text, args...); err != nil {
+		text := "INSERT INTO user_counts (" + into + ") VALUES " + db.Tuples(len(chunk), width) + w.store.sql.Upsert("user_id", sets)
+		if _, err := w.Exec(len(chunk), text, args...); err != nil {
 			return err
 		}
 	}

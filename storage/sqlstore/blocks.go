@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A block lies on the shards of both: in following where one blocks, in follower where
@@ -28,11 +29,11 @@ WHERE type = 2 AND to_user_id IN (`
 
 // Blocks implements [storage.TieReader].
 func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		in := marks(len(users)) + ")"
-		text := strings.Replace(sqlBlocking, "{by list}", s.sql.by("idx_following_list"), 1) + in + "\nUNION ALL" +
-			strings.Replace(sqlBlockedBy, "{by list}", s.sql.by("idx_follower_list"), 1) + in
-		ids := arguments(users)
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+		in := db.Marks(len(users)) + ")"
+		text := strings.Replace(sqlBlocking, "{by list}", s.sql.By("idx_following_list"), 1) + in + "\nUNION ALL" +
+			strings.Replace(sqlBlockedBy, "{by list}", s.sql.By("idx_follower_list"), 1) + in
+		ids := db.Arguments(users)
 		return s.readLists(ctx, "blocks", shard, users, text, append(ids, ids...), found)
 	})
 }
@@ -41,7 +42,7 @@ func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 // members, ascending, each once.
 func (s *Store) readLists(ctx context.Context, lookup string, shard int, users []storage.UserID, text string, args []any, found func(storage.UserID, []storage.UserID)) error {
 	lists := make(map[storage.UserID][]storage.UserID, len(users))
-	err := s.query(ctx, lookup, shard, len(users), text, args, func(rows *sql.Rows) error {
+	err := s.db.Query(ctx, lookup, shard, len(users), text, args, func(rows *sql.Rows) error {
 		var user, member storage.UserID
 		err := rows.Scan(&user, &member)
 		lists[user] = append(lists[user], member)

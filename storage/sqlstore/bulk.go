@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // bulkSize is how many edges a shard's share needs for the bulk path.
@@ -37,7 +38,7 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 	applied := make([]storage.Applied, len(edges))
 	diffs := make(judge.Diffs)
 	hopeful := true
-	for at := range slices.Chunk(order, w.store.sql.maxRows) {
+	for at := range slices.Chunk(order, w.store.sql.MaxRows) {
 		chunk := make([]storage.Edge, len(at))
 		for k, i := range at {
 			chunk[k] = edges[i]
@@ -69,11 +70,11 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 // insertBulk inserts edges, all of them or none, and notes what that makes of the
 // counts. It returns how many could be.
 func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (int, error) {
-	t := tableOf(side)
-	if _, err := w.exec(0, "SAVEPOINT hopeful"); err != nil {
+	t := db.TableOf(side)
+	if _, err := w.Exec(0, "SAVEPOINT hopeful"); err != nil {
 		return 0, err
 	}
-	n, err := w.exec(len(edges), w.store.sql.insertIgnore+" INTO "+t.name+" ("+t.columns+") VALUES "+tuples(len(edges), 4),
+	n, err := w.Exec(len(edges), w.store.sql.InsertIgnore+" INTO "+t.Name+" ("+t.Columns+") VALUES "+db.Tuples(len(edges), 4),
 		edgeArguments(side, edges)...)
 	if err != nil {
 		return 0, err
@@ -88,12 +89,12 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge
 		}
 	}
 	if !allowed {
-		if _, err := w.exec(0, "ROLLBACK TO SAVEPOINT hopeful"); err != nil {
+		if _, err := w.Exec(0, "ROLLBACK TO SAVEPOINT hopeful"); err != nil {
 			return 0, err
 		}
 	}
 	// On SQLite savepoints of one name pile up, and each one slows every write.
-	if _, err := w.exec(0, "RELEASE SAVEPOINT hopeful"); err != nil {
+	if _, err := w.Exec(0, "RELEASE SAVEPOINT hopeful"); err != nil {
 		return 0, err
 	}
 	if !allowed {
@@ -149,7 +150,7 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage
 		return types, nil
 	}
 	scan := scanEdges(other)
-	err := w.read(len(edges), text, args, func(rows *sql.Rows) error {
+	err := w.Read(len(edges), text, args, func(rows *sql.Rows) error {
 		e, err := scan.next(rows)
 		types[e.Pair()] = e.Type
 		return err
@@ -161,9 +162,9 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage
 // shorter than pair by pair, and the optimisers take it for the same ranges of the
 // primary key.
 func (s *Store) againstStatement(side storage.Side, edges []storage.Edge) (string, []any) {
-	t := tableOf(side)
+	t := db.TableOf(side)
 	var text strings.Builder
-	text.WriteString(t.spell("\nSELECT {columns}\nFROM {table}") + s.sql.byKey + "\nWHERE ")
+	text.WriteString(t.Spell("\nSELECT {columns}\nFROM {table}") + s.sql.ByKey + "\nWHERE ")
 	args := make([]any, 0, len(edges)+len(edges)/4)
 	var owner storage.UserID
 	for _, e := range edges {
@@ -173,9 +174,9 @@ func (s *Store) againstStatement(side storage.Side, edges []storage.Edge) (strin
 		p := storage.Pair{From: e.To, To: e.From}
 		switch {
 		case owner == 0:
-			text.WriteString("(" + t.owner + " = ? AND " + t.peer + " IN (?")
+			text.WriteString("(" + t.Owner + " = ? AND " + t.Peer + " IN (?")
 		case side.Owner(p) != owner:
-			text.WriteString(") OR " + t.owner + " = ? AND " + t.peer + " IN (?")
+			text.WriteString(") OR " + t.Owner + " = ? AND " + t.Peer + " IN (?")
 		default:
 			text.WriteString(",?")
 		}

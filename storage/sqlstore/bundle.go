@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"kith/storage"
@@ -12,9 +11,9 @@ import (
 // look-ups of one user take less than that. So some of them become one statement, where they
 // are asked of one shard at the same time:
 //
-//   - users and counts (people.go), also of several shards,
-//   - a user and the first page of a list of its (userpage.go),
-//   - users, or counts, and edges (edgebundle.go). Edges of both sides alone stay two
+//   - users and counts (bundleprofiles.go), also of several shards,
+//   - a user and the first page of a list of its (bundlepage.go),
+//   - users, or counts, and edges (bundleedges.go). Edges of both sides alone stay two
 //     statements, which run side by side.
 
 // bundleKeys bounds a bundle. What is larger is better read side by side.
@@ -27,7 +26,7 @@ func (s *Store) Bundle(ctx context.Context, b storage.Bundle) (answers storage.B
 		if len(b.Users) == 0 || len(b.Counts) == 0 {
 			return answers, false
 		}
-		return s.people(ctx, b), true
+		return s.bundledProfiles(ctx, b), true
 	}
 	shard, ok := s.shardOfBundle(b)
 	if !ok {
@@ -35,9 +34,9 @@ func (s *Store) Bundle(ctx context.Context, b storage.Bundle) (answers storage.B
 	}
 	switch {
 	case pages == 1 && edges == 0 && len(b.Users) == 1:
-		return s.userPage(ctx, shard, b)
+		return s.bundledPage(ctx, shard, b)
 	case pages == 0 && edges > 0 && len(b.Users)+len(b.Counts) > 0:
-		return s.edgeBundle(ctx, shard, b)
+		return s.bundledEdges(ctx, shard, b)
 	}
 	return answers, false
 }
@@ -74,30 +73,6 @@ func (s *Store) shardOfBundle(b storage.Bundle) (shard int, ok bool) {
 		}
 	}
 	return shard, true
-}
-
-// Of a user, in this order.
-const (
-	userNumbers = 5 // those that are no id
-	userTexts   = 4
-)
-
-// userRow is a row's columns of a user, without its id.
-type userRow struct {
-	texts [userTexts]sql.RawBytes // handle, name, bio, avatar_url
-}
-
-func (r *userRow) into() []any { return []any{&r.texts[0], &r.texts[1], &r.texts[2], &r.texts[3]} }
-
-// user is made of these texts, and of the numbers from one on: created_at, updated_at,
-// followings_visibility, followers_visibility, undiscoverable.
-func (r *userRow) user(id storage.UserID, n *numbers, from int) storage.User {
-	return storage.User{
-		ID: id, CreatedAt: storage.Micros(n.at(from)), UpdatedAt: storage.Micros(n.at(from + 1)),
-		FollowingsVisibility: storage.Visibility(n.at(from + 2)), FollowersVisibility: storage.Visibility(n.at(from + 3)),
-		Undiscoverable: n.at(from+4) != 0,
-		Handle:         string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]),
-	}
 }
 
 // put answers a key, wherever it occurs.

@@ -109,7 +109,7 @@ func fillForBundles(t *testing.T, s *Store, r *rand.Rand) {
 			}
 		}
 	}
-	if _, err := s.shards[0].write.ExecContext(t.Context(), `DELETE FROM user_counts WHERE user_id BETWEEN 6 AND 10`); err != nil {
+	if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), `DELETE FROM user_counts WHERE user_id BETWEEN 6 AND 10`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -225,31 +225,5 @@ func TestBundlesFailAsAWhole(t *testing.T) {
 				t.Errorf("%s: answer %d has no error", name, i)
 			}
 		}
-	}
-}
-
-func TestListsAreFilledUpToFewLengths(t *testing.T) {
-	lengths := map[int]bool{}
-	for n := 1; n <= 900; n++ {
-		full := filledUp(n)
-		if full < n || full > n+n/4 || n > 256 && full != n {
-			t.Errorf("%d ids are filled up to %d", n, full)
-		}
-		if n <= 256 {
-			lengths[full] = true
-		}
-		ids := make([]storage.UserID, n)
-		for i := range ids {
-			ids[i] = storage.UserID(i + 1)
-		}
-		if all := filled(ids); len(all) != full || all[n-1] != ids[n-1] || all[full-1] != ids[n-1] {
-			t.Errorf("%d ids, filled up, are %v", n, all)
-		}
-		if text, args := in(ids, "first"); len(args) != full+1 || args[0] != "first" || args[full] != int64(n) || len(text) != 2*full {
-			t.Errorf("%d ids: %q, %v", n, text, args)
-		}
-	}
-	if len(lengths) != 28 {
-		t.Errorf("%d lengths up to 256, want 28", len(lengths))
 	}
 }

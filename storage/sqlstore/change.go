@@ -8,6 +8,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // ChangeEdges implements [storage.EdgeChanger].
@@ -64,9 +65,9 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 	for _, id := range owners {
 		c.uncounted[id] = true
 	}
-	for chunk := range slices.Chunk(owners, c.store.sql.maxKeys) {
-		text := sqlLockAllCounts + marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.forUpdate
-		err := c.read(len(chunk), text, arguments(chunk), func(rows *sql.Rows) error {
+	for chunk := range slices.Chunk(owners, c.store.sql.MaxKeys) {
+		text := sqlLockAllCounts + db.Marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.ForUpdate
+		err := c.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var n storage.Counts
 			var flags int64
@@ -92,7 +93,7 @@ func (c *change) newJudge(inverse bool) {
 	}
 }
 
-func (c *change) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.shard }
+func (c *change) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.Shard }
 
 // lockMissing makes and locks the counts of owners that had none and whose rows are to
 // be written; it tells whether there were any. Nobody has locked what is not there:

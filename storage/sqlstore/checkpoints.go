@@ -29,29 +29,29 @@ WHERE name = ?`
 // such a thing.
 func (s *Store) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error) {
 	var value []byte
-	err := s.shards[0].write.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value)
+	err := s.db.Shards[0].Write.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("load checkpoint %s: %w", name, s.sql.storageError(ctx, err))
+		return nil, false, fmt.Errorf("load checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
 	}
 	return value, true, nil
 }
 
 // SaveCheckpoint replaces what is kept under the name.
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
-	text := sqlSaveCheckpoint + s.sql.upsert("name", "value = NEW.value")
-	if _, err := s.shards[0].write.ExecContext(ctx, text, name, value); err != nil {
-		return fmt.Errorf("save checkpoint %s: %w", name, s.sql.storageError(ctx, err))
+	text := sqlSaveCheckpoint + s.sql.Upsert("name", "value = NEW.value")
+	if _, err := s.db.Shards[0].Write.ExecContext(ctx, text, name, value); err != nil {
+		return fmt.Errorf("save checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
 	}
 	return nil
 }
 
 // DeleteCheckpoint forgets the name. An unknown one is no error.
 func (s *Store) DeleteCheckpoint(ctx context.Context, name string) error {
-	if _, err := s.shards[0].write.ExecContext(ctx, sqlDeleteCheckpoint, name); err != nil {
-		return fmt.Errorf("delete checkpoint %s: %w", name, s.sql.storageError(ctx, err))
+	if _, err := s.db.Shards[0].Write.ExecContext(ctx, sqlDeleteCheckpoint, name); err != nil {
+		return fmt.Errorf("delete checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
 	}
 	return nil
 }

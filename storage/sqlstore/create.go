@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
@@ -48,8 +49,8 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 	for i, u := range users {
 		ids[i] = u.ID
 	}
-	existing := lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
-		return s.query(ctx, "users.exist", shard, len(ids), sqlExistingUsers+marks(len(ids))+")", arguments(ids), func(rows *sql.Rows) error {
+	existing := db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
+		return s.db.Query(ctx, "users.exist", shard, len(ids), sqlExistingUsers+db.Marks(len(ids))+")", db.Arguments(ids), func(rows *sql.Rows) error {
 			var id storage.UserID
 			err := rows.Scan(&id)
 			found(id, true)
@@ -81,19 +82,19 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	for j, i := range wanted {
 		handles[j] = users[i].Handle
 	}
-	parts := s.split(len(wanted), s.sql.maxRows, func(j int) int { return s.place.OfHandle(handles[j]) })
-	atOnce(parts, func(p part) {
-		args := make([]any, 0, 3*len(p.at))
-		for _, j := range p.at {
+	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.place.OfHandle(handles[j]) })
+	db.AtOnce(parts, func(p db.Part) {
+		args := make([]any, 0, 3*len(p.At))
+		for _, j := range p.At {
 			u := users[wanted[j]]
 			args = append(args, u.Handle, int64(u.ID), int64(u.CreatedAt))
 		}
-		err := s.transact(ctx, "handles", p.shard, func(w *writer) error {
-			_, err := w.exec(len(p.at), s.sql.insertIgnore+sqlClaimHandles+tuples(len(p.at), 3), args...)
+		err := s.transact(ctx, "handles", p.Shard, func(w *writer) error {
+			_, err := w.Exec(len(p.At), s.sql.InsertIgnore+sqlClaimHandles+db.Tuples(len(p.At), 3), args...)
 			return err
 		})
 		if err != nil {
-			for _, j := range p.at {
+			for _, j := range p.At {
 				results[wanted[j]].Err = err
 			}
 		}
@@ -119,13 +120,13 @@ func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []
 		return
 	}
 	slices.SortFunc(wanted, func(a, b int) int { return int(users[a].ID - users[b].ID) })
-	parts := s.split(len(wanted), s.sql.maxRows, func(j int) int { return s.place.Of(users[wanted[j]].ID) })
-	atOnce(parts, func(p part) {
-		at := make([]int, len(p.at))
-		for k, j := range p.at {
+	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.place.Of(users[wanted[j]].ID) })
+	db.AtOnce(parts, func(p db.Part) {
+		at := make([]int, len(p.At))
+		for k, j := range p.At {
 			at[k] = wanted[j]
 		}
-		made, err := s.insertPart(ctx, p.shard, users, at)
+		made, err := s.insertPart(ctx, p.Shard, users, at)
 		for _, i := range at {
 			results[i] = storage.Result[bool]{Value: made[users[i].ID], Found: err == nil, Err: err}
 		}
@@ -142,7 +143,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 			ids[k] = int64(users[i].ID)
 			made[users[i].ID] = true
 		}
-		err := w.read(len(ids), sqlExistingUsers+marks(len(ids))+")", ids, func(rows *sql.Rows) error {
+		err := w.Read(len(ids), sqlExistingUsers+db.Marks(len(ids))+")", ids, func(rows *sql.Rows) error {
 			var id storage.UserID
 			err := rows.Scan(&id)
 			delete(made, id)
@@ -160,12 +161,12 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 				fresh = append(fresh, u)
 			}
 		}
-		n, err := w.exec(len(made), s.sql.insertIgnore+sqlInsertUsers+tuples(len(made), 10), userArgs...)
+		n, err := w.Exec(len(made), s.sql.InsertIgnore+sqlInsertUsers+db.Tuples(len(made), 10), userArgs...)
 		if err != nil {
 			return err
 		}
 		if n != len(made) {
-			return errAgain // somebody else made one of them since the look
+			return db.ErrAgain // somebody else made one of them since the look
 		}
 		return w.insertCountsOf(fresh)
 	})
@@ -179,8 +180,8 @@ func (w *writer) insertCountsOf(users []storage.User) error {
 	for _, u := range users {
 		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
 	}
-	text := "INSERT" + sqlInsertNewCounts + tuples(len(users), 2) +
-		w.store.sql.upsert("user_id", "active_day = CASE WHEN active_day < NEW.active_day THEN NEW.active_day ELSE active_day END")
-	_, err := w.exec(len(users), text, args...)
+	text := "INSERT" + sqlInsertNewCounts + db.Tuples(len(users), 2) +
+		w.store.sql.Upsert("user_id", "active_day = CASE WHEN active_day < NEW.active_day THEN NEW.active_day ELSE active_day END")
+	_, err := w.Exec(len(users), text, args...)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Digests are computed where the rows are, by the arithmetic of [storage.Cut] and
@@ -78,23 +79,23 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> 0
 // scanned spells a statement of a scan over one side.
 func (s *Store) scanned(side storage.Side, text string, cut storage.Cut) string {
 	const from, to = "(from_user_id & 9223372036854775807)", "(to_user_id & 9223372036854775807)"
-	t := tableOf(side)
+	t := db.TableOf(side)
 	class := fmt.Sprintf("%s %% %d", from, storage.Classes)
 	group := class
 	if parts := cut.Parts; parts > 1 {
 		group = fmt.Sprintf("%s * %d + (%s %% %[2]d + %[4]s %% %[2]d) %% %[2]d", class, parts, from, to)
 	}
-	return t.spell(strings.NewReplacer("{group}", group, "{class}", class, "{mixed}", s.sql.mixed, "{count}", t.count).Replace(text))
+	return t.Spell(strings.NewReplacer("{group}", group, "{class}", class, "{mixed}", s.sql.Mixed, "{count}", t.Count).Replace(text))
 }
 
 // ordered spells a statement that joins its tables in the order in which it names them.
 func (s *Store) ordered(text string) string {
-	return strings.ReplaceAll(text, "{ordered join}", s.sql.orderedJoin)
+	return strings.ReplaceAll(text, "{ordered join}", s.sql.OrderedJoin)
 }
 
 // NextOwner implements [storage.Comparer].
 func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (id storage.UserID, ok bool, err error) {
-	err = s.scanShard(ctx, "reconcile.owners", shard, sqlNextOwner, []any{int64(after), users - 1}, func(rows *sql.Rows) error {
+	err = s.db.Scan(ctx, "reconcile.owners", shard, sqlNextOwner, []any{int64(after), users - 1}, func(rows *sql.Rows) error {
 		ok = true
 		return rows.Scan(&id)
 	})
@@ -111,7 +112,7 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 		args = append(args, []byte(classes))
 	}
 	text := s.scanned(side, strings.Replace(sqlDigests, "{of classes}", ofClasses, 1), cut)
-	err := s.scanShard(ctx, "reconcile.digests", shard, text, args, func(rows *sql.Rows) error {
+	err := s.db.Scan(ctx, "reconcile.digests", shard, text, args, func(rows *sql.Rows) error {
 		var group int
 		var d storage.Digest
 		err := rows.Scan(&group, &d.Rows, &d.Mixed)
@@ -124,7 +125,7 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 // GroupRows implements [storage.Comparer].
 func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	args := []any{int64(owners.After), int64(owners.UpTo), []byte(groups)}
-	return s.scanShard(ctx, "reconcile.rows", shard, s.scanned(side, sqlGroupRows, cut), args, func(rows *sql.Rows) error {
+	return s.db.Scan(ctx, "reconcile.rows", shard, s.scanned(side, sqlGroupRows, cut), args, func(rows *sql.Rows) error {
 		var owner, peer storage.UserID
 		var e storage.Edge
 		if err := rows.Scan(&owner, &peer, &e.Type, &e.UpdateTime); err != nil {
@@ -153,7 +154,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	}
 	args := []any{int64(owners.After), int64(owners.UpTo)}
 	for _, text := range []string{sqlWrongCounts, sqlCountsOfNone} {
-		if err := s.scanShard(ctx, "reconcile.counts", shard, s.scanned(side, text, storage.Cut{}), args, each); err != nil {
+		if err := s.db.Scan(ctx, "reconcile.counts", shard, s.scanned(side, text, storage.Cut{}), args, each); err != nil {
 			return nil, err
 		}
 	}
@@ -164,19 +165,8 @@ func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, o
 	after, upTo := int64(owners.After), int64(owners.UpTo)
 	var own, right, count int64
 	text := s.scanned(side, sqlCountsAgree, storage.Cut{})
-	err := s.scanShard(ctx, "reconcile.counts", shard, text, []any{after, upTo, after, upTo}, func(rows *sql.Rows) error {
+	err := s.db.Scan(ctx, "reconcile.counts", shard, text, []any{after, upTo, after, upTo}, func(rows *sql.Rows) error {
 		return rows.Scan(&own, &right, &count)
 	})
 	return own == right && own == count, err
-}
-
-// scanShard runs a statement of a scan, which takes longer than a look-up: under the
-// writes' time limit. On a server it goes over the writes' connections, which have
-// that limit there as well; SQLite's one such connection it would block.
-func (s *Store) scanShard(ctx context.Context, what string, shard int, text string, args []any, each func(*sql.Rows) error) error {
-	db := s.shards[shard].write
-	if s.sql == sqliteDialect {
-		db = s.shards[shard].read
-	}
-	return s.timed(ctx, what, shard, 0, db, s.cfg.writeTimeout(), text, args, each)
 }

@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Digests are what the same sums in Go are, of the same groups, on every engine.
@@ -54,8 +55,8 @@ func checkDigests(t *testing.T, s *Store) {
 		}
 		all := append(edges[:len(edges):len(edges)], strange)
 		p := strange.Pair()
-		text := tableOf(side).spell("INSERT INTO {table} ({columns}) VALUES (?, ?, ?, ?)")
-		if _, err := s.shards[0].write.ExecContext(t.Context(), text, int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
+		text := db.TableOf(side).Spell("INSERT INTO {table} ({columns}) VALUES (?, ?, ?, ?)")
+		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), text, int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
 			t.Fatal(err)
 		}
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
@@ -76,7 +77,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 	for shard := range s.Shards() {
 		set := func(id storage.UserID, text string, args ...any) {
 			t.Helper()
-			if _, err := s.shards[shard].write.ExecContext(t.Context(), text, append(args, int64(id))...); err != nil {
+			if _, err := s.db.Shards[shard].Write.ExecContext(t.Context(), text, append(args, int64(id))...); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -90,7 +91,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 		wrong()
 		var owner storage.UserID
 		var n int64
-		if err := s.shards[shard].read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n); err != nil {
+		if err := s.db.Shards[shard].Read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n); err != nil {
 			t.Fatal(err)
 		}
 		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n+1)

@@ -4,36 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
-
-// edgeTable spells the SQL of one side.
-type edgeTable struct {
-	name    string // of the table
-	owner   string // the column it is sharded by
-	peer    string // the other end's column
-	columns string // owner, peer, type, update_time
-	count   string // the column of user_counts that follows from it, if any
-}
-
-func tableOf(side storage.Side) *edgeTable { return &edgeTables[side] }
-
-var edgeTables = [...]edgeTable{
-	storage.Forward:  newEdgeTable("following", "from_user_id", "to_user_id", "following_count"),
-	storage.Inverse:  newEdgeTable("follower", "to_user_id", "from_user_id", "follower_count"),
-	storage.Requests: newEdgeTable("friend_request", "from_user_id", "to_user_id", ""),
-	storage.Inbox:    newEdgeTable("friend_request_inbox", "to_user_id", "from_user_id", ""),
-	markSide: {
-		name: "edge_marks", owner: "from_user_id", peer: "to_user_id",
-		columns: "from_user_id, to_user_id, 0, 0",
-	},
-}
-
-func newEdgeTable(name, owner, peer, count string) edgeTable {
-	return edgeTable{name, owner, peer, owner + ", " + peer + ", type, update_time", count}
-}
 
 // Served by the primary key.
 const sqlEdgesOfOwner = `
@@ -55,35 +29,19 @@ SELECT {peer}
 FROM {table}
 WHERE {owner} = ? AND type = 1`
 
-// spell fills a statement's names in.
-func (t *edgeTable) spell(text string) string {
-	return strings.NewReplacer("{table}", t.name, "{owner}", t.owner, "{peer}", t.peer, "{columns}", t.columns).Replace(text)
-}
-
-// bySide holds something for each of the tables.
-type bySide[T any] [len(storage.Sides)]T
-
-// spelled is a statement in the words of all sides, made once.
-func spelled(text string) (all bySide[string]) {
-	for _, side := range storage.Sides {
-		all[side] = tableOf(side).spell(text)
-	}
-	return all
-}
-
 var (
-	edgesOfOwner    = spelled(sqlEdgesOfOwner)
-	neighbours      = spelled(sqlNeighbours)
-	neighboursByRow = spelled(sqlNeighboursByRow)
+	edgesOfOwner    = db.Spelled(sqlEdgesOfOwner)
+	neighbours      = db.Spelled(sqlNeighbours)
+	neighboursByRow = db.Spelled(sqlNeighboursByRow)
 )
 
 // Edges implements [storage.EdgeReader].
 func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	shardOf := func(p storage.Pair) int { return s.place.Of(side.Owner(p)) }
-	return lookUp(s, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
+	return db.LookUp(s.db, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
 		scan := scanEdges(side)
-		return s.query(ctx, "edges."+side.String(), shard, len(pairs), text, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "edges."+side.String(), shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			e, err := scan.next(rows)
 			found(e.Pair(), e)
 			return err
@@ -95,17 +53,17 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // owner, which they mostly have.
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
 	switch owners := ownersIn(side, pairs); {
-	case len(owners) == 1 && len(pairs) <= s.sql.maxKeys:
+	case len(owners) == 1 && len(pairs) <= s.sql.MaxKeys:
 		return s.edgesOfOwner(side, owners[0], pairs)
-	case len(pairs) > s.sql.maxPairs:
+	case len(pairs) > s.sql.MaxPairs:
 		return s.edgesOfOwners(side, owners, pairs)
 	}
-	pairs = filled(pairs)
+	pairs = db.Filled(pairs)
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
 	}
-	return s.sql.edgesOf(tableOf(side), len(pairs)), args
+	return s.sql.EdgesOf(db.TableOf(side), len(pairs)), args
 }
 
 // edgesOfOwners looks up many pairs of few owners: a UNION ALL of one look-up for each
@@ -119,7 +77,7 @@ func (s *Store) edgesOfOwners(side storage.Side, owners []storage.UserID, pairs 
 	args = make([]any, 0, len(pairs)+2*len(owners))
 	var selects []string
 	for _, owner := range owners {
-		for part := range slices.Chunk(byOwner[owner], s.sql.maxKeys) {
+		for part := range slices.Chunk(byOwner[owner], s.sql.MaxKeys) {
 			text, some := s.edgesOfOwner(side, owner, part)
 			selects, args = append(selects, text), append(args, some...)
 		}
@@ -129,7 +87,7 @@ func (s *Store) edgesOfOwners(side storage.Side, owners []storage.UserID, pairs 
 
 // edgesOfOwner looks up pairs of one owner.
 func (s *Store) edgesOfOwner(side storage.Side, owner storage.UserID, pairs []storage.Pair) (text string, args []any) {
-	which, args := in(peersOf(side, owner, pairs), int64(owner))
+	which, args := db.In(peersOf(side, owner, pairs), int64(owner))
 	return edgesOfOwner[side] + which, args
 }
 
@@ -162,9 +120,9 @@ const (
 // maxPairs bounds one statement's pairs.
 func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
 	if haveOneOwner(side, pairs) {
-		return s.sql.maxKeys
+		return s.sql.MaxKeys
 	}
-	return s.sql.maxPairs
+	return s.sql.MaxPairs
 }
 
 // maxEdges is maxPairs for edgesStatement, which takes more where owners are few.
@@ -174,7 +132,7 @@ func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 		return few
 	}
 	owners := len(ownersIn(side, pairs))
-	if owners*dense <= len(pairs) && owners+maxDense/s.sql.maxKeys <= s.sql.maxPages {
+	if owners*dense <= len(pairs) && owners+maxDense/s.sql.MaxKeys <= s.sql.MaxPages {
 		return maxDense
 	}
 	return few
@@ -183,15 +141,15 @@ func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 // edgeScanner reads rows of owner, peer, type and update_time.
 type edgeScanner struct {
 	side storage.Side
-	row  *numbers
+	row  *db.Numbers
 }
 
-func scanEdges(side storage.Side) edgeScanner { return edgeScanner{side, newNumbers(4)} }
+func scanEdges(side storage.Side) edgeScanner { return edgeScanner{side, db.NewNumbers(4)} }
 
 func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
-	if err := rows.Scan(s.row.into...); err != nil {
+	if err := rows.Scan(s.row.Into...); err != nil {
 		return storage.Edge{}, err
 	}
-	p := s.side.Pair(storage.UserID(s.row.at(0)), storage.UserID(s.row.at(1)))
-	return storage.Edge{From: p.From, To: p.To, Type: storage.EdgeType(s.row.at(2)), UpdateTime: storage.Micros(s.row.at(3))}, s.row.err
+	p := s.side.Pair(storage.UserID(s.row.At(0)), storage.UserID(s.row.At(1)))
+	return storage.Edge{From: p.From, To: p.To, Type: storage.EdgeType(s.row.At(2)), UpdateTime: storage.Micros(s.row.At(3))}, s.row.Err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Served by the primary key. A user's rows may be many, ended and not.
@@ -17,14 +18,14 @@ FROM {table}{by key}
 WHERE {owner} = ? AND {peer} > ? AND type <> 0
 ORDER BY {peer} LIMIT ?`
 
-var allRows = spelled(sqlAllRows)
+var allRows = db.Spelled(sqlAllRows)
 
 // AllRows implements [storage.StateStore].
 func (s *Store) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
-	text := strings.Replace(allRows[side], "{by key}", s.sql.byKey, 1)
+	text := strings.Replace(allRows[side], "{by key}", s.sql.ByKey, 1)
 	var edges []storage.Edge
 	scan := scanEdges(side)
-	err := s.query(ctx, "rows."+side.String(), s.place.Of(owner), limit, text, []any{int64(owner), int64(after), limit}, func(rows *sql.Rows) error {
+	err := s.db.Query(ctx, "rows."+side.String(), s.place.Of(owner), limit, text, []any{int64(owner), int64(after), limit}, func(rows *sql.Rows) error {
 		e, err := scan.next(rows)
 		edges = append(edges, e)
 		return err
@@ -143,14 +144,14 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 // releaseHandle frees the handle of a user, unless it is another's by now.
 func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
 	handle := ""
-	err := s.query(ctx, "users.handle", s.place.Of(user), 1, sqlHandleOf, []any{int64(user)}, func(rows *sql.Rows) error {
+	err := s.db.Query(ctx, "users.handle", s.place.Of(user), 1, sqlHandleOf, []any{int64(user)}, func(rows *sql.Rows) error {
 		return rows.Scan(&handle)
 	})
 	if err != nil || handle == "" {
 		return err
 	}
 	return s.transact(ctx, "handles", s.place.OfHandle(handle), func(w *writer) error {
-		_, err := w.exec(1, sqlReleaseHandle, handle, int64(user))
+		_, err := w.Exec(1, sqlReleaseHandle, handle, int64(user))
 		return err
 	})
 }
@@ -166,7 +167,7 @@ func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 		}
 	}
 	args := []any{int64(user)}
-	err = w.read(erasedAtOnce, erasedRows[i].pick, []any{int64(user), erasedAtOnce}, func(rows *sql.Rows) error {
+	err = w.Read(erasedAtOnce, erasedRows[i].pick, []any{int64(user), erasedAtOnce}, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		args = append(args, id)
@@ -176,7 +177,7 @@ func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = w.exec(n, erasedRows[i].remove+marks(n)+")", args...)
+	_, err = w.Exec(n, erasedRows[i].remove+db.Marks(n)+")", args...)
 	return n == erasedAtOnce, err
 }
 
@@ -194,7 +195,7 @@ func (w *writer) eraseUser(user storage.UserID, at storage.Micros) error {
 		}
 	}
 	for _, text := range []string{sqlRemoveUser, sqlRemoveCounts} {
-		if _, err := w.exec(1, text, int64(user)); err != nil {
+		if _, err := w.Exec(1, text, int64(user)); err != nil {
 			return err
 		}
 	}

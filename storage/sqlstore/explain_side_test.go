@@ -86,17 +86,17 @@ func checkSidePlans(t *testing.T, location string, explain func(*testing.T, *sql
 		if st.Err != nil {
 			t.Fatalf("%s: %v", st.Lookup, st.Err)
 		}
-		if strings.HasPrefix(strings.TrimSpace(st.text), "INSERT") {
+		if strings.HasPrefix(strings.TrimSpace(st.Text), "INSERT") {
 			continue
 		}
 		want := sideServedBy[st.Lookup]
-		for _, p := range explain(t, s.shards[0].write, st) {
+		for _, p := range explain(t, s.db.Shards[0].Write, st) {
 			if isDerived(p) {
 				continue
 			}
 			explained[st.Lookup] = true
 			if p.scan || p.sort && !slices.Contains(mayTurn, st.Lookup) || p.index != "" && !slices.Contains(want, p.index) || p.index == "" && !p.sort {
-				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s", st.Lookup, st.Keys, want, p.text, st.text)
+				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s", st.Lookup, st.Keys, want, p.text, st.Text)
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func isDerived(p plan) bool {
 func fillSideTables(t *testing.T, s *Store) {
 	t.Helper()
 	run := func(text string) {
-		if _, err := s.shards[0].write.ExecContext(t.Context(), text); err != nil {
+		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), text); err != nil {
 			t.Fatalf("%.100s: %v", text, err)
 		}
 	}
@@ -155,7 +155,7 @@ func fillSideTables(t *testing.T, s *Store) {
 		})
 	}
 	run("UPDATE user_counts SET active_day = 20000 - user_id % 100")
-	if s.sql == sqliteDialect {
+	if s.HasLog() {
 		run("ANALYZE")
 		return
 	}

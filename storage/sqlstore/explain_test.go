@@ -82,14 +82,14 @@ func checkPlans(t *testing.T, location string, explain func(*testing.T, *sql.DB,
 		if st.Err != nil {
 			t.Fatalf("%s: %v", st.Lookup, st.Err)
 		}
-		if !strings.HasPrefix(strings.TrimLeft(st.text, "\n( "), "SELECT") && !strings.HasPrefix(st.text, "WITH") {
+		if !strings.HasPrefix(strings.TrimLeft(st.Text, "\n( "), "SELECT") && !strings.HasPrefix(st.Text, "WITH") {
 			continue
 		}
 		explained[st.Lookup] = true
-		for _, p := range explain(t, s.shards[0].write, st) {
+		for _, p := range explain(t, s.db.Shards[0].Write, st) {
 			if p.scan || p.sort || !slices.Contains(servedBy[st.Lookup], p.index) {
 				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s",
-					st.Lookup, st.Keys, servedBy[st.Lookup], p.text, st.text)
+					st.Lookup, st.Keys, servedBy[st.Lookup], p.text, st.Text)
 			}
 		}
 	}
@@ -139,17 +139,17 @@ func fillForPlans(t *testing.T, s *Store) {
 			}
 		}
 	}
-	if _, err := s.shards[0].write.ExecContext(t.Context(), `
+	if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), `
 INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
 SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_user_id > 2500`); err != nil {
 		t.Fatal(err)
 	}
 	analyze := []string{"ANALYZE TABLE users, handles, edge_marks, following, follower, friend_request, friend_request_inbox, user_counts"}
-	if s.sql == sqliteDialect {
+	if s.HasLog() {
 		analyze = []string{"ANALYZE"}
 	}
 	for _, text := range analyze {
-		if _, err := s.shards[0].write.ExecContext(t.Context(), text); err != nil {
+		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -309,7 +309,7 @@ func runHotWrites(t *testing.T, s *Store) {
 
 func explainMariaDB(t *testing.T, db *sql.DB, st Statement) []plan {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "EXPLAIN "+st.text, st.args...)
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN "+st.Text, st.Args...)
 	if err != nil {
 		t.Fatalf("explain %s: %v", st.Lookup, err)
 	}
@@ -342,7 +342,7 @@ func explainMariaDB(t *testing.T, db *sql.DB, st Statement) []plan {
 
 func explainSQLite(t *testing.T, db *sql.DB, st Statement) []plan {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+st.text, st.args...)
+	rows, err := db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+st.Text, st.Args...)
 	if err != nil {
 		t.Fatalf("explain %s: %v", st.Lookup, err)
 	}

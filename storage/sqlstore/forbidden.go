@@ -22,7 +22,7 @@ WHERE c.user_id > ? AND c.user_id <= ?`
 func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
 	var follows []storage.Pair
 	args := []any{int64(owners.After), int64(owners.UpTo)}
-	err := s.scanShard(ctx, "reconcile.forbidden", shard, s.ordered(sqlForbiddenFollows), args, func(rows *sql.Rows) error {
+	err := s.db.Scan(ctx, "reconcile.forbidden", shard, s.ordered(sqlForbiddenFollows), args, func(rows *sql.Rows) error {
 		var p storage.Pair
 		err := rows.Scan(&p.From, &p.To)
 		follows = append(follows, p)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Leases lie on the first shard.
@@ -45,7 +46,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 			return err
 		}
 		if held >= slots { // there were more of them
-			if _, err := w.exec(1, sqlRelease, kind, owner); err != nil {
+			if _, err := w.Exec(1, sqlRelease, kind, owner); err != nil {
 				return err
 			}
 		}
@@ -59,12 +60,12 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 		default:
 			return fmt.Errorf("%w: %d of kind %s", storage.ErrNoLease, slots, kind)
 		}
-		if _, err := w.exec(1, sqlEndLease, kind, slot, owner, int64(now)); err != nil {
+		if _, err := w.Exec(1, sqlEndLease, kind, slot, owner, int64(now)); err != nil {
 			return err
 		}
-		n, err := w.exec(1, s.sql.insertIgnore+sqlTakeLease, kind, slot, owner, int64(until))
+		n, err := w.Exec(1, s.sql.InsertIgnore+sqlTakeLease, kind, slot, owner, int64(until))
 		if err == nil && n == 0 {
-			err = errAgain // somebody else took it since the look
+			err = db.ErrAgain // somebody else took it since the look
 		}
 		return err
 	})
@@ -75,7 +76,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 // and the first that has never been taken.
 func (w *writer) leases(kind, owner string, now storage.Micros) (held, expired, free int, err error) {
 	held, expired = -1, -1
-	err = w.read(1, sqlReadLeases+w.store.sql.forUpdate, []any{kind}, func(rows *sql.Rows) error {
+	err = w.Read(1, sqlReadLeases+w.store.sql.ForUpdate, []any{kind}, func(rows *sql.Rows) error {
 		var slot int
 		var by string
 		var until storage.Micros
@@ -99,14 +100,14 @@ func (w *writer) leases(kind, owner string, now storage.Micros) (held, expired, 
 // Release implements [storage.Leaser].
 func (s *Store) Release(ctx context.Context, kind, owner string) error {
 	return s.transact(ctx, "leases", 0, func(w *writer) error {
-		_, err := w.exec(1, sqlRelease, kind, owner)
+		_, err := w.Exec(1, sqlRelease, kind, owner)
 		return err
 	})
 }
 
 // Holders implements [storage.Leaser].
 func (s *Store) Holders(ctx context.Context, kind string, now storage.Micros) (n int, err error) {
-	err = s.query(ctx, "leases", 0, 1, sqlCountLeases, []any{kind, int64(now)}, func(rows *sql.Rows) error {
+	err = s.db.Query(ctx, "leases", 0, 1, sqlCountLeases, []any{kind, int64(now)}, func(rows *sql.Rows) error {
 		return rows.Scan(&n)
 	})
 	return n, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // rowsOfPair are the rows between two users that decide a change: in which tables, and the
@@ -19,7 +20,7 @@ type rowsOfPair struct {
 
 var (
 	follows         = rowsOfPair{storage.Sides[:storage.Requests], sqlLockFollows}
-	followsAndMarks = rowsOfPair{[]storage.Side{storage.Forward, storage.Inverse, markSide}, sqlLockFollowsAndMarks}
+	followsAndMarks = rowsOfPair{[]storage.Side{storage.Forward, storage.Inverse, db.MarkSide}, sqlLockFollowsAndMarks}
 	allRowsOfPair   = rowsOfPair{storage.Sides[:], sqlLockAllRows}
 )
 
@@ -74,9 +75,9 @@ func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (cou
 	for range rows.sides {
 		args = append(args, int64(c.user), int64(other), int64(c.user))
 	}
-	args = append(args, arguments(owners)...)
-	text := rows.lock + marks(len(owners)) + ") ORDER BY c.user_id" + c.store.sql.forUpdate
-	err = c.read(len(owners), text, args, func(row *sql.Rows) error {
+	args = append(args, db.Arguments(owners)...)
+	text := rows.lock + db.Marks(len(owners)) + ") ORDER BY c.user_id" + c.store.sql.ForUpdate
+	err = c.Read(len(owners), text, args, func(row *sql.Rows) error {
 		owner, n, err := c.scanPair(row, other, rows.sides)
 		if owner == c.user {
 			counts = n
@@ -111,7 +112,7 @@ func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.S
 		pair := side.Pair(owner, peer)
 		switch {
 		case !kind.Valid:
-		case side == markSide:
+		case side == db.MarkSide:
 			c.Marked[pair] = true
 		default:
 			c.Know(side, storage.Edge{

@@ -8,18 +8,19 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Marks and the messages of requests lie beside edges, by the same key.
 var (
 	// Served by the primary keys.
-	markTable = &edgeTable{
-		name: "edge_marks", owner: "from_user_id", peer: "to_user_id",
-		columns: "from_user_id, to_user_id, special, remark",
+	markTable = &db.Table{
+		Name: "edge_marks", Owner: "from_user_id", Peer: "to_user_id",
+		Columns: "from_user_id, to_user_id, special, remark",
 	}
-	messageTable = &edgeTable{
-		name: "friend_request", owner: "from_user_id", peer: "to_user_id",
-		columns: "from_user_id, to_user_id, type, message",
+	messageTable = &db.Table{
+		Name: "friend_request", Owner: "from_user_id", Peer: "to_user_id",
+		Columns: "from_user_id, to_user_id, type, message",
 	}
 )
 
@@ -59,9 +60,9 @@ WHERE from_user_id = ? AND to_user_id = ?`
 
 // Marks implements [storage.TieReader].
 func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	return lookUp(s, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
+	return db.LookUp(s.db, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
 		text, args := s.rowsStatement(markTable, pairs)
-		return s.query(ctx, "marks", shard, len(pairs), text, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "marks", shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			var p storage.Pair
 			var m storage.EdgeMark
 			err := rows.Scan(&p.From, &p.To, &m.Special, &m.Remark)
@@ -73,9 +74,9 @@ func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Resul
 
 // Messages implements [storage.TieReader].
 func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
-	return lookUp(s, requests, s.maxPairs(storage.Forward, requests), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, string)) error {
+	return db.LookUp(s.db, requests, s.maxPairs(storage.Forward, requests), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, string)) error {
 		text, args := s.rowsStatement(messageTable, pairs)
-		return s.query(ctx, "messages", shard, len(pairs), text, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "messages", shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			var p storage.Pair
 			var kind storage.EdgeType
 			var message string
@@ -92,32 +93,32 @@ func (s *Store) shardOfFrom(p storage.Pair) int { return s.place.Of(p.From) }
 
 // rowsStatement spells the look-up of a table's rows by pairs, more simply where they
 // leave one user.
-func (s *Store) rowsStatement(table *edgeTable, pairs []storage.Pair) (text string, args []any) {
+func (s *Store) rowsStatement(table *db.Table, pairs []storage.Pair) (text string, args []any) {
 	t := *table
-	t.name += s.sql.byKey // the other index of edge_marks begins with the user, too
+	t.Name += s.sql.ByKey // the other index of edge_marks begins with the user, too
 	if haveOneOwner(storage.Forward, pairs) {
 		args = append(make([]any, 0, len(pairs)+1), int64(pairs[0].From))
 		for _, p := range pairs {
 			args = append(args, int64(p.To))
 		}
-		return t.spell(sqlRowsOfOwner) + marks(len(pairs)) + ")", args
+		return t.Spell(sqlRowsOfOwner) + db.Marks(len(pairs)) + ")", args
 	}
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(p.From), int64(p.To))
 	}
-	return s.sql.edgesOf(&t, len(pairs)), args
+	return s.sql.EdgesOf(&t, len(pairs)), args
 }
 
 // Specials implements [storage.TieReader].
 func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		return s.readLists(ctx, "specials", shard, users, s.bySpecial(sqlSpecials)+marks(len(users))+")", arguments(users), found)
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+		return s.readLists(ctx, "specials", shard, users, s.bySpecial(sqlSpecials)+db.Marks(len(users))+")", db.Arguments(users), found)
 	})
 }
 
 func (s *Store) bySpecial(text string) string {
-	return strings.Replace(text, "{by special}", s.sql.by("idx_special"), 1)
+	return strings.Replace(text, "{by special}", s.sql.By("idx_special"), 1)
 }
 
 // SetMark implements [storage.MarkWriter]. A follow that ends takes its mark along under
@@ -137,7 +138,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 		if err := w.writeMark(pair, mark); err != nil {
 			return err
 		}
-		_, err = w.exec(1, sqlRaiseVersion, int64(pair.From))
+		_, err = w.Exec(1, sqlRaiseVersion, int64(pair.From))
 		return err
 	})
 	if err != nil {
@@ -154,7 +155,7 @@ func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
 		return old, err
 	}
 	follows := false
-	err := w.read(1, sqlMarkOfFollow, []any{int64(pair.From), int64(pair.To)}, func(rows *sql.Rows) error {
+	err := w.Read(1, sqlMarkOfFollow, []any{int64(pair.From), int64(pair.To)}, func(rows *sql.Rows) error {
 		follows = true
 		return rows.Scan(&old.Special, &old.Remark)
 	})
@@ -165,16 +166,16 @@ func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
 }
 
 func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
-	err = w.read(1, w.store.bySpecial(sqlCountSpecials), []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	err = w.Read(1, w.store.bySpecial(sqlCountSpecials), []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
 }
 
 func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {
 	if mark == (storage.EdgeMark{}) {
-		_, err := w.exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
+		_, err := w.Exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
 		return err
 	}
-	text := sqlWriteMark + w.store.sql.upsert("from_user_id, to_user_id", "special = NEW.special, remark = NEW.remark")
-	_, err := w.exec(1, text, int64(pair.From), int64(pair.To), mark.Special, mark.Remark)
+	text := sqlWriteMark + w.store.sql.Upsert("from_user_id, to_user_id", "special = NEW.special, remark = NEW.remark")
+	_, err := w.Exec(1, text, int64(pair.From), int64(pair.To), mark.Special, mark.Remark)
 	return err
 }

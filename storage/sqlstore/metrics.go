@@ -53,9 +53,9 @@ func (m *Metrics) Observe(_ context.Context, st Statement) {
 // RegisterPools adds the state of the store's connection pools, as
 // `go_sql_…{db_name="shard0"}`.
 func (m *Metrics) RegisterPools(s *Store) {
-	for _, db := range s.shards {
+	for _, n := range s.db.Shards {
 		m.registerer.MustRegister(
-			collectors.NewDBStatsCollector(db.read, fmt.Sprintf("shard%d", db.ordinal)),
-			collectors.NewDBStatsCollector(db.write, fmt.Sprintf("shard%d_write", db.ordinal)))
+			collectors.NewDBStatsCollector(n.Read, fmt.Sprintf("shard%d", n.Ordinal)),
+			collectors.NewDBStatsCollector(n.Write, fmt.Sprintf("shard%d_write", n.Ordinal)))
 	}
 }

@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Neighbours implements [storage.EdgeReader].
 func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return lookUp(s, owners, s.sql.maxKeys, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+	return db.LookUp(s.db, owners, s.sql.MaxKeys, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		lists := make(map[storage.UserID][]storage.UserID, len(owners))
 		var cut []storage.UserID
-		which, args := in(owners)
-		text := strings.Replace(neighbours[side], "{by key}", s.sql.byKey, 1) + which + " GROUP BY " + tableOf(side).owner
-		err := s.query(ctx, "neighbours."+side.String(), shard, len(owners), text, args, func(rows *sql.Rows) error {
+		which, args := db.In(owners)
+		text := strings.Replace(neighbours[side], "{by key}", s.sql.ByKey, 1) + which + " GROUP BY " + db.TableOf(side).Owner
+		err := s.db.Query(ctx, "neighbours."+side.String(), shard, len(owners), text, args, func(rows *sql.Rows) error {
 			var owner storage.UserID
 			var length int
 			var peers sql.RawBytes
@@ -48,7 +49,7 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 // neighboursByRow reads a list that is longer than a server puts into one text
 // (group_concat_max_len, max_allowed_packet).
 func (s *Store) neighboursByRow(ctx context.Context, shard int, side storage.Side, owner storage.UserID) (list []storage.UserID, err error) {
-	err = s.query(ctx, "neighbours."+side.String(), shard, 1, neighboursByRow[side], []any{int64(owner)}, func(rows *sql.Rows) error {
+	err = s.db.Query(ctx, "neighbours."+side.String(), shard, 1, neighboursByRow[side], []any{int64(owner)}, func(rows *sql.Rows) error {
 		var peer storage.UserID
 		err := rows.Scan(&peer)
 		list = append(list, peer)
@@ -73,9 +74,5 @@ func parseIDs(text []byte, length int) ([]storage.UserID, bool) {
 		list = append(list, id)
 	}
 	// The last of a text that was cut may be cut itself, and still be one of so many.
-	return list, len(list) == length && len(text) < maxText
+	return list, len(list) == length && len(text) < db.MaxText
 }
-
-// maxText is how long a text is trusted to be whole: less than what any server that is
-// set so allows, see [mysqlPool].
-const maxText = 1 << 20

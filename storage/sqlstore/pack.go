@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // How a list is packed, see packed.go for what that is:
@@ -102,11 +103,11 @@ func (p *packing) leave() {
 	if p.began == 0 {
 		return // it has begun nothing
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), p.cfg.StatementTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), p.db.StatementTimeout())
 	defer cancel()
 	// If this fails, it is as if this one had died.
 	_ = p.Store.transact(ctx, p.what(), p.shard, func(w *writer) error {
-		_, err := w.exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
+		_, err := w.Exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
 		return err
 	})
 }
@@ -135,7 +136,7 @@ type packState struct {
 
 func (p *packing) run() error {
 	var state packState
-	err := p.query(p.ctx, p.what(), p.shard, 1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan)
+	err := p.db.Query(p.ctx, p.what(), p.shard, 1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan)
 	if err != nil || state.count < int64(p.packing.from) {
 		return err
 	}
@@ -147,7 +148,7 @@ func (p *packing) run() error {
 	}
 	var changes int
 	args := []any{int64(p.owner), int64(p.side), p.packing.changes + 1}
-	err = p.query(p.ctx, p.what(), p.shard, 1, sqlCountChanges, args, func(rows *sql.Rows) error { return rows.Scan(&changes) })
+	err = p.db.Query(p.ctx, p.what(), p.shard, 1, sqlCountChanges, args, func(rows *sql.Rows) error { return rows.Scan(&changes) })
 	if err != nil || changes <= p.packing.changes {
 		return err
 	}
@@ -159,7 +160,7 @@ func (p *packing) what() string { return "pack." + p.side.String() }
 func (p *packing) name() packedName { return packedName{p.side, p.owner} }
 
 func (p *packing) stateStatement() string {
-	return strings.Replace(sqlPacking, "{count}", tableOf(p.side).count, 1)
+	return strings.Replace(sqlPacking, "{count}", db.TableOf(p.side).Count, 1)
 }
 
 func (s *packState) scan(rows *sql.Rows) error {
@@ -180,7 +181,7 @@ func (p *packing) transact(step func(*writer, packState) error) error {
 			return err
 		}
 		var state packState
-		if err := w.read(1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
+		if err := w.Read(1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
 			return err
 		}
 		if !state.counted {
@@ -211,12 +212,12 @@ func (p *packing) begin() error {
 			if !more {
 				flags |= keptFlag(p.side)
 				p.began = max(now, state.began+1)
-				text := sqlBeginPacking + p.sql.upsert("owner, side", "began_at = NEW.began_at")
-				if _, err := w.exec(1, text, int64(p.owner), int64(p.side), int64(p.began)); err != nil {
+				text := sqlBeginPacking + p.sql.Upsert("owner, side", "began_at = NEW.began_at")
+				if _, err := w.Exec(1, text, int64(p.owner), int64(p.side), int64(p.began)); err != nil {
 					return err
 				}
 			}
-			_, err = w.exec(1, sqlSetPacked, flags, int64(p.owner))
+			_, err = w.Exec(1, sqlSetPacked, flags, int64(p.owner))
 			return err
 		})
 		if err != nil {
@@ -232,32 +233,32 @@ func (p *packing) begin() error {
 func (p *packing) dropOldChanges(w *writer) (more bool, err error) {
 	upTo := int64(math.MaxInt64)
 	args := []any{int64(p.owner), int64(p.side), p.packing.slice}
-	err = w.read(1, sqlEndOfChanges, args, func(rows *sql.Rows) error {
+	err = w.Read(1, sqlEndOfChanges, args, func(rows *sql.Rows) error {
 		more = true
 		return rows.Scan(&upTo)
 	})
 	if err != nil {
 		return false, err
 	}
-	_, err = w.exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
+	_, err = w.Exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
 	return more, err
 }
 
 // fill reads the rows and writes the chunks.
 func (p *packing) fill() error {
-	t := tableOf(p.side)
-	text := t.spell(strings.Replace(sqlFollowsAfter, "{by key}", p.sql.byKey, 1))
-	row := newNumbers(2)
+	t := db.TableOf(p.side)
+	text := t.Spell(strings.Replace(sqlFollowsAfter, "{by key}", p.sql.ByKey, 1))
+	row := db.NewNumbers(2)
 	after := storage.UserID(0)
 	for more := true; more; {
 		var follows []storage.Position
 		args := []any{int64(p.owner), int64(after), p.packing.slice}
-		err := p.query(p.ctx, p.what(), p.shard, p.packing.slice, text, args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.into...); err != nil {
+		err := p.db.Query(p.ctx, p.what(), p.shard, p.packing.slice, text, args, func(rows *sql.Rows) error {
+			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
-			follows = append(follows, storage.Position{Peer: storage.UserID(row.at(0)), UpdateTime: storage.Micros(row.at(1))})
-			return row.err
+			follows = append(follows, storage.Position{Peer: storage.UserID(row.At(0)), UpdateTime: storage.Micros(row.At(1))})
+			return row.Err
 		})
 		if err != nil {
 			return err
@@ -284,13 +285,13 @@ func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.Use
 			return errLostList
 		}
 		// What lies there was left by somebody before.
-		if _, err := w.exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
+		if _, err := w.Exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
 			return err
 		}
 		if err := p.insert(w, chunks); err != nil || !last {
 			return err
 		}
-		_, err := w.exec(1, sqlSetPacked, state.flags|wholeFlag(p.side), int64(p.owner))
+		_, err := w.Exec(1, sqlSetPacked, state.flags|wholeFlag(p.side), int64(p.owner))
 		return err
 	})
 }
@@ -311,6 +312,6 @@ func (p *packing) insert(w *writer, chunks []packedChunk) error {
 	for _, c := range chunks {
 		args = append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
 	}
-	_, err := w.exec(len(chunks), sqlInsertChunks+tuples(len(chunks), 4), args...)
+	_, err := w.Exec(len(chunks), sqlInsertChunks+db.Tuples(len(chunks), 4), args...)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A list that is long and read often is kept packed as well, beside its rows, which stay
@@ -73,15 +74,15 @@ func (w *writer) keepChanges(side storage.Side, edges []storage.Edge) error {
 			kept = append(kept, e)
 		}
 	}
-	for chunk := range slices.Chunk(kept, w.store.sql.maxRows) {
+	for chunk := range slices.Chunk(kept, w.store.sql.MaxRows) {
 		args := make([]any, 0, 5*len(chunk))
 		for _, e := range chunk {
 			p := e.Pair()
 			args = append(args, int64(side.Owner(p)), int64(side), int64(side.Peer(p)), int64(e.Type), int64(e.UpdateTime))
 		}
-		text := sqlKeepChanges + tuples(len(chunk), 5) +
-			w.store.sql.upsert("owner, side, peer", "type = NEW.type, update_time = NEW.update_time")
-		if _, err := w.exec(len(chunk), text, args...); err != nil {
+		text := sqlKeepChanges + db.Tuples(len(chunk), 5) +
+			w.store.sql.Upsert("owner, side, peer", "type = NEW.type, update_time = NEW.update_time")
+		if _, err := w.Exec(len(chunk), text, args...); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,7 @@ func (w *writer) unpack(side storage.Side, owners []storage.UserID) error {
 	if n == 0 {
 		return nil
 	}
-	_, err := w.exec(n, sqlUnpack+marks(n)+")", args...)
+	_, err := w.Exec(n, sqlUnpack+db.Marks(n)+")", args...)
 	return err
 }
 

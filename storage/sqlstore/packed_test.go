@@ -12,6 +12,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // smallPacking packs everything, in chunks and steps so small that a few edges are many.
@@ -291,8 +292,8 @@ func (w *packedWorld) repair(t *rapid.T) {
 // recount removes a row by hand: who counts again finds that.
 func (w *packedWorld) recount(t *rapid.T) {
 	side, e := w.side(t), w.edge(t)
-	table := tableOf(side)
-	w.exec(t, table.spell("DELETE FROM {table} WHERE {owner} = ? AND {peer} = ?"), int64(side.Owner(e.Pair())), int64(side.Peer(e.Pair())))
+	table := db.TableOf(side)
+	w.exec(t, table.Spell("DELETE FROM {table} WHERE {owner} = ? AND {peer} = ?"), int64(side.Owner(e.Pair())), int64(side.Peer(e.Pair())))
 	for _, side := range packedSides {
 		for _, r := range w.store.Recount(t.Context(), side, w.ids) {
 			if r.Err != nil {
@@ -303,7 +304,7 @@ func (w *packedWorld) recount(t *rapid.T) {
 }
 
 func (w *packedWorld) exec(t *rapid.T, text string, args ...any) {
-	if _, err := w.store.shards[0].write.ExecContext(t.Context(), text, args...); err != nil {
+	if _, err := w.store.db.Shards[0].Write.ExecContext(t.Context(), text, args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }
@@ -347,8 +348,8 @@ func (w *packedWorld) pack(t *rapid.T) {
 // that the counts stay as they are.
 func (w *packedWorld) olderWrite(t *rapid.T) {
 	side, id := w.side(t), w.id(t)
-	table := tableOf(side)
-	w.exec(t, table.spell("UPDATE {table} SET update_time = update_time + 1 WHERE {owner} = ?"), int64(id))
+	table := db.TableOf(side)
+	w.exec(t, table.Spell("UPDATE {table} SET update_time = update_time + 1 WHERE {owner} = ?"), int64(id))
 	w.exec(t, "UPDATE user_counts SET version = version + 1 WHERE user_id = ?", int64(id))
 }
 
@@ -373,7 +374,7 @@ func (w *packedWorld) erase(t *rapid.T) {
 	}
 	for _, table := range []string{"packed_list", "packed_chunk", "packed_change"} {
 		var n int
-		if err := w.store.shards[0].read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
+		if err := w.store.db.Shards[0].Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
 			t.Fatalf("%d rows of user %s are left in %s, %v", n, id, table, err)
 		}
 	}
@@ -422,7 +423,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				mustPack(t, s, storage.Inverse, 1)
 				grown += 10 // others than before, so that there are changes
 				fans(t, s, 1, grown)
-				if _, err := s.shards[0].write.ExecContext(t.Context(), harm, 1); err != nil {
+				if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), harm, 1); err != nil {
 					t.Fatal(err)
 				}
 				seen.reset()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Who compares long lists once, and keeps none of them, needs the ids and nothing else: they
@@ -38,7 +39,7 @@ var packedNeighbours = [2]string{
 }
 
 func packedNeighboursOf(side storage.Side) string {
-	return packedSpelled(side, strings.Replace(sqlPackedNeighbours, "{count}", tableOf(side).count, 1))
+	return packedSpelled(side, strings.Replace(sqlPackedNeighbours, "{count}", db.TableOf(side).Count, 1))
 }
 
 // packedAtOnce is how many packed lists one call reads from a shard at a time.
@@ -50,11 +51,11 @@ func (s *Store) PackedNeighbours(ctx context.Context, side storage.Side, owners 
 	if side > storage.Inverse {
 		return make([]storage.Result[[]storage.UserID], len(owners))
 	}
-	turns := make([]chan struct{}, len(s.shards))
+	turns := make([]chan struct{}, len(s.db.Shards))
 	for i := range turns {
 		turns[i] = make(chan struct{}, packedAtOnce)
 	}
-	return lookUp(s, owners, 1, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+	return db.LookUp(s.db, owners, 1, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		turns[shard] <- struct{}{}
 		defer func() { <-turns[shard] }()
 		list, ok, err := s.packedPeersOf(ctx, shard, packedName{side, owners[0]})
@@ -107,22 +108,22 @@ type peerChange struct {
 func (s *Store) readPackedPeers(ctx context.Context, shard int, name packedName) (p packedPeers, err error) {
 	owner, of := int64(name.owner), int64(name.side)
 	args := []any{owner, of, owner, of, owner}
-	row := newNumbers(3)
+	row := db.NewNumbers(3)
 	var data sql.RawBytes
-	into := append(slices.Clone(row.into), &data)
-	err = s.query(ctx, "packed.neighbours."+name.side.String(), shard, 1, packedNeighbours[name.side], args, func(rows *sql.Rows) error {
+	into := append(slices.Clone(row.Into), &data)
+	err = s.db.Query(ctx, "packed.neighbours."+name.side.String(), shard, 1, packedNeighbours[name.side], args, func(rows *sql.Rows) error {
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		switch row.at(0) {
+		switch row.At(0) {
 		case 0:
-			p.count, p.whole = row.at(1), row.at(2) != 0
+			p.count, p.whole = row.At(1), row.At(2) != 0
 		case 1:
-			p.changes = append(p.changes, peerChange{storage.UserID(row.at(1)), storage.EdgeType(row.at(2)) == storage.Following})
+			p.changes = append(p.changes, peerChange{storage.UserID(row.At(1)), storage.EdgeType(row.At(2)) == storage.Following})
 		case 2:
-			p.add(storage.UserID(row.at(1)), data)
+			p.add(storage.UserID(row.At(1)), data)
 		}
-		return row.err
+		return row.Err
 	})
 	return p, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // One statement, so that all of it is of one moment. Served by the primary keys and by the
@@ -80,29 +81,29 @@ type packedChunk struct {
 }
 
 func (s *Store) readPacked(ctx context.Context, side storage.Side, shard int, q storage.ListQuery) (p packedParts, err error) {
-	t := tableOf(side)
-	text := strings.NewReplacer("{count}", t.count, "{by list}", s.sql.by("idx_"+side.String()+"_list")).Replace(sqlPackedList)
-	text = t.spell(packedSpelled(side, text))
+	t := db.TableOf(side)
+	text := strings.NewReplacer("{count}", t.Count, "{by list}", s.sql.By("idx_"+side.String()+"_list")).Replace(sqlPackedList)
+	text = t.Spell(packedSpelled(side, text))
 	owner, of := int64(q.Owner), int64(side)
 	args := []any{owner, owner, of, owner, owner, int64(q.EndedSince), owner, of}
-	row := newNumbers(4)
+	row := db.NewNumbers(4)
 	var data sql.RawBytes
-	into := append(slices.Clone(row.into), &data)
-	err = s.query(ctx, "packed."+side.String(), shard, 1, text, args, func(rows *sql.Rows) error {
+	into := append(slices.Clone(row.Into), &data)
+	err = s.db.Query(ctx, "packed."+side.String(), shard, 1, text, args, func(rows *sql.Rows) error {
 		if err := rows.Scan(into...); err != nil {
 			return err
 		}
-		switch row.at(0) {
+		switch row.At(0) {
 		case 0:
-			p.version, p.count, p.whole = row.at(1), row.at(2), row.at(3) != 0
+			p.version, p.count, p.whole = row.At(1), row.At(2), row.At(3) != 0
 		case 1:
-			p.changed = append(p.changed, row.edge(side, q.Owner))
+			p.changed = append(p.changed, edgeAt(row, side, q.Owner))
 		case 2:
-			p.others = append(p.others, row.edge(side, q.Owner))
+			p.others = append(p.others, edgeAt(row, side, q.Owner))
 		case 3:
-			p.chunks = append(p.chunks, packedChunk{storage.UserID(row.at(1)), slices.Clone(data)})
+			p.chunks = append(p.chunks, packedChunk{storage.UserID(row.At(1)), slices.Clone(data)})
 		}
-		return row.err
+		return row.Err
 	})
 	// The members of a UNION ALL have no order of their own, though both engines go by key.
 	sortByPeer(side, p.changed)
@@ -110,10 +111,10 @@ func (s *Store) readPacked(ctx context.Context, side storage.Side, shard int, q 
 	return p, err
 }
 
-// edge makes an edge of the peer, type and time in a row of sqlPackedList.
-func (n *numbers) edge(side storage.Side, owner storage.UserID) storage.Edge {
-	pair := side.Pair(owner, storage.UserID(n.at(1)))
-	return storage.Edge{From: pair.From, To: pair.To, Type: storage.EdgeType(n.at(2)), UpdateTime: storage.Micros(n.at(3))}
+// edgeAt makes an edge of the peer, type and time in a row of sqlPackedList.
+func edgeAt(n *db.Numbers, side storage.Side, owner storage.UserID) storage.Edge {
+	pair := side.Pair(owner, storage.UserID(n.At(1)))
+	return storage.Edge{From: pair.From, To: pair.To, Type: storage.EdgeType(n.At(2)), UpdateTime: storage.Micros(n.At(3))}
 }
 
 // edges puts the parts together, by ascending peer. An error tells that they do not fit.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
@@ -78,7 +79,7 @@ func (p *packing) foldSome(w *writer, after storage.UserID) (upTo storage.UserID
 	if err := p.replace(w, old, changed); err != nil {
 		return after, false, err
 	}
-	_, err = w.exec(len(changes), sqlDropChanges, int64(p.owner), int64(p.side), int64(after), int64(upTo))
+	_, err = w.Exec(len(changes), sqlDropChanges, int64(p.owner), int64(p.side), int64(after), int64(upTo))
 	return upTo, more, err
 }
 
@@ -90,7 +91,7 @@ type packedChange struct {
 
 func (p *packing) changesAfter(w *writer, after storage.UserID) (changes []packedChange, err error) {
 	args := []any{int64(p.owner), int64(p.side), int64(after), p.packing.step}
-	err = w.read(p.packing.step, sqlChangesAfter, args, func(rows *sql.Rows) error {
+	err = w.Read(p.packing.step, sqlChangesAfter, args, func(rows *sql.Rows) error {
 		var c packedChange
 		var kind storage.EdgeType
 		err := rows.Scan(&c.at.Peer, &kind, &c.at.UpdateTime)
@@ -104,7 +105,7 @@ func (p *packing) changesAfter(w *writer, after storage.UserID) (changes []packe
 func (p *packing) chunksFrom(w *writer, peer storage.UserID) (chunks []packedChunk, err error) {
 	owner, side := int64(p.owner), int64(p.side)
 	args := []any{owner, side, owner, side, int64(peer), p.packing.window + 1}
-	err = w.read(p.packing.window+1, sqlChunksFrom, args, func(rows *sql.Rows) error {
+	err = w.Read(p.packing.window+1, sqlChunksFrom, args, func(rows *sql.Rows) error {
 		var c packedChunk
 		err := rows.Scan(&c.first, &c.data)
 		chunks = append(chunks, c)
@@ -170,7 +171,7 @@ func evenly(n, most int) int {
 func (p *packing) replace(w *writer, old []any, changed []packedChunk) error {
 	if len(old) > 0 {
 		args := append([]any{int64(p.owner), int64(p.side)}, old...)
-		if _, err := w.exec(len(old), sqlDropTheseChunks+marks(len(old))+")", args...); err != nil {
+		if _, err := w.Exec(len(old), sqlDropTheseChunks+db.Marks(len(old))+")", args...); err != nil {
 			return err
 		}
 	}

@@ -47,7 +47,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var tried atomic.Bool // to pack the short list
 		s := openPacking(t, location, func(_ context.Context, st Statement) {
-			if st.Lookup == "pack.follower" && slices.Equal(st.args, []any{int64(storage.Inverse), int64(2)}) {
+			if st.Lookup == "pack.follower" && slices.Equal(st.Args, []any{int64(storage.Inverse), int64(2)}) {
 				tried.Store(true)
 			}
 		})
@@ -78,7 +78,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 func changesOf1(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	const count = "SELECT COUNT(*) FROM packed_change WHERE owner = 1"
-	if err := s.shards[0].read.QueryRowContext(t.Context(), count).Scan(&n); err != nil {
+	if err := s.db.Shards[0].Read.QueryRowContext(t.Context(), count).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -89,7 +89,7 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var begun atomic.Int64
 		s := openPacking(t, location, func(_ context.Context, st Statement) {
-			if strings.HasPrefix(st.text, sqlBeginPacking) {
+			if strings.HasPrefix(st.Text, sqlBeginPacking) {
 				begun.Add(1)
 			}
 		})
@@ -125,7 +125,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		})
 		fans(t, s, 1, 30)
 		s.packing.again = time.Hour
-		if _, err := s.shards[0].write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
+		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
@@ -144,7 +144,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		if n := failed.Load(); n != 2*once {
 			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
 		}
-		if _, err := s.shards[0].write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
+		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
 			t.Fatal(err)
 		}
 		s.packs.rest(fansOf1, 0)
@@ -157,7 +157,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		reached := make(chan struct{})
 		s := openPacking(t, location, func(ctx context.Context, st Statement) {
-			if strings.HasPrefix(st.text, sqlInsertChunks) {
+			if strings.HasPrefix(st.Text, sqlInsertChunks) {
 				close(reached) // with the first slice
 				<-ctx.Done()
 			}
@@ -192,7 +192,7 @@ func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 		var s *Store
 		var slices atomic.Int64
 		s = openPacking(t, location, func(ctx context.Context, st Statement) {
-			if st.Lookup != "pack.follower" || !strings.Contains(st.text, "LIMIT ?") || !strings.Contains(st.text, "type = 1") {
+			if st.Lookup != "pack.follower" || !strings.Contains(st.Text, "LIMIT ?") || !strings.Contains(st.Text, "type = 1") {
 				return // a slice has been read
 			}
 			n := slices.Add(1)

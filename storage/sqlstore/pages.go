@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A page is one LIMITed range of the table's list index, read from its end (newest first) or, backward, from its beginning. The pages of
@@ -35,21 +36,21 @@ WHERE {owner} = ? AND {peer} > ?
 ORDER BY {peer} LIMIT ?`
 
 var (
-	pageSelect = spelled(sqlPage)
-	pageAfter  = spelled(sqlPageAfter)
-	pageBefore = spelled(sqlPageBefore)
-	pageNewest = spelled(sqlPageNewest)
-	pageOldest = spelled(sqlPageOldest)
-	walkSelect = spelled(sqlWalk)
+	pageSelect = db.Spelled(sqlPage)
+	pageAfter  = db.Spelled(sqlPageAfter)
+	pageBefore = db.Spelled(sqlPageBefore)
+	pageNewest = db.Spelled(sqlPageNewest)
+	pageOldest = db.Spelled(sqlPageOldest)
+	walkSelect = db.Spelled(sqlWalk)
 )
 
 // Pages implements [storage.EdgeReader].
 func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	shardOf := func(q storage.PageQuery) int { return s.place.Of(q.Owner) }
-	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.PageQuery, found func(storage.PageQuery, []storage.Edge)) error {
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.PageQuery, found func(storage.PageQuery, []storage.Edge)) error {
 		text, args := s.pagesStatement(side, queries)
 		pages := make([][]storage.Edge, len(queries))
-		err := s.query(ctx, "pages."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
+		err := s.db.Query(ctx, "pages."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
 			var i int
 			var peer storage.UserID
 			var at storage.Micros
@@ -111,7 +112,7 @@ func (s *Store) unionAll(selects []string) string {
 		return selects[0]
 	}
 	for i, text := range selects {
-		selects[i] = fmt.Sprintf(s.sql.limited, text)
+		selects[i] = fmt.Sprintf(s.sql.Limited, text)
 	}
 	return strings.Join(selects, "\nUNION ALL\n")
 }
@@ -133,10 +134,10 @@ func sortNewestFirst(side storage.Side, page []storage.Edge, backward bool) {
 // Walks implements [storage.EdgeReader].
 func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
 	shardOf := func(q storage.WalkQuery) int { return s.place.Of(q.Owner) }
-	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.WalkQuery, found func(storage.WalkQuery, storage.Stretch)) error {
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.WalkQuery, found func(storage.WalkQuery, storage.Stretch)) error {
 		selects := make([]string, len(queries))
 		args := make([]any, 0, 4*len(queries))
-		walk := strings.Replace(walkSelect[side], "{by key}", s.sql.byKey, 1)
+		walk := strings.Replace(walkSelect[side], "{by key}", s.sql.ByKey, 1)
 		for i, q := range queries {
 			selects[i] = walk
 			// One row more than asked for tells whether the list ends there.
@@ -146,22 +147,22 @@ func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.
 		for i, q := range queries {
 			stretches[i] = storage.Stretch{Last: q.After, End: true}
 		}
-		row := newNumbers(3)
-		err := s.query(ctx, "walks."+side.String(), shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.into...); err != nil {
+		row := db.NewNumbers(3)
+		err := s.db.Query(ctx, "walks."+side.String(), shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
+			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
-			w := &stretches[row.at(0)]
-			if w.Examined == queries[row.at(0)].Limit {
+			w := &stretches[row.At(0)]
+			if w.Examined == queries[row.At(0)].Limit {
 				w.End = false
-				return row.err
+				return row.Err
 			}
 			w.Examined++
-			w.Last = storage.UserID(row.at(1))
-			if storage.EdgeType(row.at(2)) == storage.Following {
+			w.Last = storage.UserID(row.At(1))
+			if storage.EdgeType(row.At(2)) == storage.Following {
 				w.Peers = append(w.Peers, w.Last)
 			}
-			return row.err
+			return row.Err
 		})
 		for i, q := range queries {
 			found(q, stretches[i])

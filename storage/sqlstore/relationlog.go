@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // The relation_log is SQLite's stand-in for a binlog: every row of an edge that is
@@ -40,19 +41,19 @@ WHERE position <= ?`
 const logKept = 500_000
 
 // HasLog tells whether this store has a relation_log; the others have a binlog.
-func (s *Store) HasLog() bool { return s.sql == sqliteDialect }
+func (s *Store) HasLog() bool { return s.sql.HasLog }
 
 // log appends rows that have been written.
 func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 	if !w.store.HasLog() {
 		return nil
 	}
-	for chunk := range slices.Chunk(edges, w.store.sql.maxRows) {
+	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
 		args := make([]any, 0, 5*len(chunk))
 		for _, e := range chunk {
 			args = append(args, int64(side), int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
 		}
-		if _, err := w.exec(len(chunk), sqlAppendLog+tuples(len(chunk), 5), args...); err != nil {
+		if _, err := w.Exec(len(chunk), sqlAppendLog+db.Tuples(len(chunk), 5), args...); err != nil {
 			return err
 		}
 	}
@@ -68,12 +69,12 @@ func (w *writer) shortenLog() error {
 	if err != nil || last <= logKept {
 		return err
 	}
-	_, err = w.exec(1, sqlPruneLog, last-logKept)
+	_, err = w.Exec(1, sqlPruneLog, last-logKept)
 	return err
 }
 
 func (w *writer) endsOfLog() (first sql.NullInt64, last int64, err error) {
-	err = w.read(1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
+	err = w.Read(1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
 	return first, last, err
 }
 
@@ -83,7 +84,7 @@ func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) 
 		return nil, errNoLog
 	}
 	var entries []storage.LogEntry
-	err := s.query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, func(rows *sql.Rows) error {
+	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, func(rows *sql.Rows) error {
 		var e storage.LogEntry
 		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Type, &e.Edge.UpdateTime)
 		entries = append(entries, e)
@@ -111,7 +112,7 @@ func (s *Store) refusePruned(ctx context.Context, shard int, after int64) error 
 
 // endsOfLog reads the first position that is left, if any, and the last one given.
 func (s *Store) endsOfLog(ctx context.Context, shard int) (first sql.NullInt64, last int64, err error) {
-	err = s.query(ctx, "log.ends", shard, 1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
+	err = s.db.Query(ctx, "log.ends", shard, 1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
 	return first, last, err
 }
 
@@ -130,9 +131,9 @@ func (s *Store) PruneLog(ctx context.Context, shard int, upTo int64) error {
 	if !s.HasLog() {
 		return errNoLog
 	}
-	_, err := s.shards[shard].write.ExecContext(ctx, sqlPruneLog, upTo)
+	_, err := s.db.Shards[shard].Write.ExecContext(ctx, sqlPruneLog, upTo)
 	if err != nil {
-		return fmt.Errorf("prune the log of shard %d: %w", shard, s.sql.storageError(ctx, err))
+		return fmt.Errorf("prune the log of shard %d: %w", shard, s.sql.StorageError(ctx, err))
 	}
 	return nil
 }

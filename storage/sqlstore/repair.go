@@ -8,6 +8,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
@@ -16,18 +17,18 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	if len(repairs) == 0 {
 		return results
 	}
-	parts := s.split(len(repairs), s.sql.maxRows, func(i int) int { return s.place.Of(repairs[i].Pair.To) })
-	atOnce(parts, func(p part) {
-		share := make([]storage.Repair, len(p.at))
-		for j, i := range p.at {
+	parts := s.db.Split(len(repairs), s.sql.MaxRows, func(i int) int { return s.place.Of(repairs[i].Pair.To) })
+	db.AtOnce(parts, func(p db.Part) {
+		share := make([]storage.Repair, len(p.At))
+		for j, i := range p.At {
 			share[j] = repairs[i]
 		}
 		var repaired []storage.Repaired
-		err := s.transact(ctx, "repair", p.shard, func(w *writer) (err error) {
+		err := s.transact(ctx, "repair", p.Shard, func(w *writer) (err error) {
 			repaired, err = w.repair(share)
 			return err
 		})
-		for j, i := range p.at {
+		for j, i := range p.At {
 			if err != nil {
 				results[i].Err = err
 				continue
@@ -76,7 +77,7 @@ WHERE type = 1 AND {owner} IN (`
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
-	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
 		err := s.transact(ctx, "recount", shard, func(w *writer) error { return w.recount(side, users) })
 		for _, id := range users {
 			found(id, err == nil)
@@ -91,7 +92,7 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		return err
 	}
 	wrong := make(map[storage.UserID]int64, len(users))
-	err := w.read(len(users), sqlCounts+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
+	err := w.Read(len(users), sqlCounts+db.Marks(len(users))+")", db.Arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n storage.Counts
 		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version)
@@ -101,8 +102,8 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	if err != nil {
 		return err
 	}
-	text := tableOf(side).spell(sqlCountEdges) + marks(len(users)) + ") GROUP BY " + tableOf(side).owner
-	err = w.read(len(users), text, arguments(users), func(rows *sql.Rows) error {
+	text := db.TableOf(side).Spell(sqlCountEdges) + db.Marks(len(users)) + ") GROUP BY " + db.TableOf(side).Owner
+	err = w.Read(len(users), text, db.Arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n int64
 		err := rows.Scan(&id, &n)

@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Users with their count of friends and the number that there are. The shorter list is
@@ -45,7 +46,7 @@ ORDER BY user_id`
 func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	var wrong []storage.WrongCount
 	args := []any{int64(owners.After), int64(owners.UpTo)}
-	err := s.scanShard(ctx, "reconcile.friends", shard, s.ordered(sqlWrongFriends), args, func(rows *sql.Rows) error {
+	err := s.db.Scan(ctx, "reconcile.friends", shard, s.ordered(sqlWrongFriends), args, func(rows *sql.Rows) error {
 		var w storage.WrongCount
 		err := rows.Scan(&w.User, &w.Have, &w.Are)
 		wrong = append(wrong, w)
@@ -59,7 +60,7 @@ func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.Owne
 
 // RecountFriends implements [storage.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
-	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
 		err := s.transact(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })
 		for _, id := range users {
 			found(id, err == nil)
@@ -74,7 +75,7 @@ func (w *writer) recountFriends(users []storage.UserID) error {
 		return err
 	}
 	diffs := make(judge.Diffs)
-	err := w.read(len(users), w.store.ordered(sqlFriendsOf)+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
+	err := w.Read(len(users), w.store.ordered(sqlFriendsOf)+db.Marks(len(users))+")", db.Arguments(users), func(rows *sql.Rows) error {
 		var wrong storage.WrongCount
 		err := rows.Scan(&wrong.User, &wrong.Have, &wrong.Are)
 		if wrong.Have != wrong.Are {

@@ -71,6 +71,6 @@ func (c *requestChange) run() (storage.ChangedRequest, error) {
 
 func (c *requestChange) countPending(since storage.Micros) (n int, err error) {
 	args := []any{int64(c.user), int64(since)}
-	err = c.read(1, sqlPendingRequests, args, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	err = c.Read(1, sqlPendingRequests, args, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
 }

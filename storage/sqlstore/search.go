@@ -27,9 +27,9 @@ func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit i
 		return nil, ctx.Err()
 	}
 	args := []any{prefix, after, prefix + behindHandles, limit}
-	lists := make([][]storage.HandleOwner, len(s.shards))
-	err := s.everyShard(func(i int) error {
-		return s.query(ctx, "search", i, limit, sqlSearchHandles, args, func(rows *sql.Rows) error {
+	lists := make([][]storage.HandleOwner, len(s.db.Shards))
+	err := s.db.EveryShard(func(i int) error {
+		return s.db.Query(ctx, "search", i, limit, sqlSearchHandles, args, func(rows *sql.Rows) error {
 			var h storage.HandleOwner
 			err := rows.Scan(&h.Handle, &h.User)
 			lists[i] = append(lists[i], h)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // What caches keep has to be of one moment, and on every engine one statement is. So what is
@@ -41,31 +42,24 @@ LEFT JOIN {table} e{by key}
 
 // Profiles implements [storage.Snapshots].
 func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return lookUp(s, ids, s.sql.maxPages, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
-		wanted := filled(ids)
+	return db.LookUp(s.db, ids, s.sql.MaxPages, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+		wanted := db.Filled(ids)
 		text := s.fromWanted(sqlProfiles, len(wanted), "user_id")
-		row := newNumbers(10)
-		var handle, name, bio, avatar sql.RawBytes
-		into := append(slices.Clone(row.into), &handle, &name, &bio, &avatar)
-		return s.query(ctx, "profiles", shard, len(ids), text, arguments(wanted), func(rows *sql.Rows) error {
-			if err := rows.Scan(into...); err != nil {
+		row := newUserRow(5 + userNumbers)
+		return s.db.Query(ctx, "profiles", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
+			if err := row.scan(rows); err != nil {
 				return err
 			}
-			p := storage.Profile{Counted: !row.isNull(1), Exists: !row.isNull(5)}
-			id := storage.UserID(row.at(0))
-			p.Counts = storage.Counts{Version: row.at(1), Following: row.at(2), Follower: row.at(3), Friend: row.at(4)}
+			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(5)}
+			id := storage.UserID(row.At(0))
+			p.Counts = row.counts(1)
 			if p.Exists {
-				p.User = storage.User{
-					ID: id, Handle: string(handle), Name: string(name), Bio: string(bio), AvatarURL: string(avatar),
-					CreatedAt: storage.Micros(row.at(5)), UpdatedAt: storage.Micros(row.at(6)),
-					FollowingsVisibility: storage.Visibility(row.at(7)), FollowersVisibility: storage.Visibility(row.at(8)),
-					Undiscoverable: row.at(9) != 0,
-				}
+				p.User = row.user(id, 5)
 			}
 			if p.Exists || p.Counted {
 				found(id, p)
 			}
-			return row.err
+			return row.Err
 		})
 	})
 }
@@ -73,7 +67,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 // Lists implements [storage.Snapshots]. Lists that are packed are read after the others.
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	shardOf := func(q storage.ListQuery) int { return s.place.Of(q.Owner) }
-	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
 		packed, err := s.listRows(ctx, side, shard, queries, true, found)
 		for _, q := range packed {
 			if err == nil {
@@ -89,11 +83,11 @@ func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.
 func (s *Store) listRows(
 	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, leave bool, found func(storage.ListQuery, storage.List),
 ) (packed []storage.ListQuery, err error) {
-	t := tableOf(side)
-	if t.count == "" {
-		return nil, fmt.Errorf("read the lists of %s: they are not counted", t.name)
+	t := db.TableOf(side)
+	if t.Count == "" {
+		return nil, fmt.Errorf("read the lists of %s: they are not counted", t.Name)
 	}
-	text := t.spell(strings.NewReplacer("{count}", t.count, "{by key}", s.sql.byKey).Replace(sqlLists))
+	text := t.Spell(strings.NewReplacer("{count}", t.Count, "{by key}", s.sql.ByKey).Replace(sqlLists))
 	if !leave {
 		text = strings.ReplaceAll(text, "{is packed}", "0")
 	}
@@ -103,28 +97,28 @@ func (s *Store) listRows(
 		args = append(args, i, int64(q.Owner), int64(q.Longest), int64(q.EndedSince))
 	}
 	lists := make([]storage.List, len(queries))
-	row := newNumbers(7)
-	err = s.query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
-		if err := rows.Scan(row.into...); err != nil {
+	row := db.NewNumbers(7)
+	err = s.db.Query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
+		if err := rows.Scan(row.Into...); err != nil {
 			return err
 		}
-		q, list, count := queries[row.at(0)], &lists[row.at(0)], row.at(2)
-		list.Version = row.at(1)
+		q, list, count := queries[row.At(0)], &lists[row.At(0)], row.At(2)
+		list.Version = row.At(1)
 		list.Long = count > int64(q.Longest)
-		if row.at(3) != 0 && !list.Long {
+		if row.At(3) != 0 && !list.Long {
 			packed = append(packed, q)
 		}
-		if row.isNull(4) { // no edge
-			return row.err
+		if row.IsNull(4) { // no edge
+			return row.Err
 		}
 		if list.Edges == nil {
 			list.Edges = make([]storage.Edge, 0, min(count, maxForeseen)+1)
 		}
-		pair := side.Pair(q.Owner, storage.UserID(row.at(4)))
+		pair := side.Pair(q.Owner, storage.UserID(row.At(4)))
 		list.Edges = append(list.Edges, storage.Edge{
-			From: pair.From, To: pair.To, Type: storage.EdgeType(row.at(5)), UpdateTime: storage.Micros(row.at(6)),
+			From: pair.From, To: pair.To, Type: storage.EdgeType(row.At(5)), UpdateTime: storage.Micros(row.At(6)),
 		})
-		return row.err
+		return row.Err
 	})
 	for i, q := range queries {
 		sortByPeer(side, lists[i].Edges)
@@ -147,39 +141,6 @@ func sortByPeer(side storage.Side, edges []storage.Edge) {
 // fromWanted fills a table of so many rows, whose values come as arguments, into a
 // statement.
 func (s *Store) fromWanted(text string, rows int, columns ...string) string {
-	with, table := s.sql.wanted(columns, rows)
+	with, table := s.sql.Wanted(columns, rows)
 	return with + strings.Replace(text, "{wanted}", table, 1)
-}
-
-// numbers is a row's whole numbers, with NULLs among them. They are scanned as the driver
-// gives them, because database/sql takes every other target through reflection. That
-// counts where a list has a million rows.
-type numbers struct {
-	values []any
-	into   []any // what Scan takes
-	err    error // a value that was no whole number
-}
-
-func newNumbers(n int) *numbers {
-	row := &numbers{values: make([]any, n), into: make([]any, n)}
-	for i := range row.values {
-		row.into[i] = &row.values[i]
-	}
-	return row
-}
-
-func (n *numbers) isNull(i int) bool { return n.values[i] == nil }
-
-// at is a value; 0 where it is NULL.
-func (n *numbers) at(i int) int64 {
-	switch v := n.values[i].(type) {
-	case int64:
-		return v
-	case uint64:
-		return int64(v)
-	case nil:
-	default:
-		n.err = fmt.Errorf("column %d is %v (%T), not a whole number", i, v, v)
-	}
-	return 0
 }

@@ -176,7 +176,7 @@ func TestLongListsAreNotRead(t *testing.T) {
 func rowsRead(t *testing.T, s *Store) int {
 	t.Helper()
 	var n int
-	err := s.shards[0].read.QueryRowContext(t.Context(), `
+	err := s.db.Shards[0].Read.QueryRowContext(t.Context(), `
 SELECT SUM(variable_value) FROM information_schema.session_status
 WHERE variable_name IN ('HANDLER_READ_NEXT', 'HANDLER_READ_KEY')`).Scan(&n)
 	if err != nil {

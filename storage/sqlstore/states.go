@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
@@ -37,11 +38,11 @@ VALUES (?, ?, ?)`
 
 // StatesOf implements [storage.StateStore].
 func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	return lookUp(s, users, s.sql.maxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserState)) error {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserState)) error {
 		for _, id := range users {
 			found(id, storage.Active)
 		}
-		return s.query(ctx, "states", shard, len(users), sqlStates+marks(len(users))+")", arguments(users), func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "states", shard, len(users), sqlStates+db.Marks(len(users))+")", db.Arguments(users), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var state storage.UserState
 			err := rows.Scan(&id, &state)
@@ -55,7 +56,7 @@ func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.
 func (s *Store) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
 	args := []any{int64(after.At), int64(after.At), int64(after.User), limit}
 	var changes []storage.StateChange
-	err := s.query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
+	err := s.db.Query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
 		var c storage.StateChange
 		err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt)
 		changes = append(changes, c)
@@ -81,7 +82,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 		if err := w.writeState(old, state, at); err != nil {
 			return err
 		}
-		_, err = w.exec(1, sqlRaiseVersion, int64(user))
+		_, err = w.Exec(1, sqlRaiseVersion, int64(user))
 		return err
 	})
 	return changed && err == nil, err
@@ -94,14 +95,14 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	if _, err := w.lockCountsOf(user); err != nil {
 		return old, err
 	}
-	err := w.read(1, sqlStateOf, []any{int64(user)}, func(rows *sql.Rows) error {
+	err := w.Read(1, sqlStateOf, []any{int64(user)}, func(rows *sql.Rows) error {
 		return rows.Scan(&old.State, &old.At)
 	})
 	if err != nil || old.State == storage.Deleted {
 		return old, err
 	}
 	exists := false
-	err = w.read(1, sqlExistingUsers+"?)", []any{int64(user)}, func(*sql.Rows) error {
+	err = w.Read(1, sqlExistingUsers+"?)", []any{int64(user)}, func(*sql.Rows) error {
 		exists = true
 		return nil
 	})
@@ -114,7 +115,7 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 // writeState makes a user's times rise, whatever the gateways' clocks say: whoever has
 // read one change finds the next behind it.
 func (w *writer) writeState(old storage.StateChange, state storage.UserState, at storage.Micros) error {
-	text := sqlWriteState + w.store.sql.upsert("user_id", "state = NEW.state, changed_at = NEW.changed_at")
-	_, err := w.exec(1, text, int64(old.User), int64(state), int64(max(at, old.At+1)))
+	text := sqlWriteState + w.store.sql.Upsert("user_id", "state = NEW.state, changed_at = NEW.changed_at")
+	_, err := w.Exec(1, text, int64(old.User), int64(state), int64(max(at, old.At+1)))
 	return err
 }

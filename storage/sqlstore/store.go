@@ -9,12 +9,12 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"sync"
 	"time"
 
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Config says which databases to open and how to use them.
@@ -41,47 +41,20 @@ type Config struct {
 }
 
 // A Statement is one SQL statement that a store has run.
-type Statement struct {
-	Lookup string // what it was for, such as "users" or "edges.following"
-	Shard  int
-	Keys   int // how many keys it asked for, or rows it wrote
-	Took   time.Duration
-	Err    error
+type Statement = db.Statement
 
-	text string // what was run, for the tests that ask EXPLAIN about it
-	args []any
-}
-
-func (c Config) withDefaults() Config {
-	if c.StatementTimeout <= 0 {
-		c.StatementTimeout = 2 * time.Second
-	}
-	if c.MaxConns <= 0 {
-		c.MaxConns = 16
-	}
-	if c.RequestTTL <= 0 {
-		c.RequestTTL = storage.DefaultRequestTTL
-	}
-	if c.OnStatement == nil {
-		c.OnStatement = func(context.Context, Statement) {}
-	}
-	return c
-}
-
-// writeTimeout is how long one statement of a write may take: those of an import
-// are large.
-func (c Config) writeTimeout() time.Duration { return 10 * c.StatementTimeout }
+// Migrated is the version of one shard's tables.
+type Migrated = db.Migrated
 
 // Store implements [storage.Store].
 type Store struct {
-	cfg    Config
-	sql    *dialect
-	shards []*node
-	place  *shard.Map
-	uuid   string
+	db         *db.DB
+	sql        *db.Dialect
+	place      *shard.Map
+	requestTTL time.Duration
 
-	applies together[crowdKey, *oneEdge]
-	changes together[crowdKey, *edgeTowards]
+	applies db.GroupCommit[groupKey, *oneEdge]
+	changes db.GroupCommit[groupKey, *edgeTowards]
 
 	packing packingSizes
 	packs   packQueue
@@ -100,52 +73,45 @@ var (
 	_ storage.PackedReader = (*Store)(nil)
 )
 
-// node is one shard's database: its connections for look-ups and those for writes.
-// They are apart so that an import cannot starve readers, and because their
-// statements have different time limits.
-type node struct {
-	ordinal int
-	name    string // server and database, or file; no credentials
-	read    *sql.DB
-	write   *sql.DB
-
-	migrations *sql.DB // without the writes' time limit; on SQLite it is write
+// Open connects to every shard, brings their tables up to date and checks that
+// they are, in this order, the shards of one store. A new store is laid out.
+// Two programs may open the same new store at once.
+//
+// Errors name the shard. [storage.ErrLayout] means that the databases answer but
+// do not fit: other shards, another order, or tables newer than this program.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	d, err := db.Open(ctx, db.Config{
+		Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns, OnStatement: cfg.OnStatement,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{db: d, sql: d.Dialect, place: d.Place, requestTTL: cfg.RequestTTL, packing: defaultPacking}
+	if s.requestTTL <= 0 {
+		s.requestTTL = storage.DefaultRequestTTL
+	}
+	return s, nil
 }
 
+// Check tells what can be told of a location without connecting to it.
+func Check(location string) error { return db.Check(location) }
+
 // UUID is the identity that the store was given when it was laid out.
-func (s *Store) UUID() string { return s.uuid }
+func (s *Store) UUID() string { return s.db.UUID }
 
 // Shards is the number of shards.
-func (s *Store) Shards() int { return len(s.shards) }
+func (s *Store) Shards() int { return len(s.db.Shards) }
+
+// Migrations tells the version of every shard's tables.
+func (s *Store) Migrations(ctx context.Context) ([]Migrated, error) { return s.db.Migrations(ctx) }
+
+// Ping implements [storage.Pinger].
+func (s *Store) Ping(ctx context.Context) []storage.ShardHealth { return s.db.Ping(ctx) }
 
 // Close ends what runs in the background and releases every connection.
 func (s *Store) Close() error {
 	s.packs.close()
-	var errs []error
-	for _, db := range s.shards {
-		errs = append(errs, db.close())
-	}
-	return errors.Join(errs...)
-}
-
-func (db *node) close() error {
-	return errors.Join(db.read.Close(), db.write.Close(), db.migrations.Close())
-}
-
-// Ping implements [storage.Pinger].
-func (s *Store) Ping(ctx context.Context) []storage.ShardHealth {
-	health := make([]storage.ShardHealth, len(s.shards))
-	var wg sync.WaitGroup
-	for i, db := range s.shards {
-		wg.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, s.cfg.StatementTimeout)
-			defer cancel()
-			err := db.read.PingContext(ctx)
-			health[i] = storage.ShardHealth{Shard: i, Name: db.name, Err: s.sql.storageError(ctx, err)}
-		})
-	}
-	wg.Wait()
-	return health
+	return s.db.Close()
 }
 
 // Served by the primary key.
@@ -153,9 +119,9 @@ const sqlAnyUser = `SELECT user_id FROM users LIMIT 1`
 
 // Empty implements [storage.Store].
 func (s *Store) Empty(ctx context.Context) (bool, error) {
-	for i := range s.shards {
+	for i := range s.db.Shards {
 		found := false
-		err := s.query(ctx, "empty", i, 1, sqlAnyUser, nil, func(*sql.Rows) error {
+		err := s.db.Query(ctx, "empty", i, 1, sqlAnyUser, nil, func(*sql.Rows) error {
 			found = true
 			return nil
 		})

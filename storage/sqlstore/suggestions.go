@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
@@ -71,14 +72,14 @@ WHERE active_day < ? AND user_id IN (`
 // Dismissals implements [storage.TieReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
 	shardOf := func(q storage.DismissalQuery) int { return s.place.Of(q.User) }
-	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.DismissalQuery, found func(storage.DismissalQuery, []storage.UserID)) error {
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.DismissalQuery, found func(storage.DismissalQuery, []storage.UserID)) error {
 		args := make([]any, 0, 3*len(queries))
 		for i, q := range queries {
 			args = append(args, i, int64(q.User), int64(q.Since))
 		}
 		text := strings.Join(slices.Repeat([]string{sqlDismissals}, len(queries)), "\nUNION ALL")
 		lists := make([][]storage.UserID, len(queries))
-		err := s.query(ctx, "dismissals", shard, len(queries), text, args, func(rows *sql.Rows) error {
+		err := s.db.Query(ctx, "dismissals", shard, len(queries), text, args, func(rows *sql.Rows) error {
 			var i int
 			var dismissed storage.UserID
 			err := rows.Scan(&i, &dismissed)
@@ -100,11 +101,11 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 		if err := w.lockUser(user); err != nil {
 			return err
 		}
-		text := sqlDismiss + s.sql.upsert("user_id, dismissed_id", "at = CASE WHEN at < NEW.at THEN NEW.at ELSE at END")
-		if _, err := w.exec(1, text, int64(user), int64(dismissed), int64(at)); err != nil {
+		text := sqlDismiss + s.sql.Upsert("user_id, dismissed_id", "at = CASE WHEN at < NEW.at THEN NEW.at ELSE at END")
+		if _, err := w.Exec(1, text, int64(user), int64(dismissed), int64(at)); err != nil {
 			return err
 		}
-		if _, err := w.exec(1, sqlForgetOld, int64(user), int64(forget)); err != nil {
+		if _, err := w.Exec(1, sqlForgetOld, int64(user), int64(forget)); err != nil {
 			return err
 		}
 		return w.forgetBeyond(user)
@@ -115,24 +116,24 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 func (w *writer) forgetBeyond(user storage.UserID) error {
 	var at, dismissed int64
 	tooMany := false
-	err := w.read(1, sqlFirstBeyond, []any{int64(user), storage.MaxDismissals}, func(rows *sql.Rows) error {
+	err := w.Read(1, sqlFirstBeyond, []any{int64(user), storage.MaxDismissals}, func(rows *sql.Rows) error {
 		tooMany = true
 		return rows.Scan(&at, &dismissed)
 	})
 	if err == nil && tooMany {
-		_, err = w.exec(1, sqlForgetFrom, int64(user), at, at, dismissed)
+		_, err = w.Exec(1, sqlForgetFrom, int64(user), at, at, dismissed)
 	}
 	return err
 }
 
 // Popular implements [storage.SuggestionStore].
 func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
-	lists := make([][]storage.PopularUser, len(s.shards))
+	lists := make([][]storage.PopularUser, len(s.db.Shards))
 	// Day 0 is that of counts whose user has never been active.
 	args := []any{int64(max(since, 1)), storage.PopularSample, limit}
-	text := strings.Replace(s.ordered(sqlPopular), "{by popular}", s.sql.by("idx_popular"), 1)
-	err := s.everyShard(func(i int) error {
-		return s.query(ctx, "popular", i, limit, text, args, func(rows *sql.Rows) error {
+	text := strings.Replace(s.ordered(sqlPopular), "{by popular}", s.sql.By("idx_popular"), 1)
+	err := s.db.EveryShard(func(i int) error {
+		return s.db.Query(ctx, "popular", i, limit, text, args, func(rows *sql.Rows) error {
 			var p storage.PopularUser
 			err := rows.Scan(&p.User, &p.Followers)
 			lists[i] = append(lists[i], p)
@@ -153,14 +154,14 @@ func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day stor
 		return nil
 	}
 	users = slices.Sorted(slices.Values(users)) // so that all who lock several do it in one order
-	parts := s.split(len(users), markedAtOnce, func(i int) int { return s.place.Of(users[i]) })
+	parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.place.Of(users[i]) })
 	var errs []error
 	for _, p := range parts {
-		ids := make([]storage.UserID, len(p.at))
-		for j, i := range p.at {
+		ids := make([]storage.UserID, len(p.At))
+		for j, i := range p.At {
 			ids[j] = users[i]
 		}
-		if err := s.markActive(ctx, p.shard, ids, day); err != nil {
+		if err := s.markActive(ctx, p.Shard, ids, day); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -172,8 +173,8 @@ const markedAtOnce = 200
 
 func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID, day storage.Day) error {
 	var idle []storage.UserID
-	text, args := in(ids, int64(day))
-	err := s.query(ctx, "active", shard, len(ids), sqlNotActive+text, args, func(rows *sql.Rows) error {
+	text, args := db.In(ids, int64(day))
+	err := s.db.Query(ctx, "active", shard, len(ids), sqlNotActive+text, args, func(rows *sql.Rows) error {
 		var id storage.UserID
 		err := rows.Scan(&id)
 		idle = append(idle, id)
@@ -184,8 +185,8 @@ func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID,
 	}
 	slices.Sort(idle)
 	return s.transact(ctx, "active", shard, func(w *writer) error {
-		text, args := in(idle, int64(day), int64(day))
-		_, err := w.exec(len(idle), sqlMarkActive+text, args...)
+		text, args := db.In(idle, int64(day), int64(day))
+		_, err := w.Exec(len(idle), sqlMarkActive+text, args...)
 		return err
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A tally counts a LIMITed stretch of a table's list index, so that it costs what it may
@@ -19,14 +20,14 @@ FROM (SELECT 1 FROM {table}{by list} WHERE {owner} = ? AND type = ?`
 	sqlTallyLimit = ` LIMIT ?) AS counted`
 )
 
-var tally = spelled(sqlTally)
+var tally = db.Spelled(sqlTally)
 
 // Tally implements [storage.TieReader].
 func (s *Store) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
 	shardOf := func(q storage.TallyQuery) int { return s.place.Of(q.Owner) }
-	return lookUp(s, queries, s.sql.maxPages, shardOf, func(shard int, queries []storage.TallyQuery, found func(storage.TallyQuery, int)) error {
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.TallyQuery, found func(storage.TallyQuery, int)) error {
 		text, args := s.tallyStatement(side, queries)
-		return s.query(ctx, "tally."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "tally."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
 			var i, n int
 			err := rows.Scan(&i, &n)
 			found(queries[i], n)
@@ -38,7 +39,7 @@ func (s *Store) Tally(ctx context.Context, side storage.Side, queries []storage.
 func (s *Store) tallyStatement(side storage.Side, queries []storage.TallyQuery) (string, []any) {
 	selects := make([]string, len(queries))
 	args := make([]any, 0, 5*len(queries))
-	begin := strings.Replace(tally[side], "{by list}", s.sql.by("idx_"+side.String()+"_list"), 1)
+	begin := strings.Replace(tally[side], "{by list}", s.sql.By("idx_"+side.String()+"_list"), 1)
 	for i, q := range queries {
 		selects[i] = begin
 		args = append(args, i, int64(q.Owner), int64(max(q.Type, storage.Following)))

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
 	// Served by the primary key.
 	sqlUsers = `
-SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable
+SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,
+  handle, name, bio, avatar_url
 FROM users
 WHERE user_id IN (`
 
@@ -31,20 +32,18 @@ WHERE user_id IN (`
 
 // Users implements [storage.UserReader].
 func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
-		text, args := in(ids)
-		return s.query(ctx, "users", shard, len(ids), sqlUsers+text, args, func(rows *sql.Rows) error {
-			var u storage.User
-			err := scanUser(rows, &u)
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
+		text, args := db.In(ids)
+		row := newUserRow(1 + userNumbers)
+		return s.db.Query(ctx, "users", shard, len(ids), sqlUsers+text, args, func(rows *sql.Rows) error {
+			if err := row.scan(rows); err != nil {
+				return err
+			}
+			u := row.user(storage.UserID(row.At(0)), 1)
 			found(u.ID, u)
-			return err
+			return row.Err
 		})
 	})
-}
-
-func scanUser(rows *sql.Rows, u *storage.User) error {
-	return rows.Scan(&u.ID, &u.Handle, &u.Name, &u.Bio, &u.AvatarURL, &u.CreatedAt, &u.UpdatedAt,
-		&u.FollowingsVisibility, &u.FollowersVisibility, &u.Undiscoverable)
 }
 
 // UserIDs implements [storage.UserReader]. What cannot be a handle does not reach the
@@ -74,12 +73,12 @@ func isNoHandle(text string) bool { return !storage.ValidHandle(text) }
 
 // ownersOf resolves handles.
 func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return lookUp(s, handles, s.sql.maxKeys, s.place.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
+	return db.LookUp(s.db, handles, s.sql.MaxKeys, s.place.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
 		args := make([]any, len(handles))
 		for i, h := range handles {
 			args[i] = h
 		}
-		return s.query(ctx, "handles", shard, len(handles), sqlHandles+marks(len(handles))+")", args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "handles", shard, len(handles), sqlHandles+db.Marks(len(handles))+")", args, func(rows *sql.Rows) error {
 			var handle string
 			var id storage.UserID
 			err := rows.Scan(&handle, &id)
@@ -91,9 +90,9 @@ func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result
 
 // Counts implements [storage.CountReader].
 func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
-		text, args := in(ids)
-		return s.query(ctx, "counts", shard, len(ids), sqlCounts+text, args, func(rows *sql.Rows) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
+		text, args := db.In(ids)
+		return s.db.Query(ctx, "counts", shard, len(ids), sqlCounts+text, args, func(rows *sql.Rows) error {
 			var id storage.UserID
 			var c storage.Counts
 			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Version)
@@ -101,4 +100,26 @@ func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 			return err
 		})
 	})
+}
+
+// Served by the primary key.
+const sqlUserIDsAfter = `
+SELECT user_id
+FROM users
+WHERE user_id > ?
+ORDER BY user_id LIMIT ?`
+
+// UserIDsAfter implements [storage.UserLister].
+func (s *Store) UserIDsAfter(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
+	var ids []storage.UserID
+	err := s.db.Query(ctx, "users.after", shard, limit, sqlUserIDsAfter, []any{int64(after), limit}, func(rows *sql.Rows) error {
+		var id storage.UserID
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ids, nil
 }

@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Users with their counts, for a request. Other than [Store.Profiles] it is one look-up by
 // key for each, and takes a quarter less time; in return who is not in users is asked
 // for in counts apart, which need not be of the same moment. Served by the primary keys.
-const sqlPeople = `
+const sqlBundledProfiles = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count,
   u.handle, u.name, u.bio, u.avatar_url
@@ -19,28 +20,26 @@ FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (`
 
-// people answers a bundle of users and counts, on any shards.
-func (s *Store) people(ctx context.Context, b storage.Bundle) (answers storage.BundleAnswers) {
+// bundledProfiles answers a bundle of users and counts, on any shards.
+func (s *Store) bundledProfiles(ctx context.Context, b storage.Bundle) (answers storage.BundleAnswers) {
 	ids := b.Users
 	if !slices.Equal(b.Users, b.Counts) {
 		ids = slices.Concat(b.Users, b.Counts)
 	}
-	read := lookUp(s, ids, s.sql.maxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
-		which, args := in(ids)
-		row := newNumbers(1 + userNumbers + 4)
-		var of userRow
-		into := append(row.into[:len(row.into):len(row.into)], of.into()...)
-		return s.query(ctx, "profiles", shard, len(ids), sqlPeople+which, args, func(rows *sql.Rows) error {
-			if err := rows.Scan(into...); err != nil {
+	read := db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+		which, args := db.In(ids)
+		row := newUserRow(1 + userNumbers + 4)
+		return s.db.Query(ctx, "profiles", shard, len(ids), sqlBundledProfiles+which, args, func(rows *sql.Rows) error {
+			if err := row.scan(rows); err != nil {
 				return err
 			}
-			id := storage.UserID(row.at(0))
-			p := storage.Profile{Exists: true, User: of.user(id, row, 1)}
-			if p.Counted = !row.isNull(1 + userNumbers); p.Counted {
+			id := storage.UserID(row.At(0))
+			p := storage.Profile{Exists: true, User: row.user(id, 1)}
+			if p.Counted = !row.IsNull(1 + userNumbers); p.Counted {
 				p.Counts = row.counts(1 + userNumbers)
 			}
 			found(id, p)
-			return row.err
+			return row.Err
 		})
 	})
 	answers.Users = make([]storage.Result[storage.User], len(b.Users))
@@ -62,9 +61,4 @@ func (s *Store) people(ctx context.Context, b storage.Bundle) (answers storage.B
 		}
 	}
 	return answers
-}
-
-// counts are four numbers of a row: version, following_count, follower_count, friend_count.
-func (n *numbers) counts(from int) storage.Counts {
-	return storage.Counts{Version: n.at(from), Following: n.at(from + 1), Follower: n.at(from + 2), Friend: n.at(from + 3)}
 }

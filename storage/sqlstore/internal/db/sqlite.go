@@ -1,4 +1,4 @@
-package sqlstore
+package db
 
 import (
 	"context"
@@ -18,55 +18,56 @@ import (
 	sqlitelib "modernc.org/sqlite/lib"
 
 	"kith/storage"
-	"kith/storage/sqlstore/prepared"
+	"kith/storage/sqlstore/internal/db/prepared"
 )
 
-var sqliteDialect = &dialect{
+var sqliteDialect = &Dialect{
 	name:  "sqlite",
 	goose: database.DialectSQLite3,
 
-	maxKeys:  900,
-	maxPairs: 450,
-	maxPages: 500, // SQLITE_MAX_COMPOUND_SELECT
-	maxRows:  250,
+	MaxKeys:  900,
+	MaxPairs: 450,
+	MaxPages: 500, // SQLITE_MAX_COMPOUND_SELECT
+	MaxRows:  250,
 
-	insertIgnore: "INSERT OR IGNORE",
-	limited:      "SELECT * FROM (%s)",
-	upsert: func(key, sets string) string {
+	InsertIgnore: "INSERT OR IGNORE",
+	Limited:      "SELECT * FROM (%s)",
+	Upsert: func(key, sets string) string {
 		return " ON CONFLICT (" + key + ") DO UPDATE SET " + newColumn.ReplaceAllString(sets, "excluded.$1")
 	},
 	// A list of row values is not searched by index here; a join from it is.
-	edgesOf: func(t *edgeTable, pairs int) string {
-		return "WITH wanted(o, p) AS (VALUES " + tuples(pairs, 2) + ")" +
-			" SELECT " + t.columns + " FROM wanted CROSS JOIN " + t.name +
-			" ON " + t.owner + " = o AND " + t.peer + " = p"
+	EdgesOf: func(t *Table, pairs int) string {
+		return "WITH wanted(o, p) AS (VALUES " + Tuples(pairs, 2) + ")" +
+			" SELECT " + t.Columns + " FROM wanted CROSS JOIN " + t.Name +
+			" ON " + t.Owner + " = o AND " + t.Peer + " = p"
 	},
 
-	rowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
-		text = "WITH wanted(o, p) AS (VALUES " + tuples(pairs, 2) + ")"
+	RowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
+		text = "WITH wanted(o, p) AS (VALUES " + Tuples(pairs, 2) + ")"
 		for i, side := range sides {
 			if i > 0 {
 				text += "\nUNION ALL"
 			}
-			t := tableOf(side)
-			text += strings.Replace(rowsSelect[side], "FROM ", "FROM wanted CROSS JOIN ", 1) + "\nON " + t.owner + " = o AND " + t.peer + " = p"
+			t := TableOf(side)
+			text += strings.Replace(t.Rows, "FROM ", "FROM wanted CROSS JOIN ", 1) + "\nON " + t.Owner + " = o AND " + t.Peer + " = p"
 		}
 		return text, 1
 	},
-	wanted: func(columns []string, rows int) (with, table string) {
-		return "WITH wanted(" + strings.Join(columns, ", ") + ") AS (VALUES " + tuples(rows, len(columns)) + ")", "wanted"
+	Wanted: func(columns []string, rows int) (with, table string) {
+		return "WITH wanted(" + strings.Join(columns, ", ") + ") AS (VALUES " + Tuples(rows, len(columns)) + ")", "wanted"
 	},
-	greater: func(a, b string) string { return "MAX(" + a + ", " + b + ")" },
-	identity: func(_ context.Context, n *node) (string, error) {
-		path, err := filepath.Abs(n.name)
+	Greater: func(a, b string) string { return "MAX(" + a + ", " + b + ")" },
+	identity: func(_ context.Context, n *Shard) (string, error) {
+		path, err := filepath.Abs(n.Name)
 		if err != nil {
 			return "", err
 		}
 		return filepath.EvalSymlinks(path)
 	},
 
-	mixed:       "mix_of_edges(from_user_id, to_user_id, type, update_time)",
-	orderedJoin: "CROSS JOIN",
+	Mixed:       "mix_of_edges(from_user_id, to_user_id, type, update_time)",
+	OrderedJoin: "CROSS JOIN",
+	HasLog:      true,
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {
@@ -133,7 +134,7 @@ func isSQLiteError(err error, codes ...int) bool {
 
 // openSQLite opens one file, making it and its folder where missing. SQLite has
 // one writer at a time, so the pool for writes has one connection.
-func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
+func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	if path == "" || path == ":memory:" {
 		return nil, errors.New("the path of the database file is missing")
 	}
@@ -153,7 +154,7 @@ func openSQLite(ctx context.Context, path string, c Config) (*node, error) {
 		write.Close()
 		return nil, err
 	}
-	return &node{name: path, read: read, write: write, migrations: write}, nil
+	return &Shard{Name: path, Read: read, Write: write, migrations: write}, nil
 }
 
 // makeSQLite makes the file by connecting to it. Changing a new file's journal to a

@@ -1,4 +1,4 @@
-package sqlstore
+package db
 
 import (
 	"context"
@@ -15,59 +15,59 @@ import (
 	"github.com/pressly/goose/v3/database"
 
 	"kith/storage"
-	"kith/storage/sqlstore/prepared"
+	"kith/storage/sqlstore/internal/db/prepared"
 )
 
-var mysqlDialect = &dialect{
+var mysqlDialect = &Dialect{
 	name:      "mysql",
 	goose:     database.DialectMySQL,
 	migrating: namedLock("kith_migrate"),
 
 	// MariaDB turns an IN list of 1,000 values or more into a derived table, without
 	// an index (in_predicate_conversion_threshold). A pair is two values.
-	maxKeys:  900,
-	maxPairs: 450,
-	maxPages: 500,
-	maxRows:  1000,
+	MaxKeys:  900,
+	MaxPairs: 450,
+	MaxPages: 500,
+	MaxRows:  1000,
 
-	byKey:        forceKey,
-	insertIgnore: "INSERT IGNORE",
-	forUpdate:    " FOR UPDATE",
-	limited:      "(%s)",
-	upsert: func(_, sets string) string {
+	ByKey:        forceKey,
+	InsertIgnore: "INSERT IGNORE",
+	ForUpdate:    " FOR UPDATE",
+	Limited:      "(%s)",
+	Upsert: func(_, sets string) string {
 		return " ON DUPLICATE KEY UPDATE " + newColumn.ReplaceAllString(sets, "VALUES($1)")
 	},
-	edgesOf: func(t *edgeTable, pairs int) string {
-		return "SELECT " + t.columns + " FROM " + t.name + forceKey +
-			" WHERE (" + t.owner + ", " + t.peer + ") IN (" + tuples(pairs, 2) + ")"
+	EdgesOf: func(t *Table, pairs int) string {
+		return "SELECT " + t.Columns + " FROM " + t.Name + forceKey +
+			" WHERE (" + t.Owner + ", " + t.Peer + ") IN (" + Tuples(pairs, 2) + ")"
 	},
-	rowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
-		wanted := " IN (" + tuples(pairs, 2) + ")"
+	RowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
+		wanted := " IN (" + Tuples(pairs, 2) + ")"
 		for i, side := range sides {
 			if i > 0 {
 				text += "\nUNION ALL\n"
 			}
-			t := tableOf(side)
-			text += rowsSelect[side] + forceKey + "\nWHERE (" + t.owner + ", " + t.peer + ")" + wanted
+			t := TableOf(side)
+			text += t.Rows + forceKey + "\nWHERE (" + t.Owner + ", " + t.Peer + ")" + wanted
 		}
 		return text, len(sides)
 	},
-	wanted: func(columns []string, rows int) (with, table string) {
-		table = "(SELECT ? AS " + strings.Join(columns, ", ? AS ") + strings.Repeat(" UNION ALL SELECT "+marks(len(columns)), rows-1) + ") wanted"
+	Wanted: func(columns []string, rows int) (with, table string) {
+		table = "(SELECT ? AS " + strings.Join(columns, ", ? AS ") + strings.Repeat(" UNION ALL SELECT "+Marks(len(columns)), rows-1) + ") wanted"
 		return "", table
 	},
-	greater: func(a, b string) string { return "GREATEST(" + a + ", " + b + ")" },
-	identity: func(ctx context.Context, n *node) (id string, err error) {
-		err = n.write.QueryRowContext(ctx, `SELECT CONCAT(@@hostname, ':', @@port, ':', @@datadir, '/', DATABASE())`).Scan(&id)
+	Greater: func(a, b string) string { return "GREATEST(" + a + ", " + b + ")" },
+	identity: func(ctx context.Context, n *Shard) (id string, err error) {
+		err = n.Write.QueryRowContext(ctx, `SELECT CONCAT(@@hostname, ':', @@port, ':', @@datadir, '/', DATABASE())`).Scan(&id)
 		return id, err
 	},
 
 	// Integers, and BIT_XOR of them: CRC32 of a row's text takes three times as long,
 	// and SUM adds decimals.
-	mixed: `BIT_XOR(
+	Mixed: `BIT_XOR(
     ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
     ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))`,
-	orderedJoin: "STRAIGHT_JOIN",
+	OrderedJoin: "STRAIGHT_JOIN",
 
 	grace: 250 * time.Millisecond,
 
@@ -97,7 +97,7 @@ func isMySQLError(err error, numbers ...uint16) bool {
 }
 
 // openMySQL opens the two pools of one shard and sees that the server answers.
-func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
+func openMySQL(ctx context.Context, dsn string, c Config) (*Shard, error) {
 	cfg, err := parseDSN(dsn)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*node, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), read.Close(), write.Close())
 	}
 	migrations.SetMaxIdleConns(0)
-	return &node{name: name, read: read, write: write, migrations: migrations}, nil
+	return &Shard{Name: name, Read: read, Write: write, migrations: migrations}, nil
 }
 
 // migrationTimeout is how long a statement of a migration may take, or the wait for
@@ -213,7 +213,7 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	}
 	cfg.Params[variable] = value
 	cfg.Params[f.isolation] = "'READ-COMMITTED'"
-	cfg.Params["group_concat_max_len"] = strconv.Itoa(2 * maxText) // MySQL's default is 1,024
+	cfg.Params["group_concat_max_len"] = strconv.Itoa(2 * MaxText) // MySQL's default is 1,024
 	cfg.ReadTimeout = limit + time.Second                          // a server that has gone silent
 	cfg.WriteTimeout = limit + time.Second
 
@@ -227,6 +227,10 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	return db, nil
 }
+
+// MaxText is how long a text made of many rows is trusted to be whole: less than what any
+// server that is set so allows, see [mysqlPool].
+const MaxText = 1 << 20
 
 // namedLock serialises migrations by GET_LOCK. Its name counts for a whole
 // server, so the database's name is added to it.

@@ -1,4 +1,4 @@
-package sqlstore
+package db
 
 import (
 	"context"
@@ -19,32 +19,32 @@ var migrations embed.FS
 // once are safe: MySQL by a named lock, SQLite because a migration that another
 // has run in the meantime fails, as a whole, and a second look shows that it need
 // not run again. Each migration can be run again after a crash in its middle.
-func (s *Store) migrate(ctx context.Context) error {
-	return s.everyShard(func(i int) error {
-		if err := s.migrateShard(ctx, s.shards[i]); err != nil {
-			return fmt.Errorf("migrate shard %d (%s): %w", i, s.shards[i].name, err)
+func (d *DB) migrate(ctx context.Context) error {
+	return d.EveryShard(func(i int) error {
+		if err := d.migrateShard(ctx, d.Shards[i]); err != nil {
+			return fmt.Errorf("migrate shard %d (%s): %w", i, d.Shards[i].Name, err)
 		}
 		return nil
 	})
 }
 
-func (s *Store) migrateShard(ctx context.Context, n *node) error {
-	p, err := s.migrator(n)
+func (d *DB) migrateShard(ctx context.Context, n *Shard) error {
+	p, err := d.migrator(n)
 	if err != nil {
 		return err
 	}
 	if err := refuseOthers(ctx, p); err != nil {
-		return s.sql.storageError(ctx, err)
+		return d.Dialect.StorageError(ctx, err)
 	}
-	if s.sql.migrating == nil {
+	if d.Dialect.migrating == nil {
 		if _, err := n.migrations.ExecContext(ctx, sqlMigrateOnce); err != nil {
-			return s.sql.storageError(ctx, err)
+			return d.Dialect.StorageError(ctx, err)
 		}
 	}
 	const tries = 5
 	for try := 1; ; try++ {
-		if _, err = p.Up(ctx); err == nil || s.sql.migrating != nil || try == tries {
-			return s.sql.storageError(ctx, err)
+		if _, err = p.Up(ctx); err == nil || d.Dialect.migrating != nil || try == tries {
+			return d.Dialect.StorageError(ctx, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -54,16 +54,16 @@ func (s *Store) migrateShard(ctx context.Context, n *node) error {
 	}
 }
 
-func (s *Store) migrator(n *node) (*goose.Provider, error) {
-	files, err := fs.Sub(migrations, "migrations/"+s.sql.name)
+func (d *DB) migrator(n *Shard) (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations/"+d.Dialect.name)
 	if err != nil {
 		return nil, err
 	}
 	options := []goose.ProviderOption{goose.WithTableName("kith_migrations")}
-	if s.sql.migrating != nil {
-		options = append(options, goose.WithSessionLocker(s.sql.migrating))
+	if d.Dialect.migrating != nil {
+		options = append(options, goose.WithSessionLocker(d.Dialect.migrating))
 	}
-	return goose.NewProvider(s.sql.goose, n.migrations, files, options...)
+	return goose.NewProvider(d.Dialect.goose, n.migrations, files, options...)
 }
 
 // sqlMigrateOnce makes it an error to record a migration a second time.
@@ -99,15 +99,15 @@ type Migrated struct {
 }
 
 // Migrations tells the version of every shard's tables.
-func (s *Store) Migrations(ctx context.Context) ([]Migrated, error) {
-	list := make([]Migrated, len(s.shards))
-	err := s.everyShard(func(i int) error {
-		p, err := s.migrator(s.shards[i])
+func (d *DB) Migrations(ctx context.Context) ([]Migrated, error) {
+	list := make([]Migrated, len(d.Shards))
+	err := d.EveryShard(func(i int) error {
+		p, err := d.migrator(d.Shards[i])
 		if err != nil {
 			return err
 		}
 		v, err := p.GetDBVersion(ctx)
-		list[i] = Migrated{i, s.shards[i].name, v}
+		list[i] = Migrated{i, d.Shards[i].Name, v}
 		return err
 	})
 	return list, err

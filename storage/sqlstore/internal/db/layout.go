@@ -1,4 +1,4 @@
-package sqlstore
+package db
 
 import (
 	"context"
@@ -38,11 +38,11 @@ VALUES (1, ?, ?, ?, ?, ?, ?)`
 // checkLayout compares what the shards record with the order and number in which
 // they were given. Shards that record nothing are laid out, the first shard
 // first, so that a start that was cut off in between can be finished by the next.
-func (s *Store) checkLayout(ctx context.Context) error {
-	found := make([]*meta, len(s.shards))
-	err := s.everyShard(func(i int) (err error) {
+func (d *DB) checkLayout(ctx context.Context) error {
+	found := make([]*meta, len(d.Shards))
+	err := d.EveryShard(func(i int) (err error) {
 		if i > 0 {
-			found[i], err = s.readMeta(ctx, i)
+			found[i], err = d.readMeta(ctx, i)
 		}
 		return err
 	})
@@ -51,29 +51,29 @@ func (s *Store) checkLayout(ctx context.Context) error {
 	}
 	// Laid out first, the first shard is read last: where another program is at it, no
 	// shard is found without the first.
-	if found[0], err = s.readMeta(ctx, 0); err != nil {
+	if found[0], err = d.readMeta(ctx, 0); err != nil {
 		return err
 	}
 	if found[0] == nil {
 		for i, m := range found {
 			if m != nil {
 				return fmt.Errorf("%w: %s is shard %d of a store, but shard 0 as given, %s, is new",
-					storage.ErrLayout, s.shards[i].name, m.ordinal, s.shards[0].name)
+					storage.ErrLayout, d.Shards[i].Name, m.ordinal, d.Shards[0].Name)
 			}
 		}
 	}
 	store := uuid.NewString()
-	for i := range s.shards {
+	for i := range d.Shards {
 		m := found[i]
 		if m == nil {
-			if m, err = s.writeMeta(ctx, i, store); err != nil {
+			if m, err = d.writeMeta(ctx, i, store); err != nil {
 				return err
 			}
 		}
 		if i == 0 {
-			store, s.uuid = m.uuid, m.uuid
+			store, d.UUID = m.uuid, m.uuid
 		}
-		if err := s.fits(i, m, store); err != nil {
+		if err := d.fits(i, m, store); err != nil {
 			return err
 		}
 	}
@@ -81,16 +81,16 @@ func (s *Store) checkLayout(ctx context.Context) error {
 }
 
 // fits tells whether a shard is what its place says.
-func (s *Store) fits(i int, m *meta, store string) error {
-	first, last := s.place.Range(i)
-	switch name := s.shards[i].name; {
+func (d *DB) fits(i int, m *meta, store string) error {
+	first, last := d.Place.Range(i)
+	switch name := d.Shards[i].Name; {
 	case m.layout > layoutVersion:
 		return fmt.Errorf("%w: %s has layout %d, this program knows %d: start a newer one",
 			storage.ErrLayout, name, m.layout, layoutVersion)
 	case m.uuid != store:
-		return fmt.Errorf("%w: %s belongs to another store than %s", storage.ErrLayout, name, s.shards[0].name)
-	case m.shards != len(s.shards):
-		return fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, m.shards, len(s.shards))
+		return fmt.Errorf("%w: %s belongs to another store than %s", storage.ErrLayout, name, d.Shards[0].Name)
+	case m.shards != len(d.Shards):
+		return fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, m.shards, len(d.Shards))
 	case m.ordinal != i:
 		return fmt.Errorf("%w: %s is shard %d of the store, but it is given as number %d",
 			storage.ErrLayout, name, m.ordinal, i)
@@ -102,27 +102,27 @@ func (s *Store) fits(i int, m *meta, store string) error {
 }
 
 // readMeta returns nil when the shard is new.
-func (s *Store) readMeta(ctx context.Context, i int) (*meta, error) {
+func (d *DB) readMeta(ctx context.Context, i int) (*meta, error) {
 	var m meta
-	err := s.shards[i].write.QueryRowContext(ctx, sqlReadMeta).
+	err := d.Shards[i].Write.QueryRowContext(ctx, sqlReadMeta).
 		Scan(&m.uuid, &m.layout, &m.shards, &m.ordinal, &m.first, &m.last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the layout of shard %d (%s): %w", i, s.shards[i].name, s.sql.storageError(ctx, err))
+		return nil, fmt.Errorf("read the layout of shard %d (%s): %w", i, d.Shards[i].Name, d.Dialect.StorageError(ctx, err))
 	}
 	return &m, nil
 }
 
 // writeMeta lays a shard out, unless another program was faster, and returns what
 // is there then.
-func (s *Store) writeMeta(ctx context.Context, i int, store string) (*meta, error) {
-	first, last := s.place.Range(i)
-	_, err := s.shards[i].write.ExecContext(ctx, s.sql.insertIgnore+sqlWriteMeta,
-		store, layoutVersion, len(s.shards), i, first, last)
+func (d *DB) writeMeta(ctx context.Context, i int, store string) (*meta, error) {
+	first, last := d.Place.Range(i)
+	_, err := d.Shards[i].Write.ExecContext(ctx, d.Dialect.InsertIgnore+sqlWriteMeta,
+		store, layoutVersion, len(d.Shards), i, first, last)
 	if err != nil {
-		return nil, fmt.Errorf("lay out shard %d (%s): %w", i, s.shards[i].name, s.sql.storageError(ctx, err))
+		return nil, fmt.Errorf("lay out shard %d (%s): %w", i, d.Shards[i].Name, d.Dialect.StorageError(ctx, err))
 	}
-	return s.readMeta(ctx, i)
+	return d.readMeta(ctx, i)
 }

@@ -1,12 +1,12 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A user, with its counts where they are asked for, and the first page of a list of its, of
@@ -15,8 +15,8 @@ import (
 // sorted, and a UNION ALL takes longer than the two apart.
 const (
 	sqlUserPage = `
-SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url{counts}
+SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable{counts},
+  u.handle, u.name, u.bio, u.avatar_url
 FROM users u{with counts}
 JOIN {table} ON {owner} = ? AND type = ?`
 
@@ -30,14 +30,14 @@ JOIN user_counts c ON c.user_id = u.user_id`
 )
 
 // userPageSelect is for users without counts, and with them.
-var userPageSelect = [2]bySide[string]{
-	spelled(strings.NewReplacer("{counts}", "", "{with counts}", "").Replace(sqlUserPage + sqlOfUser)),
-	spelled(strings.NewReplacer("{counts}", sqlCountsOnPage, "{with counts}", sqlWithCounts).Replace(sqlUserPage + sqlOfUser)),
+var userPageSelect = [2]db.BySide[string]{
+	db.Spelled(strings.NewReplacer("{counts}", "", "{with counts}", "").Replace(sqlUserPage + sqlOfUser)),
+	db.Spelled(strings.NewReplacer("{counts}", sqlCountsOnPage, "{with counts}", sqlWithCounts).Replace(sqlUserPage + sqlOfUser)),
 }
 
-// userPage answers a bundle that is one user and one page. It is not ok where there is no
+// bundledPage answers a bundle that is one user and one page. It is not ok where there is no
 // row: whether that is for want of the user or of edges has to be asked apart.
-func (s *Store) userPage(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
+func (s *Store) bundledPage(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
 	side := storage.Forward
 	if len(b.Pages[side]) == 0 {
 		side = storage.Inverse
@@ -55,21 +55,23 @@ func (s *Store) userPage(ctx context.Context, shard int, b storage.Bundle) (answ
 	owner := int64(q.Owner)
 	text, args := pageOf(side, q, userPageSelect[counted][side], []any{owner, int64(kindOf(q)), owner})
 
-	var of userRow
-	n, counts := newNumbers(2+userNumbers), newNumbers(4)
-	into := append(append(n.into[:len(n.into):len(n.into)], of.into()...), counts.into[:4*counted]...)
+	row := newUserRow(2 + userNumbers + 4*counted)
 	page := make([]storage.Edge, 0, max(q.Limit, 0))
 	var user storage.User
-	err := s.query(ctx, "userpage."+side.String(), shard, 2+counted, text, args, func(rows *sql.Rows) error {
-		if err := rows.Scan(into...); err != nil {
+	var counts storage.Counts
+	err := s.db.Query(ctx, "userpage."+side.String(), shard, 2+counted, text, args, func(rows *sql.Rows) error {
+		if err := row.scan(rows); err != nil {
 			return err
 		}
 		if len(page) == 0 {
-			user = of.user(q.Owner, n, 2)
+			user = row.user(q.Owner, 2)
+			if counted == 1 {
+				counts = row.counts(2 + userNumbers)
+			}
 		}
-		p := side.Pair(q.Owner, storage.UserID(n.at(0)))
-		page = append(page, storage.Edge{From: p.From, To: p.To, Type: kindOf(q), UpdateTime: storage.Micros(n.at(1))})
-		return n.err
+		p := side.Pair(q.Owner, storage.UserID(row.At(0)))
+		page = append(page, storage.Edge{From: p.From, To: p.To, Type: kindOf(q), UpdateTime: storage.Micros(row.At(1))})
+		return row.Err
 	})
 	if err == nil && len(page) == 0 {
 		return answers, false
@@ -78,8 +80,7 @@ func (s *Store) userPage(ctx context.Context, shard int, b storage.Bundle) (answ
 	answers.Users = []storage.Result[storage.User]{{Value: user, Found: true}}
 	answers.Pages[side] = []storage.Result[[]storage.Edge]{{Value: page, Found: true}}
 	if counted == 1 {
-		answers.Counts = []storage.Result[storage.Counts]{{Value: counts.counts(0), Found: true}}
-		err = cmp.Or(err, counts.err)
+		answers.Counts = []storage.Result[storage.Counts]{{Value: counts, Found: true}}
 	}
 	if err != nil {
 		answers.Users, answers.Counts, answers.Pages[side] = failed[storage.User](1, err), failed[storage.Counts](counted, err), failed[[]storage.Edge](1, err)

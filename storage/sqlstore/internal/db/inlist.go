@@ -1,9 +1,9 @@
-package sqlstore
+package db
 
 import (
 	"math/bits"
 
-	"kith/storage/sqlstore/prepared"
+	"kith/storage/sqlstore/internal/db/prepared"
 )
 
 // A connection keeps statements prepared by their text (package prepared), and every length
@@ -19,8 +19,8 @@ func filledUp(n int) int {
 	return (n + step - 1) &^ (step - 1)
 }
 
-// filled is keys, filled up.
-func filled[T any](keys []T) []T {
+// Filled is keys, filled up.
+func Filled[T any](keys []T) []T {
 	n := filledUp(len(keys))
 	if n == len(keys) {
 		return keys
@@ -32,14 +32,14 @@ func filled[T any](keys []T) []T {
 	return all
 }
 
-// in is the end of a condition that ids are among its values, and the values, appended to
+// In is the end of a condition that ids are among its values, and the values, appended to
 // other arguments.
-func in[T ~int64](ids []T, after ...any) (text string, args []any) {
+func In[T ~int64](ids []T, after ...any) (text string, args []any) {
 	n := filledUp(len(ids))
 	args = make([]any, len(after), len(after)+n)
 	copy(args, after)
 	for i := range n {
 		args = append(args, int64(ids[min(i, len(ids)-1)]))
 	}
-	return marks(n) + ")", args
+	return Marks(n) + ")", args
 }

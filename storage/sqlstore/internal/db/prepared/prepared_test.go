@@ -10,7 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"kith/internal/testenv"
-	"kith/storage/sqlstore/prepared"
+	"kith/storage/sqlstore/internal/db/prepared"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

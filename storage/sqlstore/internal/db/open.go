@@ -1,11 +1,10 @@
-package sqlstore
+package db
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"kith/storage"
 	"kith/storage/shard"
@@ -17,25 +16,25 @@ import (
 //
 // Errors name the shard. [storage.ErrLayout] means that the databases answer but
 // do not fit: other shards, another order, or tables newer than this program.
-func Open(ctx context.Context, cfg Config) (*Store, error) {
+func Open(ctx context.Context, cfg Config) (*DB, error) {
 	cfg = cfg.withDefaults()
-	d, addresses, err := parseLocation(cfg.Location)
+	dialect, addresses, err := parseLocation(cfg.Location)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, sql: d, place: shard.NewMap(len(addresses)), packing: defaultPacking}
-	if err := s.connect(ctx, addresses); err != nil {
+	d := &DB{cfg: cfg, Dialect: dialect, Place: shard.NewMap(len(addresses))}
+	if err := d.connect(ctx, addresses); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.refuseRepeats(ctx), s.migrate(ctx)); err != nil {
-		s.Close()
+	if err := errors.Join(d.refuseRepeats(ctx), d.migrate(ctx)); err != nil {
+		d.Close()
 		return nil, err
 	}
-	if err := s.checkLayout(ctx); err != nil {
-		s.Close()
+	if err := d.checkLayout(ctx); err != nil {
+		d.Close()
 		return nil, err
 	}
-	return s, nil
+	return d, nil
 }
 
 // Check tells what can be told of a location without connecting to it.
@@ -44,9 +43,9 @@ func Check(location string) error {
 	return err
 }
 
-func parseLocation(location string) (*dialect, []string, error) {
+func parseLocation(location string) (*Dialect, []string, error) {
 	scheme, rest, _ := strings.Cut(location, ":")
-	var d *dialect
+	var d *Dialect
 	switch scheme {
 	case "sqlite":
 		d = sqliteDialect
@@ -73,23 +72,23 @@ func parseLocation(location string) (*dialect, []string, error) {
 	return d, addresses, nil
 }
 
-func (s *Store) connect(ctx context.Context, addresses []string) error {
+func (d *DB) connect(ctx context.Context, addresses []string) error {
 	open := openSQLite
-	if s.sql == mysqlDialect {
+	if d.Dialect == mysqlDialect {
 		open = openMySQL
 	}
-	s.shards = make([]*node, len(addresses))
-	err := s.everyShard(func(i int) error {
-		n, err := open(ctx, addresses[i], s.cfg)
+	d.Shards = make([]*Shard, len(addresses))
+	err := d.EveryShard(func(i int) error {
+		n, err := open(ctx, addresses[i], d.cfg)
 		if err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
-		n.ordinal = i
-		s.shards[i] = n
+		n.Ordinal = i
+		d.Shards[i] = n
 		return nil
 	})
 	if err != nil {
-		for _, n := range s.shards {
+		for _, n := range d.Shards {
 			if n != nil {
 				n.close()
 			}
@@ -98,27 +97,16 @@ func (s *Store) connect(ctx context.Context, addresses []string) error {
 	return err
 }
 
-// everyShard runs f for all shards at once and joins their errors.
-func (s *Store) everyShard(f func(i int) error) error {
-	errs := make([]error, len(s.shards))
-	var wg sync.WaitGroup
-	for i := range s.shards {
-		wg.Go(func() { errs[i] = f(i) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
 // refuseRepeats sees to it that no database serves as two shards.
-func (s *Store) refuseRepeats(ctx context.Context) error {
-	seen := make(map[string]int, len(s.shards))
-	for i, n := range s.shards {
-		id, err := s.sql.identity(ctx, n)
+func (d *DB) refuseRepeats(ctx context.Context) error {
+	seen := make(map[string]int, len(d.Shards))
+	for i, n := range d.Shards {
+		id, err := d.Dialect.identity(ctx, n)
 		if err != nil {
-			return fmt.Errorf("shard %d: %s: %w", i, n.name, err)
+			return fmt.Errorf("shard %d: %s: %w", i, n.Name, err)
 		}
 		if first, ok := seen[id]; ok {
-			return fmt.Errorf("%w: shards %d and %d are the same database, %s", storage.ErrLayout, first, i, n.name)
+			return fmt.Errorf("%w: shards %d and %d are the same database, %s", storage.ErrLayout, first, i, n.Name)
 		}
 		seen[id] = i
 	}

@@ -8,8 +8,8 @@ import (
 	"kith/storage/judge"
 )
 
-// crowdKey is an account whose row many writes want, and what they want to write there.
-type crowdKey struct {
+// groupKey is an account whose row many writes want, and what they want to write there.
+type groupKey struct {
 	owner storage.UserID
 	side  storage.Side
 	rule  storage.Rule
@@ -25,7 +25,7 @@ type oneEdge struct {
 // applyOne applies an edge, together with others of its owner that come at the same time.
 func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (storage.Applied, error) {
 	job := &oneEdge{edge: e}
-	err := s.applies.do(ctx, crowdKey{side.Owner(e.Pair()), side, rule}, job, func(ctx context.Context, jobs []*oneEdge) {
+	err := s.applies.Do(ctx, groupKey{side.Owner(e.Pair()), side, rule}, job, func(ctx context.Context, jobs []*oneEdge) {
 		edges := make([]storage.Edge, len(jobs))
 		for i, j := range jobs {
 			edges[i] = j.edge
@@ -42,7 +42,7 @@ func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e st
 		}
 	})
 	if err != nil {
-		return storage.Applied{}, fmt.Errorf("write apply.%s on shard %d (%s): %w", side, shard, s.shards[shard].name, s.sql.storageError(ctx, err))
+		return storage.Applied{}, fmt.Errorf("write apply.%s on shard %d (%s): %w", side, shard, s.db.Shards[shard].Name, s.sql.StorageError(ctx, err))
 	}
 	return job.applied, job.err
 }
@@ -66,7 +66,7 @@ func (s *Store) joins(from storage.UserID, changes []storage.EdgeChange, o stora
 func (s *Store) changeOne(ctx context.Context, from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
 	job := &edgeTowards{from: from, change: change, options: o}
 	shard := s.place.Of(from)
-	err := s.changes.do(ctx, crowdKey{owner: change.To}, job, func(ctx context.Context, jobs []*edgeTowards) {
+	err := s.changes.Do(ctx, groupKey{owner: change.To}, job, func(ctx context.Context, jobs []*edgeTowards) {
 		err := s.transact(ctx, "change", shard, func(w *writer) error { return w.changeTogether(jobs) })
 		if err == nil {
 			return
@@ -76,7 +76,7 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 		}
 	})
 	if err != nil {
-		job.result.Err = fmt.Errorf("write change on shard %d (%s): %w", shard, s.shards[shard].name, s.sql.storageError(ctx, err))
+		job.result.Err = fmt.Errorf("write change on shard %d (%s): %w", shard, s.db.Shards[shard].Name, s.sql.StorageError(ctx, err))
 	}
 	return job.result
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Edges on both sides of a few owners, with users and counts beside them, are one UNION ALL:
@@ -55,7 +56,7 @@ func newEdgeBundle(numbers int, texts bool) edgeBundle {
 	b := edgeBundle{numbers: numbers, texts: texts, users: sqlBundledUsers}
 	rest := func(has int) string {
 		if texts {
-			has -= userTexts
+			has -= len(userRow{}.texts)
 		}
 		return strings.Repeat(", NULL", numbers-has)
 	}
@@ -63,13 +64,13 @@ func newEdgeBundle(numbers int, texts bool) edgeBundle {
 	for side := range b.edges {
 		kind := string(rune('0' + rowOfEdge + side))
 		text := strings.NewReplacer("{kind}", kind, "{rest}", rest(5)).Replace(sqlBundledEdges)
-		b.edges[side] = tableOf(storage.Side(side)).spell(text)
+		b.edges[side] = db.TableOf(storage.Side(side)).Spell(text)
 	}
 	return b
 }
 
-// edgeBundle answers a bundle without pages.
-func (s *Store) edgeBundle(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
+// bundledEdges answers a bundle without pages.
+func (s *Store) bundledEdges(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
 	of := &edgeBundles[min(len(b.Users), 1)]
 	selects, args := make([]string, 0, bundleOwners), make([]any, 0, bundleKeys)
 	add := func(head string, which string, more []any) {
@@ -77,18 +78,18 @@ func (s *Store) edgeBundle(ctx context.Context, shard int, b storage.Bundle) (an
 	}
 	keys := len(b.Users) + len(b.Counts)
 	if len(b.Users) > 0 {
-		which, ids := in(b.Users)
+		which, ids := db.In(b.Users)
 		add(of.users, which, ids)
 	}
 	if len(b.Counts) > 0 {
-		which, ids := in(b.Counts)
+		which, ids := db.In(b.Counts)
 		add(of.counts, which, ids)
 	}
 	for i, pairs := range b.Edges {
 		side := storage.Side(i)
 		keys += len(pairs)
 		for _, owner := range ownersIn(side, pairs) {
-			which, ids := in(peersOf(side, owner, pairs), int64(owner))
+			which, ids := db.In(peersOf(side, owner, pairs), int64(owner))
 			add(of.edges[side], which, ids)
 		}
 	}
@@ -96,7 +97,7 @@ func (s *Store) edgeBundle(ctx context.Context, shard int, b storage.Bundle) (an
 		return answers, false
 	}
 	r := newEdgeBundleRead(b, of)
-	err := s.query(ctx, "bundle", shard, keys, strings.Join(selects, "\nUNION ALL"), args, r.row)
+	err := s.db.Query(ctx, "bundle", shard, keys, strings.Join(selects, "\nUNION ALL"), args, r.scan)
 	if err != nil {
 		return storage.BundleAnswers{
 			Users: failed[storage.User](len(b.Users), err), Counts: failed[storage.Counts](len(b.Counts), err),
@@ -122,16 +123,14 @@ type edgeBundleRead struct {
 	asked storage.Bundle
 	found storage.BundleAnswers
 
-	numbers *numbers
-	of      userRow
-	into    []any
+	row  *userRow
+	into []any
 }
 
 func newEdgeBundleRead(b storage.Bundle, of *edgeBundle) *edgeBundleRead {
-	r := &edgeBundleRead{asked: b, numbers: newNumbers(of.numbers)}
-	r.into = r.numbers.into
-	if of.texts {
-		r.into = append(r.into, r.of.into()...)
+	r := &edgeBundleRead{asked: b, row: newUserRow(of.numbers)}
+	if r.into = r.row.targets; !of.texts {
+		r.into = r.row.Into
 	}
 	r.found.Users = make([]storage.Result[storage.User], len(b.Users))
 	r.found.Counts = make([]storage.Result[storage.Counts], len(b.Counts))
@@ -141,22 +140,22 @@ func newEdgeBundleRead(b storage.Bundle, of *edgeBundle) *edgeBundleRead {
 	return r
 }
 
-func (r *edgeBundleRead) row(rows *sql.Rows) error {
+func (r *edgeBundleRead) scan(rows *sql.Rows) error {
 	if err := rows.Scan(r.into...); err != nil {
 		return err
 	}
-	n := r.numbers
-	switch kind, id := n.at(0), storage.UserID(n.at(1)); kind {
+	n := r.row
+	switch kind, id := n.At(0), storage.UserID(n.At(1)); kind {
 	case rowOfUser:
-		put(r.asked.Users, r.found.Users, id, r.of.user(id, n, 2))
+		put(r.asked.Users, r.found.Users, id, n.user(id, 2))
 	case rowOfCounts:
 		put(r.asked.Counts, r.found.Counts, id, n.counts(2))
 	default:
 		side := storage.Side(kind - rowOfEdge)
-		p := side.Pair(id, storage.UserID(n.at(2)))
+		p := side.Pair(id, storage.UserID(n.At(2)))
 		put(r.asked.Edges[side], r.found.Edges[side], p, storage.Edge{
-			From: p.From, To: p.To, Type: storage.EdgeType(n.at(3)), UpdateTime: storage.Micros(n.at(4)),
+			From: p.From, To: p.To, Type: storage.EdgeType(n.At(3)), UpdateTime: storage.Micros(n.At(4)),
 		})
 	}
-	return n.err
+	return n.Err
 }

@@ -1,4 +1,4 @@
-package sqlstore
+package db
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 // those that have come while one is being written are written together, in one transaction
 // with one lock (group commit). A lone write is not delayed.
 
-// together lets calls with the same key be served one after another, and those that
+// GroupCommit lets calls with the same key be served one after another, and those that
 // wait as a group.
-type together[K comparable, J any] struct {
+type GroupCommit[K comparable, J any] struct {
 	mu     sync.Mutex
 	queues map[K][]*waiting[J] // there is one of each key that is being served
 }
@@ -38,10 +38,10 @@ type waiting[J any] struct {
 	done  chan struct{}
 }
 
-// do runs a job, alone at once or with others later. It returns the end of the context if
+// Do runs a job, alone at once or with others later. It returns the end of the context if
 // that comes before the job's group has begun; nothing has been done then. What becomes of
 // the job is in the job. A group's context is not that of any of its callers.
-func (t *together[K, J]) do(ctx context.Context, key K, job J, run func(context.Context, []J)) error {
+func (t *GroupCommit[K, J]) Do(ctx context.Context, key K, job J, run func(context.Context, []J)) error {
 	t.mu.Lock()
 	if _, busy := t.queues[key]; busy {
 		t.mu.Unlock()
@@ -78,7 +78,7 @@ func (t *together[K, J]) do(ctx context.Context, key K, job J, run func(context.
 }
 
 // release lets those go on who have come meanwhile.
-func (t *together[K, J]) release(key K, run func(context.Context, []J)) {
+func (t *GroupCommit[K, J]) release(key K, run func(context.Context, []J)) {
 	if group := t.next(key); len(group) > 0 {
 		go func() {
 			for ; len(group) > 0; group = t.next(key) {
@@ -89,7 +89,7 @@ func (t *together[K, J]) release(key K, run func(context.Context, []J)) {
 }
 
 // next takes the next group; when there is none, nobody waits for the key any more.
-func (t *together[K, J]) next(key K) (group []*waiting[J]) {
+func (t *GroupCommit[K, J]) next(key K) (group []*waiting[J]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	queue := t.queues[key]
@@ -108,7 +108,7 @@ func (t *together[K, J]) next(key K) (group []*waiting[J]) {
 	return group
 }
 
-func (t *together[K, J]) serve(group []*waiting[J], run func(context.Context, []J)) {
+func (t *GroupCommit[K, J]) serve(group []*waiting[J], run func(context.Context, []J)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupTime)
 	defer cancel()
 	jobs := make([]J, len(group))
@@ -121,9 +121,10 @@ func (t *together[K, J]) serve(group []*waiting[J], run func(context.Context, []
 	}
 }
 
-// waitingFor is how many calls wait for a key.
-func (t *together[K, J]) waitingFor(key K) int {
+// Waiting is how many calls wait for a key, and whether one with it is being served.
+func (t *GroupCommit[K, J]) Waiting(key K) (n int, serving bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.queues[key])
+	queue, serving := t.queues[key]
+	return len(queue), serving
 }

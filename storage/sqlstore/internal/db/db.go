@@ -1,0 +1,116 @@
+// Package db is the databases that a store of several shards lies in: their connections, in
+// two dialects, the tables' migrations, look-ups over all shards at once, and transactions on
+// one of them. It knows nothing of what the tables are for.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// Config says which databases to open and how to use them, see [kith/storage/sqlstore.Config].
+type Config struct {
+	Location         string
+	StatementTimeout time.Duration
+	MaxConns         int
+	OnStatement      func(context.Context, Statement)
+}
+
+// A Statement is one SQL statement that a store has run.
+type Statement struct {
+	Lookup string // what it was for, such as "users" or "edges.following"
+	Shard  int
+	Keys   int // how many keys it asked for, or rows it wrote
+	Took   time.Duration
+	Err    error
+
+	Text string // what was run, for the tests that ask EXPLAIN about it
+	Args []any
+}
+
+func (c Config) withDefaults() Config {
+	if c.StatementTimeout <= 0 {
+		c.StatementTimeout = 2 * time.Second
+	}
+	if c.MaxConns <= 0 {
+		c.MaxConns = 16
+	}
+	if c.OnStatement == nil {
+		c.OnStatement = func(context.Context, Statement) {}
+	}
+	return c
+}
+
+// writeTimeout is how long one statement of a write may take: those of an import
+// are large.
+func (c Config) writeTimeout() time.Duration { return 10 * c.StatementTimeout }
+
+// DB is all shards of one store. Every look-up is split by shard, one statement for each
+// shard, all shards at once, and answered at the index of its key. A shard that is slow or
+// gone costs only its own keys.
+type DB struct {
+	Dialect *Dialect
+	Shards  []*Shard
+	Place   *shard.Map
+	UUID    string // the identity that the store was given when it was laid out
+
+	cfg Config
+}
+
+// Shard is one shard's database: its connections for look-ups and those for writes.
+// They are apart so that an import cannot starve readers, and because their
+// statements have different time limits.
+type Shard struct {
+	Ordinal int
+	Name    string // server and database, or file; no credentials
+	Read    *sql.DB
+	Write   *sql.DB
+
+	migrations *sql.DB // without the writes' time limit; on SQLite it is Write
+}
+
+// StatementTimeout is how long a look-up may take.
+func (d *DB) StatementTimeout() time.Duration { return d.cfg.StatementTimeout }
+
+// Close releases every connection.
+func (d *DB) Close() error {
+	var errs []error
+	for _, n := range d.Shards {
+		errs = append(errs, n.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (n *Shard) close() error {
+	return errors.Join(n.Read.Close(), n.Write.Close(), n.migrations.Close())
+}
+
+// Ping asks every shard for an answer.
+func (d *DB) Ping(ctx context.Context) []storage.ShardHealth {
+	health := make([]storage.ShardHealth, len(d.Shards))
+	_ = d.EveryShard(func(i int) error {
+		ctx, cancel := context.WithTimeout(ctx, d.cfg.StatementTimeout)
+		defer cancel()
+		err := d.Shards[i].Read.PingContext(ctx)
+		health[i] = storage.ShardHealth{Shard: i, Name: d.Shards[i].Name, Err: d.Dialect.StorageError(ctx, err)}
+		return nil
+	})
+	return health
+}
+
+// EveryShard runs f for all shards at once and joins their errors.
+func (d *DB) EveryShard(f func(i int) error) error {
+	errs := make([]error, len(d.Shards))
+	var wg sync.WaitGroup
+	for i := range d.Shards {
+		wg.Go(func() { errs[i] = f(i) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

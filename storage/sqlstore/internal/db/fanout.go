@@ -1,0 +1,171 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"kith/storage"
+)
+
+// A Part is the share of a batch that one statement answers: keys of one shard,
+// as indexes into the batch.
+type Part struct {
+	Shard int
+	At    []int
+}
+
+// Split parts a batch of n keys by shard, in statements of at most bound keys.
+func (d *DB) Split(n, bound int, shardOf func(i int) int) []Part {
+	if n == 1 {
+		return []Part{{shardOf(0), []int{0}}}
+	}
+	byShard := make([][]int, len(d.Shards))
+	for i := range n {
+		sh := shardOf(i)
+		byShard[sh] = append(byShard[sh], i)
+	}
+	parts := make([]Part, 0, len(d.Shards))
+	for sh, at := range byShard {
+		for len(at) > bound {
+			parts = append(parts, Part{sh, at[:bound]})
+			at = at[bound:]
+		}
+		if len(at) > 0 {
+			parts = append(parts, Part{sh, at})
+		}
+	}
+	return parts
+}
+
+// AtOnce runs f for every part, all at once.
+func AtOnce(parts []Part, f func(Part)) {
+	if len(parts) == 1 {
+		f(parts[0])
+		return
+	}
+	var wg sync.WaitGroup
+	for _, p := range parts[1:] {
+		wg.Go(func() { f(p) })
+	}
+	f(parts[0])
+	wg.Wait()
+}
+
+// LookUp answers a batch of comparable keys. For every part it runs read, which
+// calls found once for each row; keys that occur again are answered by their
+// first occurrence.
+func LookUp[K comparable, V any](
+	d *DB, keys []K, bound int, shardOf func(K) int,
+	read func(shard int, keys []K, found func(K, V)) error,
+) []storage.Result[V] {
+	results := make([]storage.Result[V], len(keys))
+	if len(keys) == 0 {
+		return results
+	}
+	first := make(map[K]int, len(keys))
+	unique := make([]K, 0, len(keys))
+	for i, k := range keys {
+		if _, ok := first[k]; !ok {
+			first[k] = i
+			unique = append(unique, k)
+		}
+	}
+	parts := d.Split(len(unique), bound, func(i int) int { return shardOf(unique[i]) })
+	AtOnce(parts, func(p Part) {
+		wanted := unique
+		if len(p.At) != len(unique) {
+			wanted = make([]K, len(p.At))
+			for j, i := range p.At {
+				wanted[j] = unique[i]
+			}
+		}
+		err := read(p.Shard, wanted, func(k K, v V) {
+			if i, ok := first[k]; ok {
+				results[i] = storage.Result[V]{Value: v, Found: true}
+			}
+		})
+		if err != nil {
+			for _, k := range wanted {
+				results[first[k]] = storage.Result[V]{Err: err}
+			}
+		}
+	})
+	if len(unique) < len(keys) {
+		for i, k := range keys {
+			results[i] = results[first[k]]
+		}
+	}
+	return results
+}
+
+// Query runs one look-up on one shard, calls each for every row, and sees to the
+// time limit, to the observer and to the error's translation.
+func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text string, args []any, each func(*sql.Rows) error) error {
+	outages := storage.OutagesOf(ctx)
+	if err := outages.Of(shard); err != nil {
+		return err
+	}
+	err := d.timed(ctx, lookup, shard, keys, d.Shards[shard].Read, d.cfg.StatementTimeout, text, args, each)
+	if d.Dialect.grace > 0 && errors.Is(err, errSilent) {
+		outages.Note(shard, err)
+	}
+	return err
+}
+
+// Scan runs a SELECT of a scan on one shard, which takes longer than a look-up: under the
+// writes' time limit. On a server it goes over the writes' connections, which have
+// that limit there as well; SQLite's one such connection it would block.
+func (d *DB) Scan(ctx context.Context, what string, shard int, text string, args []any, each func(*sql.Rows) error) error {
+	pool := d.Shards[shard].Write
+	if d.Dialect == sqliteDialect {
+		pool = d.Shards[shard].Read
+	}
+	return d.timed(ctx, what, shard, 0, pool, d.cfg.writeTimeout(), text, args, each)
+}
+
+// errSilent marks a statement that the server neither answered nor ended in time.
+var errSilent = errors.New("the server is silent")
+
+// timed runs a SELECT on one shard within a time limit.
+func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool querier, limit time.Duration, text string, args []any, each func(*sql.Rows) error) error {
+	began := time.Now()
+	limited, cancel := withStatementTimeout(ctx, limit+d.Dialect.grace)
+	defer cancel()
+	err := scan(limited, pool, text, args, each)
+	if err != nil {
+		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shards[shard].Name, d.Dialect.StorageError(limited, err))
+	}
+	d.cfg.OnStatement(ctx, Statement{what, shard, keys, time.Since(began), err, text, args})
+	return err
+}
+
+type querier interface {
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
+}
+
+func scan(ctx context.Context, pool querier, text string, args []any, each func(*sql.Rows) error) error {
+	rows, err := pool.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// Arguments turns ids into what database/sql takes.
+func Arguments[T ~int64](ids []T) []any {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = int64(id)
+	}
+	return args
+}

@@ -1,0 +1,33 @@
+package db
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+func TestListsAreFilledUpToFewLengths(t *testing.T) {
+	lengths := map[int]bool{}
+	for n := 1; n <= 900; n++ {
+		full := filledUp(n)
+		if full < n || full > n+n/4 || n > 256 && full != n {
+			t.Errorf("%d ids are filled up to %d", n, full)
+		}
+		if n <= 256 {
+			lengths[full] = true
+		}
+		ids := make([]storage.UserID, n)
+		for i := range ids {
+			ids[i] = storage.UserID(i + 1)
+		}
+		if all := Filled(ids); len(all) != full || all[n-1] != ids[n-1] || all[full-1] != ids[n-1] {
+			t.Errorf("%d ids, filled up, are %v", n, all)
+		}
+		if text, args := In(ids, "first"); len(args) != full+1 || args[0] != "first" || args[full] != int64(n) || len(text) != 2*full {
+			t.Errorf("%d ids: %q, %v", n, text, args)
+		}
+	}
+	if len(lengths) != 28 {
+		t.Errorf("%d lengths up to 256, want 28", len(lengths))
+	}
+}

@@ -1,0 +1,47 @@
+package sqlstore
+
+import (
+	"database/sql"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// A userRow scans rows that begin with whole numbers, a user's among them, and end with its
+// texts: handle, name, bio, avatar_url.
+type userRow struct {
+	*db.Numbers
+	texts   [4]sql.RawBytes
+	targets []any
+}
+
+// userNumbers is how many numbers of a user there are that are no id: created_at, updated_at,
+// followings_visibility, followers_visibility, undiscoverable.
+const userNumbers = 5
+
+// newUserRow is for rows of so many numbers.
+func newUserRow(numbers int) *userRow {
+	r := &userRow{Numbers: db.NewNumbers(numbers)}
+	r.targets = append(r.targets, r.Into...)
+	for i := range r.texts {
+		r.targets = append(r.targets, &r.texts[i])
+	}
+	return r
+}
+
+func (r *userRow) scan(rows *sql.Rows) error { return rows.Scan(r.targets...) }
+
+// user is made of the texts, and of the userNumbers from one on.
+func (r *userRow) user(id storage.UserID, from int) storage.User {
+	return storage.User{
+		ID: id, CreatedAt: storage.Micros(r.At(from)), UpdatedAt: storage.Micros(r.At(from + 1)),
+		FollowingsVisibility: storage.Visibility(r.At(from + 2)), FollowersVisibility: storage.Visibility(r.At(from + 3)),
+		Undiscoverable: r.At(from+4) != 0,
+		Handle:         string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]),
+	}
+}
+
+// counts are four numbers from one on: version, following_count, follower_count, friend_count.
+func (r *userRow) counts(from int) storage.Counts {
+	return storage.Counts{Version: r.At(from), Following: r.At(from + 1), Follower: r.At(from + 2), Friend: r.At(from + 3)}
+}
