@@ -24,8 +24,8 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 		return nil, err
 	}
 	ctx = identity.With(ctx, identity.Viewer{ID: s.User, Expires: s.Expires})
-	sel := payloadSelection(ctx, "SessionPayload")
-	fetch(ctx, wanted{users: []storage.UserID{s.User}, exist: true, sel: sel.of("user")})
+	sel := payloadSelection(ctx)
+	fetch(ctx, wanted{users: []storage.UserID{s.User}, exist: true, on: sel.of("user")})
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User, true)}, nil
 }
 
@@ -96,7 +96,7 @@ func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) 
 }
 
 func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayload {
-	sel := payloadSelection(ctx, "ProfilePayload")
-	fetch(ctx, wanted{users: []storage.UserID{id}, exist: true, sel: sel.of("user")})
+	sel := payloadSelection(ctx)
+	fetch(ctx, wanted{users: []storage.UserID{id}, exist: true, on: sel.of("user")})
 	return &model.ProfilePayload{User: sel.user(ctx, "user", id, true)}
 }

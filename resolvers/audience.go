@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/loaders"
 	"kith/social"
@@ -26,8 +27,11 @@ func resolverOf(ctx context.Context) *Resolver { return ctx.Value(resolverKey{})
 
 // request is what is known for the length of a request.
 type request struct {
+	once      sync.Once // makes the plan
+	plan      *selections.Plan
+	arguments []any // of the fields that the plan asks, see parse
+
 	mu       sync.Mutex
-	needs    []knownNeeds
 	audience *social.Audience
 	shown    few[listPage, storage.Result[social.Shown]]
 	sizes    few[social.List, storage.Result[social.Size]]

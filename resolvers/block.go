@@ -53,7 +53,7 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	d := doneBy(ctx, viewer, other, o)
-	p := r.payload(ctx, payloadSelection(ctx, "RelationshipPayload"), d)
+	p := r.payload(ctx, payloadSelection(ctx), d)
 	return &model.RelationshipPayload{
 		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,

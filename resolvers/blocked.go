@@ -23,7 +23,8 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	if err != nil {
 		return nil, err
 	}
-	n := needsOfConnection(ctx, "UserConnection", "UserEdge", selectedHere(ctx))
+	f := planned(ctx)
+	n := pageNeedsOf(f)
 	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
 	audience := social.NewAudience(obj.UserID, r.Absentees, nil)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
@@ -45,8 +46,8 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	for i, e := range shown.Edges {
 		page[i] = entry{e.To, spell(unsealed, storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
 	}
-	fetchPage(ctx, n, page)
-	fill(ctx, c, n, page)
+	fetchPage(ctx, f, page)
+	fill(ctx, c, f, page)
 	c.Complete = c.Complete && shown.Complete
 	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
 	return c, nil

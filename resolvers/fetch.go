@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
+	"kith/graph/fields"
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/loaders"
 	"kith/social"
@@ -13,14 +13,32 @@ import (
 )
 
 // wanted is a group of users or of relationships on one level of a query, with the
-// selection on them.
+// selections on them.
 type wanted struct {
 	users []storage.UserID
 	exist bool // read the users' rows even when no field of them is selected
 
 	pairs []storage.Pair
 
-	sel ast.SelectionSet
+	on []*selections.Object
+}
+
+// needsOf is what selections on the same objects need, and how many answers on each of them
+// are sets.
+func needsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs, sets int) {
+	_, signedIn := identity.Of(ctx)
+	for _, o := range on {
+		needs |= o.Needs(signedIn)
+		sets += o.Sets(signedIn)
+		for _, f := range o.Fields {
+			if f.Ahead == fields.List && f.Side == storage.Forward {
+				if args, err := argument[listArguments](requestOf(ctx), f); err == nil && args.special {
+					sets++
+				}
+			}
+		}
+	}
+	return needs, sets
 }
 
 // fetch reads all that a level and the levels below it need into the request's
@@ -29,6 +47,7 @@ type wanted struct {
 // The set answers among them are announced at the end: nobody computes one before,
 // and a member of the crowd that fetches would wait for them.
 func fetch(ctx context.Context, level ...wanted) {
+	requestOf(ctx).planOf(ctx)
 	sets := 0
 	for len(level) > 0 {
 		b := batchOf(ctx, level)
@@ -56,7 +75,8 @@ type batch struct {
 
 // listed is a plain list of some users, who share its page and a selection.
 type listed struct {
-	listField
+	*selections.Field
+	page   pageArguments
 	owners []storage.UserID
 }
 
@@ -64,7 +84,7 @@ type listed struct {
 type requested struct {
 	side  storage.Side
 	pairs []storage.Pair
-	sel   ast.SelectionSet
+	on    []*selections.Object
 }
 
 func batchOf(ctx context.Context, level []wanted) batch {
@@ -74,53 +94,82 @@ func batchOf(ctx context.Context, level []wanted) batch {
 			b.addUsers(ctx, w)
 		}
 		if len(w.pairs) > 0 {
-			b.addRelationships(ctx, w.pairs, needsOfRelationship(ctx, w.sel))
+			b.addRelationships(ctx, w.pairs, w.on)
 		}
 	}
 	return b
 }
 
 func (b *batch) addUsers(ctx context.Context, w wanted) {
-	n := needsOfUsers(ctx, w.sel)
-	if n.row || w.exist {
+	needs, sets := needsOf(ctx, w.on)
+	b.sets += sets * len(w.users)
+	if needs&fields.Row != 0 || w.exist {
 		b.rows = joined(b.rows, w.users)
 	}
-	if n.counts {
+	if needs&fields.Counts != 0 {
 		b.counts = joined(b.counts, w.users)
 	}
-	b.sets += n.sets * len(w.users)
-	for _, r := range n.relationships {
-		pairs := make([]storage.Pair, len(w.users))
-		for i, id := range w.users {
-			pairs[i] = storage.Pair{From: id, To: r.to}
+	for side, open := range [...]fields.Needs{storage.Forward: fields.OpenFollowings, storage.Inverse: fields.OpenFollowers} {
+		if needs&open != 0 {
+			b.addOpens(storage.Side(side), w.users)
 		}
-		b.addRelationships(ctx, pairs, r.relationshipNeeds)
 	}
-	for _, r := range n.viewer {
-		b.addRelationships(ctx, viewerPairs(ctx, w.users), r)
+	for _, on := range w.on {
+		for _, f := range on.Fields {
+			b.addField(ctx, w.users, f)
+		}
 	}
-	for _, l := range n.lists {
-		b.lists = append(b.lists, listed{l, w.users})
+}
+
+func (b *batch) addOpens(side storage.Side, owners []storage.UserID) {
+	for _, id := range owners {
+		b.opens = append(b.opens, social.List{Side: side, Owner: id})
 	}
-	for _, side := range sides {
-		if n.opens[side] {
-			for _, id := range w.users {
-				b.opens = append(b.opens, social.List{Side: side, Owner: id})
+}
+
+// addField adds what the arguments of a field of users, and what is selected below it, take.
+// Arguments that are wrong are left to the field's own resolver, which refuses them.
+func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selections.Field) {
+	request := requestOf(ctx)
+	switch f.Ahead {
+	case fields.List:
+		args, err := argument[listArguments](request, f)
+		if err != nil || args.special {
+			return
+		}
+		b.addOpens(f.Side, users)
+		if pageNeedsOf(f).total {
+			b.counts = joined(b.counts, users)
+		}
+		b.lists = append(b.lists, listed{f, args.pageArguments, users})
+	case fields.Common:
+		if other, err := argument[storage.UserID](request, f); err == nil {
+			b.addOpens(f.Side, []storage.UserID{other})
+			b.counts = append(b.counts, other)
+		}
+	case fields.Suggestions:
+		if !f.Has("after") {
+			for _, id := range users {
+				b.pools = append(b.pools, social.PoolAhead(id))
 			}
 		}
-	}
-	b.opens = append(b.opens, n.others...)
-	if n.lengths && resolverOf(ctx).Packed == nil { // lists in memory know their lengths
-		b.counts = joined(b.counts, w.users)
-		for _, list := range n.others {
-			b.counts = append(b.counts, list.Owner)
+	case fields.Towards:
+		if other, err := argument[storage.UserID](request, f); err == nil {
+			b.addRelationships(ctx, pairsWith(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below)
+		}
+	case fields.FromViewer:
+		if viewer, ok := identity.Of(ctx); ok {
+			b.addRelationships(ctx, pairsWith(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: viewer.ID, To: id} }), f.Below)
 		}
 	}
-	if n.pool {
-		for _, id := range w.users {
-			b.pools = append(b.pools, social.PoolAhead(id))
-		}
+}
+
+func pairsWith(users []storage.UserID, pair func(storage.UserID) storage.Pair) []storage.Pair {
+	pairs := make([]storage.Pair, len(users))
+	for i, id := range users {
+		pairs[i] = pair(id)
 	}
+	return pairs
 }
 
 // joined appends a list. The first one is taken as it is, without room behind it: whoever
@@ -132,27 +181,12 @@ func joined[T any](to, more []T) []T {
 	return append(to, more...)
 }
 
-// viewerPairs is the viewer towards each of the users.
-func viewerPairs(ctx context.Context, users []storage.UserID) []storage.Pair {
-	viewer, _ := identity.Of(ctx)
-	pairs := make([]storage.Pair, len(users))
-	for i, id := range users {
-		pairs[i] = storage.Pair{From: viewer.ID, To: id}
-	}
-	return pairs
-}
-
-func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n relationshipNeeds) {
-	for _, side := range sides {
-		if n.sides[side] {
-			b.edges[side] = joined(b.edges[side], seenFrom(side, pairs))
+func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on []*selections.Object) {
+	needs, _ := needsOf(ctx, on)
+	for side, edge := range edgeNeeds {
+		if needs&edge != 0 {
+			b.edges[side] = joined(b.edges[side], seenFrom(storage.Side(side), pairs))
 		}
-	}
-	if n.from != nil {
-		b.next = append(b.next, wanted{users: endsOf(pairs, storage.Forward), exist: true, sel: n.from})
-	}
-	if n.to != nil {
-		b.next = append(b.next, wanted{users: endsOf(pairs, storage.Inverse), exist: true, sel: n.to})
 	}
 	var own []storage.Pair
 	var shown distinct // whose lists are shown to the viewer by a relationship with somebody else
@@ -168,16 +202,52 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, n re
 	for _, id := range shown.ids {
 		b.opens = append(b.opens, bothLists(id)...)
 	}
-	if n.mark {
+	if needs&fields.Mark != 0 {
 		b.marks = append(b.marks, own...)
 	}
-	for side, sel := range n.requests {
-		if sel != nil && len(own) > 0 {
-			turned := seenFrom(storage.Side(side), own)
-			b.edges[side] = append(b.edges[side], turned...)
-			b.requests = append(b.requests, requested{storage.Side(side), turned, sel})
+	for _, f := range fieldsOn(on) {
+		switch {
+		case f.Ahead == fields.End:
+			b.next = append(b.next, wanted{users: endsOf(pairs, f.Side), exist: true, on: f.Below})
+		case f.Ahead == fields.Request && len(own) > 0:
+			turned := seenFrom(f.Side, own)
+			b.edges[f.Side] = append(b.edges[f.Side], turned...)
+			b.requests = append(b.requests, requested{f.Side, turned, f.Below})
 		}
 	}
+}
+
+// edgeNeeds are the needs of each half of a relationship.
+var edgeNeeds = [...]fields.Needs{storage.Forward: fields.Edge, storage.Inverse: fields.Back}
+
+// fieldsOn are the fields of selections on the same objects.
+func fieldsOn(on []*selections.Object) []*selections.Field {
+	if len(on) == 1 {
+		return on[0].Fields
+	}
+	var all []*selections.Field
+	for _, o := range on {
+		all = append(all, o.Fields...)
+	}
+	return all
+}
+
+// aheadOn are those fields that are read ahead as one kind, on one side.
+func aheadOn(selected []*selections.Field, kind fields.Ahead, side storage.Side) (some []*selections.Field) {
+	for _, f := range selected {
+		if f.Ahead == kind && f.Side == side {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// belowOf joins what is selected below some fields.
+func belowOf(some []*selections.Field) (on []*selections.Object) {
+	for _, f := range some {
+		on = append(on, f.Below...)
+	}
+	return on
 }
 
 var sides = [...]storage.Side{storage.Forward, storage.Inverse}
@@ -319,22 +389,23 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		}
 	}
 	for _, list := range b.lists {
-		if list.users == nil {
+		items := list.Below[0].Items
+		if items == nil {
 			continue
 		}
 		var ids []storage.UserID
 		for _, owner := range list.owners {
-			shown, ok := requestOf(ctx).page(listPage{social.List{Side: list.side, Owner: owner}, list.page})
+			shown, ok := requestOf(ctx).page(listPage{social.List{Side: list.Side, Owner: owner}, list.page})
 			if !ok {
 				continue
 			}
 			ids = slices.Grow(ids, len(shown.Value.Edges))
 			for _, e := range shown.Value.Edges {
-				ids = append(ids, list.side.Peer(e.Pair()))
+				ids = append(ids, list.Side.Peer(e.Pair()))
 			}
 		}
 		if len(ids) > 0 {
-			b.next = append(b.next, wanted{users: ids, sel: list.users})
+			b.next = append(b.next, wanted{users: ids, on: items})
 		}
 	}
 }
@@ -351,8 +422,8 @@ func (b *batch) addRequests(ctx context.Context) {
 				rows = append(rows, r.Value)
 			}
 		}
-		b.next = append(b.next, wantedByRequests(ctx, rows, wanted.sel)...)
-		if needsOfRequests(ctx, wanted.sel).message != nil {
+		b.next = append(b.next, wantedByRequests(rows, wanted.on)...)
+		if aheadOn(fieldsOn(wanted.on), fields.Message, storage.Forward) != nil {
 			for _, row := range rows {
 				if row.Type == storage.Pending {
 					messages = append(messages, row.Pair())

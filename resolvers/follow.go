@@ -146,7 +146,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	tie := ties[0]
-	s := payloadSelection(ctx, "FollowPayload")
+	s := payloadSelection(ctx)
 	token := tokenOf(ties)
 	rememberTies(ctx, ties)
 	p := r.payload(ctx, s, done{
@@ -162,7 +162,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		at := storage.PositionOf(storage.Forward, tie.Row)
 		f.FollowingEdge = &model.UserEdge{
 			Cursor:     cursor.Encode(cursor.Followings, int64(at.UpdateTime), int64(at.Peer)),
-			Node:       s.user(ctx, edgeNode, other, true),
+			Node:       s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")),
 			FollowedAt: timeOf(tie.Row.UpdateTime),
 		}
 	}

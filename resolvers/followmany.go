@@ -29,20 +29,20 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 		return nil, viewerGone(err)
 	}
 	token := tokenOf(ties)
-	s := payloadSelection(ctx, "FollowManyPayload")
-	selected, key := outcomeSelection(ctx, s)
-	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse(ctx) || selected.readsInverse(ctx))
+	s := payloadSelection(ctx)
+	selected := s.below("outcomes")
+	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse())
 
 	pairs := make([]storage.Pair, len(others))
 	for i, other := range others {
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
 	rememberTies(ctx, ties)
-	many := outcomesOf{selection: selected, key: key, place: list.place}
+	many := outcomesOf{selection: selected, at: s.key("outcomes"), place: list.place}
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, sel: s.of("viewer")},
-		wanted{users: others, exist: selected.has("user"), sel: selected.of("user")},
-		wanted{pairs: pairs, sel: selected.of("relationship")},
+		wanted{users: []storage.UserID{viewer}, on: s.of("viewer")},
+		wanted{users: others, exist: selected.has("user"), on: selected.of("user")},
+		wanted{pairs: pairs, on: selected.of("relationship")},
 	)
 	users := many.users(ctx, others)
 	relationships := many.relationships(ctx, pairs)
@@ -95,40 +95,24 @@ func followError(err error) *model.FollowError {
 	return &model.FollowError{Code: string(apierr.CodeInternal), Message: "something went wrong"}
 }
 
-// outcomeSelection is what is selected on each outcome, and the response key of
-// the list.
-func outcomeSelection(ctx context.Context, s selection) (selection, string) {
-	list, ok := s["outcomes"]
-	if !ok {
-		return nil, ""
-	}
-	fields := selection{}
-	for _, f := range fieldsOf(ctx, list.Selections, "FollowOutcome") {
-		fields[f.Name] = f
-	}
-	return fields, list.Alias
-}
-
 type outcomesOf struct {
 	selection
-	key   string
+	at    string          // the response key of the list
 	place func(i int) int // in the answer
 }
 
 func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.User {
-	f, ok := o.selection["user"]
-	if !ok {
+	if !o.has("user") {
 		return make([]*model.User, len(ids))
 	}
-	return usersOf(ctx, wanted{users: ids, exist: true, sel: f.Selections}, func(i int) []ast.Path {
-		return []ast.Path{below(ctx, o.key, o.place(i), f.Alias)}
+	return usersOf(ctx, wanted{users: ids, exist: true, on: o.of("user")}, func(i int) []ast.Path {
+		return []ast.Path{below(ctx, o.at, o.place(i), o.key("user"))}
 	})
 }
 
 func (o outcomesOf) relationships(ctx context.Context, pairs []storage.Pair) []*model.Relationship {
-	f, ok := o.selection["relationship"]
-	if !ok {
+	if !o.has("relationship") {
 		return make([]*model.Relationship, len(pairs))
 	}
-	return relationshipsOf(ctx, pairs, f.Selections, func(i int) ast.Path { return below(ctx, o.key, o.place(i), f.Alias) })
+	return relationshipsOf(ctx, pairs, o.of("relationship"), func(i int) ast.Path { return below(ctx, o.at, o.place(i), o.key("relationship")) })
 }

@@ -7,6 +7,7 @@ import (
 
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/storage"
 )
 
@@ -47,7 +48,8 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	if err != nil {
 		return nil, err
 	}
-	n := needsOfConnection(ctx, "FriendRequestConnection", "FriendRequestEdge", selectedHere(ctx))
+	f := planned(ctx)
+	n := pageNeedsOf(f)
 	c := &model.FriendRequestConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
 		total, complete, err := list.size(ctx, r, audience)
@@ -65,7 +67,7 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 		at := storage.PositionOf(list.side, e)
 		page[i] = entry{user: at.Peer, cursor: spell(unsealed, at)}
 	}
-	r.fillRequests(ctx, c, n, shown.Edges, page)
+	r.fillRequests(ctx, c, f, shown.Edges, page)
 	c.Complete = c.Complete && shown.Complete
 	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
 	return c, nil
@@ -100,11 +102,11 @@ func (r *Resolver) requestPosition(text string, side storage.Side, state int64) 
 }
 
 // fillRequests makes the requests of a page and puts them into the connection.
-func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConnection, n connectionNeeds, rows []storage.Edge, page []entry) {
+func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConnection, f *selections.Field, rows []storage.Edge, page []entry) {
 	requests := make([]*model.FriendRequest, len(rows))
-	if n.users != nil && len(rows) > 0 {
-		fetch(ctx, wantedByRequests(ctx, rows, n.users)...)
-		requests = r.requestsOf(ctx, rows, n.users, func(i int) []ast.Path { return n.paths(ctx, i) })
+	if items := f.Below[0].Items; items != nil && len(rows) > 0 {
+		fetch(ctx, wantedByRequests(rows, items)...)
+		requests = r.requestsOf(ctx, rows, items, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
 	}
 	c.Nodes = requests
 	c.Edges = make([]*model.FriendRequestEdge, len(rows))

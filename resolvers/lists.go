@@ -7,12 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -35,12 +36,12 @@ type pageArguments struct {
 }
 
 // pageOf reads first, after, last and before.
-func pageOf(ctx context.Context, kind cursor.Kind, args map[string]any) (pageArguments, error) {
-	first, hasFirst, err := sizeOf("first", args["first"])
+func pageOf(ctx context.Context, f *selections.Field) (pageArguments, error) {
+	first, hasFirst, err := sizeOf("first", f.Argument(ctx, "first"))
 	if err != nil {
 		return pageArguments{}, err
 	}
-	last, hasLast, err := sizeOf("last", args["last"])
+	last, hasLast, err := sizeOf("last", f.Argument(ctx, "last"))
 	if err != nil {
 		return pageArguments{}, err
 	}
@@ -53,10 +54,10 @@ func pageOf(ctx context.Context, kind cursor.Kind, args map[string]any) (pageArg
 	case hasLast:
 		p.size, p.backward = last, true
 	}
-	if p.after, err = positionOf(ctx, kind, args["after"]); err != nil {
+	if p.after, err = positionOf(ctx, listKinds[f.Side], f.Argument(ctx, "after")); err != nil {
 		return p, err
 	}
-	p.before, err = positionOf(ctx, kind, args["before"])
+	p.before, err = positionOf(ctx, listKinds[f.Side], f.Argument(ctx, "before"))
 	return p, err
 }
 
@@ -174,17 +175,17 @@ func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 	}
 	var seen few[listPage, bool]
 	for _, list := range b.lists {
-		p := all[list.side]
+		n, p := pageNeedsOf(list.Field), all[list.Side]
 		if p == nil {
-			p = &pagesOfSide{side: list.side}
-			all[list.side] = p
+			p = &pagesOfSide{side: list.Side}
+			all[list.Side] = p
 		}
 		for _, owner := range list.owners {
-			if list.total {
+			if n.total {
 				p.totals.add(owner)
 			}
-			name := listPage{social.List{Side: list.side, Owner: owner}, list.page}
-			if !list.rows {
+			name := listPage{social.List{Side: list.Side, Owner: owner}, list.page}
+			if !n.rows {
 				continue
 			}
 			if _, ok := seen.get(name); !ok {
@@ -244,37 +245,40 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 }
 
 // listAt answers `followings` and `followers`.
-func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[string]any) (*model.UserConnection, error) {
-	p, err := pageOf(ctx, listKinds[side], args)
-	if err != nil {
+func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
+	f, request := planned(ctx), requestOf(ctx)
+	args, err := argument[listArguments](request, f)
+	switch {
+	case err != nil:
 		return nil, err
+	case args.special:
+		return r.specialsAt(ctx, obj, f, args.pageArguments)
 	}
-	name := listPage{social.List{Side: side, Owner: obj.UserID}, p}
+	name := listPage{social.List{Side: f.Side, Owner: obj.UserID}, args.pageArguments}
 	if open, err := isOpen(ctx, name.List); err != nil || !open {
 		return nil, err
 	}
-	n := needsOfConnection(ctx, "UserConnection", "UserEdge", selectedHere(ctx))
+	n := pageNeedsOf(f)
 	fetchList(ctx, name, n)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
-		size, _ := requestOf(ctx).size(name.List)
+		size, _ := request.size(name.List)
 		c.Total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
 		c.Complete = size.Value.Complete || size.Err != nil
 	}
 	if !n.rows {
 		return c, nil
 	}
-	shown, _ := requestOf(ctx).page(name)
+	shown, _ := request.page(name)
 	if shown.Err != nil {
 		return nil, shown.Err
 	}
-	page := entriesOf(side, shown.Value.Edges, n.cursors)
-	fill(ctx, c, n, page)
-	c.PageInfo = p.info(side, shown.Value.More, shown.Value.Edges)
+	fill(ctx, c, f, entriesOf(f.Side, shown.Value.Edges, n.cursors))
+	c.PageInfo = args.info(f.Side, shown.Value.More, shown.Value.Edges)
 	if !shown.Value.Complete {
 		c.Complete = false
-		goOn := resolverOf(ctx).Cursors.Seal(listKinds[side], int64(shown.Value.End.UpdateTime), int64(shown.Value.End.Peer))
-		if p.backward {
+		goOn := r.Cursors.Seal(listKinds[f.Side], int64(shown.Value.End.UpdateTime), int64(shown.Value.End.Peer))
+		if args.backward {
 			c.PageInfo.StartCursor = &goOn
 		} else {
 			c.PageInfo.EndCursor = &goOn
@@ -283,8 +287,20 @@ func listAt(ctx context.Context, obj *model.User, side storage.Side, args map[st
 	return c, nil
 }
 
+// pageNeeds is what the selection on a page needs.
+type pageNeeds struct {
+	rows    bool // anything but totalCount and complete
+	total   bool // totalCount
+	cursors bool // `cursor` of the edges
+}
+
+func pageNeedsOf(f *selections.Field) pageNeeds {
+	needs := f.Below[0].Needs(true)
+	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
+}
+
 // fetchList reads a page that no level has fetched.
-func fetchList(ctx context.Context, name listPage, n connectionNeeds) {
+func fetchList(ctx context.Context, name listPage, n pageNeeds) {
 	_, hasPage := requestOf(ctx).page(name)
 	_, hasSize := requestOf(ctx).size(name.List)
 	if (hasPage || !n.rows) && (hasSize || !n.total) {
@@ -326,20 +342,11 @@ func cursorOf(side storage.Side, at storage.Position) string {
 	return cursor.Encode(listKinds[side], int64(at.UpdateTime), int64(at.Peer))
 }
 
-func isTrue(given graphql.Omittable[*bool]) bool {
-	value, _ := given.ValueOK()
-	return value != nil && *value
-}
-
 // specialsAt answers `followings(filter: {special: true})`, which is for the viewer's
 // own list. It has the order and the cursors of the list that it is a part of.
-func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, args map[string]any) (*model.UserConnection, error) {
+func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, f *selections.Field, p pageArguments) (*model.UserConnection, error) {
 	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
-	if err != nil {
-		return nil, err
-	}
-	p, err := pageOf(ctx, cursor.Followings, args)
 	if err != nil || !obj.IsViewer {
 		return nil, err
 	}
@@ -349,7 +356,7 @@ func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, args map[str
 	}
 	total := len(edges)
 	edges, more := p.cut(edges)
-	return setConnection(ctx, entriesOf(storage.Forward, edges, true), total, true, p.info(storage.Forward, more, edges)), nil
+	return setConnection(ctx, f, entriesOf(storage.Forward, edges, true), total, true, p.info(storage.Forward, more, edges)), nil
 }
 
 // cut takes the page out of a whole list, newest first.
@@ -377,8 +384,8 @@ type entry struct {
 
 // fill makes the users of a page, which have been fetched, and puts them into the
 // connection.
-func fill(ctx context.Context, c *model.UserConnection, n connectionNeeds, page []entry) {
-	users := usersOnPage(ctx, n, page)
+func fill(ctx context.Context, c *model.UserConnection, f *selections.Field, page []entry) {
+	users := usersOnPage(ctx, f, page)
 	c.Nodes = users
 	c.Edges = make([]*model.UserEdge, len(page))
 	made := make([]model.UserEdge, len(page))
@@ -394,24 +401,35 @@ func timeOf(m storage.Micros) *time.Time {
 }
 
 // usersOnPage makes the users of a page, nil where they could not be read.
-func usersOnPage(ctx context.Context, n connectionNeeds, page []entry) []*model.User {
-	if n.users == nil {
+func usersOnPage(ctx context.Context, f *selections.Field, page []entry) []*model.User {
+	items := f.Below[0].Items
+	if items == nil {
 		return make([]*model.User, len(page))
 	}
+	return usersOf(ctx, wanted{users: usersOfPage(page), on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+}
+
+func usersOfPage(page []entry) []storage.UserID {
 	ids := make([]storage.UserID, len(page))
 	for i, e := range page {
 		ids[i] = e.user
 	}
-	return usersOf(ctx, wanted{users: ids, sel: n.users}, func(i int) []ast.Path { return n.paths(ctx, i) })
+	return ids
 }
 
-// paths are the places of one entry of a page in the answer.
-func (n connectionNeeds) paths(ctx context.Context, i int) (paths []ast.Path) {
-	for _, nodes := range n.nodes {
-		paths = append(paths, below(ctx, nodes, i))
-	}
-	for _, keys := range n.edges {
-		paths = append(paths, below(ctx, keys[0], i, keys[1]))
+// itemPaths are the places of one entry of a page in the answer.
+func itemPaths(ctx context.Context, f *selections.Field, i int) (paths []ast.Path) {
+	for _, on := range f.Below[0].Fields {
+		switch on.Ahead {
+		case fields.Item:
+			paths = append(paths, below(ctx, on.Alias, i))
+		case fields.Edges:
+			for _, node := range on.Below[0].Fields {
+				if node.Ahead == fields.Item {
+					paths = append(paths, below(ctx, on.Alias, i, node.Alias))
+				}
+			}
+		}
 	}
 	return paths
 }

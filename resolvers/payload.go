@@ -3,11 +3,12 @@ package resolvers
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/consistency"
+	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/social"
 	"kith/storage"
 )
@@ -46,12 +47,12 @@ type parts struct {
 // payload reads what is selected on the parts, and whatever else the payload needs,
 // once the write has arrived where that is read.
 func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wanted) parts {
-	r.await(ctx, d, s.readsInverse(ctx))
+	r.await(ctx, d, s.readsInverse())
 	pair := storage.Pair{From: d.viewer, To: d.other}
 	fetch(ctx, append(more,
-		wanted{users: []storage.UserID{d.viewer}, exist: d.unsure && s.has("viewer"), sel: s.of("viewer")},
-		wanted{users: []storage.UserID{d.other}, exist: s.has("user") || s.has(edgeNode), sel: s.of("user", edgeNode)},
-		wanted{pairs: []storage.Pair{pair}, sel: s.of("relationship")},
+		wanted{users: []storage.UserID{d.viewer}, exist: d.unsure && s.has("viewer"), on: s.of("viewer")},
+		wanted{users: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
+		wanted{pairs: []storage.Pair{pair}, on: s.of("relationship")},
 	)...)
 	return parts{
 		viewer:       s.user(ctx, "viewer", d.viewer, d.unsure),
@@ -69,74 +70,54 @@ func (r *Resolver) await(ctx context.Context, d done, readsInverse bool) {
 	}
 }
 
-// selection is what a payload selects, by field.
-type selection map[string]graphql.CollectedField
+// selection is what is selected on a payload.
+type selection struct{ *selections.Object }
 
-func payloadSelection(ctx context.Context, payload string) selection {
-	s := selection{}
-	for _, f := range fieldsOf(ctx, selectedHere(ctx), payload) {
-		if first, ok := s[f.Name]; ok { // once more under another alias
-			f.Selections = append(append(ast.SelectionSet{}, first.Selections...), f.Selections...)
-			f.Alias = first.Alias
-		}
-		s[f.Name] = f
-	}
-	if edge, ok := s["followingEdge"]; ok {
-		for _, f := range fieldsOf(ctx, edge.Selections, "UserEdge") {
-			if f.Name == "node" {
-				s[edgeNode] = f
-			}
-		}
-	}
-	return s
-}
+func payloadSelection(ctx context.Context) selection { return selection{planned(ctx).Below[0]} }
 
-// edgeNode is the node of the followingEdge.
-const edgeNode = "followingEdge.node"
-
-func (s selection) has(field string) bool {
-	_, ok := s[field]
-	return ok
-}
+func (s selection) has(field string) bool { return s.Named(field) != nil }
 
 // of joins what is selected on some fields.
-func (s selection) of(fields ...string) ast.SelectionSet {
-	var sel ast.SelectionSet
-	for _, name := range fields {
-		sel = append(sel, s[name].Selections...)
+func (s selection) of(names ...string) (on []*selections.Object) {
+	for _, name := range names {
+		on = append(on, belowOf(s.Named(name))...)
 	}
-	return sel
+	return on
+}
+
+// below is what is selected on a field that is a part of the payload.
+func (s selection) below(field string) selection {
+	joined := &selections.Object{}
+	for _, on := range s.of(field) {
+		joined.Fields = append(joined.Fields, on.Fields...)
+	}
+	return selection{joined}
 }
 
 // readsInverse tells whether anything selected comes from the inverse side.
-func (s selection) readsInverse(ctx context.Context) bool {
-	for _, name := range []string{"viewer", "user", edgeNode} {
-		if needsOfUsers(ctx, s.of(name)).readsInverse(ctx) {
-			return true
-		}
+func (s selection) readsInverse() bool { return s.Needs(true)&fields.Inverse != 0 }
+
+// key is the response key of a field: the first, where it has several.
+func (s selection) key(field string) string {
+	for _, f := range s.Named(field) {
+		return f.Alias
 	}
-	return needsOfRelationship(ctx, s.of("relationship")).readsInverse(ctx)
+	return ""
 }
 
 // user makes the user of a field; nil when it is not selected. A user of whom it is
-// unsure whether it exists has been read.
-func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool) *model.User {
-	f, ok := s[field]
-	if !ok {
+// unsure whether it exists has been read. above is the place of the object that has the field.
+func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool, above ...any) *model.User {
+	if !s.has(field) {
 		return nil
 	}
-	w := wanted{users: []storage.UserID{id}, exist: unsure, sel: f.Selections}
-	path := below(ctx, f.Alias)
-	if field == edgeNode {
-		path = below(ctx, s["followingEdge"].Alias, f.Alias)
-	}
-	return usersOf(ctx, w, func(int) []ast.Path { return []ast.Path{path} })[0]
+	w := wanted{users: []storage.UserID{id}, exist: unsure, on: s.of(field)}
+	return usersOf(ctx, w, func(int) []ast.Path { return []ast.Path{below(ctx, append(above, s.key(field))...)} })[0]
 }
 
 func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {
-	f, ok := s["relationship"]
-	if !ok {
+	if !s.has("relationship") {
 		return nil
 	}
-	return relationshipsOf(ctx, []storage.Pair{p}, f.Selections, func(int) ast.Path { return below(ctx, f.Alias) })[0]
+	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), func(int) ast.Path { return below(ctx, s.key("relationship")) })[0]
 }

@@ -16,7 +16,7 @@ import (
 
 // peopleAt answers `people`.
 func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
-	fetchQuery(ctx)
+	f := fetchQuery(ctx)
 	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 		return seal.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
 	}
 	page, beyond := markedPage(ctx, people, from, spell)
-	return setConnection(ctx, page, people.Total, people.Complete, pageInfoOf(page, people.More, beyond)), nil
+	return setConnection(ctx, f, page, people.Total, people.Complete, pageInfoOf(page, people.More, beyond)), nil
 }
 
 // areOpen tells whether lists are open that no level has looked at.

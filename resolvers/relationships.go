@@ -5,7 +5,10 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -13,15 +16,15 @@ import (
 // relationshipsOf makes the relationships that a selection asks for, from what the
 // loaders hold. One of two others whose edges are not to be seen is nil; so is one whose
 // shard did not answer, with an error at its path.
-func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.SelectionSet, path func(i int) ast.Path) []*model.Relationship {
-	e := eyesOf(ctx)
-	n := needsOfRelationship(ctx, sel)
+func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, path func(i int) ast.Path) []*model.Relationship {
+	e, selected := eyesOf(ctx), fieldsOn(on)
+	needs, _ := needsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
 		visible, err := e.isVisible(ctx, p)
 		r := &made[i]
 		if err == nil && visible {
-			err = e.addHalves(ctx, r, p, n)
+			err = e.addHalves(ctx, r, p, needs)
 		}
 		if err != nil {
 			failAt(ctx, []ast.Path{path(i)}, err)
@@ -31,16 +34,16 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, sel ast.Selectio
 			list[i] = r
 		}
 	}
-	if n.mark {
+	if needs&fields.Mark != 0 {
 		addMarks(ctx, list, path)
 	}
 	for _, side := range requestSides {
-		if n.requests[side] != nil {
-			addRequests(ctx, list, side, n, path)
+		if asked := aheadOn(selected, fields.Request, side); asked != nil {
+			addRequests(ctx, list, side, asked, path)
 		}
 	}
-	from := relationshipEnds(ctx, pairs, list, storage.Forward, n.from, n.fromKeys, path)
-	to := relationshipEnds(ctx, pairs, list, storage.Inverse, n.to, n.toKeys, path)
+	from := relationshipEnds(ctx, pairs, list, storage.Forward, aheadOn(selected, fields.End, storage.Forward), path)
+	to := relationshipEnds(ctx, pairs, list, storage.Inverse, aheadOn(selected, fields.End, storage.Inverse), path)
 	for _, r := range list {
 		if r != nil {
 			r.From, r.To = from[r.Pair.From], to[r.Pair.To]
@@ -75,11 +78,11 @@ func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) 
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
 // addRequests adds the requests on one side to the viewer's own relationships.
-func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, n relationshipNeeds, path func(i int) ast.Path) {
+func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) {
 	e := eyesOf(ctx)
 	places := func(i int) (paths []ast.Path) {
-		for _, key := range n.requestKeys[side] {
-			paths = append(paths, append(path(i), ast.PathName(key)))
+		for _, f := range asked {
+			paths = append(paths, append(path(i), ast.PathName(f.Alias)))
 		}
 		return paths
 	}
@@ -97,7 +100,7 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 			rows, index = append(rows, row.Value), append(index, i)
 		}
 	}
-	requests := e.resolver.requestsOf(ctx, rows, n.requests[side], func(k int) []ast.Path { return places(index[k]) })
+	requests := e.resolver.requestsOf(ctx, rows, belowOf(asked), func(k int) []ast.Path { return places(index[k]) })
 	for k, request := range requests {
 		if side == storage.Requests {
 			list[index[k]].SentRequest = request
@@ -109,12 +112,12 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 
 // addHalves adds the edges of a relationship that its needs name. Towards somebody who
 // is hidden from everybody there is nothing.
-func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.Pair, n relationshipNeeds) error {
+func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.Pair, needs fields.Needs) error {
 	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
 		return nil
 	}
 	for _, side := range sides {
-		if !n.sides[side] {
+		if needs&edgeNeeds[side] == 0 {
 			continue
 		}
 		half := e.loaders.Edges(side).Load(ctx, side.Pair(p.From, p.To))
@@ -131,12 +134,13 @@ func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.P
 }
 
 // relationshipEnds makes the users at one end of all relationships, by id; none
-// when sel is nil. Errors are told below relationships that are there only, and only
+// when they are not asked for. Errors are told below relationships that are there only, and only
 // below those anything is computed.
-func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Relationship, side storage.Side, sel ast.SelectionSet, keys []string, path func(i int) ast.Path) map[storage.UserID]*model.User {
-	if sel == nil {
+func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) map[storage.UserID]*model.User {
+	if asked == nil {
 		return nil
 	}
+	on := belowOf(asked)
 	var pairs []storage.Pair
 	for _, r := range list {
 		if r != nil {
@@ -145,7 +149,8 @@ func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Rel
 	}
 	ids := endsOf(pairs, side)
 	if missing := len(endsOf(all, side)) - len(ids); missing > 0 {
-		loaders.For(ctx).Crowd.Leave(missing * needsOfUsers(ctx, sel).sets)
+		_, sets := needsOf(ctx, on)
+		loaders.For(ctx).Crowd.Leave(missing * sets)
 	}
 	where := func(k int) []ast.Path {
 		var paths []ast.Path
@@ -153,14 +158,14 @@ func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Rel
 			if r == nil || side.Owner(r.Pair) != ids[k] {
 				continue
 			}
-			for _, key := range keys {
-				paths = append(paths, append(path(i), ast.PathName(key)))
+			for _, f := range asked {
+				paths = append(paths, append(path(i), ast.PathName(f.Alias)))
 			}
 		}
 		return paths
 	}
 	ends := make(map[storage.UserID]*model.User, len(ids))
-	for k, u := range usersOf(ctx, wanted{users: ids, exist: true, sel: sel}, where) {
+	for k, u := range usersOf(ctx, wanted{users: ids, exist: true, on: on}, where) {
 		ends[ids[k]] = u
 	}
 	return ends
@@ -168,13 +173,37 @@ func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Rel
 
 // relationshipsAt answers a root field that is a relationship or a list of them. path
 // tells the place of each in the answer.
-func relationshipsAt(ctx context.Context, pairs given[storage.Pair], path func(i int) ast.Path) []*model.Relationship {
-	made := relationshipsOf(ctx, pairs.good, selectedHere(ctx), func(i int) ast.Path { return path(pairs.place(i)) })
-	return placed(ctx, pairs, made, path)
+func relationshipsAt(ctx context.Context, path func(i int) ast.Path) ([]*model.Relationship, error) {
+	f := fetchQuery(ctx)
+	pairs, err := argument[given[storage.Pair]](requestOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	made := relationshipsOf(ctx, pairs.good, f.Below, func(i int) ast.Path { return path(pairs.place(i)) })
+	return placed(ctx, pairs, made, path), nil
+}
+
+// towardsAt answers `relationship` of a user.
+func towardsAt(ctx context.Context, obj *model.User) (*model.Relationship, error) {
+	f := planned(ctx)
+	other, err := argument[storage.UserID](requestOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	return relationshipAt(ctx, f, storage.Pair{From: obj.UserID, To: other}), nil
+}
+
+// fromViewerAt answers `viewerRelationship`.
+func fromViewerAt(ctx context.Context, obj *model.User) (*model.Relationship, error) {
+	viewer, ok := identity.Of(ctx)
+	if !ok {
+		return nil, nil
+	}
+	return relationshipAt(ctx, planned(ctx), storage.Pair{From: viewer.ID, To: obj.UserID}), nil
 }
 
 // relationshipAt answers a field that is one relationship.
-func relationshipAt(ctx context.Context, p storage.Pair) *model.Relationship {
+func relationshipAt(ctx context.Context, f *selections.Field, p storage.Pair) *model.Relationship {
 	here := func(int) ast.Path { return below(ctx) }
-	return relationshipsOf(ctx, []storage.Pair{p}, selectedHere(ctx), here)[0]
+	return relationshipsOf(ctx, []storage.Pair{p}, f.Below, here)[0]
 }

@@ -8,7 +8,9 @@ import (
 
 	"kith/accounts"
 	"kith/graph/apierr"
+	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/loaders"
 	"kith/social"
@@ -50,73 +52,55 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 		return nil, r.refusal(ctx, viewer, other, err)
 	}
 	d := doneBy(ctx, viewer, other, o)
-	s := payloadSelection(ctx, "FriendRequestPayload")
+	s := payloadSelection(ctx)
 	rows := []storage.Edge{o.Row.Edge}
 	if o.Row.Edge.UpdateTime == 0 || !s.has("request") {
 		rows = nil
 	}
-	p := r.payload(ctx, s, d, wantedByRequests(ctx, rows, s.of("request"))...)
+	p := r.payload(ctx, s, d, wantedByRequests(rows, s.of("request"))...)
 	payload := &model.FriendRequestPayload{
 		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
-	for _, request := range r.requestsOf(ctx, rows, s.of("request"), func(int) []ast.Path { return []ast.Path{below(ctx, s["request"].Alias)} }) {
+	for _, request := range r.requestsOf(ctx, rows, s.of("request"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("request"))} }) {
 		payload.Request = request
 	}
 	return payload, nil
 }
 
-// requestNeeds is what the selection on requests needs.
-type requestNeeds struct {
-	message, from, to []string // response keys
-	fromSel, toSel    ast.SelectionSet
-}
-
-func needsOfRequests(ctx context.Context, sel ast.SelectionSet) requestNeeds {
-	var n requestNeeds
-	for _, f := range fieldsOf(ctx, sel, "FriendRequest", "Node") {
-		switch f.Name {
-		case "message":
-			n.message = append(n.message, f.Alias)
-		case "from":
-			n.from, n.fromSel = append(n.from, f.Alias), append(n.fromSel, f.Selections...)
-		case "to":
-			n.to, n.toSel = append(n.to, f.Alias), append(n.toSel, f.Selections...)
-		}
-	}
-	return n
-}
-
 // wantedByRequests are the users of requests.
-func wantedByRequests(ctx context.Context, rows []storage.Edge, sel ast.SelectionSet) []wanted {
+func wantedByRequests(rows []storage.Edge, on []*selections.Object) (level []wanted) {
 	if len(rows) == 0 {
 		return nil
 	}
-	n := needsOfRequests(ctx, sel)
-	from, to := wanted{exist: true, sel: n.fromSel}, wanted{exist: true, sel: n.toSel}
-	for _, row := range rows {
-		if n.from != nil {
-			from.users = append(from.users, row.From)
-		}
-		if n.to != nil {
-			to.users = append(to.users, row.To)
+	for _, f := range fieldsOn(on) {
+		if f.Ahead == fields.End {
+			level = append(level, wanted{users: endsOfRequests(rows, f.Side), exist: true, on: f.Below})
 		}
 	}
-	return []wanted{from, to}
+	return level
+}
+
+// endsOfRequests is one end of each request.
+func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
+	ends := make([]storage.UserID, len(rows))
+	for i, row := range rows {
+		ends[i] = side.Owner(row.Pair())
+	}
+	return ends
 }
 
 // requestsOf makes requests of which the rows are known and the users have been fetched. paths
 // tells the places of each in the answer.
-func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, sel ast.SelectionSet, paths func(i int) []ast.Path) []*model.FriendRequest {
+func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, paths func(i int) []ast.Path) []*model.FriendRequest {
 	if len(rows) == 0 {
 		return nil
 	}
-	n := needsOfRequests(ctx, sel)
-	below := func(keys []string) func(int) []ast.Path {
+	below := func(asked []*selections.Field) func(int) []ast.Path {
 		return func(i int) (all []ast.Path) {
 			for _, p := range paths(i) {
-				for _, key := range keys {
-					all = append(all, append(p[:len(p):len(p)], ast.PathName(key)))
+				for _, f := range asked {
+					all = append(all, append(p[:len(p):len(p)], ast.PathName(f.Alias)))
 				}
 			}
 			return all
@@ -124,22 +108,24 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, sel ast.
 	}
 	now := r.Ties.Now()
 	requests := make([]*model.FriendRequest, len(rows))
-	from, to := make([]storage.UserID, len(rows)), make([]storage.UserID, len(rows))
 	for i, row := range rows {
 		requests[i] = &model.FriendRequest{Row: row, Now: now, TTL: r.Ties.RequestTTL}
-		from[i], to[i] = row.From, row.To
 	}
-	if n.message != nil {
-		r.readMessages(ctx, requests, below(n.message))
+	selected := fieldsOn(on)
+	if asked := aheadOn(selected, fields.Message, storage.Forward); asked != nil {
+		r.readMessages(ctx, requests, below(asked))
 	}
-	if n.from != nil {
-		for i, u := range usersOf(ctx, wanted{users: from, exist: true, sel: n.fromSel}, below(n.from)) {
-			requests[i].From = u
+	for _, side := range sides {
+		asked := aheadOn(selected, fields.End, side)
+		if asked == nil {
+			continue
 		}
-	}
-	if n.to != nil {
-		for i, u := range usersOf(ctx, wanted{users: to, exist: true, sel: n.toSel}, below(n.to)) {
-			requests[i].To = u
+		for i, u := range usersOf(ctx, wanted{users: endsOfRequests(rows, side), exist: true, on: belowOf(asked)}, below(asked)) {
+			if side == storage.Forward {
+				requests[i].From = u
+			} else {
+				requests[i].To = u
+			}
 		}
 	}
 	return requests
@@ -168,7 +154,7 @@ func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendReq
 
 // requestNodes fills in the requests among some nodes. Only their two users see them, on
 // their own shards, and not while the other one is hidden.
-func requestNodes(ctx context.Context, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) {
+func requestNodes(ctx context.Context, f *selections.Field, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) {
 	viewer, _ := identity.Of(ctx)
 	var pairs [len(requestSides)][]storage.Pair
 	var index [len(requestSides)][]int
@@ -179,7 +165,7 @@ func requestNodes(ctx context.Context, ids []nodeID, nodes []model.Node, path fu
 			}
 		}
 	}
-	l, sel := loaders.For(ctx), selectedHere(ctx)
+	l, on := loaders.For(ctx), []*selections.Object{f.On("FriendRequest")}
 	for k, side := range requestSides {
 		var rows []storage.Edge
 		var at []int
@@ -191,8 +177,8 @@ func requestNodes(ctx context.Context, ids []nodeID, nodes []model.Node, path fu
 				rows, at = append(rows, r.Value), append(at, index[k][j])
 			}
 		}
-		fetch(ctx, wantedByRequests(ctx, rows, sel)...)
-		for j, request := range resolverOf(ctx).requestsOf(ctx, rows, sel, func(j int) []ast.Path { return []ast.Path{path(at[j])} }) {
+		fetch(ctx, wantedByRequests(rows, on)...)
+		for j, request := range resolverOf(ctx).requestsOf(ctx, rows, on, func(j int) []ast.Path { return []ast.Path{path(at[j])} }) {
 			nodes[at[j]] = request
 		}
 	}

@@ -109,9 +109,9 @@ func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*mod
 	if len(rows) == 0 {
 		return nil, more, nil
 	}
-	sel := selectedHere(ctx)
-	fetch(ctx, wantedByRequests(ctx, rows, sel)...)
-	return w.resolver.requestsOf(ctx, rows, sel, func(int) []ast.Path { return []ast.Path{below(ctx)} }), more, nil
+	on := planned(ctx).Below
+	fetch(ctx, wantedByRequests(rows, on)...)
+	return w.resolver.requestsOf(ctx, rows, on, func(int) []ast.Path { return []ast.Path{below(ctx)} }), more, nil
 }
 
 // row reads a request where the viewer has it.

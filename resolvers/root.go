@@ -3,38 +3,35 @@ package resolvers
 import (
 	"context"
 
-	"github.com/99designs/gqlgen/graphql"
-
+	"kith/graph/fields"
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
 
 // fetchQuery reads what all root fields of the query and everything below them
-// need, the first time that it is called in a request.
-func fetchQuery(ctx context.Context) {
+// need, the first time that it is called in a request. It returns the running field.
+func fetchQuery(ctx context.Context) *selections.Field {
 	loaders.For(ctx).Once.Do(func() {
-		root := fieldsOf(ctx, graphql.GetOperationContext(ctx).Operation.SelectionSet, "Query")
-		fetchHandles(ctx, root)
+		root := requestOf(ctx).planOf(ctx).Root
+		fetchHandles(ctx, root.Fields)
 		var level []wanted
-		sets := 0
-		for _, f := range root {
-			if f.Name == "people" {
-				sets++
-			}
+		for _, f := range root.Fields {
 			level = append(level, wantedByRoot(ctx, f)...)
 		}
 		fetch(ctx, level...)
-		loaders.For(ctx).Crowd.Expect(sets)
+		loaders.For(ctx).Crowd.Expect(root.Sets(true))
 	})
+	return planned(ctx)
 }
 
 // fetchHandles resolves the handles of all root fields in one batch.
-func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
+func fetchHandles(ctx context.Context, root []*selections.Field) {
 	var handles []string
 	for _, f := range root {
-		if f.Name == "userByHandle" {
-			if handle, ok := handleOf(argumentOf(ctx, f, "handle")); ok {
+		if f.Ahead == fields.Handle {
+			if handle, _ := argument[string](requestOf(ctx), f); storage.ValidHandle(handle) {
 				handles = append(handles, handle)
 			}
 		}
@@ -44,54 +41,44 @@ func fetchHandles(ctx context.Context, root []graphql.CollectedField) {
 	}
 }
 
-// handleOf folds a handle; false where it cannot be one, so that nothing is asked.
-func handleOf(argument any) (string, bool) {
-	text, _ := argument.(string)
-	handle := storage.FoldHandle(text)
-	return handle, storage.ValidHandle(handle)
-}
-
 // wantedByRoot leaves arguments that are wrong to the field's own resolver, which
 // refuses them.
-func wantedByRoot(ctx context.Context, f graphql.CollectedField) []wanted {
-	argument := func(name string) any { return argumentOf(ctx, f, name) }
-	users := func(ids []storage.UserID) []wanted {
-		return []wanted{{users: ids, exist: true, sel: f.Selections}}
+func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
+	request := requestOf(ctx)
+	users := func(ids ...storage.UserID) []wanted {
+		return []wanted{{users: ids, exist: true, on: f.Below}}
 	}
-	switch f.Name {
-	case "viewer":
+	switch f.Ahead {
+	case fields.Viewer:
 		if viewer, ok := identity.Of(ctx); ok {
-			return users([]storage.UserID{viewer.ID})
+			return users(viewer.ID)
 		}
-	case "user":
-		return users(parseEach(texts(argument("id")), parseUserID).good)
-	case "users":
-		if ids, err := parseUserIDs(texts(argument("ids")), maxIDs); err == nil {
-			return users(ids.good)
+	case fields.UserIDs:
+		if ids, err := argument[given[storage.UserID]](request, f); err == nil {
+			return users(ids.good...)
 		}
-	case "userByHandle":
-		if handle, ok := handleOf(argument("handle")); ok {
+	case fields.Handle:
+		if handle, _ := argument[string](request, f); storage.ValidHandle(handle) {
 			if r := loaders.For(ctx).Handles.Load(ctx, handle); r.Found {
-				return users([]storage.UserID{r.Value})
+				return users(r.Value)
 			}
 		}
-	case "node", "nodes":
-		ids := append(texts(argument("id")), texts(argument("ids"))...)
-		if len(ids) <= maxIDs {
-			return wantedNodes(ids, f)
+	case fields.NodeIDs:
+		if ids, err := argument[given[nodeID]](request, f); err == nil {
+			return wantedNodes(ids.good, f)
 		}
-	case "relationship", "relationships":
-		if pairs, err := pairsOf(texts(argument("from")), texts(argument("to"))); err == nil {
-			return []wanted{{pairs: pairs.good, sel: f.Selections}}
+	case fields.Relationships:
+		if pairs, err := argument[given[storage.Pair]](request, f); err == nil {
+			return []wanted{{pairs: pairs.good, on: f.Below}}
 		}
 	}
 	return nil
 }
 
-func wantedNodes(ids []string, f graphql.CollectedField) []wanted {
-	users := wanted{exist: true, sel: f.Selections}
-	relationships := wanted{sel: f.Selections}
-	for _, id := range parseEach(ids, parseNodeID).good {
+func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
+	users := wanted{exist: true, on: []*selections.Object{f.On("User")}}
+	relationships := wanted{on: []*selections.Object{f.On("Relationship")}}
+	for _, id := range ids {
 		switch {
 		case id.user != 0:
 			users.users = append(users.users, id.user)
@@ -101,22 +88,4 @@ func wantedNodes(ids []string, f graphql.CollectedField) []wanted {
 		}
 	}
 	return []wanted{users, relationships}
-}
-
-// texts reads an argument of type ID or of a list of them.
-func texts(argument any) []string {
-	switch v := argument.(type) {
-	case nil:
-		return nil
-	case []string:
-		return v
-	case []any:
-		list := make([]string, len(v))
-		for i := range v {
-			list[i], _ = graphql.UnmarshalID(v[i])
-		}
-		return list
-	}
-	text, _ := graphql.UnmarshalID(argument)
-	return []string{text}
 }

@@ -9,66 +9,48 @@ import (
 	"context"
 	"kith/graph/generated"
 	"kith/graph/model"
-	"kith/identity"
 
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		return nil, nil
-	}
-	return userAt(ctx, viewer.ID)
+	return viewerAt(ctx)
 }
 
 func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error) {
-	return nodesAt(ctx, []string{id}, func(int) ast.Path { return below(ctx) })[0], nil
+	nodes, err := nodesAt(ctx, func(int) ast.Path { return below(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return nodes[0], nil
 }
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, error) {
-	if err := checkLength(len(ids), maxIDs); err != nil {
-		return nil, err
-	}
-	return nodesAt(ctx, ids, func(i int) ast.Path { return below(ctx, i) }), nil
+	return nodesAt(ctx, func(i int) ast.Path { return below(ctx, i) })
 }
 
 func (r *queryResolver) User(ctx context.Context, id string) (*model.User, error) {
-	user, err := parseUserID(id)
-	if err != nil {
-		return nil, err
-	}
-	return userAt(ctx, user)
+	return userAt(ctx)
 }
 
 func (r *queryResolver) UserByHandle(ctx context.Context, handle string) (*model.User, error) {
-	return userByHandleAt(ctx, handle)
+	return userByHandleAt(ctx)
 }
 
 func (r *queryResolver) Users(ctx context.Context, ids []string) ([]*model.User, error) {
-	users, err := parseUserIDs(ids, maxIDs)
-	if err != nil {
-		return nil, err
-	}
-	return usersAt(ctx, users), nil
+	return usersAt(ctx)
 }
 
 func (r *queryResolver) Relationship(ctx context.Context, from string, to string) (*model.Relationship, error) {
-	pairs, err := pairsOf([]string{from}, []string{to})
+	pair, err := relationshipsAt(ctx, func(int) ast.Path { return below(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	fetchQuery(ctx)
-	return relationshipsAt(ctx, pairs, func(int) ast.Path { return below(ctx) })[0], nil
+	return pair[0], nil
 }
 
 func (r *queryResolver) Relationships(ctx context.Context, from []string, to []string) ([]*model.Relationship, error) {
-	pairs, err := pairsOf(from, to)
-	if err != nil {
-		return nil, err
-	}
-	fetchQuery(ctx)
-	return relationshipsAt(ctx, pairs, func(i int) ast.Path { return below(ctx, i) }), nil
+	return relationshipsAt(ctx, func(i int) ast.Path { return below(ctx, i) })
 }
 
 func (r *queryResolver) People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {

@@ -7,6 +7,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -20,7 +21,7 @@ type directory struct {
 
 // searchAt answers `searchUsers`.
 func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error) {
-	fetchQuery(ctx)
+	f := fetchQuery(ctx)
 	prefix := storage.FoldHandle(text)
 	if !storage.ValidHandle(prefix) {
 		return nil, apierr.BadInput("%q begins no handle: those are made of a to z, 0 to 9 and _, at most %d of them", abridged(text), storage.MaxHandleLength)
@@ -52,15 +53,14 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 	if n := len(found.Owners); n == 0 || found.Next != found.Owners[n-1].Handle {
 		beyond = func() string { return encodeHandle(r.Cursors.For(prefix), found.Next) }
 	}
-	return searchConnection(ctx, page, pageInfoOf(page, found.More, beyond)), nil
+	return searchConnection(ctx, f, page, pageInfoOf(page, found.More, beyond)), nil
 }
 
 // searchConnection fetches the users of a page and makes its connection.
-func searchConnection(ctx context.Context, page []entry, info *model.PageInfo) *model.UserSearchConnection {
-	n := needsOfConnection(ctx, "UserSearchConnection", "UserSearchEdge", selectedHere(ctx))
-	fetchPage(ctx, n, page)
+func searchConnection(ctx context.Context, f *selections.Field, page []entry, info *model.PageInfo) *model.UserSearchConnection {
+	fetchPage(ctx, f, page)
 	c := &model.UserSearchConnection{PageInfo: info, Edges: make([]*model.UserSearchEdge, len(page))}
-	c.Nodes = usersOnPage(ctx, n, page)
+	c.Nodes = usersOnPage(ctx, f, page)
 	for i, e := range page {
 		c.Edges[i] = &model.UserSearchEdge{Cursor: e.cursor, Node: c.Nodes[i]}
 	}

@@ -7,6 +7,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/loaders"
 	"kith/social"
@@ -31,21 +32,22 @@ func setArguments(first *int32, after *string) (size int, from string, err error
 }
 
 // commonAt answers what the lists of two users have in common.
-func (r *Resolver) commonAt(ctx context.Context, side storage.Side, obj *model.User, with string, first *int32, after *string, order model.CommonOrder) (*model.UserConnection, error) {
+func (r *Resolver) commonAt(ctx context.Context, obj *model.User, first *int32, after *string, order model.CommonOrder) (*model.UserConnection, error) {
 	ctx, graph, leave, err := r.setAnswer(ctx)
 	defer leave()
 	if err != nil {
 		return nil, err
 	}
-	other, err := parseUserID(with)
+	f := planned(ctx)
+	other, err := argument[storage.UserID](requestOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	a, b := social.List{Side: side, Owner: obj.UserID}, social.List{Side: side, Owner: other}
+	a, b := social.List{Side: f.Side, Owner: obj.UserID}, social.List{Side: f.Side, Owner: other}
 	if open, err := isOpen(ctx, a, b); err != nil || !open {
 		return nil, err
 	}
-	kinds := commonKinds[side]
+	kinds := commonKinds[f.Side]
 	if order == model.CommonOrderRecent {
 		return r.recentAt(ctx, graph, kinds.recent, social.Companions{Base: a, Other: b}, first, after)
 	}
@@ -115,7 +117,7 @@ func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, 
 		return seal.Encode(kind, int64(a.Owner), int64(b.Owner), int64(m.After), int64(m.Found))
 	}
 	page, beyond := markedPage(ctx, common, from, spell)
-	return setConnection(ctx, page, common.Total, common.Complete, pageInfoOf(page, common.More, beyond)), nil
+	return setConnection(ctx, planned(ctx), page, common.Total, common.Complete, pageInfoOf(page, common.More, beyond)), nil
 }
 
 // unsealed spells the cursors of those who are shown.
@@ -206,7 +208,7 @@ func companionsAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q 
 		seal := resolverOf(ctx).away(c.Next.After == storage.Position{})
 		beyond = func() string { return encodeCompanionMark(seal, kind, q, c.Next) }
 	}
-	return setConnection(ctx, page, c.Total, c.Complete, pageInfoOf(page, c.More, beyond)), nil
+	return setConnection(ctx, planned(ctx), page, c.Total, c.Complete, pageInfoOf(page, c.More, beyond)), nil
 }
 
 // namesTwo tells whether a cursor names the owners of both lists: of one user's own lists it
@@ -254,23 +256,17 @@ func pageInfoOf(page []entry, more bool, beyond func() string) *model.PageInfo {
 	return info
 }
 
-// setConnection fetches the users of a set answer and makes its connection.
-func setConnection(ctx context.Context, page []entry, total int, complete bool, info *model.PageInfo) *model.UserConnection {
-	n := needsOfConnection(ctx, "UserConnection", "UserEdge", selectedHere(ctx))
-	fetchPage(ctx, n, page)
+// setConnection fetches the users of a set answer and makes the connection of its field.
+func setConnection(ctx context.Context, f *selections.Field, page []entry, total int, complete bool, info *model.PageInfo) *model.UserConnection {
+	fetchPage(ctx, f, page)
 	c := &model.UserConnection{PageInfo: info, Complete: complete, Total: storage.Result[int64]{Value: int64(total)}}
-	fill(ctx, c, n, page)
+	fill(ctx, c, f, page)
 	return c
 }
 
 // fetchPage reads what the users of a page and everything below them need.
-func fetchPage(ctx context.Context, n connectionNeeds, page []entry) {
-	if n.users == nil || len(page) == 0 {
-		return
+func fetchPage(ctx context.Context, f *selections.Field, page []entry) {
+	if items := f.Below[0].Items; items != nil && len(page) > 0 {
+		fetch(ctx, wanted{users: usersOfPage(page), on: items})
 	}
-	ids := make([]storage.UserID, len(page))
-	for i, e := range page {
-		ids[i] = e.user
-	}
-	fetch(ctx, wanted{users: ids, sel: n.users})
 }

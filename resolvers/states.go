@@ -26,8 +26,8 @@ func accountPayload(ctx context.Context, change func(context.Context, storage.Us
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	sel := payloadSelection(ctx, "AccountPayload")
-	fetch(ctx, wanted{users: []storage.UserID{viewer}, exist: true, sel: sel.of("user")})
+	sel := payloadSelection(ctx)
+	fetch(ctx, wanted{users: []storage.UserID{viewer}, exist: true, on: sel.of("user")})
 	return &model.AccountPayload{Changed: changed, User: sel.user(ctx, "user", viewer, true)}, nil
 }
 

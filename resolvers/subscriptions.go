@@ -83,9 +83,9 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	for id := range changed {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
-	sel := selectedHere(ctx)
-	fetch(ctx, wanted{pairs: pairs, sel: sel})
-	list := relationshipsOf(ctx, pairs, sel, func(int) ast.Path { return below(ctx) })
+	on := planned(ctx).Below
+	fetch(ctx, wanted{pairs: pairs, on: on})
+	list := relationshipsOf(ctx, pairs, on, func(int) ast.Path { return below(ctx) })
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}
@@ -186,12 +186,12 @@ func (f *newFans) missed(ctx context.Context) ([]storage.Edge, error) {
 }
 
 func (f *newFans) convert(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
-	sel := payloadSelection(ctx, "UserEdge")
+	sel := payloadSelection(ctx)
 	ids := make([]storage.UserID, len(rows))
 	for i, row := range rows {
 		ids[i] = row.From
 	}
-	fetch(ctx, wanted{users: ids, sel: sel.of("node")})
+	fetch(ctx, wanted{users: ids, on: sel.of("node")})
 	edges := make([]*model.UserEdge, len(rows))
 	for i, row := range rows {
 		at := storage.PositionOf(storage.Inverse, row)

@@ -12,7 +12,7 @@ import (
 )
 
 func (r *suggestionEdgeResolver) Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error) {
-	return viaAt(ctx, obj, first)
+	return viaAt(ctx, obj)
 }
 
 func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver {

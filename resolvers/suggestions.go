@@ -9,6 +9,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/identity"
 	"kith/loaders"
 	"kith/social"
@@ -81,9 +82,9 @@ func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s socia
 	if len(page) == 0 || s.Next != last {
 		beyond = func() string { return encodeSuggestionMark(ctx, q, s.Next) }
 	}
-	n := needsOfConnection(ctx, "SuggestionConnection", "SuggestionEdge", selectedHere(ctx))
-	fetchSuggested(ctx, n, page, via, s.Suggestions)
-	users := usersOnPage(ctx, n, page)
+	f := planned(ctx)
+	fetchSuggested(ctx, f, page, via, s.Suggestions)
+	users := usersOnPage(ctx, f, page)
 	c := &model.SuggestionConnection{
 		Nodes: users, Complete: s.Complete,
 		Edges:    make([]*model.SuggestionEdge, len(page)),
@@ -126,10 +127,10 @@ func (r *Resolver) dismissSuggestionAt(ctx context.Context, id string) (*model.D
 	if err := r.dismiss(ctx, viewer, other, now); err != nil {
 		return nil, err
 	}
-	s := payloadSelection(ctx, "DismissSuggestionPayload")
+	s := payloadSelection(ctx)
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), sel: s.of("viewer")},
-		wanted{users: []storage.UserID{other}, exist: s.has("user"), sel: s.of("user")},
+		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")},
+		wanted{users: []storage.UserID{other}, exist: s.has("user"), on: s.of("user")},
 	)
 	return &model.DismissSuggestionPayload{
 		Viewer: s.user(ctx, "viewer", viewer, true),
@@ -149,28 +150,19 @@ func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, no
 
 // viaNeeds is what the `via` fields below a connection of suggestions need.
 type viaNeeds struct {
-	most int              // the greatest `first` of them
-	sel  ast.SelectionSet // of them all
+	most int                  // the greatest `first` of them
+	on   []*selections.Object // of them all
 }
 
 const defaultVia = 3
 
 func viaOf(ctx context.Context) viaNeeds {
 	var n viaNeeds
-	for _, edges := range fieldsOf(ctx, selectedHere(ctx), "SuggestionConnection") {
-		if edges.Name != "edges" {
-			continue
-		}
-		for _, f := range fieldsOf(ctx, edges.Selections, "SuggestionEdge") {
-			if f.Name != "via" {
-				continue
-			}
-			size := defaultVia
-			if first, given, err := sizeOf("first", argumentsOf(ctx, f)["first"]); given && err == nil {
-				size = first
-			}
+	for _, edges := range planned(ctx).Below[0].Named("edges") {
+		for _, f := range edges.Below[0].Named("via") {
+			size, _ := argument[int](requestOf(ctx), f)
 			n.most = max(n.most, size)
-			n.sel = append(n.sel, f.Selections...)
+			n.on = append(n.on, f.Below...)
 		}
 	}
 	return n
@@ -178,17 +170,10 @@ func viaOf(ctx context.Context) viaNeeds {
 
 // fetchSuggested reads the users of a page of suggestions together with those who
 // speak for them.
-func fetchSuggested(ctx context.Context, n connectionNeeds, page []entry, via viaNeeds, suggestions []social.Suggestion) {
-	var level []wanted
-	if n.users != nil && len(page) > 0 {
-		w := wanted{sel: n.users}
-		for _, e := range page {
-			w.users = append(w.users, e.user)
-		}
-		level = append(level, w)
-	}
-	if via.sel != nil {
-		w := wanted{sel: via.sel}
+func fetchSuggested(ctx context.Context, f *selections.Field, page []entry, via viaNeeds, suggestions []social.Suggestion) {
+	level := []wanted{{users: usersOfPage(page), on: f.Below[0].Items}}
+	if via.on != nil {
+		w := wanted{on: via.on}
 		for _, s := range suggestions {
 			w.users = append(w.users, s.Via...)
 		}
@@ -198,15 +183,13 @@ func fetchSuggested(ctx context.Context, n connectionNeeds, page []entry, via vi
 }
 
 // viaAt answers `via`.
-func viaAt(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error) {
-	size := defaultVia
-	if n, given, err := sizeOf("first", first); given {
-		if err != nil {
-			return nil, err
-		}
-		size = n
+func viaAt(ctx context.Context, obj *model.SuggestionEdge) ([]*model.User, error) {
+	f := planned(ctx)
+	size, err := argument[int](requestOf(ctx), f)
+	if err != nil {
+		return nil, err
 	}
-	w := wanted{users: obj.Via[:min(size, len(obj.Via))], sel: selectedHere(ctx)}
+	w := wanted{users: obj.Via[:min(size, len(obj.Via))], on: f.Below}
 	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} }), nil
 }
 

@@ -10,9 +10,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/model"
-	"kith/identity"
 	"kith/social"
-	"kith/storage"
 )
 
 func (r *userResolver) FriendCount(ctx context.Context, obj *model.User) (*int32, error) {
@@ -20,15 +18,11 @@ func (r *userResolver) FriendCount(ctx context.Context, obj *model.User) (*int32
 }
 
 func (r *userResolver) Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.UserConnection, error) {
-	args := map[string]any{"first": first, "after": after, "last": last, "before": before}
-	if filter != nil && isTrue(filter.Special) {
-		return r.specialsAt(ctx, obj, args)
-	}
-	return listAt(ctx, obj, storage.Forward, args)
+	return r.listAt(ctx, obj)
 }
 
 func (r *userResolver) Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error) {
-	return listAt(ctx, obj, storage.Inverse, map[string]any{"first": first, "after": after, "last": last, "before": before})
+	return r.listAt(ctx, obj)
 }
 
 func (r *userResolver) Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
@@ -44,27 +38,19 @@ func (r *userResolver) NotFollowedBack(ctx context.Context, obj *model.User, fir
 }
 
 func (r *userResolver) Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error) {
-	other, err := parseUserID(to)
-	if err != nil {
-		return nil, err
-	}
-	return relationshipAt(ctx, storage.Pair{From: obj.UserID, To: other}), nil
+	return towardsAt(ctx, obj)
 }
 
 func (r *userResolver) ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		return nil, nil
-	}
-	return relationshipAt(ctx, storage.Pair{From: viewer.ID, To: obj.UserID}), nil
+	return fromViewerAt(ctx, obj)
 }
 
 func (r *userResolver) CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error) {
-	return r.commonAt(ctx, storage.Forward, obj, with, first, after, orderBy)
+	return r.commonAt(ctx, obj, first, after, orderBy)
 }
 
 func (r *userResolver) CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error) {
-	return r.commonAt(ctx, storage.Inverse, obj, with, first, after, orderBy)
+	return r.commonAt(ctx, obj, first, after, orderBy)
 }
 
 func (r *userResolver) FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {

@@ -8,7 +8,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )
@@ -17,12 +20,13 @@ import (
 // A user who does not exist, or is hidden from everybody else, is nil; so is one whose
 // shard did not answer, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
-	e, n := eyesOf(ctx), needsOfUsers(ctx, w.sel)
+	e := eyesOf(ctx)
+	needs, sets := needsOf(ctx, w.on)
 	l := e.loaders
 	users, made := make([]*model.User, len(w.users)), make([]model.User, len(w.users))
 	for i, id := range w.users {
 		if e.isAbsent(id) {
-			l.Crowd.Leave(n.sets)
+			l.Crowd.Leave(sets)
 			continue
 		}
 		u := &made[i]
@@ -30,18 +34,18 @@ func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*mod
 		if u.IsViewer && e.resolver.isHidden(id) {
 			u.State = storage.Deactivated
 		}
-		if n.row || w.exist {
+		if needs&fields.Row != 0 || w.exist {
 			r := l.Users.Load(ctx, id)
 			if r.Err != nil {
 				failAt(ctx, paths(i), r.Err)
 			}
 			if !r.Found {
-				l.Crowd.Leave(n.sets) // nothing will be computed on this user
+				l.Crowd.Leave(sets) // nothing will be computed on this user
 				continue
 			}
 			u.Row = r.Value
 		}
-		if n.counts {
+		if needs&fields.Counts != 0 {
 			u.Counts = l.Counts.Load(ctx, id)
 		}
 		users[i] = u
@@ -73,27 +77,51 @@ func below(ctx context.Context, steps ...any) ast.Path {
 	return path
 }
 
-// userAt answers a root field that is one user.
-func userAt(ctx context.Context, id storage.UserID) (*model.User, error) {
-	fetchQuery(ctx)
-	w := wanted{users: []storage.UserID{id}, exist: true, sel: selectedHere(ctx)}
-	here := func(int) []ast.Path { return []ast.Path{graphql.GetPath(ctx)} }
-	return usersOf(ctx, w, here)[0], nil
-}
-
-// usersAt answers a root field that is a list of users.
-func usersAt(ctx context.Context, ids given[storage.UserID]) []*model.User {
-	fetchQuery(ctx)
-	w := wanted{users: ids.good, exist: true, sel: selectedHere(ctx)}
-	users := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, ids.place(i))} })
-	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) })
-}
-
-// userByHandleAt answers a root field that is the user of a handle.
-func userByHandleAt(ctx context.Context, text string) (*model.User, error) {
-	fetchQuery(ctx)
-	handle, ok := handleOf(text)
+// viewerAt answers `viewer`.
+func viewerAt(ctx context.Context) (*model.User, error) {
+	viewer, ok := identity.Of(ctx)
 	if !ok {
+		return nil, nil
+	}
+	return rootUser(ctx, fetchQuery(ctx), viewer.ID)
+}
+
+// userAt answers `user`.
+func userAt(ctx context.Context) (*model.User, error) {
+	f := fetchQuery(ctx)
+	ids, err := argument[given[storage.UserID]](requestOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	if ids.wrong != nil {
+		return nil, ids.wrong[0].err
+	}
+	return rootUser(ctx, f, ids.good[0])
+}
+
+// rootUser makes the user of a root field that is one.
+func rootUser(ctx context.Context, f *selections.Field, id storage.UserID) (*model.User, error) {
+	here := func(int) []ast.Path { return []ast.Path{graphql.GetPath(ctx)} }
+	return usersOf(ctx, wanted{users: []storage.UserID{id}, exist: true, on: f.Below}, here)[0], nil
+}
+
+// usersAt answers `users`.
+func usersAt(ctx context.Context) ([]*model.User, error) {
+	f := fetchQuery(ctx)
+	ids, err := argument[given[storage.UserID]](requestOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	w := wanted{users: ids.good, exist: true, on: f.Below}
+	users := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, ids.place(i))} })
+	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) }), nil
+}
+
+// userByHandleAt answers `userByHandle`.
+func userByHandleAt(ctx context.Context) (*model.User, error) {
+	f := fetchQuery(ctx)
+	handle, _ := argument[string](requestOf(ctx), f)
+	if !storage.ValidHandle(handle) { // nobody has it
 		return nil, nil
 	}
 	r := loaders.For(ctx).Handles.Load(ctx, handle)
@@ -103,35 +131,38 @@ func userByHandleAt(ctx context.Context, text string) (*model.User, error) {
 	if !r.Found {
 		return nil, nil
 	}
-	return userAt(ctx, r.Value)
+	return rootUser(ctx, f, r.Value)
 }
 
 // nodesAt answers a root field that is a list of nodes. path tells the place of each in
 // the answer.
-func nodesAt(ctx context.Context, texts []string, path func(i int) ast.Path) []model.Node {
-	ids := parseEach(texts, parseNodeID)
-	fetchQuery(ctx)
+func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, error) {
+	f := fetchQuery(ctx)
+	ids, err := argument[given[nodeID]](requestOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
 	where := func(i int) ast.Path { return path(ids.place(i)) }
 	nodes := make([]model.Node, len(ids.good))
-	requestNodes(ctx, ids.good, nodes, where)
-	sel := selectedHere(ctx)
+	requestNodes(ctx, f, ids.good, nodes, where)
+	onUser, onRelationship := []*selections.Object{f.On("User")}, []*selections.Object{f.On("Relationship")}
 	for i, id := range ids.good {
 		here := func(int) ast.Path { return where(i) }
 		if id.request != (storage.Pair{}) {
 			continue
 		}
 		if id.user == 0 {
-			if r := relationshipsOf(ctx, []storage.Pair{id.relationship}, sel, here)[0]; r != nil {
+			if r := relationshipsOf(ctx, []storage.Pair{id.relationship}, onRelationship, here)[0]; r != nil {
 				nodes[i] = r
 			}
 			continue
 		}
-		w := wanted{users: []storage.UserID{id.user}, exist: true, sel: sel}
+		w := wanted{users: []storage.UserID{id.user}, exist: true, on: onUser}
 		if u := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{here(i)} })[0]; u != nil {
 			nodes[i] = u
 		}
 	}
-	return placed(ctx, ids, nodes, path)
+	return placed(ctx, ids, nodes, path), nil
 }
 
 // friendCountAt answers `friendCount`, which is worked out from both lists of the user.

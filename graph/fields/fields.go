@@ -8,9 +8,10 @@ import "kith/storage"
 
 // Type is the table of an object type or an interface.
 type Type struct {
-	Name   string
-	Is     []string // the type and its interfaces, as fragments name them
-	Fields map[string]*Field
+	Name     string
+	Is       []string // the type and its interfaces, as fragments name them
+	Possible []string // the object types that it may be: itself, or those that implement it
+	Fields   map[string]*Field
 }
 
 // Field is what the program knows of one field. The zero value is a value that has been read
@@ -76,6 +77,7 @@ const (
 	// On a relationship or a request.
 	End     // the user at the Side: Forward is the first
 	Request // the request on the Side
+	Message // what was written with it
 
 	// On a page, and on its edges.
 	Edges // the edges
@@ -106,8 +108,18 @@ var Types = byName(
 func byName(types ...*Type) map[string]*Type {
 	all := make(map[string]*Type, len(types))
 	for _, t := range types {
-		t.Is = append([]string{t.Name}, t.Is...)
 		all[t.Name] = t
+	}
+	for _, t := range types {
+		for _, name := range t.Is {
+			all[name].Possible = append(all[name].Possible, t.Name)
+		}
+		t.Is = append([]string{t.Name}, t.Is...)
+	}
+	for _, t := range types {
+		if t.Possible == nil {
+			t.Possible = t.Is[:1]
+		}
 	}
 	return all
 }

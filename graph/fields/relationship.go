@@ -34,7 +34,7 @@ var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node"}, Fields: ma
 	"from":      {Ahead: End, Side: storage.Forward},
 	"to":        {Ahead: End, Side: storage.Inverse},
 	"state":     {},
-	"message":   {Needs: Text, Weight: 5},
+	"message":   {Ahead: Message, Weight: 5},
 	"updatedAt": {},
 	"expiresAt": {},
 }}

@@ -1,5 +1,5 @@
-// Package selections remembers what has been made of the selections of a document, so that
-// a query that is asked again and again is read once.
+// Package selections compiles what a document selects into a [Plan], and remembers what has been
+// made of its selections, so that a query that is asked again and again is read once.
 //
 // A [Memo] belongs to one document and lives as long as the gateway keeps that. What is put
 // into it must follow from the document alone: not from variables, which is why selections
@@ -103,19 +103,6 @@ func Simple(sel ast.SelectionSet) bool {
 			if before.(*ast.Field).Alias == f.Alias {
 				return false
 			}
-		}
-	}
-	return true
-}
-
-// SimpleBelow tells whether a selection and all that lies below it is [Simple].
-func SimpleBelow(sel ast.SelectionSet) bool {
-	if !Simple(sel) {
-		return false
-	}
-	for _, s := range sel {
-		if below := s.(*ast.Field).SelectionSet; len(below) > 0 && !SimpleBelow(below) {
-			return false
 		}
 	}
 	return true

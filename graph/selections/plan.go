@@ -1,0 +1,229 @@
+package selections
+
+import (
+	"context"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/fields"
+	"kith/storage"
+)
+
+// Plan is what an operation selects, with what [fields] tells of each field: the tree of its
+// answer, without the leaves for which nothing is read ahead. It is shared by all requests for the
+// document, and must not be changed.
+type Plan struct {
+	Root *Object
+	// Asked are the fields that have arguments to read ahead by, each at its Index.
+	Asked []*Field
+
+	size int // fields, with those that have no [Field]
+}
+
+// Object is what is selected on objects of one type.
+type Object struct {
+	Type   string
+	Fields []*Field
+	Items  []*Object // of a page: what is selected on those who are on it
+
+	always, signedIn demand
+}
+
+// demand is what fields need.
+type demand struct {
+	needs fields.Needs
+	sets  int // how many answers are [fields.Set]
+}
+
+// Field is a selected field with a selection, or for which something is read ahead. What a response has once is one
+// field, however often the document has it.
+type Field struct {
+	Name, Alias string
+	Ahead       fields.Ahead
+	Side        storage.Side
+
+	Below []*Object // one for each type that there may be
+	Index int       // in [Plan.Asked]; negative: it is not there
+
+	first *ast.Field // in the document
+}
+
+// Needs is what the selected fields need, where somebody is signed in or nobody is.
+func (o *Object) Needs(signedIn bool) fields.Needs {
+	if signedIn {
+		return o.always.needs | o.signedIn.needs
+	}
+	return o.always.needs
+}
+
+// Sets is how many of the selected fields are answered side by side, see [fields.Set].
+func (o *Object) Sets(signedIn bool) int {
+	if signedIn {
+		return o.always.sets + o.signedIn.sets
+	}
+	return o.always.sets
+}
+
+// Named is all fields of a name, each under another alias.
+func (o *Object) Named(name string) (all []*Field) {
+	for _, f := range o.Fields {
+		if f.Name == name {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// On is what is selected on the objects of a type.
+func (f *Field) On(typeName string) *Object {
+	for _, o := range f.Below {
+		if o.Type == typeName {
+			return o
+		}
+	}
+	return &Object{Type: typeName}
+}
+
+// Argument is the value of an argument, nil where it has none.
+func (f *Field) Argument(ctx context.Context, name string) any {
+	vars := graphql.GetOperationContext(ctx).Variables
+	given := f.first.Arguments.ForName(name)
+	if given != nil && given.Value.Kind != ast.Variable {
+		value, _ := given.Value.Value(vars) // a literal that has been validated
+		return value
+	}
+	if given != nil {
+		if value, ok := vars[given.Value.Raw]; ok {
+			return value
+		}
+	}
+	if takes := f.first.Definition.Arguments.ForName(name); takes != nil {
+		value, _ := takes.DefaultValue.Value(vars)
+		return value
+	}
+	return nil
+}
+
+// Has tells whether the document gives an argument, be it null.
+func (f *Field) Has(argument string) bool { return f.first.Arguments.ForName(argument) != nil }
+
+// At is the field of a plan that is being resolved.
+func (p *Plan) At(running *graphql.FieldContext) *Field {
+	on := p.Root
+	for parent := running.Parent; parent != nil; parent = parent.Parent {
+		if parent.Field.Field != nil { // it is not an element of a list
+			on = p.At(parent).On(running.Object)
+			break
+		}
+	}
+	for _, f := range on.Fields {
+		if f.first == running.Field.Field {
+			return f
+		}
+	}
+	panic("the plan lacks the field " + running.Field.Alias)
+}
+
+type planKey struct{}
+
+// mostKept is how many fields a plan may have that is kept with its document.
+const mostKept = 500
+
+// Of is the plan of the query that is being executed. Of a mutation or subscription it has the
+// running field alone: each has a request of its own.
+func Of(ctx context.Context) *Plan {
+	op := graphql.GetOperationContext(ctx)
+	sel := op.Operation.SelectionSet
+	running := graphql.GetFieldContext(ctx)
+	if op.Operation.Operation != ast.Query {
+		for running.Parent != nil && running.Parent.Field.Field != nil {
+			running = running.Parent
+		}
+		sel = ast.SelectionSet{running.Field.Field}
+	}
+	memo := For(ctx)
+	if known, ok := memo.Get(planKey{}, sel); ok {
+		return known.(*Plan)
+	}
+	p := &Plan{}
+	if op.Operation.Operation == ast.Query {
+		p.Root = p.object(op, "Query", sel)
+	} else {
+		p.Root = &Object{Type: running.Object}
+		p.add(op, p.Root, running.Field)
+	}
+	if p.size <= mostKept && !varies(op.Doc) {
+		memo.Put(planKey{}, sel, p)
+	}
+	return p
+}
+
+// varies tells whether what a document selects depends on variables.
+func varies(doc *ast.QueryDocument) bool {
+	in := func(sel ast.SelectionSet) bool { return slices.ContainsFunc(sel, hasDirectives) }
+	return slices.ContainsFunc(doc.Operations, func(o *ast.OperationDefinition) bool { return in(o.SelectionSet) }) ||
+		slices.ContainsFunc(doc.Fragments, func(f *ast.FragmentDefinition) bool { return in(f.SelectionSet) })
+}
+
+func hasDirectives(s ast.Selection) bool {
+	switch s := s.(type) {
+	case *ast.Field:
+		return len(s.Directives) > 0 || slices.ContainsFunc(s.SelectionSet, hasDirectives)
+	case *ast.InlineFragment:
+		return len(s.Directives) > 0 || slices.ContainsFunc(s.SelectionSet, hasDirectives)
+	case *ast.FragmentSpread:
+		return len(s.Directives) > 0
+	}
+	return true
+}
+
+func (p *Plan) object(op *graphql.OperationContext, typeName string, sel ast.SelectionSet) *Object {
+	o := &Object{Type: typeName}
+	for _, f := range graphql.CollectFields(op, sel, fields.Types[typeName].Is) {
+		p.add(op, o, f)
+	}
+	return o
+}
+
+// add takes a field to what is selected on an object.
+func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedField) {
+	p.size++
+	entry := fields.Of(o.Type, f.Name)
+	if entry == nil { // of introspection
+		return
+	}
+	to := &o.always
+	if entry.Needs&fields.SignedIn != 0 {
+		to = &o.signedIn
+	}
+	to.needs |= entry.Needs &^ fields.SignedIn
+	if entry.Needs&fields.Set != 0 {
+		to.sets++
+	}
+	if entry.Ahead == fields.Nothing && len(f.Selections) == 0 {
+		return
+	}
+	field := &Field{Name: f.Name, Alias: f.Alias, Ahead: entry.Ahead, Side: entry.Side, Index: -1, first: f.Field}
+	if entry.Ahead != fields.Nothing && len(f.Definition.Arguments) > 0 {
+		field.Index = len(p.Asked)
+		p.Asked = append(p.Asked, field)
+	}
+	o.Fields = append(o.Fields, field)
+	if len(f.Selections) == 0 {
+		return
+	}
+	for _, typeName := range fields.Types[f.Definition.Type.Name()].Possible {
+		below := p.object(op, typeName, f.Selections)
+		field.Below = append(field.Below, below)
+		to.needs |= below.Needs(true) & fields.Inverse
+		switch entry.Ahead {
+		case fields.Item:
+			o.Items = append(o.Items, below)
+		case fields.Edges:
+			o.Items = append(o.Items, below.Items...)
+			to.needs |= below.always.needs & fields.Cursors
+		}
+	}
+}

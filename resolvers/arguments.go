@@ -1,0 +1,107 @@
+package resolvers
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/graph/fields"
+	"kith/graph/selections"
+	"kith/storage"
+)
+
+// planned is the running field as the request's plan has it.
+func planned(ctx context.Context) *selections.Field {
+	return requestOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
+}
+
+// planOf is the plan of the request, whose arguments are parsed when it is asked for first.
+func (r *request) planOf(ctx context.Context) *selections.Plan {
+	r.once.Do(func() {
+		r.plan = selections.Of(ctx)
+		r.arguments = make([]any, len(r.plan.Asked))
+		for i, f := range r.plan.Asked {
+			r.arguments[i] = parse(ctx, f)
+		}
+	})
+	return r.plan
+}
+
+// parsed is what the arguments of a field say, or what is wrong with them.
+type parsed[T any] struct {
+	value T
+	err   error
+}
+
+func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
+
+// argument is what the arguments of a planned field say, as [parse] has read them. What is
+// wrong is told where the field is resolved.
+func argument[T any](r *request, f *selections.Field) (T, error) {
+	p := r.arguments[f.Index].(*parsed[T])
+	return p.value, p.err
+}
+
+// listArguments are those of `followings` and `followers`.
+type listArguments struct {
+	pageArguments
+	special bool // those whom the viewer follows specially: an answer of its own
+}
+
+// parse reads the arguments of a field that are looked at before it is resolved.
+func parse(ctx context.Context, f *selections.Field) any {
+	switch f.Ahead {
+	case fields.UserIDs:
+		return parsedAs(parseUserIDs(append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...), maxIDs))
+	case fields.Handle:
+		text, _ := f.Argument(ctx, "handle").(string)
+		return parsedAs(storage.FoldHandle(text), nil)
+	case fields.NodeIDs:
+		ids := append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...)
+		if err := checkLength(len(ids), maxIDs); err != nil {
+			return parsedAs(given[nodeID]{}, err)
+		}
+		return parsedAs(parseEach(ids, parseNodeID), nil)
+	case fields.Relationships:
+		return parsedAs(pairsOf(texts(f.Argument(ctx, "from")), texts(f.Argument(ctx, "to"))))
+	case fields.List:
+		filter, _ := f.Argument(ctx, "filter").(map[string]any)
+		special, _ := filter["special"].(bool)
+		page, err := pageOf(ctx, f)
+		return parsedAs(listArguments{page, special}, err)
+	case fields.Towards:
+		return parsedAs(parseUserID(idOf(f.Argument(ctx, "to"))))
+	case fields.Common:
+		return parsedAs(parseUserID(idOf(f.Argument(ctx, "with"))))
+	case fields.Via:
+		size, given, err := sizeOf("first", f.Argument(ctx, "first"))
+		if !given {
+			size = defaultVia
+		}
+		return parsedAs(size, err)
+	}
+	return nil
+}
+
+// idOf reads an argument of type ID.
+func idOf(argument any) string {
+	text, _ := graphql.UnmarshalID(argument)
+	return text
+}
+
+// texts reads an argument of type ID or of a list of them.
+func texts(argument any) []string {
+	switch v := argument.(type) {
+	case nil:
+		return nil
+	case []string:
+		return v
+	case []any:
+		list := make([]string, len(v))
+		for i := range v {
+			list[i], _ = graphql.UnmarshalID(v[i])
+		}
+		return list
+	}
+	return []string{idOf(argument)}
+}
