@@ -33,6 +33,7 @@ type request struct {
 
 	mu       sync.Mutex
 	audience *social.Audience
+	opens    few[social.List, bool] // which lists are open
 	shown    few[listPage, storage.Result[social.Shown]]
 	sizes    few[social.List, storage.Result[social.Size]]
 }
@@ -169,19 +170,31 @@ func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
 	return true, nil
 }
 
-func (e *eyes) isOpen(ctx context.Context, list social.List) (bool, error) {
+func (e *eyes) isOpen(ctx context.Context, list social.List) (open bool, err error) {
 	last := &e.last[list.Side]
 	if last.owner == list.Owner && last.owner != 0 {
 		return last.open, nil
 	}
-	open, err := e.look(ctx, list)
-	if err == nil {
-		*last = opened{list.Owner, open}
+	open, known := e.request.isOpen(list)
+	if !known {
+		if open, err = e.look(ctx, list); err != nil {
+			return false, err
+		}
+		e.request.mu.Lock()
+		e.request.opens.put(list, open)
+		e.request.mu.Unlock()
 	}
-	return open, err
+	*last = opened{list.Owner, open}
+	return open, nil
 }
 
-// look is isOpen for a list that has not just been asked about.
+func (r *request) isOpen(list social.List) (open, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.opens.get(list)
+}
+
+// look is isOpen for a list that the request has not asked about.
 func (e *eyes) look(ctx context.Context, list social.List) (bool, error) {
 	a, err := e.audience(ctx)
 	if err != nil {
