@@ -68,7 +68,10 @@ func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (eleme
 	}
 	objects := make(elements, len(list))
 	for i, v := range list {
-		if v != nil && p.fails(v) {
+		if v == nil {
+			continue
+		}
+		if p.fails(v) {
 			return nil, nil
 		}
 		objects[i] = v
