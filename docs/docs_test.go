@@ -4,6 +4,7 @@ package docs_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -22,6 +23,7 @@ import (
 	"kith/events"
 	"kith/gateway"
 	"kith/graph/consistency"
+	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
 	"kith/reconcile"
@@ -275,12 +277,12 @@ func TestLimitsAreDocumented(t *testing.T) {
 // docs/limits.md tells every weight.
 func TestWeightsAreDocumented(t *testing.T) {
 	want, got := map[string]string{}, map[string]string{}
-	source := submatches(`(?ms)^var weights = (.*?)^\}`, read(t, filepath.Join(root, "graph/limits/rules.go")))
-	if len(source) != 1 {
-		t.Fatalf("%d lists of weights", len(source))
-	}
-	for _, m := range regexp.MustCompile(`"\w+\.(\w+)": +(\d+),`).FindAllStringSubmatch(source[0], -1) {
-		want[m[1]] = m[2]
+	for _, t := range fields.Types {
+		for name, field := range t.Fields {
+			if field.Weight > 0 {
+				want[name] = fmt.Sprint(field.Weight)
+			}
+		}
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\| ([\\d,]+) \\|").FindAllStringSubmatch(read(t, "limits.md"), -1) {
 		for _, field := range submatches("`(\\w+)`", row[1]) {

@@ -151,10 +151,10 @@ func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 	var owners distinct
 	for _, list := range lists {
 		if !a.Owns(list) {
-			owners.add(list.Owner)
+			owners.add(list.Owner, struct{}{})
 		}
 	}
-	return owners.ids
+	return owners.keys
 }
 
 // isOpen tells whether lists are open to whoever asks, all of them. What tells so has

@@ -196,10 +196,10 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		case e.isViewers(p):
 			own = append(own, p)
 		case e.isBetweenOthers(p):
-			shown.add(p.From)
+			shown.add(p.From, struct{}{})
 		}
 	}
-	for _, id := range shown.ids {
+	for _, id := range shown.keys {
 		b.opens = append(b.opens, bothLists(id)...)
 	}
 	if needs&fields.Mark != 0 {
@@ -269,42 +269,9 @@ func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 	var ends distinct
 	for _, p := range pairs {
-		ends.add(side.Owner(p))
+		ends.add(side.Owner(p), struct{}{})
 	}
-	return ends.ids
-}
-
-// distinct is ids, each once, in the order in which they came.
-type distinct struct {
-	ids  []storage.UserID
-	seen map[storage.UserID]bool // nil: there are few
-}
-
-// fewIDs are looked through one by one, from the last: fifty pairs often have one end.
-const fewIDs = 16
-
-// add appends an id; false if it was there.
-func (d *distinct) add(id storage.UserID) bool {
-	if d.seen == nil {
-		for _, known := range slices.Backward(d.ids) {
-			if known == id {
-				return false
-			}
-		}
-		if len(d.ids) == fewIDs {
-			d.seen = make(map[storage.UserID]bool, 4*fewIDs)
-			for _, known := range d.ids {
-				d.seen[known] = true
-			}
-		}
-	} else if d.seen[id] {
-		return false
-	}
-	if d.seen != nil {
-		d.seen[id] = true
-	}
-	d.ids = append(d.ids, id)
-	return true
+	return ends.keys
 }
 
 // run reads everything at once, then what only that can tell, and returns the next
@@ -367,13 +334,13 @@ func (b *batch) owners(ctx context.Context) []storage.UserID {
 	var owners distinct
 	add := func(id storage.UserID) {
 		if id != viewer.ID {
-			owners.add(id)
+			owners.add(id, struct{}{})
 		}
 	}
 	for _, list := range b.opens {
 		add(list.Owner)
 	}
-	return owners.ids
+	return owners.keys
 }
 
 // judge finds out what of the lists may be seen, and reads on where that takes more.

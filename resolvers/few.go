@@ -1,5 +1,11 @@
 package resolvers
 
+import (
+	"slices"
+
+	"kith/storage"
+)
+
 // few is a map that most often holds one value or two. A Go map makes room for eight, and of
 // the pages of lists, say, eight take 1.4 kB.
 type few[K comparable, V any] struct {
@@ -7,6 +13,9 @@ type few[K comparable, V any] struct {
 	values []V
 	places map[K]int // of the keys, when there are many
 }
+
+// distinct is ids, each once, in the order in which they came.
+type distinct = few[storage.UserID, struct{}]
 
 // many is from how many keys on they are no longer looked through one by one.
 const many = 8
@@ -26,18 +35,19 @@ func (f *few[K, V]) at(key K) int {
 		}
 		return -1
 	}
-	for at, k := range f.keys {
-		if k == key {
-			return at
-		}
-	}
-	return -1
+	return slices.Index(f.keys, key)
 }
 
 func (f *few[K, V]) put(key K, value V) {
-	if at := f.at(key); at >= 0 {
-		f.values[at] = value
-		return
+	if !f.add(key, value) {
+		f.values[f.at(key)] = value
+	}
+}
+
+// add puts a value unless the key is there already; then it is false.
+func (f *few[K, V]) add(key K, value V) bool {
+	if f.at(key) >= 0 {
+		return false
 	}
 	f.keys, f.values = append(f.keys, key), append(f.values, value)
 	switch n := len(f.keys); {
@@ -49,4 +59,5 @@ func (f *few[K, V]) put(key K, value V) {
 			f.places[k] = at
 		}
 	}
+	return true
 }

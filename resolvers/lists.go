@@ -167,13 +167,12 @@ type pagesOfSide struct {
 }
 
 // pagesAhead is what to read of the lists of a level, each page once; nil where there is
-// none. Who is hidden may
-// not be known yet; then pages are read on for it later.
+// none. Who is hidden may not be known yet; then pages are read on for it later.
 func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 	if len(b.lists) == 0 {
 		return all
 	}
-	var seen few[listPage, bool]
+	var seen few[listPage, struct{}]
 	for _, list := range b.lists {
 		n, p := pageNeedsOf(list.Field), all[list.Side]
 		if p == nil {
@@ -182,30 +181,25 @@ func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 		}
 		for _, owner := range list.owners {
 			if n.total {
-				p.totals.add(owner)
+				p.totals.add(owner, struct{}{})
 			}
 			name := listPage{social.List{Side: list.Side, Owner: owner}, list.page}
 			if !n.rows {
 				continue
 			}
-			if _, ok := seen.get(name); !ok {
-				seen.put(name, true)
-				p.add(name, a)
+			if seen.add(name, struct{}{}) {
+				p.names = append(p.names, name)
+				p.asked = append(p.asked, a.Ahead(name.page.query(name.Owner)))
 			}
 		}
 	}
 	return all
 }
 
-func (p *pagesOfSide) add(name listPage, a *social.Audience) {
-	p.names = append(p.names, name)
-	p.asked = append(p.asked, a.Ahead(name.page.query(name.Owner)))
-}
-
 // show keeps those of the pages that are open to the audience, without hidden users, and
 // the lengths of the lists.
 func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
-	if len(p.names)+len(p.totals.ids) == 0 {
+	if len(p.names)+len(p.totals.keys) == 0 {
 		return
 	}
 	e := eyesOf(ctx)
@@ -225,7 +219,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	}
 	shown := graph.Show(ctx, p.side, queries, asked, read)
 	var owners []storage.UserID
-	for _, owner := range p.totals.ids {
+	for _, owner := range p.totals.keys {
 		if open, err := e.isOpen(ctx, social.List{Side: p.side, Owner: owner}); err == nil && open {
 			owners = append(owners, owner)
 		}
@@ -259,7 +253,7 @@ func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConn
 		return nil, err
 	}
 	n := pageNeedsOf(f)
-	fetchList(ctx, name, n)
+	fetchList(ctx, f, name, n)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
 		size, _ := request.size(name.List)
@@ -299,28 +293,16 @@ func pageNeedsOf(f *selections.Field) pageNeeds {
 	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
 }
 
-// fetchList reads a page that no level has fetched.
-func fetchList(ctx context.Context, name listPage, n pageNeeds) {
+// fetchList reads a page that no level has fetched, and the levels below it.
+func fetchList(ctx context.Context, f *selections.Field, name listPage, n pageNeeds) {
 	_, hasPage := requestOf(ctx).page(name)
 	_, hasSize := requestOf(ctx).size(name.List)
 	if (hasPage || !n.rows) && (hasSize || !n.total) {
 		return
 	}
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return
-	}
-	p := pagesOfSide{side: name.Side}
-	if n.rows {
-		p.add(name, a)
-		l := loaders.For(ctx)
-		p.pages = l.Pages(name.Side).Ask(p.asked)
-		l.Dispatch(ctx, p.pages)
-	}
-	if n.total {
-		p.totals.add(name.Owner)
-	}
-	p.show(ctx, a)
+	var b batch
+	b.addField(ctx, []storage.UserID{name.Owner}, f)
+	fetch(ctx, b.run(ctx)...)
 }
 
 // entriesOf makes the places of a page of a plain list, with their cursors only where
