@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -130,26 +129,23 @@ func (t transport) tooLarge(w http.ResponseWriter) *refusal {
 	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)
 }
 
-// decodeParams reads the JSON of a POST. What it returns shares no memory with
-// the body. No part of the body is quoted: it may hold secrets.
+// decodeParams reads the JSON of a POST. No part of the body is quoted: it may hold secrets.
 func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
-	params, ok := scanParams(body.String())
-	if ok {
-		return &params, nil
+	params, err := readParams(body)
+	if err == nil {
+		return params, nil
 	}
-	params, err := unscanned(body)
-	if err != nil {
-		if known, ok := apierr.Of(err); ok {
-			return nil, &refusal{http.StatusBadRequest, known}
-		}
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-			return nil, refuse(http.StatusBadRequest, "the parameter %s is of the wrong type", wrong.Field)
-		} else if ok {
-			return nil, refuse(http.StatusBadRequest, "the body has to be one JSON object; batches are not supported")
-		}
-		return nil, refuse(http.StatusBadRequest, "the body is not JSON")
+	known, ok := apierr.Of(err)
+	wrong, ofType := errors.AsType[wrongType](err)
+	switch {
+	case ok:
+		return nil, &refusal{http.StatusBadRequest, known}
+	case ofType:
+		return nil, refuse(http.StatusBadRequest, "%s", wrong)
+	case err == errNoObject:
+		return nil, refuse(http.StatusBadRequest, "the body has to be one JSON object; batches are not supported")
 	}
-	return &params, nil
+	return nil, refuse(http.StatusBadRequest, "the body is not JSON")
 }
 
 // decodeQuery reads the parameters of a GET.
@@ -159,21 +155,24 @@ func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
-	var more extensions
-	for name, target := range map[string]any{"variables": &params.Variables, "extensions": &more} {
-		text := values.Get(name)
-		if text == "" {
-			continue
-		}
-		if err := decode(strings.NewReader(text), target); err != nil {
-			if known, ok := apierr.Of(err); ok {
-				return nil, &refusal{http.StatusBadRequest, known}
+	var bad *refusal
+	object := func(name string, read func(reader) (map[string]any, error)) (value map[string]any) {
+		if text := values.Get(name); text != "" && bad == nil {
+			err := readJSON(bytes.NewBufferString(text), func(r reader) (err error) {
+				value, err = read(r)
+				return err
+			})
+			if err != nil {
+				bad = refuse(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
+				if known, ok := apierr.Of(err); ok {
+					bad.err = known
+				}
 			}
-			return nil, refuse(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
 		}
+		return value
 	}
-	params.Extensions = more
-	return params, nil
+	params.Variables, params.Extensions = object("variables", reader.mapping), object("extensions", reader.extensions)
+	return params, bad
 }
 
 // decode reads one JSON value and nothing behind it. Numbers stay text, so that

@@ -33,26 +33,27 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 		limit.Charge(readToken(cfg.Consistency))
 	}
 
+	once := queries{cfg.Schema, presenter(cfg.Logger), recoverFunc(cfg.Logger), aroundAnswers(cfg)}
 	exec := executor.New(cfg.Schema)
 	exec.SetQueryCache(documents)
 	exec.SetParserTokenLimit(limit.Tokens())
 	exec.SetDisableSuggestion(true)
 	exec.SetDefaultRulesFn(quietRules)
-	exec.SetErrorPresenter(presenter(cfg.Logger))
-	exec.SetRecoverFunc(recoverFunc(cfg.Logger))
+	exec.SetErrorPresenter(once.present)
+	exec.SetRecoverFunc(once.recover)
 	exec.Use(newPersistedQueries())
 	exec.Use(limit)
 	if !cfg.HideSchema {
 		exec.Use(extension.Introspection{})
 	}
-	exec.AroundResponses(aroundAnswers(cfg))
+	exec.AroundResponses(once.around)
 	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 
 	streams := newStreams(cfg, open, limit)
 	return &server{
 		exec:    exec,
 		sockets: webSockets{streams: streams, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},
-		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit}),
+		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit}, once),
 	}
 }
 

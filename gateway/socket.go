@@ -243,10 +243,10 @@ func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
 	}
 	defer done()
 	start := graphql.Now()
-	params, err := unscanned(bytes.NewReader(payload))
+	params, err := readParams(bytes.NewBuffer(payload))
 	params.Headers = s.headers
 	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
-	return &params, err == nil && (params.Query != "" || params.Extensions[extensionPersisted] != nil)
+	return params, err == nil && (params.Query != "" || params.Extensions[extensionPersisted] != nil)
 }
 
 // begin takes an operation in; false if that must not be.

@@ -29,9 +29,10 @@ type transport struct {
 	maxBody    int64
 	recover    graphql.RecoverFunc
 	operations operations
+	queries    queries
 }
 
-func newTransport(cfg Config, origins origins, streams *streams, operations operations) transport {
+func newTransport(cfg Config, origins origins, streams *streams, operations operations, queries queries) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
 		admission:  streams.admission,
@@ -41,6 +42,7 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 		maxBody:    cfg.MaxBody,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
+		queries:    queries,
 	}
 }
 
@@ -137,8 +139,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		busy(a.w, a, tooManyRequests)
 		return
 	}
-	responses, executed := exec.DispatchOperation(prepared, op)
-	response := inTime(executed, responses(executed))
+	executed, response := t.answer(prepared, exec, op)
 	written, ok := t.admission.enterWriting(ctx, len(response.Data))
 	if !ok {
 		busy(a.w, a, tooManyRequests)
@@ -147,6 +148,18 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	defer written()
 	a.gzip = acceptsGzip(r)
 	a.result(executed, response)
+}
+
+// answer executes an operation that has one answer.
+func (t transport) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) (executed context.Context, response *graphql.Response) {
+	if op.Operation.Operation == ast.Query {
+		executed, response = t.queries.answer(ctx, op)
+	} else {
+		var responses graphql.ResponseHandler
+		responses, executed = exec.DispatchOperation(ctx, op)
+		response = responses(executed)
+	}
+	return executed, inTime(executed, response)
 }
 
 // inTime is a response, or says why there is none: gqlgen gives none once the context is
