@@ -2,50 +2,53 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 )
 
 func newTestCache() *cache[string] {
-	return newCache(3, 80, func(_ string, value string) int { return len(value) })
+	return newCache(8, 800, func(_ string, value string) int { return len(value) })
 }
 
-func holds(c *cache[string], key string) bool {
+func (c *cache[V]) holds(key string) bool {
 	_, ok := c.Get(context.Background(), key)
 	return ok
 }
 
-func TestCacheDropsWhatWasNotUsedForLongest(t *testing.T) {
-	c, ctx := newTestCache(), context.Background()
-	for _, key := range []string{"a", "b", "c"} {
-		c.Add(ctx, key, key)
-	}
-	holds(c, "a")
-	c.Add(ctx, "d", "d")
-	if !holds(c, "a") || holds(c, "b") || !holds(c, "c") || !holds(c, "d") {
-		t.Errorf("holds %v", c.entries)
-	}
-}
-
-func TestCacheIsBoundedInSize(t *testing.T) {
-	c, ctx := newCache(1000, 80, func(_ string, value string) int { return len(value) }), context.Background()
-	for i := range 100 {
-		c.Add(ctx, string(rune('a'+i)), strings.Repeat("x", 10))
-		if c.size > 80 || c.size != 10*c.recent.Len() || c.recent.Len() != len(c.entries) {
-			t.Fatalf("size %d, %d entries, %d in order", c.size, len(c.entries), c.recent.Len())
+func TestCacheIsBoundedInNumberAndSize(t *testing.T) {
+	ctx := context.Background()
+	for _, length := range []int{1, 100} {
+		c := newTestCache()
+		for i := range 100 {
+			c.Add(ctx, fmt.Sprint(i), strings.Repeat("x", length))
+			if c.entries.CleanUp(); c.entries.EstimatedSize() > 8 || c.entries.WeightedSize() > 800 {
+				t.Fatalf("%d values of %d bytes, together %d", c.entries.EstimatedSize(), length, c.entries.WeightedSize())
+			}
+		}
+		if n := c.entries.EstimatedSize(); n < 7 {
+			t.Errorf("only %d values of %d bytes are kept", n, length)
+		}
+		c.Add(ctx, "long", strings.Repeat("x", 101))
+		if c.holds("long") {
+			t.Error("a value of more than an eighth is kept")
 		}
 	}
-	c.Add(ctx, "long", strings.Repeat("x", 11))
-	if holds(c, "long") || c.recent.Len() != 8 {
-		t.Error("a value of more than an eighth was kept")
-	}
 }
 
-func TestCacheReplaces(t *testing.T) {
+func TestCacheKeepsWhatIsUsed(t *testing.T) {
 	c, ctx := newTestCache(), context.Background()
-	c.Add(ctx, "a", "1")
-	c.Add(ctx, "a", "22")
-	if value, _ := c.Get(ctx, "a"); value != "22" || c.size != 2 || c.recent.Len() != 1 {
-		t.Errorf("%q, size %d, %d entries", value, c.size, c.recent.Len())
+	c.Add(ctx, "used", "1")
+	for i := range 100 {
+		c.holds("used")
+		c.Add(ctx, fmt.Sprint(i), "1")
+		c.entries.CleanUp()
+	}
+	if !c.holds("used") {
+		t.Error("a value that is asked for all the time has made room for others")
+	}
+	c.Add(ctx, "used", "22")
+	if value, _ := c.Get(ctx, "used"); value != "22" {
+		t.Errorf("a value that was replaced is %q", value)
 	}
 }

@@ -128,11 +128,15 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 	if first.operation("A").text != "A" || first.operation("B").text != "B" || first.operation("C") != nil || len(*first.operations.Load()) != 2 {
 		t.Errorf("the document has the operations %v", *first.operations.Load())
 	}
-	for i := range queryCacheEntries {
-		d.Add(ctx, fmt.Sprint(i), &ast.QueryDocument{})
+	for i := range 2 * queryCacheEntries { // as often used as the first one
+		for range 10 {
+			d.Add(ctx, fmt.Sprint(i), &ast.QueryDocument{})
+			d.of(ctx, fmt.Sprint(i))
+		}
 	}
+	d.entries.CleanUp()
 	if d.of(ctx, "first") != nil {
-		t.Error("a document that was not used for longest is kept")
+		t.Error("a document that was not used for long is kept")
 	}
 	if _, ok := d.Get(ctx, "first"); ok {
 		t.Error("its text is known")
