@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 )
 
@@ -44,8 +45,7 @@ type jwks struct {
 	current atomic.Pointer[keySet]
 	demand  *rate.Limiter
 
-	mu     sync.Mutex
-	flight chan struct{} // closed when the reading under way ends; nil when there is none
+	flights singleflight.Group // at most one reading at a time
 
 	lifetime context.Context // of the readings: no request's end may stop one that others wait for
 	stop     context.CancelFunc
@@ -70,12 +70,7 @@ func openJWKS(ctx context.Context, cfg Config) (*jwks, error) {
 
 func (j *jwks) close() {
 	j.stop()
-	j.mu.Lock() // no reading starts any more
-	flight := j.flight
-	j.mu.Unlock()
-	if flight != nil {
-		<-flight
-	}
+	<-j.refresh(func() bool { return false }) // the end of the reading under way; later ones end at once
 	j.running.Wait()
 }
 
@@ -101,49 +96,31 @@ func (j *jwks) load(ctx context.Context) error {
 func (j *jwks) find(ctx context.Context, kid, method string) []jwt.VerificationKey {
 	set := *j.current.Load()
 	if kid != "" && !set.has(kid) {
-		j.refreshOnDemand(ctx)
+		select {
+		case <-j.refresh(j.demand.Allow):
+		case <-ctx.Done():
+		}
 		set = *j.current.Load()
 	}
 	return set.find(kid, method)
 }
 
-// refreshOnDemand waits for a reading that is under way, or for one more if the
-// limit allows it.
-func (j *jwks) refreshOnDemand(ctx context.Context) {
-	flight := j.refresh(j.demand.Allow)
-	if flight == nil {
-		return
-	}
-	select {
-	case <-flight:
-	case <-ctx.Done():
-	}
-}
-
-// refresh starts a reading unless one is under way, and returns what is closed at
-// its end; nil if there is none and none is allowed.
-func (j *jwks) refresh(allowed func() bool) <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.flight != nil {
-		return j.flight
-	}
-	if j.lifetime.Err() != nil || !allowed() {
-		return nil
-	}
-	flight := make(chan struct{})
-	j.flight = flight
-	go func() {
-		if err := j.load(j.lifetime); err != nil && j.lifetime.Err() == nil {
+// refresh waits for the reading that is under way, or for one more if that is allowed.
+func (j *jwks) refresh(allowed func() bool) <-chan singleflight.Result {
+	return j.flights.DoChan("", func() (any, error) {
+		if !allowed() {
+			return nil, errNotNow
+		}
+		err := j.load(j.lifetime)
+		if err != nil && j.lifetime.Err() == nil {
 			j.logger.Warn("the keys for tokens could not be read; those at hand stay in use", "error", err)
 		}
-		j.mu.Lock()
-		j.flight = nil
-		j.mu.Unlock()
-		close(flight)
-	}()
-	return flight
+		return nil, err
+	})
 }
+
+// errNotNow: tokens of unknown keys have provoked enough readings.
+var errNotNow = errors.New("the keys are not read again now")
 
 func (j *jwks) keepFresh() {
 	wait := j.every
@@ -153,14 +130,8 @@ func (j *jwks) keepFresh() {
 		case <-j.lifetime.Done():
 			return
 		}
-		before := j.current.Load()
-		flight := j.refresh(func() bool { return true })
-		if flight == nil {
-			return
-		}
-		<-flight
 		wait = j.every
-		if j.current.Load() == before {
+		if read := <-j.refresh(func() bool { return true }); read.Err != nil {
 			wait = min(j.every, retryEvery)
 		}
 	}
