@@ -175,7 +175,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
 	var flags int64
 	err = rows.Scan(&id, &flags)
-	w.notePacked(id, flags)
+	w.packed.Note(id, flags)
 	return id, err
 }
 
@@ -279,7 +279,7 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages m
 
 // wrote takes note of rows that have been written.
 func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
-	if err := w.keepChanges(side, edges); err != nil {
+	if err := w.packed.Keep(w.Tx, side, edges); err != nil {
 		return err
 	}
 	return w.log(side, edges)

@@ -162,7 +162,7 @@ func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 		return false, err
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // before the first part goes
-		if err := w.unpack(side, []storage.UserID{user}); err != nil {
+		if err := w.packed.Unpack(w.Tx, side, []storage.UserID{user}); err != nil {
 			return false, err
 		}
 	}

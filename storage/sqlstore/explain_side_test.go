@@ -12,6 +12,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // sideServedBy is what servedBy is, for the tables beside edges.
@@ -74,7 +75,7 @@ func checkSidePlans(t *testing.T, location string, explain func(*testing.T, *sql
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.packs.close() // runPacked packs
+	s.packed.Close() // runPacked packs
 	fillForPlans(t, s)
 	fillSideTables(t, s)
 	seen.reset()
@@ -202,7 +203,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 // them anew.
 func runPacked(t *testing.T, s *Store) {
 	t.Helper()
-	s.packing = packingSizes{from: 1, chunk: 100, slice: 500, changes: 5, window: 4, step: 7}
+	s.packed.Sizes = packed.Sizes{From: 1, Chunk: 100, Slice: 500, Changes: 5, Window: 4, Step: 7}
 	for _, side := range packedSides {
 		for _, owner := range []storage.UserID{1, 4, 900} {
 			for range 2 {
@@ -216,9 +217,9 @@ func runPacked(t *testing.T, s *Store) {
 				sameLists(t, s, []storage.UserID{owner})
 				mustPack(t, s, side, owner)
 				sameLists(t, s, []storage.UserID{owner})
-				s.doubted.Store(packedName{side, owner}, "") // has it packed anew
+				s.packed.Doubted.Store(packed.Name{Side: side, Owner: owner}, "") // has it packed anew
 			}
-			s.doubted.Clear()
+			s.packed.Doubted.Clear()
 		}
 	}
 }

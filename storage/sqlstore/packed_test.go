@@ -13,16 +13,17 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // smallPacking packs everything, in chunks and steps so small that a few edges are many.
-var smallPacking = packingSizes{from: 1, chunk: 4, slice: 8, changes: 3, window: 2, step: 6, stale: 600_000_000}
+var smallPacking = packed.Sizes{From: 1, Chunk: 4, Slice: 8, Changes: 3, Window: 2, Step: 6, Stale: 600_000_000}
 
 // openSmall opens a store that packs nothing in the background.
 func openSmall(t testing.TB, location string, onStatement func(context.Context, Statement)) *Store {
 	t.Helper()
 	s := openPacking(t, location, onStatement)
-	s.packs.close()
+	s.packed.Close()
 	return s
 }
 
@@ -34,7 +35,7 @@ func openPacking(t testing.TB, location string, onStatement func(context.Context
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	s.packing = smallPacking
+	s.packed.Sizes = smallPacking
 	return s
 }
 
@@ -89,7 +90,7 @@ func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Mi
 		}
 	}
 	samePeers(t, s, owners)
-	s.doubted.Range(func(list, why any) bool {
+	s.packed.Doubted.Range(func(list, why any) bool {
 		t.Fatalf("the packed list %+v was wrong: %v", list, why)
 		return false
 	})
@@ -124,11 +125,11 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 // isPacked tells whether a list is read packed.
 func isPacked(t fataler, s *Store, side storage.Side, owner storage.UserID) bool {
 	t.Helper()
-	p, err := s.readPacked(t.Context(), side, s.place.Of(owner), storage.ListQuery{Owner: owner})
+	_, is, err := s.packed.List(t.Context(), side, s.place.Of(owner), storage.ListQuery{Owner: owner, Longest: 1e6})
 	if err != nil {
 		t.Fatalf("read the packed list %s of %s: %v", side, owner, err)
 	}
-	return p.whole
+	return is
 }
 
 func mustPack(t fataler, s *Store, side storage.Side, owner storage.UserID) {
@@ -380,31 +381,6 @@ func (w *packedWorld) erase(t *rapid.T) {
 	}
 }
 
-// The binary form holds what it was given, and nothing else is taken for it.
-func TestPackedChunks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		times := rapid.SampledFrom([]*rapid.Generator[int64]{rapid.Int64(), rapid.Int64Range(1_700_000_000_000_000, 1_700_000_900_000_000), rapid.Just(int64(5))}).Draw(t, "times")
-		ids := rapid.SliceOfNDistinct(rapid.Int64Range(1, 1<<63-1), 1, maxChunk, rapid.ID[int64]).Draw(t, "ids")
-		slices.Sort(ids)
-		var follows []storage.Position
-		for _, id := range ids {
-			follows = append(follows, storage.Position{UpdateTime: storage.Micros(times.Draw(t, "time")), Peer: storage.UserID(id)})
-		}
-		data := packChunk(follows)
-		got, err := parseChunk(nil, data)
-		if err != nil || !slices.Equal(got, follows) {
-			t.Fatalf("got %v, %v\nwant %v", got, err, follows)
-		}
-		broken := slices.Clone(data)
-		broken[rapid.IntRange(0, len(data)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "bits"))
-		for _, data := range [][]byte{broken, data[:rapid.IntRange(0, len(data)-1).Draw(t, "length")]} {
-			if got, err := parseChunk(nil, data); err == nil || len(got) > 0 {
-				t.Fatalf("%d follows of a broken chunk, %v", len(got), err)
-			}
-		}
-	})
-}
-
 // A chunk that is lost or broken is noticed: the list is read by rows, and packed again the
 // next time.
 func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
@@ -418,7 +394,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				seen := &recorder{}
 				s := openSmall(t, location, seen.record)
-				s.packing.changes = 100
+				s.packed.Sizes.Changes = 100
 				fans(t, s, 1, 30)
 				mustPack(t, s, storage.Inverse, 1)
 				grown += 10 // others than before, so that there are changes
@@ -435,7 +411,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				if n := len(seen.all()); n != 1 {
 					t.Errorf("%d statements, want 1: what is doubted is not read again", n)
 				}
-				if _, doubted := s.doubted.LoadAndDelete(packedName{storage.Inverse, 1}); !doubted {
+				if _, doubted := s.packed.Doubted.LoadAndDelete(fansOf1); !doubted {
 					t.Fatal("it is not doubted")
 				}
 				q := storage.ListQuery{Owner: 1, Longest: 1000}
@@ -444,7 +420,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 					if want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]; got.Err != nil || !slices.Equal(got.Value.Edges, want.Edges) {
 						t.Fatalf("got %+v\nwant %+v", got, want)
 					}
-					if _, is := s.doubted.Load(packedName{storage.Inverse, 1}); is != doubted {
+					if _, is := s.packed.Doubted.Load(fansOf1); is != doubted {
 						t.Fatalf("doubted: %v, want %v", is, doubted)
 					}
 					mustPack(t, s, storage.Inverse, 1)

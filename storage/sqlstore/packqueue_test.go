@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/packed"
 )
 
-var fansOf1 = packedName{storage.Inverse, 1}
+var fansOf1 = packed.Name{Side: storage.Inverse, Owner: 1}
 
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
@@ -34,13 +35,6 @@ func askFans(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
 	return r
 }
 
-// isIdle tells that nothing is packed in the background, nor waits for it.
-func (q *packQueue) isIdle() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return !q.running
-}
-
 // A list that is worth it is packed once it has been asked for, and its changes are put into it
 // when they have become many. A shorter one is left alone.
 func TestListsThatAreAskedForArePacked(t *testing.T) {
@@ -51,7 +45,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 				tried.Store(true)
 			}
 		})
-		s.packing.from = 20
+		s.packed.Sizes.From = 20
 		fans(t, s, 1, 30)
 		fans(t, s, 2, 10)
 		owners := []storage.UserID{1, 2, 1}
@@ -60,13 +54,13 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 		}
 		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
 		samePeers(t, s, owners)
-		eventually(t, "nothing is left to do", s.packs.isIdle)
+		eventually(t, "nothing is left to do", s.packed.Idle)
 		if isPacked(t, s, storage.Inverse, 2) || tried.Load() {
 			t.Error("the short list was packed, too, or that was tried")
 		}
 
 		follow(t, s, 1, 30, 1)
-		if n := changesOf1(t, s); n <= s.packing.changes {
+		if n := changesOf1(t, s); n <= s.packed.Sizes.Changes {
 			t.Fatalf("%d changes are kept", n)
 		}
 		samePeers(t, s, owners[:1])
@@ -89,7 +83,7 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var begun atomic.Int64
 		s := openPacking(t, location, func(_ context.Context, st Statement) {
-			if strings.HasPrefix(st.Text, sqlBeginPacking) {
+			if strings.HasPrefix(st.Text, "INSERT INTO packed_list") {
 				begun.Add(1)
 			}
 		})
@@ -124,7 +118,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 			}
 		})
 		fans(t, s, 1, 30)
-		s.packing.again = time.Hour
+		s.packed.Sizes.Again = time.Hour
 		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
 			t.Fatal(err)
 		}
@@ -132,22 +126,22 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 			if askFans(t, s).Found {
 				t.Fatal("found")
 			}
-			eventually(t, "it has failed", s.packs.isIdle)
+			eventually(t, "it has failed", s.packed.Idle)
 		}
 		once := failed.Load()
 		if once == 0 {
 			t.Fatal("nobody heard of it")
 		}
-		s.packs.rest(fansOf1, 0) // the hour is over
+		s.packed.Rest(fansOf1, 0) // the hour is over
 		askFans(t, s)
-		eventually(t, "it has failed again", s.packs.isIdle)
+		eventually(t, "it has failed again", s.packed.Idle)
 		if n := failed.Load(); n != 2*once {
 			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
 		}
 		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
 			t.Fatal(err)
 		}
-		s.packs.rest(fansOf1, 0)
+		s.packed.Rest(fansOf1, 0)
 		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
 	})
 }
@@ -157,7 +151,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		reached := make(chan struct{})
 		s := openPacking(t, location, func(ctx context.Context, st Statement) {
-			if strings.HasPrefix(st.Text, sqlInsertChunks) {
+			if strings.HasPrefix(st.Text, "INSERT INTO packed_chunk") {
 				close(reached) // with the first slice
 				<-ctx.Done()
 			}
@@ -172,7 +166,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if !s.packs.isIdle() {
+		if !s.packed.Idle() {
 			t.Error("something is running still")
 		}
 
@@ -209,43 +203,4 @@ func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 			t.Errorf("%d slices were read", n)
 		}
 	})
-}
-
-// The queue is bounded, has each list once, and loses none of those that it has taken.
-func TestPackQueue(t *testing.T) {
-	s := &Store{packing: smallPacking}
-	s.packs.running = true // somebody is at another list
-	for range 2 {
-		for owner := range storage.UserID(100) {
-			s.packSoon(packedName{storage.Forward, owner})
-		}
-	}
-	var taken []storage.UserID
-	for list, ok := s.packs.next(); ok; list, ok = s.packs.next() {
-		taken = append(taken, list.owner)
-		s.packSoon(list) // while it is worked on
-		s.packs.rest(list, time.Hour)
-		s.packSoon(list)
-	}
-	slices.Sort(taken)
-	if len(taken) != packsWaiting || taken[0] != 0 || taken[packsWaiting-1] != packsWaiting-1 {
-		t.Errorf("taken were %v", taken)
-	}
-	for list := range s.packs.rests {
-		s.packs.rests[list] = time.Now() // the hour is over
-	}
-	s.packs.running, s.packs.swept = true, time.Time{}
-	s.packSoon(packedName{storage.Forward, 3})
-	s.packs.rest(packedName{storage.Forward, 99}, time.Hour)
-	if n := len(s.packs.rests); n != 2 {
-		t.Errorf("%d lists are remembered, want 2", n)
-	}
-	if list, ok := s.packs.next(); !ok || list.owner != 3 {
-		t.Errorf("taken was %v, %v", list, ok)
-	}
-	s.packs.close()
-	s.packSoon(packedName{storage.Forward, 50})
-	if len(s.packs.waiting) != 0 {
-		t.Error("a closed queue takes more")
-	}
 }

@@ -61,7 +61,7 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	if err := w.write(j); err != nil {
 		return nil, err
 	}
-	if err := w.unpack(storage.Inverse, ownersOf(storage.Inverse, j.Changed(storage.Inverse))); err != nil {
+	if err := w.packed.Unpack(w.Tx, storage.Inverse, ownersOf(storage.Inverse, j.Changed(storage.Inverse))); err != nil {
 		return nil, err
 	}
 	diffs := make(judge.Diffs)
@@ -123,7 +123,7 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 			diffs[id] = judge.Diff{Following: n}
 		}
 	}
-	if err := w.unpack(side, slices.Collect(maps.Keys(diffs))); err != nil {
+	if err := w.packed.Unpack(w.Tx, side, slices.Collect(maps.Keys(diffs))); err != nil {
 		return err
 	}
 	return w.addCounts(diffs)

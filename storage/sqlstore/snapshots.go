@@ -1,15 +1,14 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // What caches keep has to be of one moment, and on every engine one statement is. So what is
@@ -68,8 +67,8 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	shardOf := func(q storage.ListQuery) int { return s.place.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
-		packed, err := s.listRows(ctx, side, shard, queries, true, found)
-		for _, q := range packed {
+		rest, err := s.listRows(ctx, side, shard, queries, true, found)
+		for _, q := range rest {
 			if err == nil {
 				err = s.packedList(ctx, side, shard, q, found)
 			}
@@ -78,20 +77,47 @@ func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.
 	})
 }
 
+// packedList answers a query for a list that is packed; from its rows where it cannot be read
+// packed.
+func (s *Store) packedList(ctx context.Context, side storage.Side, shard int, q storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
+	list, ok, err := s.packed.List(ctx, side, shard, q)
+	if err != nil {
+		return err
+	}
+	if ok {
+		found(q, list)
+		return nil
+	}
+	_, err = s.listRows(ctx, side, shard, []storage.ListQuery{q}, false, found)
+	return err
+}
+
+// Pack implements [storage.Packer].
+func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
+	return s.packed.Pack(ctx, side, owner)
+}
+
+// PackedNeighbours implements [storage.PackedReader]. A list that is worth it and is not packed
+// is packed soon.
+func (s *Store) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return s.packed.Neighbours(ctx, side, owners)
+}
+
 // listRows reads lists of one shard row by row, but leaves those that are packed, if it
 // is told so.
 func (s *Store) listRows(
 	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, leave bool, found func(storage.ListQuery, storage.List),
-) (packed []storage.ListQuery, err error) {
+) (left []storage.ListQuery, err error) {
 	t := db.TableOf(side)
 	if t.Count == "" {
 		return nil, fmt.Errorf("read the lists of %s: they are not counted", t.Name)
 	}
 	text := t.Spell(strings.NewReplacer("{count}", t.Count, "{by key}", s.sql.ByKey).Replace(sqlLists))
-	if !leave {
-		text = strings.ReplaceAll(text, "{is packed}", "0")
+	isPacked := "0"
+	if leave {
+		isPacked = packed.IsPacked(side)
 	}
-	text = s.fromWanted(packedSpelled(side, text), len(queries), "query", "owner", "longest", "ended_since")
+	text = s.fromWanted(strings.ReplaceAll(text, "{is packed}", isPacked), len(queries), "query", "owner", "longest", "ended_since")
 	args := make([]any, 0, 4*len(queries))
 	for i, q := range queries {
 		args = append(args, i, int64(q.Owner), int64(q.Longest), int64(q.EndedSince))
@@ -106,13 +132,13 @@ func (s *Store) listRows(
 		list.Version = row.At(1)
 		list.Long = count > int64(q.Longest)
 		if row.At(3) != 0 && !list.Long {
-			packed = append(packed, q)
+			left = append(left, q)
 		}
 		if row.IsNull(4) { // no edge
 			return row.Err
 		}
 		if list.Edges == nil {
-			list.Edges = make([]storage.Edge, 0, min(count, maxForeseen)+1)
+			list.Edges = make([]storage.Edge, 0, min(count, db.MaxForeseen)+1)
 		}
 		pair := side.Pair(q.Owner, storage.UserID(row.At(4)))
 		list.Edges = append(list.Edges, storage.Edge{
@@ -121,21 +147,10 @@ func (s *Store) listRows(
 		return row.Err
 	})
 	for i, q := range queries {
-		sortByPeer(side, lists[i].Edges)
+		db.SortByPeer(side, lists[i].Edges)
 		found(q, lists[i])
 	}
-	return packed, err
-}
-
-// maxForeseen bounds the edges that room is made for before they come: a count may be wrong.
-const maxForeseen = 1 << 20
-
-// sortByPeer sorts only if the engine has taken another index than the one named above.
-func sortByPeer(side storage.Side, edges []storage.Edge) {
-	ascending := func(a, b storage.Edge) int { return cmp.Compare(side.Peer(a.Pair()), side.Peer(b.Pair())) }
-	if !slices.IsSortedFunc(edges, ascending) {
-		slices.SortFunc(edges, ascending)
-	}
+	return left, err
 }
 
 // fromWanted fills a table of so many rows, whose values come as arguments, into a

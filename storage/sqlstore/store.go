@@ -9,12 +9,12 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"sync"
 	"time"
 
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // Config says which databases to open and how to use them.
@@ -56,9 +56,7 @@ type Store struct {
 	applies db.GroupCommit[groupKey, *oneEdge]
 	changes db.GroupCommit[groupKey, *edgeTowards]
 
-	packing packingSizes
-	packs   packQueue
-	doubted sync.Map // packed lists (packedName) that were not what their counts say when they were read
+	packed *packed.Lists
 }
 
 var (
@@ -86,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: d, sql: d.Dialect, place: d.Place, requestTTL: cfg.RequestTTL, packing: defaultPacking}
+	s := &Store{db: d, sql: d.Dialect, place: d.Place, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
 	if s.requestTTL <= 0 {
 		s.requestTTL = storage.DefaultRequestTTL
 	}
@@ -110,7 +108,7 @@ func (s *Store) Ping(ctx context.Context) []storage.ShardHealth { return s.db.Pi
 
 // Close ends what runs in the background and releases every connection.
 func (s *Store) Close() error {
-	s.packs.close()
+	s.packed.Close()
 	return s.db.Close()
 }
 

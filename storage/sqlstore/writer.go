@@ -3,8 +3,8 @@ package sqlstore
 import (
 	"context"
 
-	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // A writer is one transaction on one shard.
@@ -12,7 +12,7 @@ type writer struct {
 	*db.Tx
 	store *Store
 
-	packed map[storage.UserID]int64 // the flags of the owners locked so far, where they have any
+	packed packed.Flags
 }
 
 // transact runs a write on one shard as one transaction, see [db.DB.Transact].

@@ -1,6 +1,11 @@
 package db
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"kith/storage"
+	"slices"
+)
 
 // Numbers is a row's whole numbers, with NULLs among them. They are scanned as the driver
 // gives them, because database/sql takes every other target through reflection. That
@@ -33,4 +38,15 @@ func (n *Numbers) At(i int) int64 {
 		n.Err = fmt.Errorf("column %d is %v (%T), not a whole number", i, v, v)
 	}
 	return 0
+}
+
+// MaxForeseen bounds the edges that room is made for before they come: a count may be wrong.
+const MaxForeseen = 1 << 20
+
+// SortByPeer puts edges of one owner in the order of their peers, in which they mostly come.
+func SortByPeer(side storage.Side, edges []storage.Edge) {
+	ascending := func(a, b storage.Edge) int { return cmp.Compare(side.Peer(a.Pair()), side.Peer(b.Pair())) }
+	if !slices.IsSortedFunc(edges, ascending) {
+		slices.SortFunc(edges, ascending)
+	}
 }

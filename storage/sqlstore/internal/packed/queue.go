@@ -1,4 +1,4 @@
-package sqlstore
+package packed
 
 import (
 	"context"
@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// packQueue has lists that readers have found unpacked, or with many changes beside them,
+// queue has lists that readers have found unpacked, or with many changes beside them,
 // packed in the background: one at a time, so that this never takes more than one connection,
-// and each at most once in packingSizes.again, whatever came of it. So a list that somebody else
+// and each at most once in Sizes.Again, whatever came of it. So a list that somebody else
 // is packing, whose count is wrong, or whose shard refuses to be written, costs little.
 // Its zero value is ready.
-type packQueue struct {
+type queue struct {
 	mu      sync.Mutex
-	waiting []packedName             // in the order in which they came
-	rests   map[packedName]time.Time // until when a list is not taken again; zero while it waits or is worked on
-	swept   time.Time                // when rests was last rid of what is over
+	waiting []Name             // in the order in which they came
+	rests   map[Name]time.Time // until when a list is not taken again; zero while it waits or is worked on
+	swept   time.Time          // when rests was last rid of what is over
 	running bool
 	closed  bool
 	end     context.CancelFunc // of what is running
@@ -31,15 +31,15 @@ const (
 )
 
 // packSoon has a list packed, unless that is too soon or there are too many.
-func (s *Store) packSoon(list packedName) {
-	q := &s.packs
+func (l *Lists) packSoon(list Name) {
+	q := &l.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.waiting) == packsWaiting || q.isResting(list, time.Now()) {
 		return
 	}
 	if q.rests == nil {
-		q.rests = make(map[packedName]time.Time)
+		q.rests = make(map[Name]time.Time)
 	}
 	q.rests[list] = time.Time{}
 	q.waiting = append(q.waiting, list)
@@ -49,29 +49,29 @@ func (s *Store) packSoon(list packedName) {
 		q.end = cancel
 		q.done.Go(func() {
 			defer cancel()
-			s.packWaiting(ctx)
+			l.packWaiting(ctx)
 		})
 	}
 }
 
-func (q *packQueue) isResting(list packedName, now time.Time) bool {
+func (q *queue) isResting(list Name, now time.Time) bool {
 	until, known := q.rests[list]
 	return known && (until.IsZero() || now.Before(until))
 }
 
 // packWaiting packs until nothing waits any more.
-func (s *Store) packWaiting(ctx context.Context) {
-	q := &s.packs
+func (l *Lists) packWaiting(ctx context.Context) {
+	q := &l.queue
 	for list, ok := q.next(); ok; list, ok = q.next() {
 		limited, cancel := context.WithTimeout(ctx, packTime)
-		// Whoever looks at statements has heard of an error. Until it works, rows are read.
-		_ = s.Pack(limited, list.side, list.owner)
+		// Config.OnStatement has been told of an error. Until packing works, rows are read.
+		_ = l.Pack(limited, list.Side, list.Owner)
 		cancel()
-		q.rest(list, s.packing.again)
+		q.rest(list, l.Sizes.Again)
 	}
 }
 
-func (q *packQueue) next() (list packedName, ok bool) {
+func (q *queue) next() (list Name, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.waiting) == 0 {
@@ -83,19 +83,30 @@ func (q *packQueue) next() (list packedName, ok bool) {
 }
 
 // rest leaves a list alone for a while.
-func (q *packQueue) rest(list packedName, long time.Duration) {
+func (q *queue) rest(list Name, long time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	q.rests[list] = now.Add(long)
 	if now.Sub(q.swept) >= long {
 		q.swept = now
-		maps.DeleteFunc(q.rests, func(_ packedName, until time.Time) bool { return !until.IsZero() && !now.Before(until) })
+		maps.DeleteFunc(q.rests, func(_ Name, until time.Time) bool { return !until.IsZero() && !now.Before(until) })
 	}
 }
 
+// Idle tells tests that nothing is packed in the background, nor waits for it.
+func (l *Lists) Idle() bool {
+	q := &l.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.running
+}
+
+// Rest lets tests say how long a list is not packed in the background.
+func (l *Lists) Rest(list Name, long time.Duration) { l.queue.rest(list, long) }
+
 // close breaks off what is running, waits for its end, and takes nothing more.
-func (q *packQueue) close() {
+func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
 	if q.end != nil {

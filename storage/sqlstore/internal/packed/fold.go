@@ -1,4 +1,4 @@
-package sqlstore
+package packed
 
 import (
 	"database/sql"
@@ -36,11 +36,11 @@ WHERE owner = ? AND side = ? AND first_peer IN (`
 func (p *packing) fold() error {
 	after := storage.UserID(0)
 	for more := true; more; {
-		err := p.transact(func(w *writer, state packState) (err error) {
+		err := p.transact(func(tx *db.Tx, state packState) (err error) {
 			if !p.isWhole(state) {
 				return errLostList
 			}
-			after, more, err = p.foldSome(w, after)
+			after, more, err = p.foldSome(tx, after)
 			return err
 		})
 		if err != nil {
@@ -52,20 +52,20 @@ func (p *packing) fold() error {
 
 // foldSome puts changes of peers behind one into their chunks, and tells how far it has
 // come.
-func (p *packing) foldSome(w *writer, after storage.UserID) (upTo storage.UserID, more bool, err error) {
-	changes, err := p.changesAfter(w, after)
+func (p *packing) foldSome(tx *db.Tx, after storage.UserID) (upTo storage.UserID, more bool, err error) {
+	changes, err := p.changesAfter(tx, after)
 	if err != nil || len(changes) == 0 {
 		return after, false, err
 	}
-	more = len(changes) == p.packing.step
-	chunks, err := p.chunksFrom(w, changes[0].at.Peer)
+	more = len(changes) == p.Sizes.Step
+	chunks, err := p.chunksFrom(tx, changes[0].at.Peer)
 	if err != nil {
 		return after, false, err
 	}
-	if len(chunks) > p.packing.window { // the last one tells only where the others end
-		end := chunks[p.packing.window].first
-		chunks = chunks[:p.packing.window]
-		n := slices.IndexFunc(changes, func(c packedChange) bool { return c.at.Peer >= end })
+	if len(chunks) > p.Sizes.Window { // the last one tells only where the others end
+		end := chunks[p.Sizes.Window].first
+		chunks = chunks[:p.Sizes.Window]
+		n := slices.IndexFunc(changes, func(c change) bool { return c.at.Peer >= end })
 		if n >= 0 {
 			changes, more = changes[:n], true
 		}
@@ -73,26 +73,26 @@ func (p *packing) foldSome(w *writer, after storage.UserID) (upTo storage.UserID
 	upTo = changes[len(changes)-1].at.Peer
 	old, changed, err := p.rewrite(chunks, changes)
 	if err != nil {
-		p.doubted.Store(p.name(), err)
+		p.Doubted.Store(p.name(), err)
 		return after, false, err
 	}
-	if err := p.replace(w, old, changed); err != nil {
+	if err := p.replace(tx, old, changed); err != nil {
 		return after, false, err
 	}
-	_, err = w.Exec(len(changes), sqlDropChanges, int64(p.owner), int64(p.side), int64(after), int64(upTo))
+	_, err = tx.Exec(len(changes), sqlDropChanges, int64(p.owner), int64(p.side), int64(after), int64(upTo))
 	return upTo, more, err
 }
 
-// packedChange is a row that counts instead of what a chunk has.
-type packedChange struct {
+// change is a row that counts instead of what a chunk has.
+type change struct {
 	at     storage.Position
 	follow bool
 }
 
-func (p *packing) changesAfter(w *writer, after storage.UserID) (changes []packedChange, err error) {
-	args := []any{int64(p.owner), int64(p.side), int64(after), p.packing.step}
-	err = w.Read(p.packing.step, sqlChangesAfter, args, func(rows *sql.Rows) error {
-		var c packedChange
+func (p *packing) changesAfter(tx *db.Tx, after storage.UserID) (changes []change, err error) {
+	args := []any{int64(p.owner), int64(p.side), int64(after), p.Sizes.Step}
+	err = tx.Read(p.Sizes.Step, sqlChangesAfter, args, func(rows *sql.Rows) error {
+		var c change
 		var kind storage.EdgeType
 		err := rows.Scan(&c.at.Peer, &kind, &c.at.UpdateTime)
 		c.follow = kind == storage.Following
@@ -102,11 +102,11 @@ func (p *packing) changesAfter(w *writer, after storage.UserID) (changes []packe
 	return changes, err
 }
 
-func (p *packing) chunksFrom(w *writer, peer storage.UserID) (chunks []packedChunk, err error) {
+func (p *packing) chunksFrom(tx *db.Tx, peer storage.UserID) (chunks []chunk, err error) {
 	owner, side := int64(p.owner), int64(p.side)
-	args := []any{owner, side, owner, side, int64(peer), p.packing.window + 1}
-	err = w.Read(p.packing.window+1, sqlChunksFrom, args, func(rows *sql.Rows) error {
-		var c packedChunk
+	args := []any{owner, side, owner, side, int64(peer), p.Sizes.Window + 1}
+	err = tx.Read(p.Sizes.Window+1, sqlChunksFrom, args, func(rows *sql.Rows) error {
+		var c chunk
 		err := rows.Scan(&c.first, &c.data)
 		chunks = append(chunks, c)
 		return err
@@ -116,11 +116,11 @@ func (p *packing) chunksFrom(w *writer, peer storage.UserID) (chunks []packedChu
 
 // rewrite makes the changes to the chunks that they belong to. It returns which of these go
 // and what takes their place.
-func (p *packing) rewrite(chunks []packedChunk, changes []packedChange) (old []any, changed []packedChunk, err error) {
+func (p *packing) rewrite(chunks []chunk, changes []change) (old []any, changed []chunk, err error) {
 	for i := 0; len(changes) > 0; i++ {
 		n := len(changes) // those before the next chunk belong to this one
 		if i+1 < len(chunks) {
-			if behind := slices.IndexFunc(changes, func(c packedChange) bool { return c.at.Peer >= chunks[i+1].first }); behind >= 0 {
+			if behind := slices.IndexFunc(changes, func(c change) bool { return c.at.Peer >= chunks[i+1].first }); behind >= 0 {
 				n = behind
 			}
 		}
@@ -135,14 +135,14 @@ func (p *packing) rewrite(chunks []packedChunk, changes []packedChange) (old []a
 			old = append(old, int64(chunks[i].first))
 		}
 		follows = withChanges(follows, changes[:n])
-		changed = append(changed, chunksOf(follows, evenly(len(follows), p.packing.chunk))...)
+		changed = append(changed, chunksOf(follows, evenly(len(follows), p.Sizes.Chunk))...)
 		changes = changes[n:]
 	}
 	return old, changed, nil
 }
 
 // withChanges makes changes to follows; both are by ascending peer.
-func withChanges(follows []storage.Position, changes []packedChange) []storage.Position {
+func withChanges(follows []storage.Position, changes []change) []storage.Position {
 	all := make([]storage.Position, 0, len(follows)+len(changes))
 	for _, c := range changes {
 		for len(follows) > 0 && follows[0].Peer < c.at.Peer {
@@ -168,12 +168,12 @@ func evenly(n, most int) int {
 	return (n + chunks - 1) / chunks
 }
 
-func (p *packing) replace(w *writer, old []any, changed []packedChunk) error {
+func (p *packing) replace(tx *db.Tx, old []any, changed []chunk) error {
 	if len(old) > 0 {
 		args := append([]any{int64(p.owner), int64(p.side)}, old...)
-		if _, err := w.Exec(len(old), sqlDropTheseChunks+db.Marks(len(old))+")", args...); err != nil {
+		if _, err := tx.Exec(len(old), sqlDropTheseChunks+db.Marks(len(old))+")", args...); err != nil {
 			return err
 		}
 	}
-	return p.insert(w, changed)
+	return p.insert(tx, changed)
 }

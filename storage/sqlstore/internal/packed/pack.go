@@ -1,4 +1,4 @@
-package sqlstore
+package packed
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// How a list is packed, see packed.go for what that is:
+// How a list is packed, see the package's comment for what that is:
 //
 //  1. under the lock on the owner's counts, the flag is set by which every write keeps
 //     its changes from then on;
@@ -22,11 +22,17 @@ import (
 //     written as chunks. A row that changes meanwhile is in packed_change;
 //  3. with the last slice the flag is set that tells that the list is whole.
 //
-// packed_list has the time at which the first step was taken, which names whose work it
-// is. Who finds another there, or no flag, has lost the list and gives up. One who is broken
-// off sets it to 0, so that the next may begin at once. One who has died leaves a list that
-// nobody reads; after a while it is begun again.
+// packed_list has the time of the first step, which names the packer. A packer that finds
+// another time there, or no flag, stops: the list is no longer its own. One that is
+// cancelled sets the time to 0, so that the next may begin at once. One that has died leaves
+// a list that nobody reads; after Sizes.Stale it is begun again.
 const (
+	// Served by the primary key.
+	sqlLock = `
+SELECT user_id
+FROM user_counts
+WHERE user_id = ?`
+
 	// Served by the primary keys.
 	sqlPacking = `
 SELECT c.{count}, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
@@ -83,12 +89,13 @@ WHERE owner = ? AND side = ? AND first_peer > ? AND first_peer <= ?`
 VALUES `
 )
 
-// Pack implements [storage.Packer].
-func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
+// Pack packs a list that is worth it and puts its changes into one that is packed, see
+// [storage.Packer].
+func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
 	if side > storage.Inverse {
 		return fmt.Errorf("pack a list of %s: they are not counted", side)
 	}
-	p := &packing{Store: s, ctx: ctx, side: side, owner: owner, shard: s.place.Of(owner)}
+	p := &packing{Lists: l, ctx: ctx, side: side, owner: owner, shard: l.db.Place.Of(owner)}
 	err := p.run()
 	if err != nil && !errors.Is(err, errLostList) {
 		p.leave()
@@ -106,8 +113,8 @@ func (p *packing) leave() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), p.db.StatementTimeout())
 	defer cancel()
 	// If this fails, it is as if this one had died.
-	_ = p.Store.transact(ctx, p.what(), p.shard, func(w *writer) error {
-		_, err := w.Exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
+	_ = p.db.Transact(ctx, p.what(), p.shard, func(tx *db.Tx) error {
+		_, err := tx.Exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
 		return err
 	})
 }
@@ -117,7 +124,7 @@ var errLostList = errors.New("somebody else has the list")
 
 // packing is the work on one list.
 type packing struct {
-	*Store
+	*Lists
 	ctx   context.Context
 	side  storage.Side
 	owner storage.UserID
@@ -137,7 +144,7 @@ type packState struct {
 func (p *packing) run() error {
 	var state packState
 	err := p.db.Query(p.ctx, p.what(), p.shard, 1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan)
-	if err != nil || state.count < int64(p.packing.from) {
+	if err != nil || state.count < int64(p.Sizes.From) {
 		return err
 	}
 	if !p.isWhole(state) {
@@ -147,9 +154,9 @@ func (p *packing) run() error {
 		return p.fill()
 	}
 	var changes int
-	args := []any{int64(p.owner), int64(p.side), p.packing.changes + 1}
+	args := []any{int64(p.owner), int64(p.side), p.Sizes.Changes + 1}
 	err = p.db.Query(p.ctx, p.what(), p.shard, 1, sqlCountChanges, args, func(rows *sql.Rows) error { return rows.Scan(&changes) })
-	if err != nil || changes <= p.packing.changes {
+	if err != nil || changes <= p.Sizes.Changes {
 		return err
 	}
 	return p.fold()
@@ -157,7 +164,7 @@ func (p *packing) run() error {
 
 func (p *packing) what() string { return "pack." + p.side.String() }
 
-func (p *packing) name() packedName { return packedName{p.side, p.owner} }
+func (p *packing) name() Name { return Name{p.side, p.owner} }
 
 func (p *packing) stateStatement() string {
 	return strings.Replace(sqlPacking, "{count}", db.TableOf(p.side).Count, 1)
@@ -170,24 +177,25 @@ func (s *packState) scan(rows *sql.Rows) error {
 
 // isWhole tells that the list can be read packed.
 func (p *packing) isWhole(state packState) bool {
-	_, doubted := p.doubted.Load(p.name())
+	_, doubted := p.Doubted.Load(p.name())
 	return state.flags&wholeFlag(p.side) != 0 && state.unkept == 0 && !doubted
 }
 
 // transact runs a step under the lock on the counts.
-func (p *packing) transact(step func(*writer, packState) error) error {
-	return p.Store.transact(p.ctx, p.what(), p.shard, func(w *writer) error {
-		if _, err := w.lockCountsOf(p.owner); err != nil {
+func (p *packing) transact(step func(*db.Tx, packState) error) error {
+	return p.db.Transact(p.ctx, p.what(), p.shard, func(tx *db.Tx) error {
+		err := tx.Read(1, sqlLock+p.db.Dialect.ForUpdate, []any{int64(p.owner)}, func(*sql.Rows) error { return nil })
+		if err != nil {
 			return err
 		}
 		var state packState
-		if err := w.Read(1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
+		if err := tx.Read(1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
 			return err
 		}
 		if !state.counted {
 			return errLostList
 		}
-		return step(w, state)
+		return step(tx, state)
 	})
 }
 
@@ -195,9 +203,9 @@ func (p *packing) transact(step func(*writer, packState) error) error {
 func (p *packing) begin() error {
 	now := storage.MicrosOf(time.Now())
 	for more := true; more; {
-		err := p.transact(func(w *writer, state packState) error {
+		err := p.transact(func(tx *db.Tx, state packState) error {
 			own := keptFlag(p.side) | wholeFlag(p.side)
-			begun := state.flags&own == keptFlag(p.side) && state.unkept == 0 && now-state.began < p.packing.stale
+			begun := state.flags&own == keptFlag(p.side) && state.unkept == 0 && now-state.began < p.Sizes.Stale
 			if begun || p.isWhole(state) {
 				return errLostList
 			}
@@ -206,54 +214,54 @@ func (p *packing) begin() error {
 				flags = 0 // the other side is no better
 			}
 			var err error
-			if more, err = p.dropOldChanges(w); err != nil {
+			if more, err = p.dropOldChanges(tx); err != nil {
 				return err
 			}
 			if !more {
 				flags |= keptFlag(p.side)
 				p.began = max(now, state.began+1)
-				text := sqlBeginPacking + p.sql.Upsert("owner, side", "began_at = NEW.began_at")
-				if _, err := w.Exec(1, text, int64(p.owner), int64(p.side), int64(p.began)); err != nil {
+				text := sqlBeginPacking + p.db.Dialect.Upsert("owner, side", "began_at = NEW.began_at")
+				if _, err := tx.Exec(1, text, int64(p.owner), int64(p.side), int64(p.began)); err != nil {
 					return err
 				}
 			}
-			_, err = w.Exec(1, sqlSetPacked, flags, int64(p.owner))
+			_, err = tx.Exec(1, sqlSetPacked, flags, int64(p.owner))
 			return err
 		})
 		if err != nil {
 			return err
 		}
 	}
-	p.doubted.Delete(p.name())
+	p.Doubted.Delete(p.name())
 	return nil
 }
 
 // dropOldChanges removes some of the changes that were kept until the list was unpacked,
 // and tells whether there are more.
-func (p *packing) dropOldChanges(w *writer) (more bool, err error) {
+func (p *packing) dropOldChanges(tx *db.Tx) (more bool, err error) {
 	upTo := int64(math.MaxInt64)
-	args := []any{int64(p.owner), int64(p.side), p.packing.slice}
-	err = w.Read(1, sqlEndOfChanges, args, func(rows *sql.Rows) error {
+	args := []any{int64(p.owner), int64(p.side), p.Sizes.Slice}
+	err = tx.Read(1, sqlEndOfChanges, args, func(rows *sql.Rows) error {
 		more = true
 		return rows.Scan(&upTo)
 	})
 	if err != nil {
 		return false, err
 	}
-	_, err = w.Exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
+	_, err = tx.Exec(1, sqlDropChanges, int64(p.owner), int64(p.side), 0, upTo)
 	return more, err
 }
 
 // fill reads the rows and writes the chunks.
 func (p *packing) fill() error {
 	t := db.TableOf(p.side)
-	text := t.Spell(strings.Replace(sqlFollowsAfter, "{by key}", p.sql.ByKey, 1))
+	text := t.Spell(strings.Replace(sqlFollowsAfter, "{by key}", p.db.Dialect.ByKey, 1))
 	row := db.NewNumbers(2)
 	after := storage.UserID(0)
 	for more := true; more; {
 		var follows []storage.Position
-		args := []any{int64(p.owner), int64(after), p.packing.slice}
-		err := p.db.Query(p.ctx, p.what(), p.shard, p.packing.slice, text, args, func(rows *sql.Rows) error {
+		args := []any{int64(p.owner), int64(after), p.Sizes.Slice}
+		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, text, args, func(rows *sql.Rows) error {
 			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
@@ -263,7 +271,7 @@ func (p *packing) fill() error {
 		if err != nil {
 			return err
 		}
-		more = len(follows) == p.packing.slice
+		more = len(follows) == p.Sizes.Slice
 		upTo := storage.UserID(math.MaxInt64)
 		if more {
 			upTo = follows[len(follows)-1].Peer
@@ -278,33 +286,33 @@ func (p *packing) fill() error {
 
 // writeSlice writes all chunks of the peers behind one, up to another.
 func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.UserID, last bool) error {
-	chunks := chunksOf(follows, p.packing.chunk)
-	return p.transact(func(w *writer, state packState) error {
+	chunks := chunksOf(follows, p.Sizes.Chunk)
+	return p.transact(func(tx *db.Tx, state packState) error {
 		own := keptFlag(p.side) | wholeFlag(p.side)
 		if state.flags&own != keptFlag(p.side) || state.unkept != 0 || state.began != p.began {
 			return errLostList
 		}
 		// What lies there was left by somebody before.
-		if _, err := w.Exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
+		if _, err := tx.Exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
 			return err
 		}
-		if err := p.insert(w, chunks); err != nil || !last {
+		if err := p.insert(tx, chunks); err != nil || !last {
 			return err
 		}
-		_, err := w.Exec(1, sqlSetPacked, state.flags|wholeFlag(p.side), int64(p.owner))
+		_, err := tx.Exec(1, sqlSetPacked, state.flags|wholeFlag(p.side), int64(p.owner))
 		return err
 	})
 }
 
 // chunksOf makes chunks of follows by ascending peer.
-func chunksOf(follows []storage.Position, size int) (chunks []packedChunk) {
+func chunksOf(follows []storage.Position, size int) (chunks []chunk) {
 	for some := range slices.Chunk(follows, size) {
-		chunks = append(chunks, packedChunk{some[0].Peer, packChunk(some)})
+		chunks = append(chunks, chunk{some[0].Peer, packChunk(some)})
 	}
 	return chunks
 }
 
-func (p *packing) insert(w *writer, chunks []packedChunk) error {
+func (p *packing) insert(tx *db.Tx, chunks []chunk) error {
 	if len(chunks) == 0 {
 		return nil
 	}
@@ -312,6 +320,6 @@ func (p *packing) insert(w *writer, chunks []packedChunk) error {
 	for _, c := range chunks {
 		args = append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
 	}
-	_, err := w.Exec(len(chunks), sqlInsertChunks+db.Tuples(len(chunks), 4), args...)
+	_, err := tx.Exec(len(chunks), sqlInsertChunks+db.Tuples(len(chunks), 4), args...)
 	return err
 }

@@ -1,0 +1,34 @@
+package packed
+
+import (
+	"kith/storage"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The binary form holds what it was given, and nothing else is taken for it.
+func TestPackedChunks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.SampledFrom([]*rapid.Generator[int64]{rapid.Int64(), rapid.Int64Range(1_700_000_000_000_000, 1_700_000_900_000_000), rapid.Just(int64(5))}).Draw(t, "times")
+		ids := rapid.SliceOfNDistinct(rapid.Int64Range(1, 1<<63-1), 1, maxChunk, rapid.ID[int64]).Draw(t, "ids")
+		slices.Sort(ids)
+		var follows []storage.Position
+		for _, id := range ids {
+			follows = append(follows, storage.Position{UpdateTime: storage.Micros(times.Draw(t, "time")), Peer: storage.UserID(id)})
+		}
+		data := packChunk(follows)
+		got, err := parseChunk(nil, data)
+		if err != nil || !slices.Equal(got, follows) {
+			t.Fatalf("got %v, %v\nwant %v", got, err, follows)
+		}
+		broken := slices.Clone(data)
+		broken[rapid.IntRange(0, len(data)-1).Draw(t, "at")] ^= byte(rapid.IntRange(1, 255).Draw(t, "bits"))
+		for _, data := range [][]byte{broken, data[:rapid.IntRange(0, len(data)-1).Draw(t, "length")]} {
+			if got, err := parseChunk(nil, data); err == nil || len(got) > 0 {
+				t.Fatalf("%d follows of a broken chunk, %v", len(got), err)
+			}
+		}
+	})
+}

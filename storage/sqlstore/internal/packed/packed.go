@@ -1,0 +1,167 @@
+// Package packed is the packed lists of followings and followers.
+//
+// A list that is long and read often is kept packed as well, beside its rows, which stay
+// the truth. There are three parts, all on the owner's shard:
+//
+//   - user_counts.packed has two flags for each side: changes are kept, and the list is
+//     whole. They are read with the lock on the counts that every write takes anyway.
+//   - packed_chunk has the follows, by ascending peer, 2,048 in a row, as they were at
+//     some time since changes are kept.
+//   - packed_change has the rows that have changed since then, as they are now. They are
+//     written in the transaction of the change, so a follow costs tens of bytes here, and
+//     count instead of what the chunks have on their peers. It does not matter therefore
+//     when a chunk was made, nor whether it has a change already.
+//
+// Blocks and tombstones are read from the rows: the list index has them together.
+//
+// A gateway of a version that knows nothing of this writes rows without keeping changes.
+// It raises user_counts.version but not packed_version, which otherwise rise together, and
+// where these two differ a packed list is not read, and made again.
+//
+// See [Lists.Pack] for how it is made, [Lists.List] and [Lists.Neighbours] for how it is
+// read, and [Flags] for how it is kept.
+package packed
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// keptFlag tells that the changes of a side's rows are kept.
+func keptFlag(side storage.Side) int64 { return 1 << side }
+
+// allFlags are those of both sides.
+const allFlags = 15
+
+// wholeFlag tells that the chunks and the changes are all of a side.
+func wholeFlag(side storage.Side) int64 { return 4 << side }
+
+const (
+	sqlKeepChanges = `INSERT INTO packed_change
+  (owner, side, peer, type, update_time)
+VALUES `
+
+	sqlUnpack = `
+UPDATE user_counts
+SET packed = packed & ?
+WHERE user_id IN (`
+)
+
+// Flags are those of the owners whose counts a transaction has locked, where they have any.
+// The zero value is ready.
+type Flags struct{ of map[storage.UserID]int64 }
+
+// Note notes the flags of an owner, user_counts.packed.
+func (f *Flags) Note(owner storage.UserID, flags int64) {
+	if flags == 0 {
+		return // nearly everybody
+	}
+	if f.of == nil {
+		f.of = make(map[storage.UserID]int64)
+	}
+	f.of[owner] = flags
+}
+
+// Keep adds rows that have been written, each once, to the packed lists of their
+// owners, where there are such.
+func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
+	if len(f.of) == 0 || side > storage.Inverse {
+		return nil
+	}
+	kept := make([]storage.Edge, 0, len(edges))
+	for _, e := range edges {
+		if f.of[side.Owner(e.Pair())]&keptFlag(side) != 0 {
+			kept = append(kept, e)
+		}
+	}
+	for chunk := range slices.Chunk(kept, tx.DB.Dialect.MaxRows) {
+		args := make([]any, 0, 5*len(chunk))
+		for _, e := range chunk {
+			p := e.Pair()
+			args = append(args, int64(side.Owner(p)), int64(side), int64(side.Peer(p)), int64(e.Type), int64(e.UpdateTime))
+		}
+		text := sqlKeepChanges + db.Tuples(len(chunk), 5) +
+			tx.DB.Dialect.Upsert("owner, side, peer", "type = NEW.type, update_time = NEW.update_time")
+		if _, err := tx.Exec(len(chunk), text, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unpack gives up the packed lists of a side, of owners whose counts are locked: their
+// rows were found to be other than Kith has written them. What lies in the tables beside
+// is removed when the list is packed again.
+func (f *Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) error {
+	flags := keptFlag(side) | wholeFlag(side)
+	args := []any{allFlags &^ flags}
+	for _, id := range owners {
+		if f.of[id]&flags != 0 {
+			args = append(args, int64(id))
+			f.of[id] &^= flags
+		}
+	}
+	n := len(args) - 1
+	if n == 0 {
+		return nil
+	}
+	_, err := tx.Exec(n, sqlUnpack+db.Marks(n)+")", args...)
+	return err
+}
+
+// Sizes are bounds on how lists are packed. Tests have smaller ones.
+type Sizes struct {
+	From    int            // how long a list is that is worth it
+	Chunk   int            // follows in a chunk, at most
+	Slice   int            // rows read and written at once, when a list is packed
+	Changes int            // how many changes are kept until they go into the chunks
+	Window  int            // chunks that are written at once then
+	Step    int            // changes that go into these, at most
+	Stale   storage.Micros // after which a list that somebody began to pack may be begun again
+	Again   time.Duration  // after which a list that was packed in the background may be asked for again
+}
+
+var Defaults = Sizes{
+	From:    10_000,
+	Chunk:   maxChunk,
+	Slice:   16 * maxChunk,
+	Changes: 10_000,
+	Window:  16,
+	Step:    1000,
+	Stale:   600_000_000,
+	Again:   time.Minute,
+}
+
+// IsPacked is the condition that a side's list can be read packed, of user_counts c.
+func IsPacked(side storage.Side) string {
+	return fmt.Sprintf("(COALESCE(c.packed, 0) & %d <> 0 AND c.packed_version = c.version)", wholeFlag(side))
+}
+
+// Name names a list.
+type Name struct {
+	Side  storage.Side
+	Owner storage.UserID
+}
+
+// Lists packs the lists of a store, and reads those that are packed.
+type Lists struct {
+	Sizes Sizes
+
+	// Doubted are the lists (Name) that were not what their counts say when they were read,
+	// with the reason. They are not read until they are packed again.
+	Doubted sync.Map
+
+	db    *db.DB
+	queue queue
+}
+
+// New is for the lists in some databases.
+func New(d *db.DB) *Lists { return &Lists{Sizes: Defaults, db: d} }
+
+// Close breaks off what is being packed in the background.
+func (l *Lists) Close() { l.queue.close() }
