@@ -3,6 +3,7 @@ package docs_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,7 +23,6 @@ import (
 	"kith/accounts"
 	"kith/events"
 	"kith/gateway"
-	"kith/graph/consistency"
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
@@ -166,7 +166,7 @@ func opaque(t *testing.T, want, got any) {
 	w, _ := want.(map[string]any)
 	g, _ := got.(map[string]any)
 	if w["consistencyToken"] != nil && g["consistencyToken"] != nil {
-		if _, err := consistency.Marks(w["consistencyToken"].(string)); err != nil {
+		if _, err := base64.RawURLEncoding.DecodeString(w["consistencyToken"].(string)); err != nil {
 			t.Errorf("%v: %v", w["consistencyToken"], err)
 		}
 		g["consistencyToken"] = w["consistencyToken"]

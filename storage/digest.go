@@ -56,9 +56,6 @@ type Digest struct {
 // Plus adds digests of disjoint sets of rows.
 func (d Digest) Plus(e Digest) Digest { return Digest{d.Rows + e.Rows, d.Mixed ^ e.Mixed} }
 
-// DigestOf is the digest of one row.
-func DigestOf(e Edge) Digest { return Digest{1, Mix(e)} }
-
 // Mix turns a row into 64 bits: the product of two remainders below 2^32, each of all
 // its fields. Two moduli let one damage in 2^64 pass, as long as it is an accident. A
 // remainder and a product are no linear functions of the bits, as a CRC is: otherwise

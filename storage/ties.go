@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"strconv"
 )
 
 // TieReader reads what lies beside the edges of a user, on its own shard.
@@ -87,9 +86,10 @@ type SuggestionStore interface {
 	// day that they are made, follow, block, ask or change their profile, the day of a new
 	// follow that enters them, and those of [SuggestionStore.MarkActive].
 	//
-	// Of each shard [PopularSample] users are looked at: those of the greatest
-	// [FollowerClass], of one class the most recently active, then those of greater id.
-	// So what is listed is exact but for users with a tenth more or less followers than the
+	// Of each shard [PopularSample] users are looked at: those of the greatest class, of one
+	// class the most recently active, then those of greater id. A class is the number of
+	// digits of a number of followers, and the first two: an index on it is written a hundred
+	// times less often than one on a large number itself. So what is listed is exact but for users with a tenth more or less followers than the
 	// last ones, where a class has more users than that.
 	Popular(ctx context.Context, since Day, limit int) ([]PopularUser, error)
 
@@ -100,16 +100,6 @@ type SuggestionStore interface {
 
 // PopularSample is how many users of a shard Popular looks at.
 const PopularSample = 2000
-
-// FollowerClass puts numbers of followers into classes that rise with them: the number of
-// decimal digits times 100, and the first two digits. 101 is one follower, 514 are 14,000
-// to 14,999. An index on it is written a hundred times less often than one on a large
-// number itself.
-func FollowerClass(followers int64) int {
-	digits := strconv.FormatInt(max(followers, 0), 10)
-	first, _ := strconv.Atoi(digits[:min(2, len(digits))])
-	return 100*len(digits) + first
-}
 
 // PopularUser is a user with its fans.
 type PopularUser struct {

@@ -8,7 +8,6 @@
 package consistency
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -69,19 +68,6 @@ func appendMarks(b []byte, t Token) []byte {
 		}
 	}
 	return b
-}
-
-// Marks reads what a token says, without asking who has signed it: nothing where there is no
-// token.
-func Marks(text string) (Token, error) {
-	if text == "" {
-		return nil, nil
-	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(b) < signatureLength {
-		return nil, ErrMalformed
-	}
-	return parseMarks(b[:len(b)-signatureLength])
 }
 
 func parseMarks(b []byte) (t Token, err error) {

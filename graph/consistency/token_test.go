@@ -46,12 +46,6 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 			t.Errorf("%q is %v, %v", nothing, got, err)
 		}
 	}
-	if got, err := consistency.Marks(k.Text(a)); err != nil || !slices.Equal(got, a) {
-		t.Errorf("it says %v, %v", got, err)
-	}
-	if got, err := consistency.Marks(k.Text(nil)); err != nil || len(got) != 0 {
-		t.Errorf("no token says %v, %v", got, err)
-	}
 }
 
 // A request for friendship and an edge between the same users are two rows.

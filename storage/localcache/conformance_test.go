@@ -50,6 +50,10 @@ func (c *cached) Neighbours(ctx context.Context, side storage.Side, owners []sto
 	return c.cache.Neighbours(ctx, side, owners)
 }
 
+func (c *cached) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return c.cache.PackedNeighbours(ctx, side, owners)
+}
+
 func (c *cached) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return c.cache.Blocks(ctx, users)
 }

@@ -9,7 +9,6 @@ import (
 	"kith/storage"
 	"kith/storage/localcache"
 	"kith/storage/memory"
-	"kith/storage/notify"
 )
 
 // packer tells what it was asked to pack.
@@ -94,7 +93,6 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 			for _, reader := range []any{
 				cache,
 				localcache.NewFresh(store, func(context.Context, []storage.Row) {}),
-				notify.Watch(store, func(context.Context, notify.Write) {}),
 			} {
 				results := reader.(storage.PackedReader).PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{6, 7, 7})
 				for i, want := range []bool{false, name == "packed", name == "packed"} {

@@ -49,7 +49,7 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, _ int, owners st
 		}
 		g := cut.Group(e.Pair())
 		if classes == nil || classes.Has(g/cut.Parts) {
-			digests[g] = digests[g].Plus(storage.DigestOf(e))
+			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
 		}
 	}
 	return digests, nil

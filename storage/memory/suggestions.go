@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"kith/storage"
 )
@@ -72,7 +73,7 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 			sample = append(sample, id)
 		}
 	}
-	class := func(id storage.UserID) int { return storage.FollowerClass(s.counts[id].Follower) }
+	class := func(id storage.UserID) int { return followerClass(s.counts[id].Follower) }
 	slices.SortFunc(sample, func(a, b storage.UserID) int {
 		return cmp.Or(cmp.Compare(class(b), class(a)), cmp.Compare(s.active[b], s.active[a]), cmp.Compare(b, a))
 	})
@@ -84,6 +85,14 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 		return cmp.Or(cmp.Compare(b.Followers, a.Followers), cmp.Compare(a.User, b.User))
 	})
 	return popular[:min(len(popular), limit)], nil
+}
+
+// followerClass rises with the number of followers: the number of decimal digits times
+// 100, and the first two digits. 101 is one follower, 514 are 14,000 to 14,999.
+func followerClass(followers int64) int {
+	digits := strconv.FormatInt(max(followers, 0), 10)
+	first, _ := strconv.Atoi(digits[:min(2, len(digits))])
+	return 100*len(digits) + first
 }
 
 // MarkActive implements [storage.SuggestionStore].

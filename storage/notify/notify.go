@@ -24,7 +24,6 @@ type Write struct {
 // Store is a store that tells of its writes.
 type Store struct {
 	storage.Store
-	storage.PackedReader
 	tell func(context.Context, Write)
 	log  *intents.Log
 	sent func(then func())
@@ -34,7 +33,7 @@ type Store struct {
 // and is told also for a client that has gone. tell returns false where it could not tell
 // everybody yet.
 func Watch(store storage.Store, tell func(context.Context, Write)) *Store {
-	return &Store{Store: store, PackedReader: storage.PackedOf(store), tell: tell}
+	return &Store{Store: store, tell: tell}
 }
 
 // Noting has it noted whom a write is about to change, until all have been told. sent calls a

@@ -40,8 +40,8 @@ CREATE TABLE IF NOT EXISTS follower (
   KEY idx_follower_list (to_user_id, type, update_time, from_user_id)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
 
--- follower_class is storage.FollowerClass of follower_count. The server computes it, so
--- no statement can leave it behind.
+-- follower_class is the number of digits of follower_count times 100, and its first two
+-- digits. The server computes it, so no statement can leave it behind.
 CREATE TABLE IF NOT EXISTS user_counts (
   user_id         BIGINT            NOT NULL,
   following_count BIGINT            NOT NULL DEFAULT 0,

@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS follower (
 CREATE INDEX IF NOT EXISTS idx_follower_list
   ON follower (to_user_id, type, update_time, from_user_id);
 
--- follower_class is storage.FollowerClass of follower_count, as on servers.
+-- follower_class is as on servers.
 CREATE TABLE IF NOT EXISTS user_counts (
   user_id         INTEGER NOT NULL PRIMARY KEY,
   following_count INTEGER NOT NULL DEFAULT 0,
