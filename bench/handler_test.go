@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,9 @@ import (
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/localcache"
 	"kith/storage/memory"
+	"kith/storage/sqlstore"
 )
 
 // BenchmarkHandler measures what a question costs besides SQL and the network: the
@@ -36,7 +39,30 @@ import (
 // The question q0 asks for nothing, so it is what every request costs.
 func BenchmarkHandler(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
-	h := handlerOver(b, fill(b, memory.New(), graph))
+	askAll(b, handlerOver(b, fill(b, memory.New(), graph), nil), graph)
+}
+
+// BenchmarkHandlerWarm is [BenchmarkHandler] with all that is asked in the gateway's memory.
+func BenchmarkHandlerWarm(b *testing.B) {
+	graph := bench.NewGraph(2_000, 42)
+	store := fill(b, memory.New(), graph)
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
+	b.Cleanup(cache.Close)
+	askAll(b, handlerOver(b, store, cache), graph)
+}
+
+// BenchmarkHandlerSQLite is [BenchmarkHandler] over a store of SQL.
+func BenchmarkHandlerSQLite(b *testing.B) {
+	graph := bench.NewGraph(2_000, 42)
+	store, err := sqlstore.Open(b.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(b.TempDir(), "kith.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	askAll(b, handlerOver(b, fill(b, store, graph), nil), graph)
+}
+
+func askAll(b *testing.B, h http.Handler, graph *bench.Graph) {
 	b.Run("q0", func(b *testing.B) {
 		askHandler(b, h, func(body []byte) []byte { return append(body, `{"query":"query Q0 { __typename }"}`...) })
 	})
@@ -85,8 +111,9 @@ func (d *discarding) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// handlerOver puts the handler together as `kith serve` does, with nobody signed in.
-func handlerOver(b *testing.B, store storage.Store) http.Handler {
+// handlerOver puts the handler together as `kith serve` does, with nobody signed in. A cache
+// is before the store, unless it is nil.
+func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) http.Handler {
 	b.Helper()
 	registry := prometheus.NewRegistry()
 	absentees := accounts.NewAbsentees(store, accounts.NewMetrics(registry), time.Now)
@@ -98,6 +125,9 @@ func handlerOver(b *testing.B, store storage.Store) http.Handler {
 		Ties: ties, Absentees: absentees, Store: store, Handles: store,
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
+	}
+	if cache != nil {
+		root.Reads, root.Packed = cache, cache
 	}
 	return gateway.New(gateway.Config{
 		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),

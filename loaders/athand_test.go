@@ -19,35 +19,19 @@ type remembering struct {
 	asked  int
 }
 
-func (r *remembering) UsersAtHand(ids []storage.UserID) ([]storage.Result[storage.User], bool) {
+func (r *remembering) AtHand(b *storage.Bundle) {
 	r.asked++
 	if r.broken {
 		panic("no memory")
 	}
-	results := make([]storage.Result[storage.User], len(ids))
-	for i, id := range ids {
+	results := make([]storage.Result[storage.User], len(b.Users.Keys))
+	for i, id := range b.Users.Keys {
 		if !r.near[id] {
-			return nil, false
+			return
 		}
 		results[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: id%2 == 0}
 	}
-	return results, true
-}
-
-func (r *remembering) CountsAtHand(ids []storage.UserID) ([]storage.Result[storage.Counts], bool) {
-	return nil, false
-}
-
-func (r *remembering) EdgesAtHand(storage.Side, []storage.Pair) ([]storage.Result[storage.Edge], bool) {
-	return nil, false
-}
-
-func (r *remembering) PagesAtHand(storage.Side, []storage.PageQuery) ([]storage.Result[[]storage.Edge], bool) {
-	return nil, false
-}
-
-func (r *remembering) BlocksAtHand([]storage.UserID) ([]storage.Result[[]storage.UserID], bool) {
-	return nil, false
+	b.Users.Results = results
 }
 
 func TestWhatIsAtHandIsNotRead(t *testing.T) {

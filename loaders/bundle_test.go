@@ -2,68 +2,67 @@ package loaders_test
 
 import (
 	"context"
+	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	"kith/loaders"
 	"kith/storage"
 )
 
-// bundling is a store that reads bundles, unless it does not want to.
-type bundling struct {
-	*counting
-	refuses, panics bool
-
-	mu   sync.Mutex
-	seen []storage.Bundle
+// echoing is a store that answers each key with the kind, the side and the key itself, but
+// for what is left out.
+type echoing struct {
+	seen    []storage.Bundle
+	panics  bool
+	forgets bool
 }
 
-func (s *bundling) Bundle(_ context.Context, b storage.Bundle) (storage.BundleAnswers, bool) {
-	s.mu.Lock()
-	s.seen = append(s.seen, b)
-	s.mu.Unlock()
+func (s *echoing) AtHand(*storage.Bundle) {}
+
+func (s *echoing) Bundle(_ context.Context, b *storage.Bundle) {
+	s.seen = append(s.seen, *b)
 	if s.panics {
 		panic("no")
 	}
-	if s.refuses {
-		return storage.BundleAnswers{}, false
+	if s.forgets {
+		return
 	}
-	a := storage.BundleAnswers{Users: make([]storage.Result[storage.User], len(b.Users)), Counts: make([]storage.Result[storage.Counts], len(b.Counts))}
-	for i, id := range b.Users {
-		a.Users[i] = storage.Result[storage.User]{Value: storage.User{ID: id}, Found: true}
+	echo(b.Users, func(id storage.UserID) storage.User { return storage.User{ID: id} })
+	echo(b.Counts, func(id storage.UserID) storage.Counts { return storage.Counts{Following: int64(id)} })
+	for i, side := range storage.Sides {
+		echo(b.Edges[side], func(p storage.Pair) storage.Edge {
+			return storage.Edge{From: p.From, To: p.To, UpdateTime: storage.Micros(i)}
+		})
+		echo(b.Pages[side], func(q storage.PageQuery) []storage.Edge {
+			return []storage.Edge{{From: q.Owner, UpdateTime: storage.Micros(i)}}
+		})
 	}
-	for i, id := range b.Counts {
-		a.Counts[i] = storage.Result[storage.Counts]{Value: storage.Counts{Following: int64(id)}, Found: true}
-	}
-	for side := range b.Edges {
-		a.Edges[side] = make([]storage.Result[storage.Edge], len(b.Edges[side]))
-		for i, p := range b.Edges[side] {
-			a.Edges[side][i] = storage.Result[storage.Edge]{Value: storage.Edge{From: p.From, To: p.To, UpdateTime: storage.Micros(side)}, Found: true}
-		}
-		a.Pages[side] = make([]storage.Result[[]storage.Edge], len(b.Pages[side]))
-		for i, q := range b.Pages[side] {
-			a.Pages[side][i] = storage.Result[[]storage.Edge]{Value: []storage.Edge{{From: q.Owner}}, Found: true}
-		}
-	}
-	return a, true
 }
 
-func (s *bundling) Edges(_ context.Context, _ storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	s.note(s.users, nil)
-	return make([]storage.Result[storage.Edge], len(pairs))
+func echo[K, V any](l *storage.Lookup[K, V], of func(K) V) {
+	if l == nil {
+		return
+	}
+	for _, k := range l.Keys {
+		l.Results = append(l.Results, storage.Result[V]{Value: of(k), Found: true})
+	}
 }
 
 // What leaves together goes to the store as one, and each loader gets its own answers.
 func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
-	store := &bundling{counting: newCounting()}
+	store := &echoing{}
 	l := loaders.For(loaders.Attach(t.Context(), store))
 	pair := storage.Pair{From: 1, To: 2}
 	users, counts := l.Users.Ask([]storage.UserID{1, 3}), l.Counts.Ask([]storage.UserID{3})
-	out, back := l.Edges(storage.Forward).Ask([]storage.Pair{pair}), l.Edges(storage.Inverse).Ask([]storage.Pair{pair})
+	var edges []*loaders.Asked[storage.Pair, storage.Edge]
+	asked := []loaders.Question{users, counts}
+	for _, side := range storage.Sides {
+		edges = append(edges, l.Edges(side).Ask([]storage.Pair{pair}))
+		asked = append(asked, edges[side])
+	}
 	page := l.Pages(storage.Inverse).Ask([]storage.PageQuery{{Owner: 7, Limit: 3}})
-	requests := l.Edges(storage.Requests).Ask([]storage.Pair{pair})
-	l.Dispatch(t.Context(), users, counts, out, back, page, requests)
+	l.Dispatch(t.Context(), append(asked, page)...)
 
 	if r := users.Results(); !r[0].Found || r[0].Value.ID != 1 || r[1].Value.ID != 3 {
 		t.Errorf("users: %+v", r)
@@ -71,44 +70,43 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 	if r := counts.Results(); r[0].Value.Following != 3 {
 		t.Errorf("counts: %+v", r)
 	}
-	for side, r := range [][]storage.Result[storage.Edge]{out.Results(), back.Results()} {
-		if !r[0].Found || r[0].Value.UpdateTime != storage.Micros(side) {
+	for side, asked := range edges {
+		if r := asked.Results(); !r[0].Found || r[0].Value.UpdateTime != storage.Micros(side) {
 			t.Errorf("edges of side %d: %+v", side, r)
 		}
 	}
-	if r := page.Results(); len(r[0].Value) != 1 || r[0].Value[0].From != 7 {
+	if r := page.Results(); len(r[0].Value) != 1 || r[0].Value[0] != (storage.Edge{From: 7, UpdateTime: 1}) {
 		t.Errorf("page: %+v", r)
 	}
-	requests.Results()
-	if len(store.seen) != 1 || store.batches != 1 {
-		t.Errorf("%d bundles and %d batches, want one each: %+v", len(store.seen), store.batches, store.seen)
-	}
-	l.Users.Fetch(t.Context(), []storage.UserID{5})
 	if len(store.seen) != 1 {
-		t.Error("one look-up alone is a bundle")
+		t.Errorf("%d bundles, want 1: %+v", len(store.seen), store.seen)
+	}
+	if l.Dispatch(t.Context(), asked...); len(store.seen) != 1 {
+		t.Error("what is known is asked for again")
 	}
 }
 
-func TestWhatTheStoreDoesNotReadAsOneIsReadApart(t *testing.T) {
-	store := &bundling{counting: newCounting(), refuses: true}
-	l := loaders.For(loaders.Attach(t.Context(), store))
-	users, edges := l.Users.Ask([]storage.UserID{2}), l.Edges(storage.Forward).Ask([]storage.Pair{{From: 2, To: 4}})
-	l.Dispatch(t.Context(), users, edges)
-	users.Results()
-	edges.Results()
-	if len(store.seen) != 1 || store.batches != 2 {
-		t.Errorf("%d bundles asked for and %d batches, want 1 and 2", len(store.seen), store.batches)
-	}
-}
-
-func TestBundleThatPanicsHasFailed(t *testing.T) {
-	store := &bundling{counting: newCounting(), panics: true}
-	l := loaders.For(loaders.Attach(t.Context(), store))
-	users, edges := l.Users.Ask([]storage.UserID{2}), l.Edges(storage.Forward).Ask([]storage.Pair{{From: 2, To: 4}})
-	l.Dispatch(t.Context(), users, edges)
-	for _, err := range []error{users.Results()[0].Err, edges.Results()[0].Err} {
-		if err == nil || !strings.Contains(err.Error(), "panicked: no") {
-			t.Errorf("got %v, want the panic", err)
+func TestBundleThatFailsHasNoAnswers(t *testing.T) {
+	for want, store := range map[string]*echoing{"panicked: no": {panics: true}, "unanswered": {forgets: true}} {
+		l := loaders.For(loaders.Attach(t.Context(), store))
+		users, edges := l.Users.Ask([]storage.UserID{2}), l.Edges(storage.Forward).Ask([]storage.Pair{{From: 2, To: 4}})
+		l.Dispatch(t.Context(), users, edges)
+		for _, err := range []error{users.Results()[0].Err, edges.Results()[0].Err} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want an error with %q", err, want)
+			}
 		}
+	}
+}
+
+// Of a reader for answers of many steps, every look-up is remembered.
+func TestReaderRemembers(t *testing.T) {
+	store := &echoing{}
+	ctx := loaders.Attach(t.Context(), store)
+	r := loaders.For(ctx).Reader()
+	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 4}}
+	first := r.Edges(ctx, storage.Inverse, pairs)
+	if again := r.Edges(ctx, storage.Inverse, pairs[1:]); !reflect.DeepEqual(again, first[1:]) || len(store.seen) != 1 {
+		t.Errorf("asked %d times: %+v, then %+v", len(store.seen), first, again)
 	}
 }

@@ -2,10 +2,10 @@ package loaders
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/graph-gophers/dataloader/v7"
 
 	"kith/storage"
 )
@@ -20,18 +20,11 @@ type Crowd struct {
 	all *Loaders
 
 	mu       sync.Mutex
-	expected int           // members that are not done
-	waiting  int           // members that have asked
-	asked    []Question    // by them
-	gate     chan struct{} // closed when what they asked has been sent
+	expected int // members that are not done
+	waiting  int // members that have asked
 
 	joined atomic.Bool // whether there ever was a member
 }
-
-// Patience is how long a crowd waits for a member that does not come. None should
-// stay away; if one does, only batching suffers. A test that counts statements on a
-// busy machine raises it.
-var Patience = 25 * time.Millisecond
 
 // Expect announces members.
 func (c *Crowd) Expect(n int) {
@@ -57,9 +50,7 @@ func (c *Crowd) Leave(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expected = max(0, c.expected-n)
-	if c.waiting > 0 && c.waiting >= c.expected {
-		c.send()
-	}
+	c.sendIfAllHaveAsked()
 }
 
 type memberKey struct{}
@@ -70,68 +61,46 @@ func IsMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
 // isMember is [IsMember] for the request of the loaders; in most there is no member.
 func (l *Loaders) isMember(ctx context.Context) bool { return l.Crowd.joined.Load() && IsMember(ctx) }
 
-// meet sends questions together with what the others ask.
-func (c *Crowd) meet(ctx context.Context, questions []Question) {
+// meet asks together with the others.
+func (c *Crowd) meet(asked []Question) {
 	c.mu.Lock()
 	c.waiting++
-	c.asked = append(c.asked, questions...)
-	if c.waiting >= c.expected {
-		c.send()
-		c.mu.Unlock()
-		return
-	}
-	if c.gate == nil {
-		c.gate = make(chan struct{})
-	}
-	gate := c.gate
+	read := c.all.load(crowded, &handOver{asked: asked})
+	c.sendIfAllHaveAsked()
 	c.mu.Unlock()
+	_, _ = read()
+}
 
-	timer := time.NewTimer(Patience)
-	defer timer.Stop()
-	select {
-	case <-gate:
-		return
-	case <-timer.C:
-	case <-ctx.Done():
+func (c *Crowd) sendIfAllHaveAsked() {
+	if c.waiting > 0 && c.waiting >= c.expected {
+		c.all.line(crowded).Flush()
 	}
+}
+
+// send is the batch function of members.
+func (c *Crowd) send(ctx context.Context, handed []*handOver) []*dataloader.Result[struct{}] {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.gate == gate {
-		c.send()
-	}
+	c.waiting -= len(handed)
+	c.mu.Unlock()
+	return c.all.send(ctx, handed)
 }
 
-// send sends what everyone who waits has asked. The lock is held.
-func (c *Crowd) send() {
-	for _, t := range c.all.bundled(slices.DeleteFunc(tasksOf(c.asked), task.answer)) {
-		go t.run()
-	}
-	if c.gate != nil {
-		close(c.gate)
-	}
-	c.waiting, c.asked, c.gate = 0, nil, nil
-}
-
-// Reader reads edges for answers of many steps. Members of the crowd read through
-// the loaders, together; others straight from the store.
+// Reader reads for answers of many steps, through the loaders: what the request has read is
+// not read again, and members of the crowd read together.
 func (l *Loaders) Reader() Reader { return Reader{l} }
 
-// Reader is what [Loaders.Reader] returns. It has the contract of
-// [storage.CountReader] and [storage.EdgeReader].
+// Reader is what [Loaders.Reader] returns. Each method has the contract of that of
+// [storage.Reader] of its name.
 type Reader struct{ l *Loaders }
 
-// Counts implements [storage.CountReader]. What the request has read already is
-// not read again.
+// Counts implements [storage.CountReader].
 func (r Reader) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return r.l.Counts.Fetch(ctx, ids)
 }
 
 // Profiles reads users and their counts together, so that the request knows both.
 func (r Reader) Profiles(ctx context.Context, ids []storage.UserID) {
-	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
-	r.l.Dispatch(ctx, users, counts)
-	users.Wait()
-	counts.Wait()
+	r.l.Dispatch(ctx, r.l.Users.Ask(ids), r.l.Counts.Ask(ids))
 }
 
 // KnownCounts are counts that the request has read already; false where it has not read
@@ -140,51 +109,35 @@ func (r Reader) KnownCounts(ids []storage.UserID) ([]storage.Result[storage.Coun
 	if !r.l.Counts.knows(ids) {
 		return nil, false
 	}
-	return r.l.Counts.results(ids), true
+	return r.l.Counts.Ask(ids).Results(), true
 }
 
-// PackedNeighbours implements [storage.PackedReader]; where the store does not, nothing is
-// Found.
+// PackedNeighbours implements [storage.PackedReader].
 func (r Reader) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if packed, ok := r.l.store.(storage.PackedReader); ok {
-		return packed.PackedNeighbours(ctx, side, owners)
-	}
-	return make([]storage.Result[[]storage.UserID], len(owners))
+	return r.l.packedOf(side).Fetch(ctx, owners)
 }
 
-// Users is that of [storage.UserReader]. What has been read is remembered.
+// Users is that of [storage.UserReader].
 func (r Reader) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return r.l.Users.Fetch(ctx, ids)
 }
 
 // Edges implements [storage.EdgeReader].
 func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	if r.l.isMember(ctx) {
-		return r.l.Edges(side).Fetch(ctx, pairs)
-	}
-	return r.l.store.Edges(ctx, side, pairs)
+	return r.l.Edges(side).Fetch(ctx, pairs)
 }
 
-// Pages implements [storage.EdgeReader]. What the request has read already is not read again.
+// Pages implements [storage.EdgeReader].
 func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if r.l.isMember(ctx) || r.l.Pages(side).knows(queries) {
-		return r.l.Pages(side).Fetch(ctx, queries)
-	}
-	return r.l.store.Pages(ctx, side, queries)
+	return r.l.Pages(side).Fetch(ctx, queries)
 }
 
 // Walks implements [storage.EdgeReader].
 func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	if r.l.isMember(ctx) {
-		return r.l.walksOf(side).Fetch(ctx, queries)
-	}
-	return r.l.store.Walks(ctx, side, queries)
+	return r.l.walksOf(side).Fetch(ctx, queries)
 }
 
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	if r.l.isMember(ctx) {
-		return r.l.neighboursOf(side).Fetch(ctx, owners)
-	}
-	return r.l.store.Neighbours(ctx, side, owners)
+	return r.l.neighboursOf(side).Fetch(ctx, owners)
 }

@@ -2,45 +2,24 @@ package loaders
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
-	"time"
-
-	"github.com/graph-gophers/dataloader/v7"
 
 	"kith/storage"
 )
-
-// wait is how long a lone Load waits for company. It is only the fallback: a
-// resolver that knows the keys of the level below fetches them all at once.
-var wait = time.Millisecond
-
-// never is the wait of the library's own timer. It would run while many keys are
-// handed over one by one, and cut them in two.
-const never = time.Hour
-
-// queue is how many keys may stand between Load and the goroutine that collects late
-// ones. The library's 1,000 are 8 kB for every batch.
-const queue = 64
 
 // A Loader batches and remembers one look-up for the length of a request. No key is
 // read twice: what has been asked for is known at once, and answered when it has been
 // read. What a shard failed to answer is an answer like any other here.
 type Loader[K comparable, V any] struct {
 	all  *Loaders
-	read lookup[K, V]
-	near near[K, V] // nil: it is never at hand
+	side storage.Side
+	kind kind[K, V]
 
 	mu    sync.Mutex
 	known places[K, V] // every key that has been asked for
 	next  *batch[K, V] // of what has been asked and not been sent; nil: nothing
-	late  *dataloader.Loader[K, storage.Result[V]]
 }
-
-// lookup is a method of the store that answers keys in their order.
-type lookup[K comparable, V any] func(storage.Reader, context.Context, []K) []storage.Result[V]
 
 // place is where the answer to a key is, or will be.
 type place[K comparable, V any] struct {
@@ -50,7 +29,7 @@ type place[K comparable, V any] struct {
 
 func (p place[K, V]) result() storage.Result[V] {
 	p.in.done.Wait()
-	return p.in.results[p.at]
+	return p.in.Results[p.at]
 }
 
 // Load answers one key: at once when it has been fetched, otherwise together with
@@ -59,38 +38,13 @@ func (l *Loader[K, V]) Load(ctx context.Context, key K) storage.Result[V] {
 	if p, ok := l.find(key); ok {
 		return p.result()
 	}
-	late := l.lateOnes()
-	thunk := late.Load(ctx, key)
-	timer := time.AfterFunc(wait, late.Flush)
-	defer timer.Stop()
-	r, err := thunk()
-	if err != nil {
-		return storage.Result[V]{Err: err}
+	asked := l.Ask([]K{key})
+	if l.all.isMember(ctx) {
+		l.all.Dispatch(ctx, asked)
+	} else {
+		l.all.load(lone, &handOver{asked: []Question{asked}})()
 	}
-	return r
-}
-
-// lateOnes collects keys that come alone. Most requests have none.
-func (l *Loader[K, V]) lateOnes() *dataloader.Loader[K, storage.Result[V]] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.late != nil {
-		return l.late
-	}
-	collected := func(_ context.Context, keys []K) []*dataloader.Result[storage.Result[V]] {
-		results := l.fetch(keys)
-		answers := make([]*dataloader.Result[storage.Result[V]], len(keys))
-		for i, r := range results {
-			answers[i] = &dataloader.Result[storage.Result[V]]{Data: r}
-		}
-		return answers
-	}
-	l.late = dataloader.NewBatchedLoader(collected,
-		dataloader.WithCache(&dataloader.NoCache[K, storage.Result[V]]{}), // known remembers
-		dataloader.WithWait[K, storage.Result[V]](never),
-		dataloader.WithInputCapacity[K, storage.Result[V]](queue),
-	)
-	return l.late
+	return asked.Results()[0]
 }
 
 // Get answers one key without company: at once when it has been fetched, otherwise as
@@ -110,15 +64,14 @@ func (l *Loader[K, V]) Prime(key K, value V) {
 	if _, ok := l.known.find(key); ok {
 		return
 	}
-	l.known.add(&batch[K, V]{results: []storage.Result[V]{{Value: value, Found: true}}}, key)
+	primed := &batch[K, V]{}
+	primed.Results = []storage.Result[V]{{Value: value, Found: true}}
+	l.known.add(primed, key)
 }
 
 // Fetch answers many keys, in their order, in one batch that leaves at once. What has
 // been fetched already is answered without one.
 func (l *Loader[K, V]) Fetch(ctx context.Context, keys []K) []storage.Result[V] {
-	if !l.all.isMember(ctx) {
-		return l.fetch(keys)
-	}
 	asked := l.Ask(keys)
 	if !l.knows(keys) {
 		l.all.Dispatch(ctx, asked)
@@ -134,18 +87,6 @@ func (l *Loader[K, V]) Have(ctx context.Context, keys []K) {
 	asked := l.Ask(keys)
 	l.all.Dispatch(ctx, asked)
 	asked.Wait()
-}
-
-func (l *Loader[K, V]) fetch(keys []K) []storage.Result[V] {
-	own := l.claim(keys)
-	if b := l.take(); b != nil && !b.answer() {
-		b.run()
-	}
-	if own != nil && slices.Equal(own.keys, keys) {
-		own.done.Wait()
-		return slices.Clone(own.results)
-	}
-	return l.results(keys)
 }
 
 // Ask prepares to fetch keys together with what is asked of other loaders.
@@ -171,7 +112,18 @@ func (a *Asked[K, V]) take() task {
 }
 
 // Results waits for the answers, in the order of the keys.
-func (a *Asked[K, V]) Results() []storage.Result[V] { return a.loader.results(a.keys) }
+func (a *Asked[K, V]) Results() []storage.Result[V] {
+	if a.own != nil && slices.Equal(a.own.Keys, a.keys) {
+		a.own.done.Wait()
+		return slices.Clone(a.own.Results)
+	}
+	results := make([]storage.Result[V], len(a.keys))
+	for i, k := range a.keys {
+		p, _ := a.loader.find(k)
+		results[i] = p.result()
+	}
+	return results
+}
 
 // Wait waits for the answers, for those who load them one by one.
 func (a *Asked[K, V]) Wait() {
@@ -203,16 +155,6 @@ func (l *Loader[K, V]) knows(keys []K) bool {
 	return true
 }
 
-// results waits for the answers to keys that have been asked for.
-func (l *Loader[K, V]) results(keys []K) []storage.Result[V] {
-	results := make([]storage.Result[V], len(keys))
-	for i, k := range keys {
-		p, _ := l.find(k)
-		results[i] = p.result()
-	}
-	return results
-}
-
 // claim puts those of the keys that nobody has asked for into the next batch. It returns
 // that batch when it holds all of the keys.
 func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
@@ -228,7 +170,8 @@ func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 			continue
 		}
 		if l.next == nil {
-			l.next = &batch[K, V]{loader: l, keys: make([]K, 0, len(keys))}
+			l.next = &batch[K, V]{loader: l}
+			l.next.Keys = make([]K, 0, len(keys))
 			l.next.done.Add(1)
 			l.known.room(l.known.count + len(keys))
 		}
@@ -240,7 +183,7 @@ func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 	return l.next
 }
 
-// take takes the next batch, to run it; nil if there is none, or somebody else has
+// take takes the next batch, to have it read; nil if there is none, or somebody else has
 // taken it.
 func (l *Loader[K, V]) take() *batch[K, V] {
 	l.mu.Lock()
@@ -252,48 +195,18 @@ func (l *Loader[K, V]) take() *batch[K, V] {
 
 // batch is keys that are read together.
 type batch[K comparable, V any] struct {
-	loader  *Loader[K, V]
-	keys    []K
-	results []storage.Result[V] // of the keys, when it is done
-	done    sync.WaitGroup
+	storage.Lookup[K, V]
+	loader *Loader[K, V]
+	done   sync.WaitGroup
 }
 
-// answer answers the keys from memory, where the store has all of them at hand. One that
-// panics has not: reading them tells why.
-func (b *batch[K, V]) answer() (done bool) {
-	l := b.loader
-	if l.near == nil || l.all.atHand == nil {
-		return false
+func (b *batch[K, V]) into(all *storage.Bundle) { *b.loader.kind(all, b.loader.side) = &b.Lookup }
+
+func (b *batch[K, V]) answered() bool { return b.Results != nil }
+
+func (b *batch[K, V]) end(err error) {
+	if b.Results == nil {
+		b.Fail(err)
 	}
-	defer func() {
-		if reason := recover(); reason != nil {
-			done = false
-		}
-	}()
-	results, ok := l.near(l.all.atHand, b.keys)
-	if !ok {
-		return false
-	}
-	b.results = results
-	b.done.Done()
-	return true
-}
-
-// run reads the keys, under the context of the request: others than who asked first may
-// wait for them. A look-up that panics has failed.
-func (b *batch[K, V]) run() {
-	defer b.done.Done()
-	defer func() {
-		if reason := recover(); reason != nil {
-			err := fmt.Errorf("a look-up panicked: %v\n%s", reason, debug.Stack())
-			b.results = failures[V](len(b.keys), err)
-		}
-	}()
-	b.results = b.loader.read(b.loader.all.store, b.loader.all.ctx, b.keys)
-}
-
-// fail answers all keys with an error.
-func (b *batch[K, V]) fail(err error) {
-	b.results = failures[V](len(b.keys), err)
 	b.done.Done()
 }

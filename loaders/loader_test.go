@@ -18,12 +18,11 @@ import (
 // counting is a store that counts how often each user and each count is read. Its users
 // are those with even ids.
 type counting struct {
-	storage.Reader
-
 	mu      sync.Mutex
 	users   map[storage.UserID]int
 	counts  map[storage.UserID]int
-	batches int
+	batches int // of users or of counts
+	bundles int
 }
 
 func newCounting() *counting {
@@ -39,7 +38,22 @@ func (c *counting) note(read map[storage.UserID]int, ids []storage.UserID) {
 	}
 }
 
-func (c *counting) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+func (c *counting) AtHand(*storage.Bundle) {}
+
+// Bundle answers users and counts only, those of users apart from those of counts.
+func (c *counting) Bundle(_ context.Context, b *storage.Bundle) {
+	c.mu.Lock()
+	c.bundles++
+	c.mu.Unlock()
+	if b.Users.Open() {
+		b.Users.Results = c.readUsers(b.Users.Keys)
+	}
+	if b.Counts.Open() {
+		b.Counts.Results = c.readCounts(b.Counts.Keys)
+	}
+}
+
+func (c *counting) readUsers(ids []storage.UserID) []storage.Result[storage.User] {
 	c.note(c.users, ids)
 	results := make([]storage.Result[storage.User], len(ids))
 	for i, id := range ids {
@@ -53,7 +67,7 @@ func (c *counting) Users(_ context.Context, ids []storage.UserID) []storage.Resu
 	return results
 }
 
-func (c *counting) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+func (c *counting) readCounts(ids []storage.UserID) []storage.Result[storage.Counts] {
 	c.note(c.counts, ids)
 	results := make([]storage.Result[storage.Counts], len(ids))
 	for i, id := range ids {
@@ -137,8 +151,8 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 	l.Users.Fetch(ctx, []storage.UserID{4, 1, 2})
 	l.Counts.Load(ctx, 2)
 	l.Users.Fetch(ctx, nil)
-	if store.batches != 2 {
-		t.Errorf("there were %d batches, want one of users and one of counts", store.batches)
+	if store.batches != 2 || store.bundles != 1 {
+		t.Errorf("there were %d bundles with %d batches, want one with one of users and one of counts", store.bundles, store.batches)
 	}
 	if took := time.Since(start); took > patience {
 		t.Errorf("it took %s: something waited on a timer", took)
@@ -180,12 +194,12 @@ type held struct {
 
 const heldUser = 2
 
-func (h held) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	if slices.Contains(ids, heldUser) {
+func (h held) Bundle(ctx context.Context, b *storage.Bundle) {
+	if slices.Contains(b.Users.Keys, heldUser) {
 		h.reading <- true
 		<-h.release
 	}
-	return h.counting.Users(ctx, ids)
+	h.counting.Bundle(ctx, b)
 }
 
 // Lone keys that nobody knew of wait for one another.
@@ -222,51 +236,5 @@ func TestLookUpThatPanicsHasFailed(t *testing.T) {
 		if r.Found || r.Err == nil || !strings.Contains(r.Err.Error(), "no such id") {
 			t.Errorf("the answer is %+v, want an error that tells why", r)
 		}
-	}
-}
-
-// profiling is a store that reads users and counts together.
-type profiling struct {
-	*counting
-	asked [][]storage.UserID
-}
-
-func (p *profiling) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	p.asked = append(p.asked, slices.Clone(ids))
-	results := make([]storage.Result[storage.Profile], len(ids))
-	for i, id := range ids {
-		results[i].Value = storage.Profile{User: storage.User{ID: id}, Exists: id%2 == 0, Counts: storage.Counts{Following: int64(id)}, Counted: true}
-	}
-	return results
-}
-
-func TestUsersAndTheirCountsAreReadTogether(t *testing.T) {
-	store := &profiling{counting: newCounting()}
-	l := loaders.For(loaders.Attach(t.Context(), store))
-	for _, c := range []struct{ users, counts, asked []storage.UserID }{
-		{[]storage.UserID{1, 2}, []storage.UserID{1, 2}, []storage.UserID{1, 2}},
-		{[]storage.UserID{3, 4, 6}, []storage.UserID{8, 4}, []storage.UserID{3, 4, 6, 8, 4}},
-	} {
-		store.asked = nil
-		users, counts := l.Users.Ask(c.users), l.Counts.Ask(c.counts)
-		l.Dispatch(t.Context(), users, counts)
-		for i, r := range users.Results() {
-			if r.Found != (c.users[i]%2 == 0) || r.Found && r.Value.ID != c.users[i] {
-				t.Errorf("user %d: %+v", c.users[i], r)
-			}
-		}
-		for i, r := range counts.Results() {
-			if !r.Found || r.Value.Following != int64(c.counts[i]) {
-				t.Errorf("counts of %d: %+v", c.counts[i], r)
-			}
-		}
-		if len(store.asked) != 1 || !slices.Equal(store.asked[0], c.asked) || store.batches != 0 {
-			t.Errorf("asked %v and %d batches, want %v once", store.asked, store.batches, c.asked)
-		}
-	}
-	users := l.Users.Ask([]storage.UserID{10})
-	l.Dispatch(t.Context(), users)
-	if users.Results(); len(store.users) != 1 {
-		t.Errorf("users alone were read %v", store.users)
 	}
 }

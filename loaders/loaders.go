@@ -1,12 +1,10 @@
-// Package loaders batches what the resolvers of one request ask the store, one loader
-// for each look-up. Every batch becomes an IN-query for each shard that owns some of
-// its keys. Keys that are known together leave together, at once; keys that come one
-// by one are collected by graph-gophers/dataloader.
+// Package loaders batches what the resolvers of one request ask the store, and remembers it
+// for the length of the request. All that goes to the store is a load of
+// graph-gophers/dataloader, whose batch function asks for one [storage.Bundle]: see send.go.
 package loaders
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,99 +29,95 @@ type Loaders struct {
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
 	walks      [4]lazy[storage.WalkQuery, storage.Stretch]
 	neighbours [4]lazy[storage.UserID, []storage.UserID]
+	packed     [4]lazy[storage.UserID, []storage.UserID]
 
 	blocks   lazy[storage.UserID, []storage.UserID]
 	marks    lazy[storage.Pair, storage.EdgeMark]
 	specials lazy[storage.UserID, []storage.UserID]
 	messages lazy[storage.Pair, string]
 
-	ctx    context.Context // of the request
-	store  storage.Reader
-	atHand AtHand // the store; nil: it has nothing in memory
-
-	profiles profileReader   // the store; nil: it reads users and counts apart
-	bundler  storage.Bundler // the store; nil: it reads each kind apart
+	ctx   context.Context // of the request
+	store storage.Bundler
+	lines [lines]atomic.Pointer[line]
 
 	mu   sync.Mutex
 	kept []any // each of another type; there are one or two
 }
 
 // init makes the loaders of one request, whose context it is.
-func (l *Loaders) init(ctx context.Context, store storage.Reader) {
+func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 	l.ctx, l.store, l.Crowd.all = ctx, store, l
-	l.atHand, _ = store.(AtHand)
-	l.profiles, _ = store.(profileReader)
-	l.bundler, _ = store.(storage.Bundler)
-	l.Users.all, l.Users.read, l.Users.near = l, storage.Reader.Users, AtHand.UsersAtHand
-	l.Handles.all, l.Handles.read = l, storage.Reader.UserIDs
-	l.Counts.all, l.Counts.read, l.Counts.near = l, storage.Reader.Counts, AtHand.CountsAtHand
+	l.Users.all, l.Users.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.User] { return &b.Users }
+	l.Handles.all, l.Handles.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[string, storage.UserID] { return &b.Handles }
+	l.Counts.all, l.Counts.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Counts] { return &b.Counts }
 }
+
+// lookup is what a loader asks of a bundle.
+type lookup[K comparable, V any] = storage.Lookup[K, V]
+
+// kind is where a bundle has the look-up of a loader.
+type kind[K comparable, V any] func(*storage.Bundle, storage.Side) **lookup[K, V]
 
 // lazy is a loader that most requests do without.
 type lazy[K comparable, V any] struct{ made atomic.Pointer[Loader[K, V]] }
 
-func (z *lazy[K, V]) of(l *Loaders, read lookup[K, V], near near[K, V]) *Loader[K, V] {
+func (z *lazy[K, V]) of(l *Loaders, side storage.Side, k kind[K, V]) *Loader[K, V] {
 	if loader := z.made.Load(); loader != nil {
 		return loader
 	}
-	z.made.CompareAndSwap(nil, &Loader[K, V]{all: l, read: read, near: near})
+	z.made.CompareAndSwap(nil, &Loader[K, V]{all: l, side: side, kind: k})
 	return z.made.Load()
-}
-
-// sided is a method of the store that answers keys from one side.
-type sided[K comparable, V any] func(storage.Reader, context.Context, storage.Side, []K) []storage.Result[V]
-
-// ofSide is the loader of one side. near is nil where nothing is ever at hand.
-func (z *lazy[K, V]) ofSide(l *Loaders, side storage.Side, read sided[K, V], near sidedNear[K, V]) *Loader[K, V] {
-	if loader := z.made.Load(); loader != nil {
-		return loader
-	}
-	var nearOfSide func(AtHand, []K) ([]storage.Result[V], bool)
-	if near != nil {
-		nearOfSide = func(memory AtHand, keys []K) ([]storage.Result[V], bool) { return near(memory, side, keys) }
-	}
-	return z.of(l, func(store storage.Reader, ctx context.Context, keys []K) []storage.Result[V] {
-		return read(store, ctx, side, keys)
-	}, nearOfSide)
 }
 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
 func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
-	return l.edges[side].ofSide(l, side, storage.Reader.Edges, AtHand.EdgesAtHand)
+	return l.edges[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.Pair, storage.Edge] { return &b.Edges[side] })
 }
 
 // Pages reads stretches of followings (Forward), of followers (Inverse) or of requests.
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return l.pages[side].ofSide(l, side, storage.Reader.Pages, AtHand.PagesAtHand)
+	return l.pages[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.PageQuery, []storage.Edge] {
+		return &b.Pages[side]
+	})
 }
 
 func (l *Loaders) walksOf(side storage.Side) *Loader[storage.WalkQuery, storage.Stretch] {
-	return l.walks[side].ofSide(l, side, storage.Reader.Walks, nil)
+	return l.walks[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.WalkQuery, storage.Stretch] {
+		return &b.Walks[side]
+	})
 }
 
 func (l *Loaders) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
-	return l.neighbours[side].ofSide(l, side, storage.Reader.Neighbours, nil)
+	return l.neighbours[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
+		return &b.Neighbours[side]
+	})
+}
+
+func (l *Loaders) packedOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
+	return l.packed[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
+		return &b.Packed[side]
+	})
 }
 
 // Blocks lists who is in a block with a user.
 func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
-	return l.blocks.of(l, storage.Reader.Blocks, AtHand.BlocksAtHand)
+	return l.blocks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Blocks })
 }
 
 // Marks reads what users note on whom they follow.
 func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
-	return l.marks.of(l, storage.Reader.Marks, nil)
+	return l.marks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, storage.EdgeMark] { return &b.Marks })
 }
 
 // Specials lists whom a user follows specially.
 func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
-	return l.specials.of(l, storage.Reader.Specials, nil)
+	return l.specials.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Specials })
 }
 
 // Messages reads what is written with requests that are pending.
 func (l *Loaders) Messages() *Loader[storage.Pair, string] {
-	return l.messages.of(l, storage.Reader.Messages, nil)
+	return l.messages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, string] { return &b.Messages })
 }
 
 // Kept is what a package keeps for the length of a request, by its type: one value,
@@ -141,48 +135,10 @@ func Kept[T any](l *Loaders) *T {
 	return value
 }
 
-// A Question is keys asked of one loader.
-type Question interface {
-	claim()     // has the keys sent with the loader's next batch
-	take() task // that batch; nil if there is none
-}
-
-// task is a batch to run.
-type task interface {
-	answer() bool // from memory; false if it has to be run
-	run()
-	fail(error) // instead of run
-}
-
-// Dispatch sends what has been asked, all of it at once: now, or for a member of
-// the crowd together with what the others ask. It may return before the answers are
-// there.
-func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
-	if l.isMember(ctx) {
-		l.Crowd.meet(ctx, asked)
-		return
-	}
-	runAll(l.bundled(slices.DeleteFunc(tasksOf(asked), task.answer)))
-}
-
-// tasksOf are the batches that questions make together.
-func tasksOf(asked []Question) []task {
-	for _, q := range asked {
-		q.claim()
-	}
-	tasks := make([]task, 0, len(asked))
-	for _, q := range asked {
-		if t := q.take(); t != nil {
-			tasks = append(tasks, t)
-		}
-	}
-	return tasks
-}
-
 type contextKey struct{}
 
 // Attach gives a request its loaders. It waits for a silent shard once.
-func Attach(ctx context.Context, store storage.Reader) context.Context {
+func Attach(ctx context.Context, store storage.Bundler) context.Context {
 	ctx = storage.RememberOutages(ctx)
 	a := &attached{Context: ctx}
 	a.loaders.init(ctx, store)

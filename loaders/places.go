@@ -32,7 +32,7 @@ func (p *places[K, V]) place(slot uint64) place[K, V] {
 func (p *places[K, V]) holds(slot uint64, key K) bool {
 	in := p.batches[slot>>32-1]
 	at := int(uint32(slot))
-	return at < len(in.keys) && in.keys[at] == key
+	return at < len(in.Keys) && in.Keys[at] == key
 }
 
 // find returns the place of a key; false if nobody has asked for it.
@@ -57,7 +57,7 @@ func (p *places[K, V]) find(key K) (place[K, V], bool) {
 func (p *places[K, V]) search(key K) uint64 {
 	if p.slots == nil {
 		for b, in := range p.batches {
-			for at, k := range in.keys {
+			for at, k := range in.Keys {
 				if k == key {
 					return slotOf(b, at)
 				}
@@ -78,7 +78,7 @@ func (p *places[K, V]) add(in *batch[K, V], key K) {
 	if len(p.batches) == 0 || p.batches[len(p.batches)-1] != in {
 		p.batches = append(p.batches, in)
 	}
-	in.keys = append(in.keys, key)
+	in.Keys = append(in.Keys, key)
 	p.count++
 	if p.slots == nil && p.count <= few {
 		return
@@ -87,7 +87,7 @@ func (p *places[K, V]) add(in *batch[K, V], key K) {
 		p.room(p.count)
 		return
 	}
-	p.insert(slotOf(len(p.batches)-1, len(in.keys)-1), key)
+	p.insert(slotOf(len(p.batches)-1, len(in.Keys)-1), key)
 }
 
 // room makes the table large enough for so many keys, if they are more than a few.
@@ -97,7 +97,7 @@ func (p *places[K, V]) room(keys int) {
 	}
 	p.slots = make([]uint64, 1<<bits.Len(uint(keys*2-1)))
 	for b, in := range p.batches {
-		for at, key := range in.keys {
+		for at, key := range in.Keys {
 			p.insert(slotOf(b, at), key)
 		}
 	}

@@ -84,3 +84,5 @@ func (f *faulty) Walks(ctx context.Context, side storage.Side, queries []storage
 func (f *faulty) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return failing(ctx, f, "neighbours."+side.String(), owners, f.place.Of, f.Store.Neighbours(ctx, side, owners))
 }
+
+func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, f) }

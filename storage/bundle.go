@@ -1,28 +1,143 @@
 package storage
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
 
-// Bundle is look-ups of several kinds that are known at the same time. Each kind has the
-// contract of the method of [Reader] of its name.
+// A Bundle is look-ups of several kinds that are known at the same time, with room for their
+// answers. It is what a request asks a store: see [Bundler]. A kind that nobody asks for is nil.
 type Bundle struct {
-	Users  []UserID
-	Counts []UserID
-	Edges  [2][]Pair // of the Forward and the Inverse side
-	Pages  [2][]PageQuery
+	Users   *Lookup[UserID, User]
+	Handles *Lookup[string, UserID]
+	Counts  *Lookup[UserID, Counts]
+
+	Edges      [4]*Lookup[Pair, Edge] // by [Side], like all of these
+	Pages      [4]*Lookup[PageQuery, []Edge]
+	Walks      [4]*Lookup[WalkQuery, Stretch]
+	Neighbours [4]*Lookup[UserID, []UserID]
+	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
+
+	Blocks   *Lookup[UserID, []UserID]
+	Specials *Lookup[UserID, []UserID]
+	Marks    *Lookup[Pair, EdgeMark]
+	Messages *Lookup[Pair, string]
 }
 
-// BundleAnswers are the answers to a [Bundle], one for each of its keys, in their order.
-type BundleAnswers struct {
-	Users  []Result[User]
-	Counts []Result[Counts]
-	Edges  [2][]Result[Edge]
-	Pages  [2][]Result[[]Edge]
+// Lookup is keys of one kind and, once it is answered, a Result for each, at its index. It has
+// the contract of the method of [Reader] of its name.
+type Lookup[K, V any] struct {
+	Keys    []K
+	Results []Result[V] // nil: not answered yet
 }
 
-// Bundler is what a [Reader] may be besides: one that reads a bundle in fewer statements
-// than its parts, by whoever is asked for a user and the first page of its list.
+// Bundler answers bundles. Requests ask a store through nothing else.
 type Bundler interface {
-	// Bundle answers all of a bundle, or nothing: ok is false where it is no faster than
-	// its parts. What fails, fails for all keys that lie on the same shard.
-	Bundle(ctx context.Context, b Bundle) (answers BundleAnswers, ok bool)
+	// AtHand answers what it can of a bundle from this process's memory: a kind either with all
+	// its keys or not at all. It reads nothing and waits for nobody.
+	AtHand(b *Bundle)
+
+	// Bundle answers all of a bundle that is open, in as few statements as it can. What fails,
+	// fails for all keys that lie on the same shard.
+	Bundle(ctx context.Context, b *Bundle)
+}
+
+// Open tells whether there are keys that have not been answered.
+func (l *Lookup[K, V]) Open() bool { return l != nil && l.Results == nil }
+
+// Fail answers all keys with an error.
+func (l *Lookup[K, V]) Fail(err error) {
+	l.Results = make([]Result[V], len(l.Keys))
+	for i := range l.Results {
+		l.Results[i].Err = err
+	}
+}
+
+// Apart answers all of a bundle that is open, side by side: users and counts by Profiles, if
+// both are asked for, and each other kind by the method of its name.
+func (b *Bundle) Apart(ctx context.Context, r Reader) {
+	var all apart
+	if b.Users.Open() && b.Counts.Open() {
+		all.add(func() { b.People(func(ids []UserID) []Result[Profile] { return r.Profiles(ctx, ids) }) })
+	} else {
+		read(&all, ctx, r, b.Users, Reader.Users)
+		read(&all, ctx, r, b.Counts, Reader.Counts)
+	}
+	read(&all, ctx, r, b.Handles, Reader.UserIDs)
+	for _, side := range Sides {
+		readSide(&all, ctx, r, side, b.Edges[side], Reader.Edges)
+		readSide(&all, ctx, r, side, b.Pages[side], Reader.Pages)
+		readSide(&all, ctx, r, side, b.Walks[side], Reader.Walks)
+		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
+		readSide(&all, ctx, r, side, b.Packed[side], Reader.PackedNeighbours)
+	}
+	read(&all, ctx, r, b.Blocks, Reader.Blocks)
+	read(&all, ctx, r, b.Specials, Reader.Specials)
+	read(&all, ctx, r, b.Marks, Reader.Marks)
+	read(&all, ctx, r, b.Messages, Reader.Messages)
+	all.run()
+}
+
+func read[K, V any](all *apart, ctx context.Context, r Reader, l *Lookup[K, V], by func(Reader, context.Context, []K) []Result[V]) {
+	if l.Open() {
+		all.add(func() { l.answer(func(keys []K) []Result[V] { return by(r, ctx, keys) }) })
+	}
+}
+
+func readSide[K, V any](all *apart, ctx context.Context, r Reader, side Side, l *Lookup[K, V], by func(Reader, context.Context, Side, []K) []Result[V]) {
+	if l.Open() {
+		all.add(func() { l.answer(func(keys []K) []Result[V] { return by(r, ctx, side, keys) }) })
+	}
+}
+
+// People answers users and counts by what reads both together. A look-up that panics has
+// failed.
+func (b *Bundle) People(read func([]UserID) []Result[Profile]) {
+	ids := b.Users.Keys
+	if !slices.Equal(ids, b.Counts.Keys) {
+		ids = slices.Concat(b.Users.Keys, b.Counts.Keys) // a store reads each once
+	}
+	both := Lookup[UserID, Profile]{Keys: ids}
+	both.answer(read)
+	b.Users.Results = make([]Result[User], len(b.Users.Keys))
+	for i, r := range both.Results[:len(b.Users.Keys)] {
+		b.Users.Results[i] = Result[User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
+	}
+	b.Counts.Results = make([]Result[Counts], len(b.Counts.Keys))
+	for i, r := range both.Results[len(ids)-len(b.Counts.Keys):] {
+		b.Counts.Results[i] = Result[Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
+	}
+}
+
+// answer reads the keys. A look-up that panics has failed.
+func (l *Lookup[K, V]) answer(read func([]K) []Result[V]) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			l.Fail(fmt.Errorf("a look-up panicked: %v\n%s", reason, debug.Stack()))
+		}
+	}()
+	l.Results = read(l.Keys)
+}
+
+// apart are reads that run side by side, each but the last in a goroutine of its own.
+type apart struct {
+	last    func()
+	started sync.WaitGroup
+}
+
+func (a *apart) add(read func()) {
+	if a.last != nil {
+		a.started.Go(a.last)
+	}
+	a.last = read
+}
+
+func (a *apart) run() {
+	if a.last != nil {
+		a.last()
+	}
+	a.started.Wait()
 }

@@ -6,12 +6,16 @@ import "context"
 // that the owner's counts had then ([Counts].Version), so that of two answers the newer
 // is known.
 type Snapshots interface {
-	// Profiles reads users together with their counts. A user is Found when either of
-	// the two is there.
-	Profiles(ctx context.Context, ids []UserID) []Result[Profile]
+	ProfileReader
 
 	// Lists reads whole lists of the Forward or the Inverse side. Every query is Found.
 	Lists(ctx context.Context, side Side, queries []ListQuery) []Result[List]
+}
+
+// ProfileReader reads users together with their counts, as of one moment.
+type ProfileReader interface {
+	// Profiles reads users and their counts. A user is Found when either of the two is there.
+	Profiles(ctx context.Context, ids []UserID) []Result[Profile]
 }
 
 // Profile is a user with its counts, at one moment.
@@ -48,27 +52,13 @@ type Packer interface {
 	Pack(ctx context.Context, side Side, owner UserID) error
 }
 
-// PackedReader is what a [Reader] may be besides: one that has long lists packed.
+// PackedReader reads lists that are kept packed. A store may keep none.
 type PackedReader interface {
 	// PackedNeighbours is [EdgeReader].Neighbours of the Forward or the Inverse side for
 	// lists that are kept packed. Not Found, without an Err, is a list that is not: having been asked
 	// for it, the store sees to it in its own time, if the list is worth it. A list of a million
 	// takes tens of milliseconds and 8 MB, so callers look at the counts first.
 	PackedNeighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
-}
-
-// PackedOf is a reader as one of packed lists. Where it is none, nothing is Found.
-func PackedOf(reader any) PackedReader {
-	if packed, ok := reader.(PackedReader); ok {
-		return packed
-	}
-	return nothingPacked{}
-}
-
-type nothingPacked struct{}
-
-func (nothingPacked) PackedNeighbours(_ context.Context, _ Side, owners []UserID) []Result[[]UserID] {
-	return make([]Result[[]UserID], len(owners))
 }
 
 // UserLister lists all users.

@@ -122,8 +122,11 @@ type EdgeWriter interface {
 type Reader interface {
 	UserReader
 	CountReader
+	ProfileReader
 	EdgeReader
+	PackedReader
 	TieReader
+	Bundler
 }
 
 // Writer is everything an import needs.

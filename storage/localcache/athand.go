@@ -1,21 +1,38 @@
 package localcache
 
-import "kith/storage"
+import (
+	"context"
 
-// What follows answers from memory alone, or not at all: [kith/loaders.AtHand].
+	"kith/storage"
+)
 
-// UsersAtHand is Users.
-func (c *Cache) UsersAtHand(ids []storage.UserID) ([]storage.Result[storage.User], bool) {
-	return atHand(c, profileKind, ids, func(p *profile) storage.Result[storage.User] {
+// AtHand implements [storage.Bundler], from the entries that are there.
+func (c *Cache) AtHand(b *storage.Bundle) {
+	if c.Mode() != On {
+		return
+	}
+	atHand(c, profileKind, b.Users, func(p *profile) storage.Result[storage.User] {
 		return storage.Result[storage.User]{Value: p.User, Found: p.Exists}
 	})
-}
-
-// CountsAtHand is Counts.
-func (c *Cache) CountsAtHand(ids []storage.UserID) ([]storage.Result[storage.Counts], bool) {
-	return atHand(c, profileKind, ids, func(p *profile) storage.Result[storage.Counts] {
+	atHand(c, profileKind, b.Counts, func(p *profile) storage.Result[storage.Counts] {
 		return storage.Result[storage.Counts]{Value: p.Counts, Found: p.Counted}
 	})
+	atHand(c, blocksKind, b.Blocks, func(b *blockList) storage.Result[[]storage.UserID] {
+		return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
+	})
+	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+		c.edgesAtHand(side, b.Edges[side])
+		c.pagesAtHand(side, b.Pages[side])
+	}
+}
+
+// Bundle implements [storage.Bundler].
+func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
+	if c.Mode() == Off {
+		c.Reader.Bundle(ctx, b)
+		return
+	}
+	b.Apart(ctx, c)
 }
 
 // ProfilesAtHand is Profiles, shared: they must not be changed.
@@ -35,70 +52,61 @@ func (c *Cache) ProfilesAtHand(ids []storage.UserID) ([]*storage.Profile, bool) 
 	return people, true
 }
 
-// BlocksAtHand is Blocks.
-func (c *Cache) BlocksAtHand(ids []storage.UserID) ([]storage.Result[[]storage.UserID], bool) {
-	return atHand(c, blocksKind, ids, func(b *blockList) storage.Result[[]storage.UserID] {
-		return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
-	})
-}
-
 // atHand answers ids from entries of one kind, if all of them are there.
-func atHand[E entry, V any](c *Cache, kind kind, ids []storage.UserID, of func(E) storage.Result[V]) ([]storage.Result[V], bool) {
-	if c.Mode() != On {
-		return nil, false
+func atHand[E entry, V any](c *Cache, kind kind, l *storage.Lookup[storage.UserID, V], of func(E) storage.Result[V]) {
+	if !l.Open() {
+		return
 	}
-	results := make([]storage.Result[V], len(ids))
-	for i, id := range ids {
+	results := make([]storage.Result[V], len(l.Keys))
+	for i, id := range l.Keys {
 		e, ok := get[E](c, key{kind, id})
 		if !ok {
-			return nil, false
+			return
 		}
 		results[i] = of(e)
 	}
-	c.metrics.hit(kind, len(ids))
-	return results, true
+	c.metrics.hit(kind, len(results))
+	l.Results = results
 }
 
-// EdgesAtHand is Edges.
-func (c *Cache) EdgesAtHand(side storage.Side, pairs []storage.Pair) ([]storage.Result[storage.Edge], bool) {
-	if !c.keeps(side) {
-		return nil, false
+func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, storage.Edge]) {
+	if !l.Open() {
+		return
 	}
-	results := make([]storage.Result[storage.Edge], len(pairs))
+	results := make([]storage.Result[storage.Edge], len(l.Keys))
 	var owner storage.UserID
-	var l *list
-	for i, p := range pairs {
+	var of *list
+	for i, p := range l.Keys {
 		if id := side.Owner(p); id != owner {
 			owner = id
-			l, _ = get[*list](c, key{listKind(side), id})
+			of, _ = get[*list](c, key{listKind(side), id})
 		}
 		sure := false
-		if l != nil {
-			results[i], sure = l.edge(p)
+		if of != nil {
+			results[i], sure = of.edge(p)
 		}
 		if !sure {
 			if results[i], sure = c.edgeOfOther(side, p); !sure {
-				return nil, false
+				return
 			}
 		}
 	}
 	c.metrics.hit(listKind(side), 1)
-	return results, true
+	l.Results = results
 }
 
-// PagesAtHand is Pages.
-func (c *Cache) PagesAtHand(side storage.Side, queries []storage.PageQuery) ([]storage.Result[[]storage.Edge], bool) {
-	if !c.keeps(side) {
-		return nil, false
+func (c *Cache) pagesAtHand(side storage.Side, l *storage.Lookup[storage.PageQuery, []storage.Edge]) {
+	if !l.Open() {
+		return
 	}
-	results := make([]storage.Result[[]storage.Edge], len(queries))
-	for i, q := range queries {
-		l, ok := get[*list](c, key{listKind(side), q.Owner})
+	results := make([]storage.Result[[]storage.Edge], len(l.Keys))
+	for i, q := range l.Keys {
+		of, ok := get[*list](c, key{listKind(side), q.Owner})
 		if !ok || q.Type > storage.Following {
-			return nil, false
+			return
 		}
-		results[i] = l.page(q)
+		results[i] = of.page(q)
 	}
-	c.metrics.hit(listKind(side), len(queries))
-	return results, true
+	c.metrics.hit(listKind(side), len(results))
+	l.Results = results
 }

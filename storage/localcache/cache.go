@@ -30,8 +30,7 @@ import (
 
 // Cache reads from memory what is there, and the rest from the stores below.
 type Cache struct {
-	storage.Reader       // all that is not kept
-	storage.PackedReader // the lists that the store has packed; they are not kept
+	storage.Reader // all that is not kept, packed lists among it
 
 	source  storage.Snapshots
 	below   storage.Snapshots // the store itself
@@ -60,8 +59,7 @@ type Cache struct {
 type Config struct {
 	// Source is where what is kept comes from: the store, or a cache between it and this.
 	Source storage.Snapshots
-	// Rows answers what is not kept, also from packed lists where it is a
-	// [storage.PackedReader].
+	// Rows answers what is not kept.
 	Rows storage.Reader
 	// Store is the store itself, which long lists come from, and everything while the cache
 	// is off. Defaults to Source.
@@ -89,7 +87,7 @@ func New(cfg Config) *Cache {
 		cfg.Metrics = newMetrics()
 	}
 	c := &Cache{
-		Reader: cfg.Rows, PackedReader: storage.PackedOf(cfg.Rows), source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
+		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
 		longest: shortList,
 		packed:  max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
@@ -228,10 +226,7 @@ func get[E entry](c *Cache, k key) (e E, ok bool) {
 // Close ends what runs in the background.
 func (c *Cache) Close() { c.entries.StopAllGoroutines() }
 
-var (
-	_ storage.Reader       = (*Cache)(nil)
-	_ storage.PackedReader = (*Cache)(nil)
-)
+var _ storage.Reader = (*Cache)(nil)
 
 // detached is a context for reads on behalf of several requests: none of them ends it.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {

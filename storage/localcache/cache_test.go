@@ -11,17 +11,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 )
 
-var (
-	_ loaders.AtHand = (*localcache.Cache)(nil)
-	_ social.Packed  = (*localcache.Cache)(nil)
-)
+var _ social.Packed = (*localcache.Cache)(nil)
 
 // counted counts the reads of a store, and what they read.
 type counted struct {
@@ -228,8 +224,8 @@ func TestOffAndThrough(t *testing.T) {
 		if n := store.calls.Load(); n != reads {
 			t.Errorf("mode %d: %d reads of lists, want %d", mode, n, reads)
 		}
-		if _, ok := cache.PagesAtHand(storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}}); ok != (mode == localcache.On) {
-			t.Errorf("mode %d: at hand: %t", mode, ok)
+		if n := atHand(cache, 1); n > 0 != (mode == localcache.On) {
+			t.Errorf("mode %d: %d kinds of things are at hand", mode, n)
 		}
 	}
 }
@@ -242,31 +238,58 @@ func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
 	ids := []storage.UserID{1, 3, 77}
 	pairs := []storage.Pair{{From: 2, To: 1}, {From: 5, To: 1}, {From: 77, To: 1}}
 	queries := []storage.PageQuery{{Owner: 1, Limit: 2}}
-	if _, ok := cache.UsersAtHand(ids); ok {
+	recalled := func(ids []storage.UserID) storage.Bundle {
+		b := storage.Bundle{
+			Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: ids},
+			Counts: &storage.Lookup[storage.UserID, storage.Counts]{Keys: ids},
+			Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: ids},
+		}
+		b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: pairs}
+		b.Pages[storage.Inverse] = &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: queries}
+		cache.AtHand(&b)
+		return b
+	}
+	if b := recalled(ids); !b.Users.Open() {
 		t.Error("users are at hand before they were read")
 	}
 	ask(t.Context(), cache, 1)
 	users, counts, blocks := cache.Users(t.Context(), ids), cache.Counts(t.Context(), ids), cache.Blocks(t.Context(), ids)
-	same(t, "users", ids, users, cache.UsersAtHand)
-	same(t, "counts", ids, counts, cache.CountsAtHand)
-	same(t, "blocks", ids, blocks, cache.BlocksAtHand)
-	same(t, "edges", pairs, store.Edges(t.Context(), storage.Inverse, pairs), func(p []storage.Pair) ([]storage.Result[storage.Edge], bool) {
-		return cache.EdgesAtHand(storage.Inverse, p)
-	})
-	same(t, "pages", queries, store.Pages(t.Context(), storage.Inverse, queries), func(q []storage.PageQuery) ([]storage.Result[[]storage.Edge], bool) {
-		return cache.PagesAtHand(storage.Inverse, q)
-	})
-	if _, ok := cache.UsersAtHand(append(ids, 4)); ok {
+	b := recalled(ids)
+	same(t, "users", users, b.Users.Results)
+	same(t, "counts", counts, b.Counts.Results)
+	same(t, "blocks", blocks, b.Blocks.Results)
+	same(t, "edges", store.Edges(t.Context(), storage.Inverse, pairs), b.Edges[storage.Inverse].Results)
+	same(t, "pages", store.Pages(t.Context(), storage.Inverse, queries), b.Pages[storage.Inverse].Results)
+	if b := recalled(append(ids, 4)); !b.Users.Open() {
 		t.Error("users are at hand though one was not read")
 	}
 }
 
-func same[K, V any](t *testing.T, what string, keys []K, want []storage.Result[V], atHand func([]K) ([]storage.Result[V], bool)) {
+func same[V any](t *testing.T, what string, want, got []storage.Result[V]) {
 	t.Helper()
-	got, ok := atHand(keys)
-	if !ok || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s at hand: %v %t, want %v", what, got, ok, want)
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s at hand: %v, want %v", what, got, want)
 	}
+}
+
+// atHand is how many kinds of things are in memory of a user: the user, its blocks, its
+// followings and its fans.
+func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
+	pages := func() *storage.Lookup[storage.PageQuery, []storage.Edge] {
+		return &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: []storage.PageQuery{{Owner: id, Limit: 5}}}
+	}
+	b := storage.Bundle{
+		Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}},
+		Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: []storage.UserID{id}},
+		Pages:  [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{pages(), pages()},
+	}
+	cache.AtHand(&b)
+	for _, open := range []bool{b.Users.Open(), b.Blocks.Open(), b.Pages[0].Open(), b.Pages[1].Open()} {
+		if !open {
+			kinds++
+		}
+	}
+	return kinds
 }
 
 // Who has seen a row in the store sees it in what the cache says after, though no event

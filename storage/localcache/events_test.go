@@ -267,31 +267,19 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); run() }()
 	t.Cleanup(func() { stop(); <-ended })
-	atHand := func(id storage.UserID) (kinds int) {
-		_, user := cache.UsersAtHand([]storage.UserID{id})
-		_, blocks := cache.BlocksAtHand([]storage.UserID{id})
-		_, followings := cache.PagesAtHand(storage.Forward, []storage.PageQuery{{Owner: id, Limit: 5}})
-		_, fans := cache.PagesAtHand(storage.Inverse, []storage.PageQuery{{Owner: id, Limit: 5}})
-		for _, there := range []bool{user, blocks, followings, fans} {
-			if there {
-				kinds++
-			}
-		}
-		return kinds
-	}
 	for id := range storage.UserID(2) {
 		ask(t.Context(), cache, id+1)
-		if n := atHand(id + 1); n != 4 {
+		if n := atHand(cache, id+1); n != 4 {
 			t.Fatalf("of user %d %d kinds of things are at hand: the test shows little", id+1, n)
 		}
 	}
 	hub.Publish(events.Event{Kind: events.Corrected, User: 1})
-	for deadline := time.Now().Add(30 * time.Second); atHand(1) > 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); atHand(cache, 1) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d kinds of things are still at hand", atHand(1))
+			t.Fatalf("%d kinds of things are still at hand", atHand(cache, 1))
 		}
 	}
-	if n := atHand(2); n != 4 {
+	if n := atHand(cache, 2); n != 4 {
 		t.Errorf("of another user %d kinds of things are at hand", n)
 	}
 }

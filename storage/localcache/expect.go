@@ -10,18 +10,32 @@ import (
 // show: whoever has waited for a row there must find it in what is read after.
 type Fresh struct {
 	storage.Reader
-	storage.PackedReader
 	expect func(context.Context, []storage.Row)
 }
 
 // NewFresh makes a reader of a store that tells of the rows it reads.
 func NewFresh(store storage.Reader, expect func(context.Context, []storage.Row)) *Fresh {
-	return &Fresh{store, storage.PackedOf(store), expect}
+	return &Fresh{store, expect}
 }
 
 // Edges implements [storage.EdgeReader].
 func (f *Fresh) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := f.Reader.Edges(ctx, side, pairs)
+	f.saw(ctx, side, results)
+	return results
+}
+
+// Bundle implements [storage.Bundler].
+func (f *Fresh) Bundle(ctx context.Context, b *storage.Bundle) {
+	f.Reader.Bundle(ctx, b)
+	for _, side := range storage.Sides {
+		if edges := b.Edges[side]; edges != nil {
+			f.saw(ctx, side, edges.Results)
+		}
+	}
+}
+
+func (f *Fresh) saw(ctx context.Context, side storage.Side, results []storage.Result[storage.Edge]) {
 	rows := make([]storage.Row, 0, 2*len(results))
 	for _, r := range results {
 		if r.Found {
@@ -33,5 +47,4 @@ func (f *Fresh) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 		}
 	}
 	f.expect(ctx, rows)
-	return results
 }

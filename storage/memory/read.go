@@ -166,3 +166,14 @@ func (s *Store) newestFirst(side storage.Side, owner storage.UserID, kind storag
 func compare(a, b storage.Position) int {
 	return cmp.Or(cmp.Compare(b.UpdateTime, a.UpdateTime), cmp.Compare(b.Peer, a.Peer))
 }
+
+// PackedNeighbours implements [storage.PackedReader]: nothing is packed.
+func (s *Store) PackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return make([]storage.Result[[]storage.UserID], len(owners))
+}
+
+// AtHand implements [storage.Bundler]: a test's store answers like one elsewhere.
+func (s *Store) AtHand(*storage.Bundle) {}
+
+// Bundle implements [storage.Bundler].
+func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, s) }

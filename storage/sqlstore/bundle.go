@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"slices"
+	"sync"
 
 	"kith/storage"
 )
@@ -19,33 +19,71 @@ import (
 // bundleKeys bounds a bundle. What is larger is better read side by side.
 const bundleKeys = 128
 
+// AtHand implements [storage.Bundler]: the store keeps nothing.
+func (s *Store) AtHand(*storage.Bundle) {}
+
 // Bundle implements [storage.Bundler].
-func (s *Store) Bundle(ctx context.Context, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
-	pages, edges := len(b.Pages[0])+len(b.Pages[1]), len(b.Edges[0])+len(b.Edges[1])
+func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) {
+	small := storage.Bundle{Users: unanswered(b.Users), Counts: unanswered(b.Counts)}
+	others := *b
+	others.Users, others.Counts = nil, nil
+	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+		small.Edges[side], small.Pages[side] = unanswered(b.Edges[side]), unanswered(b.Pages[side])
+		others.Edges[side], others.Pages[side] = nil, nil
+	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if others != (storage.Bundle{}) {
+		beside.Go(func() { others.Apart(ctx, s) })
+	}
+	if !s.oneStatement(ctx, &small) {
+		small.Apart(ctx, s)
+	}
+}
+
+// oneStatement answers a bundle by one statement on each shard, if it can be one.
+func (s *Store) oneStatement(ctx context.Context, b *storage.Bundle) bool {
+	pages, edges := asked(b.Pages[0])+asked(b.Pages[1]), asked(b.Edges[0])+asked(b.Edges[1])
 	if pages+edges == 0 {
-		if len(b.Users) == 0 || len(b.Counts) == 0 {
-			return answers, false
+		if asked(b.Users) == 0 || asked(b.Counts) == 0 {
+			return false
 		}
-		return s.bundledProfiles(ctx, b), true
+		s.bundledProfiles(ctx, b)
+		return true
 	}
 	shard, ok := s.shardOfBundle(b)
-	if !ok {
-		return answers, false
-	}
 	switch {
-	case pages == 1 && edges == 0 && len(b.Users) == 1:
+	case !ok:
+		return false
+	case pages == 1 && edges == 0 && asked(b.Users) == 1:
 		return s.bundledPage(ctx, shard, b)
-	case pages == 0 && edges > 0 && len(b.Users)+len(b.Counts) > 0:
+	case pages == 0 && edges > 0 && asked(b.Users)+asked(b.Counts) > 0:
 		return s.bundledEdges(ctx, shard, b)
 	}
-	return answers, false
+	return false
+}
+
+// unanswered is a look-up, if it is asked for and has not been answered.
+func unanswered[K, V any](l *storage.Lookup[K, V]) *storage.Lookup[K, V] {
+	if l.Open() {
+		return l
+	}
+	return nil
+}
+
+// asked is how many keys a look-up has.
+func asked[K, V any](l *storage.Lookup[K, V]) int {
+	if l == nil {
+		return 0
+	}
+	return len(l.Keys)
 }
 
 // shardOfBundle is where all of a bundle lies; false where it is too large or has no such
 // shard.
-func (s *Store) shardOfBundle(b storage.Bundle) (shard int, ok bool) {
-	keys := 0
+func (s *Store) shardOfBundle(b *storage.Bundle) (shard int, ok bool) {
 	shard = -1
+	keys := 0
 	same := func(id storage.UserID) bool {
 		of := s.place.Of(id)
 		if keys++; keys == 1 {
@@ -53,38 +91,47 @@ func (s *Store) shardOfBundle(b storage.Bundle) (shard int, ok bool) {
 		}
 		return shard == of && keys <= bundleKeys
 	}
-	for _, ids := range [...][]storage.UserID{b.Users, b.Counts} {
-		for _, id := range ids {
-			if !same(id) {
-				return 0, false
-			}
+	self := func(id storage.UserID) storage.UserID { return id }
+	ok = allOf(b.Users, self, same) && allOf(b.Counts, self, same)
+	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+		ok = ok && allOf(b.Edges[side], side.Owner, same) &&
+			allOf(b.Pages[side], func(q storage.PageQuery) storage.UserID { return q.Owner }, same)
+	}
+	return shard, ok
+}
+
+// allOf tells whether something holds of the owners of all keys.
+func allOf[K, V any](l *storage.Lookup[K, V], owner func(K) storage.UserID, holds func(storage.UserID) bool) bool {
+	if l == nil {
+		return true
+	}
+	for _, k := range l.Keys {
+		if !holds(owner(k)) {
+			return false
 		}
 	}
-	for side := range b.Edges {
-		for _, p := range b.Edges[side] {
-			if !same(storage.Side(side).Owner(p)) {
-				return 0, false
-			}
-		}
-		for _, q := range b.Pages[side] {
-			if !same(q.Owner) {
-				return 0, false
-			}
-		}
-	}
-	return shard, true
+	return true
 }
 
 // put answers a key, wherever it occurs.
-func put[K comparable, V any](keys []K, results []storage.Result[V], key K, value V) {
-	for i, k := range keys {
+func put[K comparable, V any](l *storage.Lookup[K, V], key K, value V) {
+	for i, k := range l.Keys {
 		if k == key {
-			results[i] = storage.Result[V]{Value: value, Found: true}
+			l.Results[i] = storage.Result[V]{Value: value, Found: true}
 		}
 	}
 }
 
-// failed answers as many keys with an error.
-func failed[V any](n int, err error) []storage.Result[V] {
-	return slices.Repeat([]storage.Result[V]{{Err: err}}, n)
+// begin makes room for the answers of a look-up, if it is asked for.
+func begin[K, V any](l *storage.Lookup[K, V]) {
+	if l != nil {
+		l.Results = make([]storage.Result[V], len(l.Keys))
+	}
+}
+
+// fail answers a look-up with an error, if it is asked for.
+func fail[K, V any](l *storage.Lookup[K, V], err error) {
+	if l != nil {
+		l.Fail(err)
+	}
 }

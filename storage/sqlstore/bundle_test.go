@@ -36,15 +36,14 @@ func checkBundles(t *testing.T, location string) {
 	for range 600 {
 		b := drawBundle(r)
 		seen.reset()
-		got, ok := s.Bundle(ctx, b)
-		if !ok {
+		if !s.oneStatement(ctx, &b) {
 			continue
 		}
 		statements := len(seen.all())
 		switch {
-		case len(b.Pages[0])+len(b.Pages[1]) > 0:
+		case asked(b.Pages[0])+asked(b.Pages[1]) > 0:
 			pages++
-		case len(b.Edges[0])+len(b.Edges[1]) > 0:
+		case asked(b.Edges[0])+asked(b.Edges[1]) > 0:
 			edges++
 		default:
 			people++
@@ -53,16 +52,11 @@ func checkBundles(t *testing.T, location string) {
 		if statements > 1 {
 			t.Fatalf("%d statements for %+v", len(seen.all()), b)
 		}
-		want := storage.BundleAnswers{Users: s.Users(ctx, b.Users), Counts: s.Counts(ctx, b.Counts)}
-		for i := range b.Edges {
-			want.Edges[i] = s.Edges(ctx, storage.Side(i), b.Edges[i])
-			want.Pages[i] = s.Pages(ctx, storage.Side(i), b.Pages[i])
-		}
-		same(t, b, "users", got.Users, want.Users)
-		same(t, b, "counts", got.Counts, want.Counts)
-		for i := range b.Edges {
-			same(t, b, fmt.Sprint("edges ", i), got.Edges[i], want.Edges[i])
-			same(t, b, fmt.Sprint("pages ", i), got.Pages[i], want.Pages[i])
+		same(t, "users", b.Users, func(ids []storage.UserID) []storage.Result[storage.User] { return s.Users(ctx, ids) })
+		same(t, "counts", b.Counts, func(ids []storage.UserID) []storage.Result[storage.Counts] { return s.Counts(ctx, ids) })
+		for _, side := range storage.Sides {
+			same(t, fmt.Sprint("edges ", side), b.Edges[side], func(pairs []storage.Pair) []storage.Result[storage.Edge] { return s.Edges(ctx, side, pairs) })
+			same(t, fmt.Sprint("pages ", side), b.Pages[side], func(queries []storage.PageQuery) []storage.Result[[]storage.Edge] { return s.Pages(ctx, side, queries) })
 		}
 	}
 	if pages < 50 || edges < 50 || people < 50 {
@@ -70,11 +64,22 @@ func checkBundles(t *testing.T, location string) {
 	}
 }
 
-func same[V any](t *testing.T, b storage.Bundle, what string, got, want []storage.Result[V]) {
+func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read func([]K) []storage.Result[V]) {
 	t.Helper()
-	if len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
-		t.Fatalf("%+v: %s are\n%+v, want\n%+v", b, what, got, want)
+	if got == nil {
+		return
 	}
+	if want := read(got.Keys); !reflect.DeepEqual(got.Results, want) {
+		t.Fatalf("%s %+v are\n%+v, want\n%+v", what, got.Keys, got.Results, want)
+	}
+}
+
+// look is a look-up of keys; nil for none.
+func look[V, K any](keys ...K) *storage.Lookup[K, V] {
+	if len(keys) == 0 {
+		return nil
+	}
+	return &storage.Lookup[K, V]{Keys: keys}
 }
 
 // fillForBundles makes 30 users, of whom 10 have no edge and 5 no counts, and edges of every
@@ -123,9 +128,9 @@ func drawBundle(r *rand.Rand) (b storage.Bundle) {
 		return ids
 	}
 	if r.IntN(2) == 0 {
-		b.Users = []storage.UserID{owner}
+		b.Users = look[storage.User](owner)
 		if r.IntN(2) == 0 {
-			b.Counts = b.Users
+			b.Counts = look[storage.Counts](owner)
 		}
 		q := storage.PageQuery{Owner: owner, Limit: 1 + r.IntN(20), Backward: r.IntN(2) == 0, Type: storage.EdgeType(r.IntN(3))}
 		if r.IntN(3) == 0 {
@@ -137,21 +142,23 @@ func drawBundle(r *rand.Rand) (b storage.Bundle) {
 		if r.IntN(5) == 0 {
 			q.Owner = storage.UserID(1 + r.IntN(20)) // another's
 		}
-		b.Pages[r.IntN(2)] = []storage.PageQuery{q}
+		b.Pages[r.IntN(2)] = look[[]storage.Edge](q)
 		return b
 	}
-	b.Users, b.Counts = some(3), some(3)
+	b.Users, b.Counts = look[storage.User](some(3)...), look[storage.Counts](some(3)...)
 	if r.IntN(3) == 0 {
 		return b
 	}
-	for i := range b.Edges {
+	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+		var pairs []storage.Pair
 		for _, peer := range some(20) {
 			owner := owner
 			if r.IntN(10) == 0 {
 				owner++
 			}
-			b.Edges[i] = append(b.Edges[i], storage.Side(i).Pair(owner, peer))
+			pairs = append(pairs, side.Pair(owner, peer))
 		}
+		b.Edges[side] = look[storage.Edge](pairs...)
 	}
 	return b
 }
@@ -168,22 +175,28 @@ func TestBundlesThatAreNone(t *testing.T) {
 	for s.place.Of(away) == s.place.Of(home) {
 		away++
 	}
-	pair := func(from, to storage.UserID) []storage.Pair { return []storage.Pair{{From: from, To: to}} }
+	edge := func(from, to storage.UserID) *storage.Lookup[storage.Pair, storage.Edge] {
+		return look[storage.Edge](storage.Pair{From: from, To: to})
+	}
+	page := func(q storage.PageQuery) [4]*storage.Lookup[storage.PageQuery, []storage.Edge] {
+		return [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{look[[]storage.Edge](q)}
+	}
+	type edges = [4]*storage.Lookup[storage.Pair, storage.Edge]
 	many := make([]storage.Pair, bundleKeys)
 	for i := range many {
 		many[i] = storage.Pair{From: home, To: storage.UserID(100 + i)}
 	}
 	for name, b := range map[string]storage.Bundle{
 		"nothing":                {},
-		"a user alone":           {Users: []storage.UserID{home}},
-		"two shards":             {Users: []storage.UserID{home, away}, Edges: [2][]storage.Pair{pair(home, away)}},
-		"edges on another shard": {Users: []storage.UserID{home}, Edges: [2][]storage.Pair{storage.Inverse: pair(home, away)}},
-		"edges alone":            {Edges: [2][]storage.Pair{pair(home, away), pair(away, home)}},
-		"many keys":              {Users: []storage.UserID{home}, Edges: [2][]storage.Pair{many}},
-		"a page of many":         {Users: []storage.UserID{home}, Pages: [2][]storage.PageQuery{{{Owner: home, Limit: 5000}}}},
-		"another's page":         {Users: []storage.UserID{home}, Pages: [2][]storage.PageQuery{{{Owner: home + 1000, Limit: 5}}}},
+		"a user alone":           {Users: look[storage.User](home)},
+		"two shards":             {Users: look[storage.User](home, away), Edges: edges{edge(home, away)}},
+		"edges on another shard": {Users: look[storage.User](home), Edges: edges{storage.Inverse: edge(home, away)}},
+		"edges alone":            {Edges: edges{edge(home, away), edge(away, home)}},
+		"many keys":              {Users: look[storage.User](home), Edges: edges{look[storage.Edge](many...)}},
+		"a page of many":         {Users: look[storage.User](home), Pages: page(storage.PageQuery{Owner: home, Limit: 5000})},
+		"another's page":         {Users: look[storage.User](home), Pages: page(storage.PageQuery{Owner: home + 1000, Limit: 5})},
 	} {
-		if _, ok := s.Bundle(t.Context(), b); ok {
+		if s.oneStatement(t.Context(), &b) {
 			t.Errorf("%s is read as one", name)
 		}
 	}
@@ -199,31 +212,41 @@ func TestBundlesFailAsAWhole(t *testing.T) {
 	fillForBundles(t, s, rand.New(rand.NewPCG(3, 4)))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	user := []storage.UserID{1}
 	for name, b := range map[string]storage.Bundle{
-		"a page": {Users: user, Counts: user, Pages: [2][]storage.PageQuery{{{Owner: 1, Limit: 5}}}},
-		"edges":  {Users: user, Counts: user, Edges: [2][]storage.Pair{{{From: 1, To: 2}, {From: 1, To: 3}}, {{From: 2, To: 1}}}},
+		"a page": {
+			Users: look[storage.User](storage.UserID(1)), Counts: look[storage.Counts](storage.UserID(1)),
+			Pages: [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{look[[]storage.Edge](storage.PageQuery{Owner: 1, Limit: 5})},
+		},
+		"edges": {
+			Users: look[storage.User](storage.UserID(1)), Counts: look[storage.Counts](storage.UserID(1)),
+			Edges: [4]*storage.Lookup[storage.Pair, storage.Edge]{
+				look[storage.Edge](storage.Pair{From: 1, To: 2}, storage.Pair{From: 1, To: 3}), look[storage.Edge](storage.Pair{From: 2, To: 1}),
+			},
+		},
 	} {
-		got, ok := s.Bundle(ended, b)
-		if !ok || len(got.Users) != 1 || len(got.Counts) != 1 {
-			t.Fatalf("%s: %+v, %v", name, got, ok)
+		if !s.oneStatement(ended, &b) {
+			t.Fatalf("%s: nothing is answered", name)
 		}
-		errs := []error{got.Users[0].Err, got.Counts[0].Err}
-		for i := range got.Edges {
-			for _, e := range got.Edges[i] {
-				errs = append(errs, e.Err)
-			}
-			for _, p := range got.Pages[i] {
-				errs = append(errs, p.Err)
-			}
+		failed(t, name, b.Users)
+		failed(t, name, b.Counts)
+		for _, side := range storage.Sides {
+			failed(t, name, b.Edges[side])
+			failed(t, name, b.Pages[side])
 		}
-		if n := 2 + len(b.Edges[0]) + len(b.Edges[1]) + len(b.Pages[0]); len(errs) != n {
-			t.Errorf("%s: %d answers, want %d", name, len(errs), n)
-		}
-		for i, err := range errs {
-			if err == nil {
-				t.Errorf("%s: answer %d has no error", name, i)
-			}
+	}
+}
+
+func failed[K, V any](t *testing.T, name string, l *storage.Lookup[K, V]) {
+	t.Helper()
+	if l == nil {
+		return
+	}
+	if len(l.Results) != len(l.Keys) {
+		t.Errorf("%s: %d answers to %v", name, len(l.Results), l.Keys)
+	}
+	for i, r := range l.Results {
+		if r.Err == nil {
+			t.Errorf("%s: %v has no error", name, l.Keys[i])
 		}
 	}
 }

@@ -69,42 +69,43 @@ func newEdgeBundle(numbers int, texts bool) edgeBundle {
 	return b
 }
 
-// bundledEdges answers a bundle without pages.
-func (s *Store) bundledEdges(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
-	of := &edgeBundles[min(len(b.Users), 1)]
+// bundledEdges answers a bundle without pages; false where that is not one statement.
+func (s *Store) bundledEdges(ctx context.Context, shard int, b *storage.Bundle) bool {
+	of := &edgeBundles[min(asked(b.Users), 1)]
 	selects, args := make([]string, 0, bundleOwners), make([]any, 0, bundleKeys)
 	add := func(head string, which string, more []any) {
 		selects, args = append(selects, head+which), append(args, more...)
 	}
-	keys := len(b.Users) + len(b.Counts)
-	if len(b.Users) > 0 {
-		which, ids := db.In(b.Users)
+	keys := asked(b.Users) + asked(b.Counts)
+	if asked(b.Users) > 0 {
+		which, ids := db.In(b.Users.Keys)
 		add(of.users, which, ids)
 	}
-	if len(b.Counts) > 0 {
-		which, ids := db.In(b.Counts)
+	if asked(b.Counts) > 0 {
+		which, ids := db.In(b.Counts.Keys)
 		add(of.counts, which, ids)
 	}
-	for i, pairs := range b.Edges {
-		side := storage.Side(i)
-		keys += len(pairs)
-		for _, owner := range ownersIn(side, pairs) {
-			which, ids := db.In(peersOf(side, owner, pairs), int64(owner))
-			add(of.edges[side], which, ids)
+	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+		if n := asked(b.Edges[side]); n > 0 {
+			pairs := b.Edges[side].Keys
+			keys += n
+			for _, owner := range ownersIn(side, pairs) {
+				which, ids := db.In(peersOf(side, owner, pairs), int64(owner))
+				add(of.edges[side], which, ids)
+			}
 		}
 	}
 	if len(selects) < 2 || len(selects) > bundleOwners {
-		return answers, false
+		return false
 	}
 	r := newEdgeBundleRead(b, of)
-	err := s.db.Query(ctx, "bundle", shard, keys, strings.Join(selects, "\nUNION ALL"), args, r.scan)
-	if err != nil {
-		return storage.BundleAnswers{
-			Users: failed[storage.User](len(b.Users), err), Counts: failed[storage.Counts](len(b.Counts), err),
-			Edges: [2][]storage.Result[storage.Edge]{failed[storage.Edge](len(b.Edges[0]), err), failed[storage.Edge](len(b.Edges[1]), err)},
-		}, true
+	if err := s.db.Query(ctx, "bundle", shard, keys, strings.Join(selects, "\nUNION ALL"), args, r.scan); err != nil {
+		fail(b.Users, err)
+		fail(b.Counts, err)
+		fail(b.Edges[storage.Forward], err)
+		fail(b.Edges[storage.Inverse], err)
 	}
-	return r.found, true
+	return true
 }
 
 // peersOf lists whom pairs of one owner name.
@@ -118,25 +119,23 @@ func peersOf(side storage.Side, owner storage.UserID, pairs []storage.Pair) []st
 	return peers
 }
 
-// edgeBundleRead is what has come of a bundle.
+// edgeBundleRead is a bundle that is being read.
 type edgeBundleRead struct {
-	asked storage.Bundle
-	found storage.BundleAnswers
+	*storage.Bundle
 
 	row  *userRow
 	into []any
 }
 
-func newEdgeBundleRead(b storage.Bundle, of *edgeBundle) *edgeBundleRead {
-	r := &edgeBundleRead{asked: b, row: newUserRow(of.numbers)}
+func newEdgeBundleRead(b *storage.Bundle, of *edgeBundle) *edgeBundleRead {
+	r := &edgeBundleRead{Bundle: b, row: newUserRow(of.numbers)}
 	if r.into = r.row.targets; !of.texts {
 		r.into = r.row.Into
 	}
-	r.found.Users = make([]storage.Result[storage.User], len(b.Users))
-	r.found.Counts = make([]storage.Result[storage.Counts], len(b.Counts))
-	for side := range b.Edges {
-		r.found.Edges[side] = make([]storage.Result[storage.Edge], len(b.Edges[side]))
-	}
+	begin(b.Users)
+	begin(b.Counts)
+	begin(b.Edges[storage.Forward])
+	begin(b.Edges[storage.Inverse])
 	return r
 }
 
@@ -147,13 +146,13 @@ func (r *edgeBundleRead) scan(rows *sql.Rows) error {
 	n := r.row
 	switch kind, id := n.At(0), storage.UserID(n.At(1)); kind {
 	case rowOfUser:
-		put(r.asked.Users, r.found.Users, id, n.user(id, 2))
+		put(r.Users, id, n.user(id, 2))
 	case rowOfCounts:
-		put(r.asked.Counts, r.found.Counts, id, n.counts(2))
+		put(r.Counts, id, n.counts(2))
 	default:
 		side := storage.Side(kind - rowOfEdge)
 		p := side.Pair(id, storage.UserID(n.At(2)))
-		put(r.asked.Edges[side], r.found.Edges[side], p, storage.Edge{
+		put(r.Edges[side], p, storage.Edge{
 			From: p.From, To: p.To, Type: storage.EdgeType(n.At(3)), UpdateTime: storage.Micros(n.At(4)),
 		})
 	}

@@ -35,22 +35,16 @@ var userPageSelect = [2]db.BySide[string]{
 	db.Spelled(strings.NewReplacer("{counts}", sqlCountsOnPage, "{with counts}", sqlWithCounts).Replace(sqlUserPage + sqlOfUser)),
 }
 
-// bundledPage answers a bundle that is one user and one page. It is not ok where there is no
+// bundledPage answers a bundle that is one user and one page. It is false where there is no
 // row: whether that is for want of the user or of edges has to be asked apart.
-func (s *Store) bundledPage(ctx context.Context, shard int, b storage.Bundle) (answers storage.BundleAnswers, ok bool) {
+func (s *Store) bundledPage(ctx context.Context, shard int, b *storage.Bundle) bool {
 	side := storage.Forward
-	if len(b.Pages[side]) == 0 {
+	if asked(b.Pages[side]) == 0 {
 		side = storage.Inverse
 	}
-	q, counted := b.Pages[side][0], 0
-	switch {
-	case q.Owner != b.Users[0], len(b.Counts) > 1, q.Limit > maxUserPage:
-		return answers, false
-	case len(b.Counts) == 1:
-		if b.Counts[0] != q.Owner {
-			return answers, false
-		}
-		counted = 1
+	q, counted := b.Pages[side].Keys[0], asked(b.Counts)
+	if q.Owner != b.Users.Keys[0] || counted > 1 || counted == 1 && b.Counts.Keys[0] != q.Owner || q.Limit > maxUserPage {
+		return false
 	}
 	owner := int64(q.Owner)
 	text, args := pageOf(side, q, userPageSelect[counted][side], []any{owner, int64(kindOf(q)), owner})
@@ -74,18 +68,21 @@ func (s *Store) bundledPage(ctx context.Context, shard int, b storage.Bundle) (a
 		return row.Err
 	})
 	if err == nil && len(page) == 0 {
-		return answers, false
-	}
-	sortNewestFirst(side, page, q.Backward)
-	answers.Users = []storage.Result[storage.User]{{Value: user, Found: true}}
-	answers.Pages[side] = []storage.Result[[]storage.Edge]{{Value: page, Found: true}}
-	if counted == 1 {
-		answers.Counts = []storage.Result[storage.Counts]{{Value: counts, Found: true}}
+		return false
 	}
 	if err != nil {
-		answers.Users, answers.Counts, answers.Pages[side] = failed[storage.User](1, err), failed[storage.Counts](counted, err), failed[[]storage.Edge](1, err)
+		fail(b.Users, err)
+		fail(b.Counts, err)
+		fail(b.Pages[side], err)
+		return true
 	}
-	return answers, true
+	sortNewestFirst(side, page, q.Backward)
+	b.Users.Results = []storage.Result[storage.User]{{Value: user, Found: true}}
+	b.Pages[side].Results = []storage.Result[[]storage.Edge]{{Value: page, Found: true}}
+	if counted == 1 {
+		b.Counts.Results = []storage.Result[storage.Counts]{{Value: counts, Found: true}}
+	}
+	return true
 }
 
 // maxUserPage bounds the rows that have the user on them.

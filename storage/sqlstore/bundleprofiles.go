@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -20,13 +19,25 @@ FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (`
 
-// bundledProfiles answers a bundle of users and counts, on any shards.
-func (s *Store) bundledProfiles(ctx context.Context, b storage.Bundle) (answers storage.BundleAnswers) {
-	ids := b.Users
-	if !slices.Equal(b.Users, b.Counts) {
-		ids = slices.Concat(b.Users, b.Counts)
+// bundledProfiles answers the users and counts of a bundle, on any shards.
+func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
+	b.People(func(ids []storage.UserID) []storage.Result[storage.Profile] { return s.profilesByKey(ctx, ids) })
+	var rest []storage.UserID // who is not in users
+	var at []int
+	for i, r := range b.Counts.Results {
+		if r.Err == nil && !r.Found {
+			rest, at = append(rest, b.Counts.Keys[i]), append(at, i)
+		}
 	}
-	read := db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+	if len(rest) > 0 {
+		for k, r := range s.Counts(ctx, rest) {
+			b.Counts.Results[at[k]] = r
+		}
+	}
+}
+
+func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		which, args := db.In(ids)
 		row := newUserRow(1 + userNumbers + 4)
 		return s.db.Query(ctx, "profiles", shard, len(ids), sqlBundledProfiles+which, args, func(rows *sql.Rows) error {
@@ -42,23 +53,4 @@ func (s *Store) bundledProfiles(ctx context.Context, b storage.Bundle) (answers 
 			return row.Err
 		})
 	})
-	answers.Users = make([]storage.Result[storage.User], len(b.Users))
-	for i, r := range read[:len(b.Users)] {
-		answers.Users[i] = storage.Result[storage.User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
-	}
-	answers.Counts = make([]storage.Result[storage.Counts], len(b.Counts))
-	var rest []storage.UserID // who is not in users
-	var at []int
-	for i, r := range read[len(ids)-len(b.Counts):] {
-		answers.Counts[i] = storage.Result[storage.Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
-		if r.Err == nil && !r.Found {
-			rest, at = append(rest, b.Counts[i]), append(at, i)
-		}
-	}
-	if len(rest) > 0 {
-		for k, r := range s.Counts(ctx, rest) {
-			answers.Counts[at[k]] = r
-		}
-	}
-	return answers
 }

@@ -175,14 +175,17 @@ func runHotLookUps(ctx context.Context, s *Store) {
 		for side, q := range []storage.PageQuery{
 			{Owner: ids[n-1], Limit: 21}, {Owner: ids[n-1], Limit: 21, Backward: true, After: storage.Position{UpdateTime: 5e8, Peer: 2500}},
 		} {
-			b := storage.Bundle{Users: ids[n-1:]}
-			b.Pages[side] = []storage.PageQuery{q}
-			s.Bundle(ctx, b)
-			b.Counts = b.Users
-			s.Bundle(ctx, b)
+			b := storage.Bundle{Users: look[storage.User](ids[n-1])}
+			b.Pages[side] = look[[]storage.Edge](q)
+			s.oneStatement(ctx, &b)
+			b.Counts = look[storage.Counts](ids[n-1])
+			s.oneStatement(ctx, &b)
 		}
-		s.Bundle(ctx, storage.Bundle{Users: ids, Counts: ids, Edges: [2][]storage.Pair{ofOne}})
-		s.Bundle(ctx, storage.Bundle{Users: ids[:1], Edges: [2][]storage.Pair{ofOne[:min(n, 50)], {{From: 7, To: ids[0]}, {From: 8, To: ids[0]}}}})
+		type edges = [4]*storage.Lookup[storage.Pair, storage.Edge]
+		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids...), Counts: look[storage.Counts](ids...), Edges: edges{look[storage.Edge](ofOne...)}})
+		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids[0]), Edges: edges{
+			look[storage.Edge](ofOne[:min(n, 50)]...), look[storage.Edge](storage.Pair{From: 7, To: ids[0]}, storage.Pair{From: 8, To: ids[0]}),
+		}})
 		s.UserIDs(ctx, handles)
 		s.Counts(ctx, ids)
 		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))

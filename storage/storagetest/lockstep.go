@@ -108,7 +108,7 @@ func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage
 
 // comparePacked compares those lists that the store has packed.
 func (p *pair) comparePacked(t *rapid.T, side storage.Side, owners []storage.UserID) {
-	got := storage.PackedOf(p.store).PackedNeighbours(t.Context(), side, owners)
+	got := p.store.PackedNeighbours(t.Context(), side, owners)
 	want := p.reference.Neighbours(t.Context(), side, owners)
 	for i := range min(len(got), len(want)) {
 		if got[i].Err == nil && !got[i].Found {

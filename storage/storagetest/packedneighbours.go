@@ -13,7 +13,7 @@ type packedNeighbours struct{ *harness }
 
 func (s packedNeighbours) AnEmptyBatchHasNoResults(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.packed(t, side), 0)
+		answers(t, s.store.PackedNeighbours(t.Context(), side, nil), 0)
 	})
 }
 
@@ -54,7 +54,7 @@ func (s packedNeighbours) WithoutFollowsThereIsNoList(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner := s.id()
 		s.apply(t, side, edge(side, owner, s.id(), storage.Blocking, at(1)))
-		wantMissing(t, s.packed(t, side, s.id(), s.people(t, 1)[0].ID, owner), 3)
+		wantMissing(t, s.store.PackedNeighbours(t.Context(), side, []storage.UserID{s.id(), s.people(t, 1)[0].ID, owner}), 3)
 	})
 }
 
@@ -62,24 +62,14 @@ func (s packedNeighbours) RequestsAreNotPacked(t *testing.T) {
 	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
 		owner := s.id()
 		s.apply(t, side, edge(side, owner, s.id(), storage.Pending, at(1)))
-		wantMissing(t, s.packed(t, side, owner, s.id()), 2)
+		wantMissing(t, s.store.PackedNeighbours(t.Context(), side, []storage.UserID{owner, s.id()}), 2)
 	}
-}
-
-// packed asks for packed lists, or ends the test where the store has none.
-func (s packedNeighbours) packed(t *testing.T, side storage.Side, owners ...storage.UserID) []storage.Result[[]storage.UserID] {
-	t.Helper()
-	reader, ok := s.store.(storage.PackedReader)
-	if !ok {
-		t.Skip("the store has no packed lists")
-	}
-	return reader.PackedNeighbours(t.Context(), side, owners)
 }
 
 // comparePacked compares the lists that are packed with those that are not.
 func (s packedNeighbours) comparePacked(t *testing.T, side storage.Side, owners ...storage.UserID) []storage.Result[[]storage.UserID] {
 	t.Helper()
-	results := s.packed(t, side, owners...)
+	results := s.store.PackedNeighbours(t.Context(), side, owners)
 	want := found(t, s.store.Neighbours(t.Context(), side, owners), len(owners))
 	for i, got := range answers(t, results, len(owners)) {
 		if results[i].Found {
