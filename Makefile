@@ -25,8 +25,8 @@ help: ## this list
 run: build ## the gateway on the embedded store, with a demo graph (ARGS="--addr HOST:PORT")
 	exec bin/kith serve --demo $(ARGS)
 
-build: assets ## the program, as bin/kith
-	go build -o bin/kith .
+build: assets ## the program, as bin/kith, and what kith bench needs beside it
+	go build -o bin/ . ./bench/kith-bench
 
 # GraphiQL where npm can get it; without it Kith serves a query page of its own.
 assets:
@@ -45,7 +45,7 @@ test-all: assets ## the same with the long schedules
 
 bench: ## kith bench (ARGS="--json FILE"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)
-	go build -o bin/kith .
+	go build -o bin/ . ./bench/kith-bench
 	bin/kith bench $(ARGS)
 else
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)

@@ -2,148 +2,35 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
-	"strings"
-	"time"
+	"os/exec"
+	"path/filepath"
 
 	"github.com/alecthomas/kong"
-	"github.com/dustin/go-humanize"
-	"github.com/klauspost/compress/gzip"
-
-	"kith/bench"
 )
 
-// BenchCmd is `kith bench`.
+// BenchCmd is `kith bench`: what follows is read by another program, kith-bench.
 type BenchCmd struct {
-	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this program on private servers: six questions and a mixed load, cold and warm, beside a hand-written handler. This is what bench does when nothing else is said."`
-	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes."`
-	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
-	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`
-	Run      BenchRunCmd      `cmd:"" help:"Ask a gateway that serves such a graph, and tell how fast it answers."`
-	Limit    BenchLimitCmd    `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
+	Args []string `arg:"" optional:"" help:"See kith bench --help."`
 }
 
-// graphFlags say which graph is meant: the same for writing it and for asking
-// about it.
-type graphFlags struct {
-	Users     int    `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
-	Seed      uint64 `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
-	Sonyflake bool   `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
-}
-
-func (f graphFlags) graph() (*bench.Graph, error) {
-	if f.Users < bench.Community {
-		return nil, fmt.Errorf("--users: %d is less than one community, %d", f.Users, bench.Community)
-	}
-	g := bench.NewGraph(f.Users, f.Seed)
-	g.Spread = f.Sonyflake
-	return g, nil
-}
-
-// BenchGenerateCmd is `kith bench generate FILE`.
-type BenchGenerateCmd struct {
-	graphFlags
-	File string `arg:"" help:"Where to write the edge list; gzipped if it ends in .gz. - is standard output."`
-}
-
-// Run writes the file.
-func (c *BenchGenerateCmd) Run(k *kong.Context) error {
-	g, err := c.graph()
+// Run starts kith-bench, from beside this program, with the same command line. The error is an
+// [exec.ExitError] where that has told what is wrong.
+func (c *BenchCmd) Run(ctx context.Context, k *kong.Context) error {
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if c.File == "-" {
-		_, err := g.WriteTo(k.Stdout)
-		return err
+	program := filepath.Join(filepath.Dir(self), "kith-bench")
+	command := exec.CommandContext(ctx, program, k.Args...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it ends what it has started
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, k.Stdout, k.Stderr
+	err = command.Run()
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("bench: there is no %s: go build -o %[1]s ./bench/kith-bench makes it", program)
 	}
-	file, err := os.Create(c.File)
-	if err != nil {
-		return err
-	}
-	n, err := writeGraph(g, file, strings.HasSuffix(c.File, ".gz"))
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", c.File, err)
-	}
-	fmt.Fprintf(k.Stdout, "%s: %s users, %s of edges\n", c.File, humanize.Comma(int64(c.Users)), humanize.Bytes(uint64(n)))
-	return nil
-}
-
-func writeGraph(g *bench.Graph, out io.Writer, compressed bool) (int64, error) {
-	if !compressed {
-		return g.WriteTo(out)
-	}
-	zip := gzip.NewWriter(out)
-	n, err := g.WriteTo(zip)
-	return n, errors.Join(err, zip.Close())
-}
-
-// BenchRunCmd is `kith bench run`.
-type BenchRunCmd struct {
-	graphFlags
-	URL         string        `name:"url" default:"http://127.0.0.1:8080/graphql" help:"The gateway to ask. Default: ${default}."`
-	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
-	Duration    time.Duration `default:"10s" help:"How long each question is asked. Default: ${default}."`
-	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
-	Questions   []string      `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
-	JSON        bool          `name:"json" help:"Print JSON instead of a table."`
-}
-
-// Run asks the questions one after another. Wrong answers are an error, after the
-// results were printed.
-func (c *BenchRunCmd) Run(ctx context.Context, k *kong.Context) error {
-	load, questions, err := c.load()
-	if err != nil {
-		return err
-	}
-	var results []bench.Result
-	var wrong error
-	for _, q := range questions {
-		r, err := load.Run(ctx, q)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.URL, err)
-		}
-		results = append(results, r)
-		if r.Errors > 0 && wrong == nil {
-			wrong = fmt.Errorf("%d of %d answers to %s were wrong, the first: %w", r.Errors, r.Requests, r.Question, r.Error)
-		}
-	}
-	if c.JSON {
-		out := json.NewEncoder(k.Stdout)
-		out.SetIndent("", "  ")
-		return errors.Join(out.Encode(results), wrong)
-	}
-	return errors.Join(bench.WriteTable(k.Stdout, results), wrong)
-}
-
-func (c *BenchRunCmd) load() (bench.Load, []*bench.Question, error) {
-	g, err := c.graph()
-	if err != nil {
-		return bench.Load{}, nil, err
-	}
-	if c.Connections < 1 || c.Duration <= 0 || c.Warmup < 0 {
-		return bench.Load{}, nil, errors.New("--connections and --duration must be greater than 0, --warmup not less")
-	}
-	questions := bench.Questions
-	if len(c.Questions) > 0 {
-		questions = nil
-	}
-	for _, name := range c.Questions {
-		q := bench.QuestionByName(name)
-		if q == nil {
-			return bench.Load{}, nil, fmt.Errorf("--questions: %q is none of %s", name, strings.Join(bench.QuestionNames(), ", "))
-		}
-		questions = append(questions, q)
-	}
-	return bench.Load{
-		URL:         c.URL,
-		Graph:       g,
-		Connections: c.Connections,
-		Warmup:      c.Warmup,
-		Duration:    c.Duration,
-		Seed:        c.Seed,
-	}, questions, nil
+	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -23,23 +24,33 @@ type Program struct {
 	Import    ImportCmd    `cmd:"" help:"Import follows and users from files."`
 	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
 	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
-	Bench     BenchCmd     `cmd:"" help:"Make large graphs and measure a gateway."`
+	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
 }
 
 // Run is the program: its exit code is 0, or 1 after one line on stderr.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	if err := runCommand(ctx, args, stdout, stderr); err != nil {
+	var p Program
+	return RunAs(ctx, &p, &p.Settings, args, stdout, stderr, Vars)
+}
+
+// RunAs is [Run] with other commands: a program, a struct as kong knows it, that holds the
+// settings.
+func RunAs(ctx context.Context, program any, settings *Settings, args []string, stdout, stderr io.Writer, vars kong.Vars) int {
+	err := runCommand(ctx, program, settings, args, stdout, stderr, vars)
+	if err == nil {
+		return 0
+	}
+	if !errors.As(err, new(*exec.ExitError)) { // it has told its error itself
 		line := strings.ReplaceAll(err.Error(), "\n", "; ")
 		fmt.Fprintf(stderr, "kith: %s\n", line)
-		return 1
 	}
-	return 0
+	return 1
 }
 
 // helped ends the program after --help, which has been printed.
 type helped struct{}
 
-func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+func runCommand(ctx context.Context, program any, settings *Settings, args []string, stdout, stderr io.Writer, vars kong.Vars) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if _, ok := r.(helped); !ok {
@@ -47,14 +58,13 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 			}
 		}
 	}()
-	var p Program
-	parser, err := kong.New(&p,
+	parser, err := kong.New(program,
 		kong.Name("kith"),
 		kong.Description("A GraphQL gateway to a sharded social graph."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { panic(helped{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		Vars,
+		vars,
 	)
 	if err != nil {
 		return err
@@ -63,18 +73,18 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) (e
 	if err != nil {
 		return named(err)
 	}
-	if err := p.Check(); err != nil {
+	if err := settings.Check(); err != nil {
 		return err
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
-	command.Bind(&p.Settings)
+	command.Bind(settings)
 	if ready, ok := command.Selected().Target.Addr().Interface().(Preparer); ok {
-		if err := ready.Prepare(&p.Settings, command); err != nil {
+		if err := ready.Prepare(settings, command); err != nil {
 			return err
 		}
 	}
 	if name := command.Command(); name != "serve" && !strings.HasPrefix(name, "bench ") {
-		store, err := p.OpenStore(ctx, nil)
+		store, err := settings.OpenStore(ctx, nil)
 		if err != nil {
 			return err
 		}

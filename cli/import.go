@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/bench"
 	"kith/importer"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -31,8 +29,7 @@ type ImportCmd struct {
 
 // Vars are the variables that the help texts of this package name.
 var Vars = kong.Vars{
-	"import_chunk":    fmt.Sprint(importer.DefaultChunk),
-	"bench_questions": strings.Join(bench.QuestionNames(), ", "),
+	"import_chunk": fmt.Sprint(importer.DefaultChunk),
 }
 
 // shownProblems is how many lines that could not be imported are shown.

@@ -23,10 +23,12 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	if err != nil {
 		return nil, err
 	}
+	command := r.Program
 	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0"}
 	var env []string
 	switch s.state {
 	case report.Limit:
+		command = r.Limit
 		args = []string{"bench", "limit", "--store", location, "--addr", address}
 	case report.Cold:
 		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
@@ -36,7 +38,7 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 		env = append(env, "KITH_REDIS="+r.redisURL)
 	}
 	log := r.path(strings.ReplaceAll(s.name(), " ", "-") + ".log")
-	process, err := private.Start(log, env, r.Program, args...)
+	process, err := private.Start(log, env, command, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	Program string   // kith's executable, which also is the limit
+	Program string   // kith's executable
+	Limit   string   // kith-bench's, which is the limit
 	Folder  string   // for stores and logs, made by the caller
 	Engines []string // of report.Engines
 	States  []string // of Cold, Warm and Limit

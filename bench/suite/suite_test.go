@@ -33,7 +33,7 @@ func needs(t *testing.T, programs ...string) {
 // tiny is the least that asks everything of everybody.
 func tiny(t *testing.T) suite.Config {
 	return suite.Config{
-		Program: kithtest.Binary(t), Folder: t.TempDir(),
+		Program: kithtest.Binary(t), Limit: kithtest.BenchBinary(t), Folder: t.TempDir(),
 		Engines: report.Engines, States: []string{report.Limit, report.Cold, report.Warm},
 		MariaDB: suite.Auto, Redis: suite.Auto,
 		Graphs: []suite.Graph{{Users: 500, Edges: 5000}}, Seed: 42, Questions: bench.Questions, MixedUsers: 500,

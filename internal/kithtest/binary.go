@@ -17,20 +17,29 @@ import (
 	"testing"
 )
 
-var built struct {
-	sync.Once
-	path string
-	err  error
+// built is a program that is built once per test binary.
+type built struct {
+	name, folder string // of its main package
+	once         sync.Once
+	path         string
+	err          error
 }
 
-// Binary builds the program, once per test binary, and returns its path.
-func Binary(t testing.TB) string {
+var kith, kithBench = &built{name: "kith", folder: "."}, &built{name: "kith-bench", folder: "./bench/kith-bench"}
+
+// Binary builds the program and returns its path.
+func Binary(t testing.TB) string { t.Helper(); return kith.binary(t) }
+
+// BenchBinary builds what `kith bench` starts, and returns its path, beside the program's.
+func BenchBinary(t testing.TB) string { t.Helper(); return kithBench.binary(t) }
+
+func (b *built) binary(t testing.TB) string {
 	t.Helper()
-	built.Do(func() { built.path, built.err = build() })
-	if built.err != nil {
-		t.Fatal(built.err)
+	b.once.Do(func() { b.path, b.err = b.build() })
+	if b.err != nil {
+		t.Fatal(b.err)
 	}
-	return built.path
+	return b.path
 }
 
 // Without makes an Option that runs a program that was built as if the files of the module did
@@ -54,7 +63,7 @@ func Without(t testing.TB, files ...string) Option {
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := compile(root, program, "-overlay", list); err != nil {
+	if err := compile(root, program, ".", "-overlay", list); err != nil {
 		t.Fatal(err)
 	}
 	return func(c *exec.Cmd) { c.Path = program }
@@ -62,7 +71,7 @@ func Without(t testing.TB, files ...string) Option {
 
 // build leaves the program in the tree's bin folder, which git ignores. It is moved
 // there when it is complete: other tests may be building, or running, the same.
-func build() (string, error) {
+func (b *built) build() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
@@ -76,19 +85,19 @@ func build() (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(draft)
-	if err := compile(root, filepath.Join(draft, "kith")); err != nil {
+	if err := compile(root, filepath.Join(draft, b.name), b.folder); err != nil {
 		return "", err
 	}
-	path := filepath.Join(folder, "kith")
-	return path, os.Rename(filepath.Join(draft, "kith"), path)
+	path := filepath.Join(folder, b.name)
+	return path, os.Rename(filepath.Join(draft, b.name), path)
 }
 
-func compile(root, program string, flags ...string) error {
+func compile(root, program, folder string, flags ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-o", program}, flags...)
-	build := exec.Command("go", append(args, ".")...)
+	build := exec.Command("go", append(args, folder)...)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build kith: %w\n%s", err, out)
+		return fmt.Errorf("build %s: %w\n%s", folder, err, out)
 	}
 	return nil
 }

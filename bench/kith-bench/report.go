@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"kith/bench/limit"
 	"kith/bench/report"
+	"kith/cli"
 )
 
 // BenchReportCmd is `kith bench report FILE…`.
@@ -42,10 +43,10 @@ type BenchLimitCmd struct {
 }
 
 // Run answers from the store of the settings until the context is done.
-func (c *BenchLimitCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
+func (c *BenchLimitCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
-		return Misset("addr", err)
+		return cli.Misset("addr", err)
 	}
 	fmt.Fprintf(k.Stdout, "the limit answers at http://%s/graphql\n", listener.Addr())
 	return limit.Serve(ctx, settings.Store, listener)

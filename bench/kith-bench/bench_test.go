@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"bytes"
@@ -21,8 +21,9 @@ import (
 	"kith/storage/memory"
 )
 
-// measuredProgram is what `kith bench all` and `grow` measure: a test is not the program.
-var measuredProgram string
+// measuredProgram is what `kith bench all` and `grow` measure, and measuringProgram what
+// answers as the limit: a test is neither.
+var measuredProgram, measuringProgram string
 
 // benchCommand runs `kith bench …`.
 func benchCommand(t *testing.T, arguments ...string) (string, error) {
@@ -31,7 +32,7 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 		Bench BenchCmd `cmd:""`
 	}
 	var out bytes.Buffer
-	parser, err := kong.New(&program, Vars, kong.Writers(&out, io.Discard), kong.BindTo(context.Background(), (*context.Context)(nil)))
+	parser, err := kong.New(&program, vars, kong.Writers(&out, io.Discard), kong.BindTo(context.Background(), (*context.Context)(nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,9 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program.Bench.All.program, program.Bench.Grow.program = measuredProgram, measuredProgram
+	for _, flags := range []*benchFlags{&program.Bench.All.benchFlags, &program.Bench.Grow.benchFlags} {
+		flags.program, flags.self = measuredProgram, measuringProgram
+	}
 	err = k.Run()
 	return out.String(), err
 }

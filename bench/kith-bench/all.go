@@ -1,10 +1,11 @@
-package cli
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,8 @@ type benchFlags struct {
 	Heat        time.Duration `default:"6s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
-	program string // that is measured; empty: this one
+	program string // that is measured; empty: kith, beside this one
+	self    string // that has the limit; empty: this one
 }
 
 // BenchAllCmd is `kith bench` and `kith bench all`.
@@ -116,11 +118,8 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
 	}
-	config.Program = f.program
-	if config.Program == "" {
-		if config.Program, err = os.Executable(); err != nil {
-			return err
-		}
+	if config.Program, config.Limit, err = f.programs(); err != nil {
+		return err
 	}
 	if config.Folder, err = os.MkdirTemp(f.Folder, "kith-bench-"); err != nil {
 		return err
@@ -148,6 +147,21 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 		}
 	}
 	return wrongAnswers(&r)
+}
+
+// programs are kith and this one.
+func (f *benchFlags) programs() (kith, self string, err error) {
+	if f.program != "" {
+		return f.program, f.self, nil
+	}
+	if self, err = os.Executable(); err != nil {
+		return "", "", err
+	}
+	kith = filepath.Join(filepath.Dir(self), "kith")
+	if _, err := os.Stat(kith); err != nil {
+		return "", "", fmt.Errorf("there is no kith beside %s to measure: go build -o %s . makes it", self, kith)
+	}
+	return kith, self, nil
 }
 
 // command is how the program was called, without what may hold a password.

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"os"
@@ -15,7 +15,7 @@ var quick = []string{"--engines", "sqlite", "--connections", "2", "--rounds", "1
 
 // `kith bench` measures the program, and `kith bench report` makes a page of it.
 func TestBenchAll(t *testing.T) {
-	measuredProgram = kithtest.Binary(t)
+	measuredProgram, measuringProgram = kithtest.Binary(t), kithtest.BenchBinary(t)
 	folder := t.TempDir()
 	standard, growth, page := filepath.Join(folder, "s.json"), filepath.Join(folder, "g.json"), filepath.Join(folder, "page.md")
 	stores := filepath.Join(folder, "stores")

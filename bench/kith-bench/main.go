@@ -1,0 +1,32 @@
+// kith-bench is `kith bench`, a program beside kith: what measures a gateway is not in it.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/cli"
+)
+
+// program is the part of kith's command line that measures, with the settings of all
+// commands.
+type program struct {
+	cli.Settings
+
+	Bench BenchCmd `cmd:"" help:"Make large graphs and measure a gateway."`
+}
+
+var vars = kong.Vars{"bench_questions": strings.Join(bench.QuestionNames(), ", ")}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	var p program
+	os.Exit(cli.RunAs(ctx, &p, &p.Settings, os.Args[1:], os.Stdout, os.Stderr, vars))
+}

@@ -1,0 +1,47 @@
+package program_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// TestBenchIsAProgramBesideKith: nothing that measures is in the gateway's program, which
+// starts another for it, or says in one line where that is missing.
+func TestBenchIsAProgramBesideKith(t *testing.T) {
+	t.Parallel()
+	linked, err := exec.Command("go", "list", "-deps", "kith").Output()
+	if err != nil || !strings.Contains(string(linked), "kith/gateway\n") {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields(string(linked)) {
+		if strings.HasPrefix(name, "kith/bench") {
+			t.Errorf("%s is in the program", name)
+		}
+	}
+
+	kithtest.BenchBinary(t)
+	end := kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "300", "-"))
+	if end.Code != 0 || strings.Count(end.Stdout, "\n") < 300 {
+		t.Errorf("%d, %d bytes, %s", end.Code, len(end.Stdout), end.Stderr)
+	}
+	refused(t, kithtest.Run(t, kithtest.Args("bench", "generate", "--users", "3", "-")), "--users: ")
+	end = kithtest.Run(t, kithtest.Args("bench", "--help"))
+	if end.Code != 0 || !strings.Contains(end.Stdout, "grow") {
+		t.Errorf("%+v", end)
+	}
+
+	program, err := os.ReadFile(kithtest.Binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := filepath.Join(t.TempDir(), "kith")
+	if err := os.WriteFile(alone, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, kithtest.Run(t, func(c *exec.Cmd) { c.Path = alone }, kithtest.Args("bench")), "bench: ", alone+"-bench", "go build")
+}
