@@ -1,6 +1,9 @@
 // Package memory is the reference engine: the contract of package storage in
 // the plainest code that keeps it, as an oracle for tests.
 //
+// What a change of edges may do and what follows from it, it asks package judge, like every
+// engine: those rules are proved by the suite's promises, not by a comparison with this engine.
+//
 // It has one shard and keeps everything in maps behind one lock. Every read
 // collects and sorts what it needs, so it is slow by design: nothing in it is
 // an index that could be wrong. Values are kept as they are given, unchecked.

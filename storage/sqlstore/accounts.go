@@ -218,7 +218,7 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		found, row := false, newUserRow(1+userNumbers)
 		err := w.Read(1, sqlUsers+"?)", []any{int64(id)}, func(rows *sql.Rows) error {
 			found = true
-			err := row.scan(rows)
+			err := rows.Scan(row.Into...)
 			user = row.user(id, 1)
 			return cmp.Or(err, row.Err)
 		})

@@ -123,14 +123,13 @@ func peersOf(side storage.Side, owner storage.UserID, pairs []storage.Pair) []st
 type edgeBundleRead struct {
 	*storage.Bundle
 
-	row  *userRow
-	into []any
+	row *userRow
 }
 
 func newEdgeBundleRead(b *storage.Bundle, of *edgeBundle) *edgeBundleRead {
 	r := &edgeBundleRead{Bundle: b, row: newUserRow(of.numbers)}
-	if r.into = r.row.targets; !of.texts {
-		r.into = r.row.Into
+	if !of.texts {
+		r.row.Into = r.row.Into[:of.numbers]
 	}
 	begin(b.Users)
 	begin(b.Counts)
@@ -140,7 +139,7 @@ func newEdgeBundleRead(b *storage.Bundle, of *edgeBundle) *edgeBundleRead {
 }
 
 func (r *edgeBundleRead) scan(rows *sql.Rows) error {
-	if err := rows.Scan(r.into...); err != nil {
+	if err := rows.Scan(r.row.Into...); err != nil {
 		return err
 	}
 	n := r.row

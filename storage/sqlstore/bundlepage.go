@@ -54,7 +54,7 @@ func (s *Store) bundledPage(ctx context.Context, shard int, b *storage.Bundle) b
 	var user storage.User
 	var counts storage.Counts
 	err := s.db.Query(ctx, "userpage."+side.String(), shard, 2+counted, text, args, func(rows *sql.Rows) error {
-		if err := row.scan(rows); err != nil {
+		if err := rows.Scan(row.Into...); err != nil {
 			return err
 		}
 		if len(page) == 0 {

@@ -41,7 +41,7 @@ func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []stora
 		which, args := db.In(ids)
 		row := newUserRow(1 + userNumbers + 4)
 		return s.db.Query(ctx, "profiles", shard, len(ids), sqlBundledProfiles+which, args, func(rows *sql.Rows) error {
-			if err := row.scan(rows); err != nil {
+			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
 			id := storage.UserID(row.At(0))

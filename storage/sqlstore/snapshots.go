@@ -46,7 +46,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 		text := s.fromWanted(sqlProfiles, len(wanted), "user_id")
 		row := newUserRow(5 + userNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
-			if err := row.scan(rows); err != nil {
+			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
 			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(5)}

@@ -10,9 +10,8 @@ import (
 // A userRow scans rows that begin with whole numbers, a user's among them, and end with its
 // texts: handle, name, bio, avatar_url.
 type userRow struct {
-	*db.Numbers
-	texts   [4]sql.RawBytes
-	targets []any
+	db.Numbers
+	texts [4]sql.RawBytes
 }
 
 // userNumbers is how many numbers of a user there are that are no id: created_at, updated_at,
@@ -21,15 +20,10 @@ const userNumbers = 5
 
 // newUserRow is for rows of so many numbers.
 func newUserRow(numbers int) *userRow {
-	r := &userRow{Numbers: db.NewNumbers(numbers)}
-	r.targets = append(r.targets, r.Into...)
-	for i := range r.texts {
-		r.targets = append(r.targets, &r.texts[i])
-	}
+	r := new(userRow)
+	r.Numbers = *db.NewNumbers(numbers, &r.texts[0], &r.texts[1], &r.texts[2], &r.texts[3])
 	return r
 }
-
-func (r *userRow) scan(rows *sql.Rows) error { return rows.Scan(r.targets...) }
 
 // user is made of the texts, and of the userNumbers from one on.
 func (r *userRow) user(id storage.UserID, from int) storage.User {

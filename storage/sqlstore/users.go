@@ -36,7 +36,7 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 		text, args := db.In(ids)
 		row := newUserRow(1 + userNumbers)
 		return s.db.Query(ctx, "users", shard, len(ids), sqlUsers+text, args, func(rows *sql.Rows) error {
-			if err := row.scan(rows); err != nil {
+			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
 			u := row.user(storage.UserID(row.At(0)), 1)

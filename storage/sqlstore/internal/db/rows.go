@@ -12,15 +12,17 @@ import (
 // counts where a list has a million rows.
 type Numbers struct {
 	values []any
-	Into   []any // what Scan takes
+	Into   []any // what Scan takes: the numbers, and the targets of the columns behind them
 	Err    error // a value that was no whole number
 }
 
-func NewNumbers(n int) *Numbers {
-	row := &Numbers{values: make([]any, n), Into: make([]any, n)}
+// NewNumbers is for rows of n numbers, and of other columns behind them.
+func NewNumbers(n int, behind ...any) *Numbers {
+	row := &Numbers{values: make([]any, n), Into: make([]any, n, n+len(behind))}
 	for i := range row.values {
 		row.Into[i] = &row.values[i]
 	}
+	row.Into = append(row.Into, behind...)
 	return row
 }
 

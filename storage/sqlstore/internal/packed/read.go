@@ -33,11 +33,10 @@ type parts struct {
 // members of a UNION ALL have none of their own, though both engines go by key. The data is
 // the driver's.
 func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text string, args []any, chunk func(first storage.UserID, data []byte)) error {
-	row := db.NewNumbers(4)
 	var data sql.RawBytes
-	into := append(slices.Clone(row.Into), &data)
+	row := db.NewNumbers(4, &data)
 	err := l.db.Query(ctx, what+p.Side.String(), shard, 1, text, args, func(rows *sql.Rows) error {
-		if err := rows.Scan(into...); err != nil {
+		if err := rows.Scan(row.Into...); err != nil {
 			return err
 		}
 		switch row.At(0) {
