@@ -62,10 +62,10 @@ func IsMember(ctx context.Context) bool { return ctx.Value(memberKey{}) != nil }
 func (l *Loaders) isMember(ctx context.Context) bool { return l.Crowd.joined.Load() && IsMember(ctx) }
 
 // meet asks together with the others.
-func (c *Crowd) meet(asked []Question) {
+func (c *Crowd) meet(asked ...Question) {
 	c.mu.Lock()
 	c.waiting++
-	read := c.all.load(crowded, &handOver{asked: asked})
+	read := c.all.load(crowded, asked...)
 	c.sendIfAllHaveAsked()
 	c.mu.Unlock()
 	_, _ = read()

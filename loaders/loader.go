@@ -35,25 +35,25 @@ func (p place[K, V]) result() storage.Result[V] {
 // Load answers one key: at once when it has been fetched, otherwise together with
 // the keys that others ask for within a millisecond.
 func (l *Loader[K, V]) Load(ctx context.Context, key K) storage.Result[V] {
+	return l.single(ctx, waiting, key)
+}
+
+// Get answers one key without company.
+func (l *Loader[K, V]) Get(ctx context.Context, key K) storage.Result[V] {
+	return l.single(ctx, atOnce, key)
+}
+
+func (l *Loader[K, V]) single(ctx context.Context, line int, key K) storage.Result[V] {
 	if p, ok := l.find(key); ok {
 		return p.result()
 	}
 	asked := l.Ask([]K{key})
 	if l.all.isMember(ctx) {
-		l.all.Dispatch(ctx, asked)
+		l.all.Crowd.meet(asked)
 	} else {
-		l.all.load(lone, &handOver{asked: []Question{asked}})()
+		_, _ = l.all.load(line, asked)()
 	}
 	return asked.Results()[0]
-}
-
-// Get answers one key without company: at once when it has been fetched, otherwise as
-// [Loader.Fetch] does.
-func (l *Loader[K, V]) Get(ctx context.Context, key K) storage.Result[V] {
-	if p, ok := l.find(key); ok {
-		return p.result()
-	}
-	return l.Fetch(ctx, []K{key})[0]
 }
 
 // Prime has the loader know an answer that was come by in another way, unless it

@@ -1,6 +1,7 @@
 // Package loaders batches what the resolvers of one request ask the store, and remembers it
-// for the length of the request. All that goes to the store is a load of
-// graph-gophers/dataloader, whose batch function asks for one [storage.Bundle]: see send.go.
+// for the length of the request. Keys that are known together are read together, at once, as
+// one [storage.Bundle]; single keys, and those of answers that are computed side by side, are
+// gathered by graph-gophers/dataloader (send.go).
 package loaders
 
 import (

@@ -13,25 +13,25 @@ import (
 	"kith/storage"
 )
 
-// All that a request asks at the same time goes to the store as one load, whose key is the
-// hand-over itself. A batch of the library is the hand-overs that have come until it is
-// closed, and its function puts their keys into one bundle. The library's own memory is
-// off: each [Loader] remembers its keys, and looks into the store's memory first.
+// What is asked of the store at the same time is one [storage.Bundle]. Who knows many keys
+// hands them over with Dispatch, and reads them itself. A single key of a resolver, and
+// what members of the crowd ask, are loads of the library: a batch of it is the hand-overs
+// that have come until it is closed, and its function reads their bundle. To send all of
+// it that way, or each owner or key as a load of its own, costs too much: docs/adr/0037.
+//
+// The library's own memory is off: each [Loader] remembers its keys.
 
 // handOver is what is asked at once.
-type handOver struct {
-	asked []Question
-	order *order // made of it already; nil: not yet
-}
+type handOver struct{ asked []Question }
 
 // line is a loader of the library.
 type line = dataloader.Loader[*handOver, struct{}]
 
 // The lines of a request differ in who closes a batch.
 const (
-	atOnce  = iota // each hand-over is a batch: nobody waits
+	atOnce  = iota // nobody: each hand-over is a batch
+	waiting        // the library's timer: a key that no level has fetched waits for others like it
 	crowded        // the member of the crowd that comes last, or else the library's timer
-	lone           // the library's timer: a key that no level has fetched waits for others like it
 	lines
 )
 
@@ -69,7 +69,7 @@ func optionsOf(which int) []option {
 	switch which {
 	case crowded:
 		return []option{noCache, queue, dataloader.WithWait[*handOver, struct{}](Patience)}
-	case lone:
+	case waiting:
 		return []option{noCache, queue, dataloader.WithWait[*handOver, struct{}](wait)}
 	}
 	return one
@@ -92,16 +92,14 @@ type task interface {
 // with what the others ask. It returns when that has been read.
 func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
 	if l.isMember(ctx) {
-		l.Crowd.meet(asked)
+		l.Crowd.meet(asked...)
 		return
 	}
-	if o := l.orderOf(asked); len(o.tasks) > 0 {
-		l.load(atOnce, &handOver{order: o})()
-	}
+	l.read(asked)
 }
 
-func (l *Loaders) load(line int, h *handOver) dataloader.Thunk[struct{}] {
-	return l.line(line).Load(l.ctx, h)
+func (l *Loaders) load(line int, asked ...Question) dataloader.Thunk[struct{}] {
+	return l.line(line).Load(l.ctx, &handOver{asked})
 }
 
 // done is the library's answer to a hand-over; the answers to its keys are in their batches.
@@ -109,69 +107,60 @@ var done dataloader.Result[struct{}]
 
 // send is the batch function of a line.
 func (l *Loaders) send(_ context.Context, handed []*handOver) []*dataloader.Result[struct{}] {
-	o := handed[0].order
-	if o == nil {
-		var asked []Question
-		for _, h := range handed {
-			asked = append(asked, h.asked...)
-		}
-		o = l.orderOf(asked)
+	asked := slices.Clip(handed[0].asked)
+	for _, h := range handed[1:] {
+		asked = append(asked, h.asked...)
 	}
-	if len(o.tasks) > 0 {
-		l.read(o)
-	}
+	l.read(asked)
 	return slices.Repeat([]*dataloader.Result[struct{}]{&done}, len(handed))
 }
 
-// order is batches that are read together.
-type order struct {
-	bundle storage.Bundle
-	tasks  []task // those that are not answered
-}
-
-// orderOf is the batches that questions make together, but for those whose keys are in
-// memory: they are answered.
-func (l *Loaders) orderOf(asked []Question) *order {
+// read answers questions that are asked together: from memory, and the rest by a bundle, under
+// the context of the request: others than who asked first may wait for it. A look-up that
+// panics has failed.
+func (l *Loaders) read(asked []Question) {
 	for _, q := range asked {
 		q.claim()
 	}
-	o := &order{tasks: make([]task, 0, len(asked))}
+	var b storage.Bundle
+	tasks := make([]task, 0, len(asked))
 	for _, q := range asked {
 		if t := q.take(); t != nil {
-			o.tasks = append(o.tasks, t)
-			t.into(&o.bundle)
+			tasks = append(tasks, t)
+			t.into(&b)
 		}
 	}
-	l.recall(o)
-	return o
+	if tasks = l.recall(&b, tasks); len(tasks) == 0 {
+		return
+	}
+	err := errNotAnswered
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("a look-up panicked: %v\n%s", reason, debug.Stack())
+		}
+		for _, t := range tasks {
+			t.end(err)
+		}
+	}()
+	l.store.Bundle(l.ctx, &b)
 }
 
-// recall answers what is in memory. A memory that panics has nothing: reading tells why.
-func (l *Loaders) recall(o *order) {
-	defer func() { _ = recover() }()
-	l.store.AtHand(&o.bundle)
-	o.tasks = slices.DeleteFunc(o.tasks, func(t task) bool {
+// recall answers what is in memory, and returns the rest. A memory that panics has nothing:
+// reading tells why.
+func (l *Loaders) recall(b *storage.Bundle, tasks []task) (rest []task) {
+	defer func() {
+		if recover() != nil {
+			rest = tasks
+		}
+	}()
+	l.store.AtHand(b)
+	return slices.DeleteFunc(tasks, func(t task) bool {
 		if t.answered() {
 			t.end(nil)
 			return true
 		}
 		return false
 	})
-}
-
-// read reads an order, under the context of the request: others than who asked first may
-// wait for it. A look-up that panics has failed.
-func (l *Loaders) read(o *order) {
-	err := errNotAnswered
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("a look-up panicked: %v\n%s", reason, debug.Stack())
-		}
-		for _, t := range o.tasks {
-			t.end(err)
-		}
-	}()
-	l.store.Bundle(l.ctx, &o.bundle)
 }
 
 var errNotAnswered = errors.New("the store has left a look-up unanswered")
