@@ -17,7 +17,7 @@ import (
 // hands them over with Dispatch, and reads them itself. A single key of a resolver, and
 // what members of the crowd ask, are loads of the library: a batch of it is the hand-overs
 // that have come until it is closed, and its function reads their bundle. To send all of
-// it that way, or each owner or key as a load of its own, costs too much: docs/adr/0037.
+// it that way, or each owner or key as a load of its own, costs too much: docs/adr/0038.
 //
 // The library's own memory is off: each [Loader] remembers its keys.
 
