@@ -157,11 +157,11 @@ func (r reader) mapping() (map[string]any, error) {
 // object reads an object, the value of each name by a function. It is not there if it is null.
 func (r reader) object(value func(name string) error) (there bool, err error) {
 	switch r.PeekKind() {
-	case 'n', 0:
+	case '{':
+	case 'n', 0: // null, or no JSON
 		return false, r.SkipValue()
 	default:
 		return false, errNoObject
-	case '{':
 	}
 	if _, err := r.ReadToken(); err != nil {
 		return true, err
