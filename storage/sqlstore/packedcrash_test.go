@@ -200,7 +200,13 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		var compared int
 		var doubted atomic.Int64 // when that last was, since the beginning
 		var writing sync.RWMutex // held by a reader now and then, so that nothing changes between two answers
+		const fewest = 20 // answers that are compared, and rows that each writer writes
 		written := make([]map[storage.UserID]storage.Edge, 3)
+		var rows [3]atomic.Int64
+		enough := func() bool {
+			return compared >= fewest && time.Since(began) > 2*time.Second &&
+				rows[0].Load() >= fewest && rows[1].Load() >= fewest && rows[2].Load() >= fewest
+		}
 		each(3, func(i int, s *Store) error { // everyone has peers of their own
 			if written[i] == nil {
 				written[i] = make(map[storage.UserID]storage.Edge)
@@ -211,6 +217,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 				return nil
 			}
 			written[i][from] = e
+			rows[i].Store(int64(len(written[i])))
 			time.Sleep(time.Millisecond) // a pace at which packing comes to its end
 			writing.RLock()
 			defer writing.RUnlock()
@@ -240,7 +247,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			got := p.Edges
 			want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]
 			if want.Version == p.Version {
-				if compared++; compared >= 20 && time.Since(began) > 2*time.Second {
+				if compared++; enough() {
 					cancel()
 				}
 				want.Edges = slices.DeleteFunc(want.Edges, func(e storage.Edge) bool { return e.Type == storage.None })
@@ -272,7 +279,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 					t.Fatalf("user %d has %+v, want %+v", from, have[from], e)
 				}
 			}
-			if len(all) < 20 {
+			if len(all) < fewest {
 				t.Errorf("a writer wrote only %d rows", len(all))
 			}
 		}
