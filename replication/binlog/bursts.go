@@ -17,9 +17,9 @@ import (
 // between gathers in the kernel.
 const bursts = 50 * time.Millisecond
 
-// inBursts has a stream read in bursts once what it returns is set: not before, since
+// inBursts has a stream read in bursts once what it returns is called: not before, since
 // signing in is questions and answers.
-func inBursts(ctx context.Context, cfg *replication.BinlogSyncerConfig) *atomic.Bool {
+func inBursts(ctx context.Context, cfg *replication.BinlogSyncerConfig) (begin func()) {
 	calm, dial := new(atomic.Bool), cfg.Dialer
 	cfg.Dialer = func(dialing context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(dialing, network, address)
@@ -28,7 +28,7 @@ func inBursts(ctx context.Context, cfg *replication.BinlogSyncerConfig) *atomic.
 		}
 		return &calmConn{Conn: conn, ctx: ctx, calm: calm}, nil
 	}
-	return calm
+	return func() { calm.Store(true) }
 }
 
 // calmConn is a connection of which is read in bursts, once it is calm.

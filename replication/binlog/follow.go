@@ -3,29 +3,11 @@ package binlog
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
-	binlog "github.com/go-mysql-org/go-mysql/replication"
-
 	"kith/events"
 	"kith/replication"
-)
-
-const (
-	// heartbeat is how often the server speaks when there is nothing to say, and
-	// silence how long it may not: a frozen server is noticed in that time. Without
-	// heartbeats an idle server could not be told from a frozen one.
-	heartbeat = time.Second
-	silence   = 3 * time.Second
-
-	// stall is how long the binlog may grow on the server without anything arriving.
-	stall = 10 * time.Second
 )
 
 // follow copies what has to be copied, then follows the binlog, over interruptions,
@@ -49,7 +31,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	pause := firstPause
 	for {
 		t.heard = time.Now()
-		err := t.connection(ctx)
+		err := t.connection(ctx, t)
 		s.alive = t.heard
 		var stop *StopError
 		if ctx.Err() != nil || errors.As(err, &stop) || errors.Is(err, errHistory) {
@@ -66,104 +48,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	}
 }
 
-// tail is the reading end: what it has read is handed over, if not applied yet.
-type tail struct {
-	server   *server
-	feed     *replication.Feed
-	progress *progress
-
-	heard     time.Time // of the server, heartbeats included
-	connected bool      // there is a connection, and something has come on it
-	arrived   bool      // a new transaction has
-
-	mu sync.Mutex // guards what the watch reads, too
-	at position
-}
-
-// connection follows the binlog on one connection to its end.
-func (t *tail) connection(ctx context.Context) error {
-	s := t.server
-	t.connected, t.arrived = false, false
-	if err := s.continues(ctx, t.at); err != nil {
-		return err
-	}
-	// Reading the last transaction again proves that the binlog is still the one it
-	// was. It may have been purged although nothing is missing: then all that is
-	// known is what the server says.
-	if t.at.last != (gtid{}) {
-		err := t.stream(ctx, t.at.before, true)
-		if !errors.Is(err, errHistory) || t.arrived || errors.Is(err, errOther) {
-			return err
-		}
-	}
-	return t.stream(ctx, t.at.set(), false)
-}
-
-// errOther means that a transaction is not the one that was read under this GTID.
-var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
-
-// stream reads from a GTID set on. With again, the first transaction is the last one
-// read.
-func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool) error {
-	s := t.server
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	syncer := binlog.NewBinlogSyncer(s.syncerConfig(ctx))
-	defer syncer.Close()
-	defer cancel(nil) // first: closing asks the server to end the old connection, which may hang
-	streamer, err := syncer.StartSyncGTID(from.Clone())
-	if err != nil {
-		return s.streamError(err)
-	}
-	watching := make(chan struct{})
-	defer func() { cancel(nil); <-watching }()
-	go func() {
-		defer close(watching)
-		t.watch(ctx, cancel)
-	}()
-	a := s.assembler()
-	d := newDecoder(s.flavor, a.tableOf)
-	for {
-		e, err := streamer.GetEvent(ctx)
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			return s.streamError(err)
-		}
-		t.hear()
-		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 { // not the one that begins a stream
-			err := t.feed.Submit(ctx, replication.Batch{Done: t.progress.rotated})
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		event, touched, err := d.decode(e.Header, e.RawData)
-		if err != nil {
-			return err
-		}
-		done, err := a.add(e.Header, event, touched, e.RawData)
-		if err != nil {
-			return err
-		}
-		if done == nil {
-			continue
-		}
-		if again {
-			again = false
-			if done.gtid != t.at.last || done.print != t.at.print {
-				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
-			}
-			continue
-		}
-		if err := t.hand(ctx, done); err != nil {
-			return err
-		}
-	}
-}
-
-// hear notes a sign of life.
+// hear implements [sink]: it notes a sign of life.
 func (t *tail) hear() {
 	t.heard = time.Now()
 	if t.connected {
@@ -175,12 +60,17 @@ func (t *tail) hear() {
 	t.server.log().Info("replication: following the binlog", "from", t.at.set().String())
 }
 
-// hand gives a transaction to the applier, and what caches need to the events.
-func (t *tail) hand(ctx context.Context, done *transaction) error {
-	t.mu.Lock()
-	t.at.advance(done.gtid, done.print)
-	t.arrived = true
-	t.mu.Unlock()
+// rotated implements [sink].
+func (t *tail) rotated(ctx context.Context) error {
+	return t.feed.Submit(ctx, replication.Batch{Done: t.progress.rotated})
+}
+
+// complete implements [sink]: replication has no end.
+func (t *tail) complete() bool { return false }
+
+// take implements [sink]: it gives a transaction to the applier, and what caches need to the
+// events.
+func (t *tail) take(ctx context.Context, done *transaction) error {
 	if list := stale(done); len(list) > 0 {
 		t.server.cfg.Events.Send(ctx, list...)
 	}
@@ -204,110 +94,4 @@ func stale(t *transaction) []events.Event {
 		list = append(list, events.State(id))
 	}
 	return list
-}
-
-// continues refuses a server whose binlog does not have what has been read of it.
-// MariaDB itself would pass over as many transactions as were read before, when it
-// was reset and has written nothing since.
-func (s *server) continues(ctx context.Context, at position) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*silence)
-	defer cancel()
-	read := at.set()
-	for began := time.Now(); ; sleep(ctx, firstPause) {
-		set, err := s.serverPosition(ctx)
-		if err != nil || set.Contain(read) {
-			return err
-		}
-		// MySQL counts a transaction as executed a little later than it sends it.
-		if s.flavor == mysql.MariaDBFlavor || time.Since(began) > silence {
-			return fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set)
-		}
-	}
-}
-
-// watch compares what the server has written with what has been read, beside the
-// stream: a server that was reset may leave the stream alive and silent for ever.
-func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	var since time.Time // when the same position began to differ from the server's
-	var last string
-	for sleep(ctx, lockCheck); ctx.Err() == nil; sleep(ctx, lockCheck) {
-		t.mu.Lock()
-		read := t.at.set()
-		t.mu.Unlock()
-		set, err := t.server.serverPosition(ctx)
-		if err != nil || read.Equal(set) {
-			since = time.Time{}
-			continue // an error is the stream's, too
-		}
-		if since.IsZero() || read.String() != last {
-			since, last = time.Now(), read.String()
-			continue
-		}
-		if time.Since(since) < silence {
-			continue
-		}
-		if read.Contain(set) {
-			// Read first, asked later: the server cannot be behind.
-			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
-			return
-		}
-		if time.Since(since) > stall && (t.feed == nil || t.feed.Pending() == 0) {
-			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, last))
-			return
-		}
-	}
-}
-
-func (s *server) assembler() *assembler {
-	a := &assembler{
-		server:    s.name,
-		databases: map[string]bool{},
-		names:     s.databases,
-		skip:      map[string]bool{},
-	}
-	for _, name := range s.databases {
-		a.databases[name] = true
-	}
-	for _, id := range s.cfg.Skip {
-		a.skip[id] = true
-	}
-	return a
-}
-
-// syncerConfig is how the binlog is asked for. Reconnecting is done here: the
-// library's way delivers the last transaction again. When the context ends, the
-// connection does.
-func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
-	c := binlog.BinlogSyncerConfig{
-		ServerID:                s.id(),
-		Flavor:                  s.flavor,
-		Host:                    s.dsn.Addr,
-		User:                    s.dsn.User,
-		Password:                s.dsn.Passwd,
-		RawModeEnabled:          true,
-		HeartbeatPeriod:         heartbeat,
-		ReadTimeout:             silence,
-		DisableRetrySync:        true,
-		TimestampStringLocation: time.UTC,
-		EventCacheCount:         1024,
-		DiscardGTIDSet:          true,
-		Logger:                  slog.New(slog.DiscardHandler), // errors are returned
-		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			context.AfterFunc(ctx, func() { conn.Close() })
-			return conn, nil
-		},
-	}
-	if s.tls {
-		c.TLSConfig = s.dsn.TLS
-	}
-	if host, port, err := net.SplitHostPort(s.dsn.Addr); err == nil && s.dsn.Net != "unix" {
-		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
-			c.Host, c.Port = host, uint16(n)
-		}
-	}
-	return c
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 	binlog "github.com/go-mysql-org/go-mysql/replication"
@@ -118,7 +116,7 @@ func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []
 	if err != nil {
 		return err
 	}
-	r := &reading{Log: l, tail: tail{server: l.server, at: at}, take: take}
+	r := &reading{Log: l, tail: tail{server: l.server, at: at}, each: take}
 	if upTo != "" {
 		end, err := l.position(upTo)
 		if err != nil {
@@ -126,21 +124,7 @@ func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []
 		}
 		r.end = end.set()
 	}
-	if err := l.server.continues(ctx, at); err != nil {
-		return err
-	}
-	// As the replicator does: the last transaction is read again, to prove that the
-	// binlog is still the one it was.
-	if at.last != (gtid{}) {
-		err := r.stream(ctx, at.before, true)
-		if !errors.Is(err, errHistory) || r.tail.arrived || errors.Is(err, errOther) {
-			return err
-		}
-	}
-	if r.complete() {
-		return nil
-	}
-	return r.stream(ctx, at.set(), false)
+	return r.tail.connection(ctx, r)
 }
 
 // reading is one stream of a log.
@@ -148,107 +132,28 @@ type reading struct {
 	*Log
 	tail tail          // what has been read; it hands nothing over
 	end  mysql.GTIDSet // nil: there is none
-	take func([]Change, func() (string, error)) error
+	each func([]Change, func() (string, error)) error
 }
 
+// complete implements [sink].
 func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Contain(r.end) }
 
-func (r *reading) stream(ctx context.Context, from mysql.GTIDSet, again bool) error {
-	s := r.server
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cfg := s.syncerConfig(ctx)
-	// Another one than the replicator's and other readers': of two connections with
-	// one id the server ends the older.
-	cfg.ServerID = 1<<31 | rand.Uint32()
-	calm := inBursts(ctx, &cfg)
-	syncer := binlog.NewBinlogSyncer(cfg)
-	defer syncer.Close()
-	defer cancel(nil) // first, see [tail.stream]
-	streamer, err := syncer.StartSyncGTID(from.Clone())
-	if err != nil {
-		return s.streamError(err)
-	}
-	calm.Store(true)
-	defer func() { cancel(nil); drain(streamer) }()
-	watching := make(chan struct{})
-	defer func() { cancel(nil); <-watching }()
-	go func() {
-		defer close(watching)
-		r.tail.watch(ctx, cancel)
-	}()
-	a := s.assembler()
-	a.both = true
-	d := newDecoder(s.flavor, a.tableOf)
-	d.both = true
-	for {
-		e, err := streamer.GetEvent(ctx)
-		if err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return s.streamError(err)
-		}
-		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 {
-			if err := r.give(nil); err != nil {
-				return err
-			}
-			continue
-		}
-		event, touched, err := d.decode(e.Header, e.RawData)
-		if err != nil {
-			return err
-		}
-		done, err := a.add(e.Header, event, touched, e.RawData)
-		if err != nil {
-			return err
-		}
-		if done == nil {
-			continue
-		}
-		if again {
-			again = false
-			if done.gtid != r.tail.at.last || done.print != r.tail.at.print {
-				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
-			}
-			if r.complete() {
-				return nil
-			}
-			continue
-		}
-		if complete, err := r.took(done); complete || err != nil {
-			return err
-		}
-	}
-}
+// hear implements [sink].
+func (r *reading) hear() {}
 
-// drain waits until the library has noticed that the connection is closed: closing
-// the syncer while that reads is a data race within the library.
-func drain(streamer *binlog.BinlogStreamer) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	for {
-		if _, err := streamer.GetEvent(ctx); err != nil {
-			return
-		}
-	}
-}
+// rotated implements [sink]: there are no changes, but a place to go on from.
+func (r *reading) rotated(context.Context) error { return r.give(nil) }
 
-// took gives a transaction on, and tells whether it was the last that was asked for.
-func (r *reading) took(done *transaction) (complete bool, err error) {
-	r.tail.mu.Lock()
-	r.tail.at.advance(done.gtid, done.print)
-	r.tail.arrived = true
-	r.tail.mu.Unlock()
-	complete = r.complete()
-	if complete || !done.bookkeeping {
-		err = r.give(done.changes)
+// take implements [sink].
+func (r *reading) take(_ context.Context, done *transaction) error {
+	if done.bookkeeping && !r.complete() {
+		return nil
 	}
-	return complete, err
+	return r.give(done.changes)
 }
 
 func (r *reading) give(changes []Change) error {
-	return r.take(changes, func() (string, error) { return r.text(r.tail.at) })
+	return r.each(changes, func() (string, error) { return r.text(r.tail.at) })
 }
 
 // sides takes the rows of any table of edges as they are after the change.
