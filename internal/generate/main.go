@@ -5,19 +5,23 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"log"
+	"os"
 
 	"github.com/99designs/gqlgen/api"
 	"github.com/99designs/gqlgen/codegen/config"
 )
 
 func main() {
-	log.SetFlags(0)
+	log.SetOutput(io.Discard) // gqlgen tells what it tries
 	cfg, err := config.LoadConfig("gqlgen.yml")
-	if err != nil {
-		log.Fatal(err)
+	if err == nil {
+		err = api.Generate(cfg, api.AddPlugin(direct{}))
 	}
-	if err := api.Generate(cfg, api.AddPlugin(direct{})); err != nil {
-		log.Fatal(err)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
