@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"kith/graph/apierr"
 )
 
 // logged writes one line for each request.
@@ -29,7 +31,7 @@ func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handl
 			if x.outcome != "" {
 				attrs = append(attrs,
 					slog.String("operation", x.operation),
-					slog.String("name", shortened(x.name, 100)),
+					slog.String("name", apierr.Shortened(x.name, 100)),
 					slog.String("outcome", string(x.outcome)))
 			}
 			if x.stream != nil {
@@ -73,14 +75,3 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // Flush passes on; streaming answers look for it.
 func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
-
-// shortened cuts a text to so many bytes, between characters.
-func shortened(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && text[limit]&0xC0 == 0x80 {
-		limit--
-	}
-	return text[:limit] + "…"
-}

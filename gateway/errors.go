@@ -56,7 +56,7 @@ func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 		} else if known.Code == apierr.CodeUnavailable {
 			logCause(ctx, logger, slog.LevelWarn, "unavailable", err)
 		}
-		shown.Message = shortened(known.Message, maxMessage)
+		shown.Message = apierr.Shortened(known.Message, maxMessage)
 		shown.Extensions = known.Extensions()
 		return shown
 	}
@@ -146,7 +146,7 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 	if x.reported.Add(1) > maxCauses {
 		return
 	}
-	logger.Log(ctx, level, message, "request_id", x.id, "error", shortened(err.Error(), maxCause))
+	logger.Log(ctx, level, message, "request_id", x.id, "error", apierr.Shortened(err.Error(), maxCause))
 }
 
 // bounded bounds an answer: data that is longer than most is replaced by an error, and a list

@@ -176,5 +176,5 @@ func asGraphQL(err error) *gqlerror.Error {
 	if !ok {
 		known = &apierr.Error{Code: apierr.CodeInternal, Message: masked}
 	}
-	return &gqlerror.Error{Message: shortened(known.Message, maxMessage), Extensions: known.Extensions()}
+	return &gqlerror.Error{Message: apierr.Shortened(known.Message, maxMessage), Extensions: known.Extensions()}
 }

@@ -129,7 +129,7 @@ var (
 const maxReason = 120
 
 func forbidden(reason string) *ending {
-	return &ending{"refused", 4403, shortened(reason, maxReason-len("…"))}
+	return &ending{"refused", 4403, apierr.Shortened(reason, maxReason-len("…"))}
 }
 
 // crowdedOut is a connection that turns out to be one too many for its user. Clients come
@@ -139,7 +139,7 @@ func crowdedOut(full *crowded) *ending {
 }
 
 func duplicate(id string) *ending {
-	return &ending{"violation", 4409, "Subscriber for " + shortened(id, maxReason/2) + " already exists"}
+	return &ending{"violation", 4409, "Subscriber for " + apierr.Shortened(id, maxReason/2) + " already exists"}
 }
 
 // serve is the life of the connection.

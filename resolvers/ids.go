@@ -182,10 +182,4 @@ func pairsOf(from, to []string) (given[storage.Pair], error) {
 }
 
 // abridged keeps an error from growing with what a client sends.
-func abridged(text string) string {
-	const most = 40
-	if len(text) > most {
-		return text[:most] + "…"
-	}
-	return text
-}
+func abridged(text string) string { return apierr.Shortened(text, 40) }

@@ -95,3 +95,15 @@ func Internal(format string, args ...any) error { return newError(CodeInternal, 
 func newError(code Code, format string, args []any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// Shortened cuts a text to so many bytes, between characters: a message must not grow with
+// what a client sends.
+func Shortened(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && text[limit]&0xC0 == 0x80 {
+		limit--
+	}
+	return text[:limit] + "…"
+}

@@ -91,12 +91,3 @@ func Unpack(numbers []int64) string {
 	}
 	return string(text)
 }
-
-// abridged keeps an error from growing with what a client sends.
-func abridged(text string) string {
-	const most = 60
-	if len(text) > most {
-		return text[:most] + "…"
-	}
-	return text
-}

@@ -104,7 +104,7 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	case err != nil || len(b) == 0:
 		return notCursor(text)
 	case Kind(b[0])&^sealed != kind:
-		return apierr.BadInput("the cursor %q belongs to another field", abridged(text))
+		return apierr.BadInput("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
 	case Kind(b[0]) == kind:
 		return decode(kind, text, b[1:], numbers)
 	case len(b) != sealLength:
@@ -120,4 +120,7 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	return nil
 }
 
-func notCursor(text string) error { return apierr.BadInput("%q is not a cursor", abridged(text)) }
+// maxShown is how many bytes of what is no cursor an error shows.
+const maxShown = 60
+
+func notCursor(text string) error { return apierr.BadInput("%q is not a cursor", apierr.Shortened(text, maxShown)) }
