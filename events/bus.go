@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -228,7 +229,7 @@ func (b *Bus) drain(ctx context.Context) {
 		pause := firstPause
 		for b.publish(ctx, text) != nil {
 			b.metrics.failures.Inc()
-			if !sleep(ctx, pause) {
+			if sleep.For(ctx, pause) != nil {
 				b.putBack(m)
 				return
 			}
@@ -266,16 +267,4 @@ func (b *Bus) putBack(m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(m.events, b.queue...)
-}
-
-// sleep waits; false if the context was done first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

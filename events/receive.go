@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"kith/internal/sleep"
 )
 
 // quiet is how long nothing comes until Redis is asked whether it is still there,
@@ -28,7 +30,7 @@ func (b *Bus) receive(ctx context.Context) {
 		if time.Since(started) > longPause {
 			pause = firstPause
 		}
-		if !sleep(ctx, pause) {
+		if sleep.For(ctx, pause) != nil {
 			return
 		}
 		pause = min(2*pause, longPause)

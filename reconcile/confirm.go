@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -19,7 +20,7 @@ const confirmRounds = 5
 func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
 	suspects, err := differencesAgain(ctx, store, keys)
 	for round := 1; err == nil && len(suspects) > 0 && round < confirmRounds; round++ {
-		if err := sleep(ctx, window); err != nil {
+		if err := sleep.For(ctx, window); err != nil {
 			return nil, 0, err
 		}
 		var now []Finding
@@ -60,7 +61,7 @@ func whileAway(ctx context.Context, read func() error) error {
 		if err == nil || ctx.Err() != nil || !errors.Is(err, storage.ErrUnavailable) || try == tries {
 			return err
 		}
-		if err := sleep(ctx, 50*time.Millisecond<<try); err != nil {
+		if err := sleep.For(ctx, 50*time.Millisecond<<try); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -74,7 +75,7 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 	var c confirmed
 	var settled []storage.WrongCount
 	for round := 1; len(suspects) > 0 && round < confirmRounds; round++ {
-		if err := sleep(ctx, f.cfg.Window); err != nil {
+		if err := sleep.For(ctx, f.cfg.Window); err != nil {
 			return c, err
 		}
 		before := make(map[storage.UserID]int64, len(suspects))

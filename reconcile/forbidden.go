@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -55,7 +56,7 @@ func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c
 	if err != nil || len(before) == 0 {
 		return c, err
 	}
-	if err := sleep(ctx, f.cfg.Window); err != nil {
+	if err := sleep.For(ctx, f.cfg.Window); err != nil {
 		return c, err
 	}
 	now, err := f.forbidden(ctx, suspects)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -223,7 +224,7 @@ func (r *incrementalRun) read(ctx context.Context, l *logToEnd) error {
 			return fmt.Errorf("%s: %w", l.Title(), err)
 		}
 		r.Logger.WarnContext(ctx, "reconcile: a log is interrupted; trying again", "log", l.Title(), "error", err)
-		if err := sleep(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
+		if err := sleep.For(ctx, time.Duration(try)*200*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -316,7 +317,7 @@ func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Findin
 	for round := 0; len(edges) > 0 && round <= windows; round++ {
 		if round > 0 {
 			r.Metrics.OldestUnpaired(r.mode, time.Duration(round)*r.Window)
-			if err := sleep(ctx, r.Window); err != nil {
+			if err := sleep.For(ctx, r.Window); err != nil {
 				return nil, err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -59,7 +60,7 @@ func mendChunk(ctx context.Context, store MendStore, keys []Key) (Mended, error)
 	var err error
 	for round := range mendRounds {
 		if round > 1 { // the second reading only sees whether all is well
-			if waited := sleep(ctx, time.Duration(round)*10*time.Millisecond); waited != nil {
+			if waited := sleep.For(ctx, time.Duration(round)*10*time.Millisecond); waited != nil {
 				return mendedOf(keys, written, pending), waited
 			}
 		}
@@ -162,19 +163,4 @@ func distinct(keys []Key) []Key {
 		seen[k] = true
 		return again
 	})
-}
-
-// sleep waits, or returns the context's error when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -87,7 +88,7 @@ func (f *full) again(ctx context.Context, shard int, statement func() error) err
 			return err
 		}
 		f.cfg.Logger.WarnContext(ctx, "the scan asks a shard again", "shard", shard, "error", err)
-		if err := sleep(ctx, 50*time.Millisecond<<try); err != nil {
+		if err := sleep.For(ctx, 50*time.Millisecond<<try); err != nil {
 			return err
 		}
 	}

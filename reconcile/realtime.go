@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"kith/internal/sleep"
 )
 
 // Realtime watches both sides while they are written.
@@ -145,7 +147,7 @@ func (r *Realtime) follow(ctx context.Context, l *logFollowed) {
 		if time.Since(began) > time.Minute {
 			pause = longPause
 		}
-		if sleep(ctx, pause) != nil {
+		if sleep.For(ctx, pause) != nil {
 			return
 		}
 	}
@@ -234,7 +236,7 @@ func (r *Realtime) lookUpAll(ctx context.Context) {
 			r.lookUp(ctx, batch)
 		}
 		if len(batch) < readAtOnce {
-			if sleep(ctx, pause) != nil {
+			if sleep.For(ctx, pause) != nil {
 				return
 			}
 		}
@@ -330,7 +332,7 @@ func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpai
 
 // keepAll keeps places behind what has been dealt with, until the context ends.
 func (r *Realtime) keepAll(ctx context.Context) {
-	for sleep(ctx, keepEvery) == nil {
+	for sleep.For(ctx, keepEvery) == nil {
 		if err := r.keep(ctx); err != nil && ctx.Err() == nil {
 			r.Logger.WarnContext(ctx, "reconcile: the checkpoint cannot be saved; trying again", "error", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -85,7 +86,7 @@ func (l relationLog) Read(ctx context.Context, after, upTo Place, take func([]Ro
 			return err
 		}
 		if len(entries) == 0 {
-			if err := sleep(ctx, pause); err != nil {
+			if err := sleep.For(ctx, pause); err != nil {
 				return err
 			}
 			pause = min(2*pause, longPause)

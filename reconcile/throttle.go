@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"time"
+
+	"kith/internal/sleep"
 )
 
 // A throttle leaves the databases alone for a part of the time.
@@ -16,7 +18,7 @@ func (t throttle) do(ctx context.Context, statement func() error) error {
 	if err := statement(); err != nil {
 		return err
 	}
-	return sleep(ctx, t.pause(time.Since(began)))
+	return sleep.For(ctx, t.pause(time.Since(began)))
 }
 
 func (t throttle) pause(took time.Duration) time.Duration {

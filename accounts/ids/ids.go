@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -132,7 +133,7 @@ func (g *Generator) first(ctx context.Context) error {
 		err := g.lease(waiting)
 		if errors.Is(err, storage.ErrNoLease) && g.slots == 1 {
 			taken = fmt.Errorf("%d is leased by another gateway, or by one that was killed in the last %s: %w", g.base, g.cfg.Lease, err)
-			err = sleep(waiting, pause)
+			err = sleep.For(waiting, pause)
 			if err == nil {
 				continue
 			}
@@ -161,7 +162,7 @@ func (g *Generator) keep(ctx context.Context) {
 func (g *Generator) pause(ctx context.Context, failed bool) bool {
 	renew := g.cfg.Lease / 3
 	if failed {
-		return sleep(ctx, min(renew, time.Second)) == nil
+		return sleep.For(ctx, min(renew, time.Second)) == nil
 	}
 	timer := time.NewTimer(renew)
 	defer timer.Stop()
@@ -225,7 +226,7 @@ func (g *Generator) Next(ctx context.Context) (storage.UserID, error) {
 		if wait == 0 {
 			return id, nil
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := sleep.For(ctx, wait); err != nil {
 			return 0, fmt.Errorf("make an id: %w", err)
 		}
 	}
@@ -292,15 +293,4 @@ func (g *Generator) release(ctx context.Context) error {
 		return fmt.Errorf("give machine id %d back: %w", g.flake.machine, err)
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

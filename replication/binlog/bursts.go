@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/replication"
+
+	"kith/internal/sleep"
 )
 
 // bursts is how often a reader that is at the end of a binlog looks for more.
@@ -42,7 +44,7 @@ type calmConn struct {
 
 func (c *calmConn) Read(p []byte) (int, error) {
 	if c.calm.Load() && !c.full {
-		sleep(c.ctx, time.Until(c.last.Add(bursts)))
+		_ = sleep.For(c.ctx, time.Until(c.last.Add(bursts)))
 	}
 	n, err := c.Conn.Read(p)
 	c.full, c.last = n == len(p), time.Now()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/events"
+	"kith/internal/sleep"
 	"kith/replication"
 )
 
@@ -43,7 +44,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 		feed.Silent(t.heard)
 		s.set(Connecting, err)
 		s.log().Warn("replication: the binlog is interrupted; connecting again", "error", err)
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
 }

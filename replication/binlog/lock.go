@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"kith/internal/sleep"
 )
 
 // lock is the right to work on a server: a named lock of one connection, which the
@@ -57,7 +59,7 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 // keep looks after the lock until the context ends, and ends it when the lock is
 // lost.
 func (l *lock) keep(ctx context.Context, cancel context.CancelCauseFunc) {
-	for ; ctx.Err() == nil; sleep(ctx, lockCheck) {
+	for ; ctx.Err() == nil; _ = sleep.For(ctx, lockCheck) {
 		if err := l.check(ctx); err != nil {
 			cancel(err)
 			return

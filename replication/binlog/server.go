@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"kith/events"
+	"kith/internal/sleep"
 	"kith/replication"
 )
 
@@ -135,7 +136,7 @@ func (r *Replicator) askUntilAnswered(ctx context.Context, ordinal int, dsn stri
 			return nil, errors.Join(fmt.Errorf("%s/%s is no shard of a store: %w", s.name, parsed.DBName, err), s.db.Close())
 		}
 		r.cfg.Logger.Warn("replication: a server does not answer; trying again until it does", "server", s.name, "error", err)
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 	}
 }
 
@@ -144,13 +145,6 @@ const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 2 * time.Second
 )
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
 
 // ask learns which server this is.
 func (s *server) ask(ctx context.Context) error {
@@ -253,7 +247,7 @@ func (s *server) run(ctx context.Context) error {
 		}
 		s.set(Connecting, err)
 		s.log().Warn("replication is interrupted; trying again", "error", err)
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
 }
@@ -332,7 +326,7 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
 			return err
 		}
-		sleep(ctx, pause-time.Second) // a server that keeps forgetting
+		_ = sleep.For(ctx, pause-time.Second) // a server that keeps forgetting
 	}
 }
 

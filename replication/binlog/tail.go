@@ -14,6 +14,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	binlog "github.com/go-mysql-org/go-mysql/replication"
 
+	"kith/internal/sleep"
 	"kith/replication"
 )
 
@@ -177,7 +178,7 @@ func (s *server) continues(ctx context.Context, at position) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*silence)
 	defer cancel()
 	read := at.set()
-	for began := time.Now(); ; sleep(ctx, firstPause) {
+	for began := time.Now(); ; _ = sleep.For(ctx, firstPause) {
 		set, err := s.serverPosition(ctx)
 		if err != nil || set.Contain(read) {
 			return err
@@ -194,7 +195,7 @@ func (s *server) continues(ctx context.Context, at position) error {
 func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	var since time.Time // when the same position began to differ from the server's
 	var last string
-	for sleep(ctx, lockCheck); ctx.Err() == nil; sleep(ctx, lockCheck) {
+	for sleep.For(ctx, lockCheck) == nil {
 		t.mu.Lock()
 		read := t.at.set()
 		t.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -130,7 +131,7 @@ func (c *Consumer) Run(ctx context.Context) {
 			pause = firstPause
 		}
 		c.Logger.WarnContext(ctx, "stream is interrupted", "stream", c.Key, "error", err)
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
 	<-tended
@@ -169,7 +170,7 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 		}
 		// Something could not be applied. It stays pending and will be claimed; new
 		// entries, of which some may go to healthy shards, are not held up for long.
-		sleep(ctx, pause)
+		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
 	return progress, ctx.Err()
@@ -269,20 +270,10 @@ func (c *Consumer) abandoned(ctx context.Context, start string) ([]redis.XMessag
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
-		sleep(working, lingers)
+		_ = sleep.For(working, lingers)
 		cancel()
 	})
 	return working, func() { release(); cancel() }
-}
-
-// sleep waits, or until the context is done.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // rowsOf puts the rows of entries together.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -76,17 +77,17 @@ func runHistory(t *testing.T, faults bool) {
 		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 31))
 		rollBack := saved(t, server)
 		for time.Now().Before(end) && !t.Failed() {
-			sleep(ctx, time.Duration(random.IntN(800))*time.Millisecond)
+			_ = sleep.For(ctx, time.Duration(random.IntN(800))*time.Millisecond)
 			switch random.IntN(6) {
 			case 0:
 				admin(t, server).FlushAll(ctx)
 			case 1:
 				server.Kill(t)
-				sleep(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+				_ = sleep.For(ctx, time.Duration(random.IntN(300))*time.Millisecond)
 				server.Restart(t)
 			case 2:
 				server.Freeze(t)
-				sleep(ctx, time.Duration(random.IntN(300))*time.Millisecond)
+				_ = sleep.For(ctx, time.Duration(random.IntN(300))*time.Millisecond)
 				server.Thaw(t)
 			case 3:
 				rollBack = saved(t, server)
@@ -98,13 +99,13 @@ func runHistory(t *testing.T, faults bool) {
 		}
 	} else {
 		for time.Now().Before(end) && !t.Failed() {
-			sleep(ctx, 10*time.Millisecond)
+			_ = sleep.For(ctx, 10*time.Millisecond)
 		}
 	}
 	stop()
 	load.Wait()
 	eventually(t, "all is told", func() bool { return !a.late.behind() && !b.late.behind() })
-	sleep(t.Context(), 2*verifyEvery)
+	_ = sleep.For(t.Context(), 2*verifyEvery)
 	for _, c := range gateways {
 		c.idle(t)
 		c.agrees(t, s, everybody...)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -78,7 +79,7 @@ const (
 // carry tries until nothing is left.
 func (l *late) carry() {
 	pause := firstPause
-	for sleep(l.closed, pause) {
+	for sleep.For(l.closed, pause) == nil {
 		if !l.try() {
 			pause = min(2*pause, longPause)
 			continue

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -122,7 +123,7 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, fs *flights[Q, V]
 			fill(ctx, visit, fs, got.leased)
 		}
 		for _, pause := range pauses {
-			if len(got.busy) == 0 || !sleep(ctx, pause) {
+			if len(got.busy) == 0 || sleep.For(ctx, pause) != nil {
 				break
 			}
 			c.cfg.Metrics.waits.WithLabelValues(fs.name()).Add(float64(len(got.busy)))
@@ -158,16 +159,4 @@ func readSource[Q comparable, V any](ctx context.Context, c *Cache, fs *flights[
 		queries[i] = fs.widen(f.query)
 	}
 	return fs.read(ctx, c.cfg.Source, queries)
-}
-
-// sleep waits; false if the context was done first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
