@@ -36,7 +36,7 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 			s.activeOn(from, change.At)
 		}
 	}
-	s.save(j)
+	s.save(ctx, j)
 	return results
 }
 
@@ -71,7 +71,7 @@ func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change 
 	if active := act.Active(); changed.Changed && active != 0 {
 		s.activeOn(active, change.At)
 	}
-	s.save(j)
+	s.save(ctx, j)
 	return changed, nil
 }
 
@@ -96,7 +96,7 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 }
 
 // save writes what has been judged: rows with what lies beside them, the log, and counts.
-func (s *Store) save(j *judge.Judge) {
+func (s *Store) save(ctx context.Context, j *judge.Judge) {
 	for _, side := range storage.Sides {
 		for _, edge := range j.Changed(side) {
 			s.put(side, edge)
@@ -116,6 +116,7 @@ func (s *Store) save(j *judge.Judge) {
 	}
 	diffs := make(judge.Diffs)
 	j.AddTo(diffs)
+	left := make([]storage.UserChange, 0, len(diffs))
 	for user, d := range diffs {
 		counts := s.counts[user]
 		counts.Following += d.Following
@@ -124,7 +125,9 @@ func (s *Store) save(j *judge.Judge) {
 		counts.Version++
 		s.counts[user] = counts
 		s.active[user] = max(s.active[user], d.Active)
+		left = append(left, storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 	}
+	storage.Counted(ctx, left)
 }
 
 func (s *Store) put(side storage.Side, edge storage.Edge) {

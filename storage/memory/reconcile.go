@@ -123,7 +123,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	for i, r := range repairs {
 		results[i] = storage.Result[storage.Repaired]{Value: j.Repair(r), Found: true}
 	}
-	s.save(j)
+	s.save(ctx, j)
 	return results
 }
 

@@ -64,7 +64,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	for i, edge := range edges {
 		results[i] = storage.Result[storage.Applied]{Value: j.Apply(side, edge, rule), Found: true}
 	}
-	s.save(j)
+	s.save(ctx, j)
 	return results
 }
 

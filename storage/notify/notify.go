@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"kith/storage"
 	"kith/storage/intents"
@@ -19,6 +20,8 @@ type Write struct {
 	Rows []storage.Row
 	// Users have been made, erased or changed otherwise than by an edge.
 	Users []storage.UserID
+	// Counts are those that the write has left of some users, where the store had them at hand.
+	Counts map[storage.UserID]storage.UserChange
 }
 
 // Store is a store that tells of its writes.
@@ -46,13 +49,15 @@ func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
 // begin notes whom a write is about to change, before it is committed with the context that
 // it returns. end is to be called with what the write has done, and with its errors.
 func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.Context, end func(Write, ...error)) {
+	left := &counted{}
+	ctx = storage.OnCounted(ctx, left.add)
 	if s.log == nil {
-		return ctx, func(w Write, _ ...error) { s.told(ctx, w) }
+		return ctx, func(w Write, _ ...error) { s.told(ctx, w, left) }
 	}
 	part, _ := ctx.Value(wholeKey{}).(*whole)
 	if part.covers(users) {
 		return ctx, func(w Write, errs ...error) {
-			s.told(ctx, w)
+			s.told(ctx, w, left)
 			if inDoubt(errs) {
 				part.fail()
 			}
@@ -60,7 +65,7 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 	}
 	intent := s.log.Begin(users)
 	return storage.BeforeCommit(ctx, intent.Wait), func(w Write, errs ...error) {
-		s.told(ctx, w)
+		s.told(ctx, w, left)
 		switch {
 		case intent == nil:
 		case inDoubt(errs):
@@ -76,10 +81,37 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 func (w Write) none() bool { return len(w.Rows) == 0 && len(w.Users) == 0 }
 
 // told tells of a write, if there was one.
-func (s *Store) told(ctx context.Context, w Write) {
+func (s *Store) told(ctx context.Context, w Write, left *counted) {
 	if !w.none() {
+		w.Counts = left.all()
 		s.tell(context.WithoutCancel(ctx), w)
 	}
+}
+
+// counted collects the counts that the transactions of a write leave.
+type counted struct {
+	mu   sync.Mutex
+	left map[storage.UserID]storage.UserChange
+}
+
+func (c *counted) add(changes []storage.UserChange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == nil {
+		c.left = make(map[storage.UserID]storage.UserChange, len(changes))
+	}
+	for _, one := range changes {
+		if before, again := c.left[one.User]; again {
+			one = one.And(before)
+		}
+		c.left[one.User] = one
+	}
+}
+
+func (c *counted) all() map[storage.UserID]storage.UserChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left
 }
 
 // add adds forward rows, and the rows of their other sides where those were written, too.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -211,6 +212,7 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
 		}
+		w.leaves(id, judge.Diff{}, true)
 		day := int64(storage.DayOf(at))
 		if _, err := w.Exec(1, sqlCountProfileChange, day, day, int64(id)); err != nil {
 			return err

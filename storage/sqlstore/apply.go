@@ -79,6 +79,7 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 	if err != nil {
 		return nil, err
 	}
+	w.unchanged(diffs)
 	return applied, w.addCounts(diffs)
 }
 
@@ -126,7 +127,7 @@ func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
 const (
 	// Served by the primary key.
 	sqlLockCounts = `
-SELECT user_id, packed
+SELECT user_id, following_count, follower_count, friend_count, version, packed
 FROM user_counts
 WHERE user_id IN (`
 
@@ -173,9 +174,10 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 
 // scanLocked reads a row of sqlLockCounts.
 func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
+	var n storage.Counts
 	var flags int64
-	err = rows.Scan(&id, &flags)
-	w.packed.Note(id, flags)
+	err = rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version, &flags)
+	w.noteLocked(id, n, flags)
 	return id, err
 }
 
@@ -356,6 +358,9 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 	if anybody {
 		into, width = into+", active_day", 5
 		sets += ", active_day = " + w.store.sql.Greater("active_day", "NEW.active_day")
+	}
+	for id, d := range diffs {
+		w.leaves(id, d, false)
 	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.MaxRows) {
 		args := make([]any, 0, width*len(chunk))

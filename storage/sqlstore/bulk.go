@@ -64,6 +64,7 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 			applied[i] = judged[k]
 		}
 	}
+	w.unchanged(diffs)
 	return applied, w.addCounts(diffs)
 }
 

@@ -73,7 +73,7 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 			var flags int64
 			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version, &flags)
 			delete(c.uncounted, id)
-			c.packed.Note(id, flags)
+			c.noteLocked(id, n, flags)
 			counts[id] = n
 			return err
 		})

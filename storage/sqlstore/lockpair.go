@@ -102,7 +102,7 @@ func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.S
 		return owner, n, err
 	}
 	delete(c.uncounted, owner)
-	c.packed.Note(owner, flags)
+	c.noteLocked(owner, n, flags)
 	peer := c.user
 	if owner == c.user {
 		peer = other

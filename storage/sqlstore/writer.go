@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 
+	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -13,9 +15,51 @@ type writer struct {
 	store *Store
 
 	packed packed.Flags
+	locked map[storage.UserID]storage.Counts // of the owners locked so far
+	left   []storage.UserChange              // counts as the transaction leaves them, see [storage.Counted]
 }
 
 // transact runs a write on one shard as one transaction, see [db.DB.Transact].
 func (s *Store) transact(ctx context.Context, what string, shard int, write func(*writer) error) error {
-	return s.db.Transact(ctx, what, shard, func(tx *db.Tx) error { return write(&writer{Tx: tx, store: s}) })
+	var w *writer
+	err := s.db.Transact(ctx, what, shard, func(tx *db.Tx) error {
+		w = &writer{Tx: tx, store: s, locked: make(map[storage.UserID]storage.Counts)}
+		return write(w)
+	})
+	if err == nil {
+		storage.Counted(ctx, w.left)
+	}
+	return err
+}
+
+// noteLocked notes the counts and flags of an owner whose counts have been locked.
+func (w *writer) noteLocked(owner storage.UserID, n storage.Counts, flags int64) {
+	w.locked[owner] = n
+	w.packed.Note(owner, flags)
+}
+
+// unchanged notes the owners, all locked, whose counts the transaction leaves as they were: somebody
+// has written the same before, and may not have lived to tell.
+func (w *writer) unchanged(diffs judge.Diffs) {
+	for owner, n := range w.locked {
+		if _, changed := diffs[owner]; !changed {
+			w.left = append(w.left, storage.UserChange{User: owner, Counts: n, Before: n.Version})
+		}
+	}
+}
+
+// leaves notes that the transaction leaves an owner, whose counts are locked, with its counts
+// changed by a difference and a new version.
+func (w *writer) leaves(owner storage.UserID, d judge.Diff, profileChanged bool) {
+	n, known := w.locked[owner]
+	if !known {
+		return
+	}
+	before := n.Version
+	n.Following, n.Follower, n.Friend, n.Version = n.Following+d.Following, n.Follower+d.Follower, n.Friend+d.Friend, n.Version+1
+	if profileChanged {
+		before = n.Version
+	}
+	w.locked[owner] = n
+	w.left = append(w.left, storage.UserChange{User: owner, Counts: n, Before: before})
 }

@@ -1,0 +1,91 @@
+package sqlstore_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// TestWritersAreToldTheCountsTheyLeave: what is told after a commit is what lies there then, and
+// the version before is that from which on nothing but counts has changed.
+func TestWritersAreToldTheCountsTheyLeave(t *testing.T) {
+	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
+		name, remark := "another", "r"
+		follow := storage.Edge{From: 2, To: 3, Type: storage.Following, UpdateTime: 5}
+		both := storage.ChangeOptions{Inverse: true}
+		for _, step := range []struct {
+			what string
+			do   func(context.Context)
+			left map[storage.UserID]bool // and whether the profile is as it was before
+		}{
+			{"a row", func(ctx context.Context) { store.Apply(ctx, storage.Forward, []storage.Edge{follow}, storage.IfNewer) }, map[storage.UserID]bool{2: true}},
+			{"its other side", func(ctx context.Context) { store.Apply(ctx, storage.Inverse, []storage.Edge{follow}, storage.IfNewer) }, map[storage.UserID]bool{3: true}},
+			{"the same again", func(ctx context.Context) { store.Apply(ctx, storage.Inverse, []storage.Edge{follow}, storage.IfNewer) }, map[storage.UserID]bool{3: false}},
+			{"a follow", func(ctx context.Context) { changeEdge(ctx, store, 4, 5, storage.Following, 0) }, map[storage.UserID]bool{4: true, 5: true}},
+			{"of two", func(ctx context.Context) {
+				store.ChangeEdges(ctx, 4, []storage.EdgeChange{{To: 6, Type: storage.Following, At: 7}, {To: 7, Type: storage.Blocking, At: 7}}, both)
+			}, map[storage.UserID]bool{4: true, 6: true, 7: true}},
+			{"a request", func(ctx context.Context) {
+				_, _ = store.ChangeRequest(ctx, storage.Pair{From: 8, To: 9}, storage.RequestChange{Act: storage.Ask, At: 9}, storage.RequestOptions{Inverse: true})
+			}, map[storage.UserID]bool{8: true, 9: true}},
+			{"a mark", func(ctx context.Context) {
+				_, _, _ = store.SetMark(ctx, storage.Pair{From: 4, To: 5}, storage.MarkChange{Remark: &remark})
+			}, map[storage.UserID]bool{4: true}},
+			{"a profile", func(ctx context.Context) { _, _ = store.UpdateProfile(ctx, 4, storage.ProfileChange{Name: &name}, 9) }, map[storage.UserID]bool{4: false}},
+			{"a state", func(ctx context.Context) { _, _ = store.SetState(ctx, 4, storage.Deactivated, 10) }, nil},
+		} {
+			var mu sync.Mutex
+			left := map[storage.UserID]storage.UserChange{}
+			before := map[storage.UserID]storage.Counts{}
+			for id := range step.left {
+				before[id] = mustCount(t, store, id)
+			}
+			step.do(storage.OnCounted(t.Context(), func(list []storage.UserChange) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, one := range list {
+					left[one.User] = one
+				}
+			}))
+			if len(left) != len(step.left) {
+				t.Errorf("%s: told of %v", step.what, left)
+			}
+			for id, onlyCounts := range step.left {
+				want := storage.UserChange{User: id, Counts: mustCount(t, store, id), Before: before[id].Version}
+				if !onlyCounts {
+					want.Before = want.Counts.Version
+				}
+				if left[id] != want {
+					t.Errorf("%s: told %+v of user %d, want %+v", step.what, left[id], id, want)
+				}
+			}
+		}
+	})
+}
+
+// TestEachOfAGroupIsToldTheCounts: writes that share a transaction are told what it has left.
+func TestEachOfAGroupIsToldTheCounts(t *testing.T) {
+	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
+		var fans sync.WaitGroup
+		for id := storage.UserID(2); id <= 30; id++ {
+			fans.Go(func() {
+				var mu sync.Mutex
+				left := map[storage.UserID]storage.UserChange{}
+				changeEdge(storage.OnCounted(t.Context(), func(list []storage.UserChange) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, one := range list {
+						left[one.User] = one
+					}
+				}), store, id, viral, storage.Following, 0)
+				if left[id].Counts.Following != 1 || left[viral].Counts.Follower == 0 {
+					t.Errorf("user %d was told %+v", id, left)
+				}
+			})
+		}
+		fans.Wait()
+	})
+}
