@@ -183,10 +183,13 @@ func (d *decoder) tableMap(raw []byte) (uint64, table, error) {
 }
 
 // A layout says where the columns of a table are, in one table map.
-type layout struct{ from, to, kind, time, user int }
+type layout struct {
+	from, to, kind, time, user             int
+	version, following, followers, friends int
+}
 
 func layoutOf(m *replication.TableMapEvent) layout {
-	l := layout{-1, -1, -1, -1, -1}
+	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1}
 	for i, name := range m.ColumnName {
 		switch string(name) {
 		case "from_user_id":
@@ -199,9 +202,35 @@ func layoutOf(m *replication.TableMapEvent) layout {
 			l.time = i
 		case "user_id":
 			l.user = i
+		case "version":
+			l.version = i
+		case "following_count":
+			l.following = i
+		case "follower_count":
+			l.followers = i
+		case "friend_count":
+			l.friends = i
 		}
 	}
 	return l
+}
+
+// counted reads a row of user_counts: one image of what was inserted, or those before and after an
+// update.
+func (l layout) counted(images [][]any) storage.UserChange {
+	number := func(row []any, column int) int64 {
+		n, _ := integer(row, column)
+		return n
+	}
+	after := images[len(images)-1]
+	c := storage.UserChange{User: storage.UserID(number(after, l.user)), Counts: storage.Counts{
+		Following: number(after, l.following), Follower: number(after, l.followers), Friend: number(after, l.friends),
+		Version: number(after, l.version),
+	}}
+	if len(images) > 1 {
+		c.Before = number(images[0], l.version)
+	}
+	return c
 }
 
 // edge reads a row of a table of edges.

@@ -3,12 +3,15 @@ package binlog
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"kith/events"
 	"kith/internal/sleep"
 	"kith/replication"
+	"kith/storage"
 )
 
 // follow copies what has to be copied, then follows the binlog, over interruptions,
@@ -72,6 +75,9 @@ func (t *tail) complete() bool { return false }
 // take implements [sink]: it gives a transaction to the applier, and what caches need to the
 // events.
 func (t *tail) take(ctx context.Context, done *transaction) error {
+	if list := changed(done); len(list) > 0 && t.server.cfg.Changed != nil {
+		t.server.cfg.Changed(ctx, list)
+	}
 	if list := stale(done); len(list) > 0 {
 		t.server.cfg.Events.Send(ctx, list...)
 	}
@@ -88,11 +94,36 @@ func stale(t *transaction) []events.Event {
 	for _, id := range t.users {
 		list = append(list, events.User(id))
 	}
-	for _, id := range t.counts {
-		list = append(list, events.Counts(id))
+	for _, c := range t.counts {
+		list = append(list, events.Counts(c.User))
 	}
 	for _, id := range t.states {
 		list = append(list, events.State(id))
 	}
 	return list
+}
+
+// changed lists what a transaction has made of users. Of a user whose row has changed as well, the
+// counts alone do not tell.
+func changed(t *transaction) []storage.UserChange {
+	of := make(map[storage.UserID]storage.UserChange, len(t.counts))
+	for _, c := range t.counts {
+		c.Inverse = c.Inverse || t.inverse
+		if before, again := of[c.User]; again {
+			c = c.And(before)
+		}
+		of[c.User] = c
+	}
+	for _, r := range t.rows {
+		if c, counted := of[r.Edge.From]; counted && r.Side == storage.Forward {
+			c.Forward = true
+			of[c.User] = c
+		}
+	}
+	for _, id := range t.users {
+		c := of[id]
+		c.User, c.Before = id, c.Counts.Version
+		of[id] = c
+	}
+	return slices.Collect(maps.Values(of))
 }

@@ -10,6 +10,7 @@ import (
 
 	"kith/events"
 	"kith/replication"
+	"kith/storage"
 )
 
 // Checkpoints keep how far replication has come, across restarts.
@@ -39,6 +40,10 @@ type Config struct {
 	// Events are told of users, counts and states that have changed, and of gaps. Defaults to
 	// nobody.
 	Events Events
+
+	// Changed is told what each transaction has made of users, before Events are told of it; nil:
+	// nobody is.
+	Changed func(ctx context.Context, list []storage.UserChange)
 
 	// Skip names transactions, by GTID, that are passed over as far as they cannot be
 	// followed: the way on after a [StopError].

@@ -22,7 +22,8 @@ type transaction struct {
 	rows        []storage.Row  // of following and friend_request, as they were written
 	changes     []Change       // of both sides, in order, where both are asked for
 	users       []storage.UserID
-	counts      []storage.UserID
+	counts      []storage.UserChange // rows of user_counts; see changed
+	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
 	bookkeeping bool // nothing but checkpoints and the like
 }
@@ -64,6 +65,9 @@ const mariaPreparedXA = 64
 func (a *assembler) add(header *replication.EventHeader, event replication.Event, touched *table, raw []byte) (*transaction, error) {
 	if touched != nil {
 		a.foreign = a.foreign || *touched != bookkeeping
+		if a.open != nil && *touched == follower {
+			a.open.inverse = true
+		}
 	}
 	switch e := event.(type) {
 	case *replication.FormatDescriptionEvent:
@@ -263,8 +267,8 @@ func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
 	return nil
 }
 
-// images takes the rows as they are after the change. Of users that were deleted, it is
-// only told that they have changed.
+// images takes the rows as they are after the change. Of users and counts that were deleted, it
+// is only told that they have changed.
 func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	step := 1
@@ -280,8 +284,10 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 				a.open.users = append(a.open.users, storage.UserID(id))
 			case t == userStates:
 				a.open.states = append(a.open.states, storage.UserID(id))
+			case isDelete(kind):
+				a.open.counts = append(a.open.counts, storage.UserChange{User: storage.UserID(id), Forward: true, Inverse: true})
 			default:
-				a.open.counts = append(a.open.counts, storage.UserID(id))
+				a.open.counts = append(a.open.counts, l.counted(e.Rows[i+1-step:i+1]))
 			}
 			continue
 		}
