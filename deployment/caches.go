@@ -3,7 +3,6 @@ package deployment
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,15 +25,11 @@ type Caches struct {
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 
-	arrived rowsTold     // what [Caches.Arrived] has told of
+	arrived rowsTold     // what the caches were told of last
 	intents *intents.Log // nil: there is nobody else, or the binlog tells
 
-	// Writer is the store, as whoever writes has to see it.
+	// Writer is the store, as whoever writes has to see it, or brings rows to their other side.
 	Writer storage.Store
-
-	// Carrier is the store for whoever brings rows to the inverse side that others have
-	// written: they may not have lived to tell of them.
-	Carrier storage.Store
 }
 
 // CacheConfig is what the caches of a process are made of.
@@ -66,9 +61,7 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		c.local.Switch(localcache.Off)
 	}
 	c.intents = d.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
-	sent := allTold(c.redis, cfg.Bus)
-	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, sent)
-	c.Carrier = notify.Watch(cfg.Store, c.carried).Noting(c.intents, sent)
+	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, allTold(c.redis, cfg.Bus))
 	return c, nil
 }
 
@@ -100,57 +93,50 @@ func (c *Caches) Packed() social.Packed {
 func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
 
 // wrote is told of every write of this process.
-func (c *Caches) wrote(ctx context.Context, w notify.Write) { c.tell(ctx, w, changes(w)) }
-
-// carried is told of rows that this process has brought to the inverse side. Of the other
-// side Redis is told as well, once more mostly.
-func (c *Caches) carried(ctx context.Context, w notify.Write) { c.tell(ctx, w, changes(withTruth(w))) }
-
-func (c *Caches) tell(ctx context.Context, w notify.Write, changes []rediscache.Change) {
+func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	if c.redis != nil {
-		c.redis.Changed(ctx, changes) // first, or the other one would read what was before
+		c.redis.Changed(ctx, changes(w)) // first, or the other one would read what was before
 	}
 	if c.local != nil {
-		c.local.Wrote(w.Rows, w.Users)
+		c.local.Wrote(w.Rows, w.Users, w.Counts)
 	}
-	list := make([]events.Event, len(w.Users))
-	for i, id := range w.Users {
-		list[i] = events.User(id)
+	var list []events.Event
+	for _, id := range w.Users {
+		if one := w.Counts[id]; one.Before == one.Counts.Version { // or the profile is as it was
+			list = append(list, events.User(id))
+		}
 	}
 	c.bus.Send(ctx, list...)
+	c.arrived.remember(w.Rows)
 }
 
 // corrected tells all gateways of users of whom Redis had something old for a while: one may
 // have read that after the event of the change, and keep it.
 func (c *Caches) corrected(users []storage.UserID) { corrected(c.bus, users) }
 
-// withTruth adds the rows of the other table to those of the inverse one.
-func withTruth(w notify.Write) notify.Write {
-	for _, r := range slices.Clone(w.Rows) {
-		if r.Side.IsInverse() {
-			w.Rows = append(w.Rows, storage.Row{Side: r.Side.Truth(), Edge: r.Edge})
-		}
-	}
-	return w
-}
-
-// changes is a write in the words of the cache in Redis.
-func changes(w notify.Write) []rediscache.Change {
-	list := make([]rediscache.Change, 0, len(w.Rows)+len(w.Users))
+// changes is a write in the words of the cache in Redis: whom it has changed, with the counts that
+// it has left, if they are at hand. Without them all of a user may have changed.
+func changes(w notify.Write) []storage.UserChange {
+	list := make([]storage.UserChange, 0, len(w.Rows)+len(w.Users))
 	for _, r := range w.Rows {
-		list = append(list, rediscache.Change{
-			User: r.Side.Owner(r.Edge.Pair()), Forward: r.Side == storage.Forward, Inverse: r.Side == storage.Inverse,
-		})
+		one := w.Counts[r.Side.Owner(r.Edge.Pair())]
+		one.User = r.Side.Owner(r.Edge.Pair())
+		one.Forward, one.Inverse = r.Side == storage.Forward, r.Side == storage.Inverse
+		list = append(list, one)
 	}
 	for _, id := range w.Users {
-		list = append(list, rediscache.Change{User: id, Profile: true, Forward: true, Inverse: true})
+		one, counted := w.Counts[id]
+		if !counted {
+			one = storage.UserChange{User: id, Forward: true, Inverse: true}
+		}
+		list = append(list, one)
 	}
 	return list
 }
 
 // Arrived has the caches know of rows that were read from the store itself: answers that
-// come from now on must not be older. Each row is told of once: it may be read again and
-// again, by reads that wait for it and by subscriptions.
+// come from now on must not be older. Each row is told of once: it may have been written here, and
+// be read again and again, by reads that wait for it and by subscriptions.
 func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 	if c.redis == nil && c.local == nil {
 		return

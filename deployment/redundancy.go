@@ -108,7 +108,7 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 
 // carrying applies rows to the store of a mode and tells its bus.
 func carrying(with Redundant) applied {
-	return applied{replication.Carrier{Store: with.Caches.Carrier, Publisher: with.Bus, Logger: with.Logger}}
+	return applied{replication.Carrier{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
 }
 
 // consumed is how the consumer in this process stands.

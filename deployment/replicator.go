@@ -21,10 +21,14 @@ type Replicator struct {
 // count.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	r := &Replicator{applier: replication.New(replication.Config{
-		Store: with.Caches.Carrier, Shards: with.Store.Shards(), Publisher: with.Bus,
+		Store: with.Caches.Writer, Shards: with.Store.Shards(), Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
 	})}
-	cfg.DSNs, cfg.Applier, cfg.Checkpoints, cfg.Events, cfg.Logger = d.DSNs, r.applier, with.Store, with.Caches.echoed(), with.Logger
+	cfg.DSNs, cfg.Applier, cfg.Checkpoints, cfg.Events, cfg.Logger = d.DSNs, r.applier, with.Store, with.Bus, with.Logger
+	if with.Caches.redis != nil {
+		e := &echo{caches: with.Caches}
+		cfg.Events, cfg.Changed = e, e.changed
+	}
 	r.logs = binlog.New(cfg)
 	return r
 }

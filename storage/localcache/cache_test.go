@@ -173,7 +173,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	cache.Wrote([]storage.Row{
 		{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
 		{Side: storage.Inverse, Edge: storage.Edge{From: first[0].From, To: 1, Type: storage.None, UpdateTime: 9001}},
-	}, nil)
+	}, nil, nil)
 	if got := page(); got[0].From != 7000 || got[1] != first[1] {
 		t.Errorf("after a follow and its opposite: %v", got)
 	}

@@ -26,7 +26,7 @@ func newCached(store storage.Store) *cached {
 		// Edges of the suite are from the beginning of time, and so is the clock: tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
-	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) { c.cache.Wrote(w.Rows, w.Users) })
+	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) { c.cache.Wrote(w.Rows, w.Users, w.Counts) })
 	return c
 }
 

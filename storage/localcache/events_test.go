@@ -200,17 +200,17 @@ func overtake(t *testing.T, mode localcache.Mode) {
 		"profiles": func(s *memory.Store, c *localcache.Cache) {
 			name := "new"
 			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
-			c.Wrote(nil, []storage.UserID{1})
+			c.Wrote(nil, []storage.UserID{1}, nil)
 		},
 		"lists": func(s *memory.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
 		},
 		"blocks": func(s *memory.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
 		},
 		"gap": func(s *memory.Store, c *localcache.Cache) {
 			name := "new"

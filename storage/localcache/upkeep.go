@@ -12,21 +12,48 @@ import (
 var errFill = errors.New("the read that others waited for has failed")
 
 // Wrote takes in rows that have just been written, as they are now, each on the side
-// that it names, and forgets users of whom something else has changed. Whoever writes
-// calls it after the commit and before answering.
-func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID) {
+// that it names, and forgets users of whom something else has changed. counts are those that
+// the write has left, as far as they are at hand: users whose counts are not are read again.
+// Whoever writes calls it after the commit and before answering.
+func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[storage.UserID]storage.UserChange) {
 	if c.Mode() == Off {
 		return
 	}
 	for _, r := range rows {
-		c.forgetUser(r.Side.Owner(r.Edge.Pair()), r.Edge)
+		owner := r.Side.Owner(r.Edge.Pair())
+		c.recount(owner, counts)
+		c.forgetBlocks(owner, r.Edge)
 		if r.Side <= storage.Inverse {
 			c.change(r.Side, r.Edge, true)
 			c.told.add(r)
 		}
 	}
 	for _, id := range users {
-		c.forget(key{profileKind, id})
+		c.recount(id, counts)
+	}
+}
+
+// recount gives a user the counts that a write has left, or forgets it: where these are not known,
+// or something else may have changed since it was read.
+func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.UserChange) {
+	k := key{profileKind, id}
+	lock := c.stripe(k)
+	lock.Lock()
+	defer lock.Unlock()
+	c.profiles.abandon(k)
+	known, there := c.entries.GetEntryQuietly(k)
+	if !there {
+		return
+	}
+	p, isProfile := known.Value.(*profile)
+	change := counts[id]
+	switch {
+	case !isProfile || !p.Counted || change.Counts.Version == 0 || p.Counts.Version < change.Before:
+		c.entries.Invalidate(k)
+	case p.Counts.Version < change.Counts.Version:
+		renewed := *p
+		renewed.Counts = change.Counts
+		c.entries.Set(k, &renewed)
 	}
 }
 
@@ -34,6 +61,10 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID) {
 // a block with it.
 func (c *Cache) forgetUser(id storage.UserID, e storage.Edge) {
 	c.forget(key{profileKind, id})
+	c.forgetBlocks(id, e)
+}
+
+func (c *Cache) forgetBlocks(id storage.UserID, e storage.Edge) {
 	if e.Type != storage.Following || c.inBlock(id, e) {
 		c.forget(key{blocksKind, id})
 	}

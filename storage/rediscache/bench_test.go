@@ -25,7 +25,7 @@ func BenchmarkHits(b *testing.B) {
 		"1 user":        func() { c.Profiles(b.Context(), ids[:1]) },
 		"20 users":      func() { c.Profiles(b.Context(), ids) },
 		"a list of 50":  func() { c.Lists(b.Context(), storage.Forward, []storage.ListQuery{whole(1)}) },
-		"change of two": func() { c.Changed(b.Context(), both(1, 2)) },
+		"change of two": func() { c.Changed(b.Context(), s.both(1, 2)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

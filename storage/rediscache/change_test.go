@@ -17,7 +17,7 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	for i, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking, storage.Following} {
 		for _, to := range []storage.UserID{2, 3, 55} {
 			s.write(t, 1, to, kind)
-			[]*Cache{a, b}[i%2].Changed(t.Context(), both(1, to))
+			[]*Cache{a, b}[i%2].Changed(t.Context(), s.both(1, to))
 			a.agrees(t, s, 1, 2, 3, 55)
 			b.idle(t) // or a flight from before may be joined
 			b.agrees(t, s, 1, 2, 3, 55)
@@ -26,13 +26,13 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	}
 	s.create(t, 4)
 	s.create(t, 55)
-	a.Changed(t.Context(), []Change{{User: 4, Profile: true}, {User: 55, Profile: true}})
+	a.Changed(t.Context(), []storage.UserChange{{User: 4}, {User: 55}})
 	b.agrees(t, s, 1, 2, 3, 4, 55)
 	name := "other"
 	if _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
 		t.Fatal(err)
 	}
-	b.Changed(t.Context(), []Change{{User: 1, Profile: true}})
+	b.Changed(t.Context(), []storage.UserChange{{User: 1}})
 	a.idle(t)
 	if p := a.profile(t, 1); p.User.Name != name {
 		t.Errorf("name is %s", p.User.Name)
@@ -47,7 +47,7 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	a.profile(t, 1)
 	a.idle(t)
 	s.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), both(1, 2))
+	a.Changed(t.Context(), s.both(1, 2))
 	calls := s.calls()
 	if p := b.profile(t, 1); p.Counts.Following != 1 || s.calls() != calls {
 		t.Errorf("%+v, after %d more calls", p, s.calls()-calls)
@@ -68,11 +68,11 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 		s.write(t, 2, 1, storage.None)
 		s.write(t, 2, 1, storage.Following)
 	}
-	a.Changed(t.Context(), both(2, 1))
+	a.Changed(t.Context(), s.both(2, 1))
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
-	stale.Changed(t.Context(), both(2, 1))
-	a.Changed(t.Context(), both(2, 1))
+	stale.Changed(t.Context(), s.both(2, 1))
+	a.Changed(t.Context(), s.both(2, 1))
 	calls = s.calls()
 	b.agrees(t, s, 1, 2)
 	if s.calls() != calls {
@@ -87,23 +87,21 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 	for name, between := range map[string]func(t *testing.T, s *source, b *Cache){
 		"changed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), both(1, 2))
+			b.Changed(t.Context(), s.both(1, 2))
 		},
 		"changed and asked for": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), both(1, 2))
+			b.Changed(t.Context(), s.both(1, 2))
 			b.agrees(t, s, 1, 2)
 			b.idle(t)
 		},
 		"changed without versions": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			s.set(func() { s.fail = storage.ErrUnavailable })
-			b.Changed(t.Context(), both(1, 2))
-			s.set(func() { s.fail = nil })
+			b.Changed(t.Context(), []storage.UserChange{{User: 1, Forward: true}, {User: 2, Inverse: true}})
 		},
 		"flushed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), both(1, 2))
+			b.Changed(t.Context(), s.both(1, 2))
 			if err := b.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +111,7 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), both(1, 2))
+			b.Changed(t.Context(), s.both(1, 2))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,8 +164,8 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	s.write(t, 1, 2, storage.Following)
 	s.write(t, 1, 2, storage.None)
 	old.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), both(1, 2))
-	late.Changed(t.Context(), both(1, 2)) // of version 1: what was told before counts
+	a.Changed(t.Context(), s.both(1, 2))
+	late.Changed(t.Context(), s.both(1, 2)) // of version 1: what was told before counts
 	s.set(func() { s.pretend = func() *memory.Store { return behind } })
 	a.Profiles(t.Context(), []storage.UserID{1})
 	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
@@ -196,7 +194,7 @@ func TestNobodyJoinsWhoAskedBefore(t *testing.T) {
 	<-read
 	s.set(func() { s.after = nil })
 	s.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), both(1, 2))
+	a.Changed(t.Context(), s.both(1, 2))
 	a.agrees(t, s, 1, 2)
 	close(held)
 	if l := <-before; len(l.Edges) != 0 {
@@ -233,5 +231,35 @@ func TestOldFlightsAreNotJoined(t *testing.T) {
 	fs.land(third[0], storage.Result[storage.Profile]{})
 	if _, begun := fs.board([]storage.UserID{1}, at.Add(joinable+2)); len(begun) != 1 {
 		t.Error("it is still there")
+	}
+}
+
+// A change that was not told stands between what is kept and what is told next: the counts alone
+// do not make the user right, and of both it is known that they were news.
+func TestAGapIsNotBridged(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2, 3)
+	_, a, b := pair(t, s)
+	a.agrees(t, s, 1, 2, 3)
+	a.idle(t)
+	name := "other" // version 1, of which nobody tells yet
+	if _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
+		t.Fatal(err)
+	}
+	untold := s.both(1, 2)[0]
+	untold.Before, untold.Forward = untold.Counts.Version, false
+	s.write(t, 1, 2, storage.Following)
+	if news := a.Changed(t.Context(), s.both(1, 2)); len(news) != 2 {
+		t.Errorf("news of %v", news)
+	}
+	b.agrees(t, s, 1, 2)
+	b.idle(t)
+	calls := s.calls()
+	if news := b.Changed(t.Context(), append(s.both(1, 2), untold)); len(news) > 0 {
+		t.Errorf("news of %v, told again", news)
+	}
+	b.agrees(t, s, 1, 2)
+	if s.calls() != calls {
+		t.Error("what was told already has cost a look-up")
 	}
 }

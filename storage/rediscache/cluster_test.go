@@ -25,7 +25,7 @@ func TestCluster(t *testing.T) {
 	a, b := connect(t, s, servers), connect(t, s, servers)
 	for i, id := range ids[1:] {
 		s.write(t, 1, id, storage.Following)
-		[]*Cache{a, b}[i%2].Changed(t.Context(), both(1, id))
+		[]*Cache{a, b}[i%2].Changed(t.Context(), s.both(1, id))
 	}
 	ids = append(ids, 404)
 	for range 2 {
@@ -49,7 +49,7 @@ func TestCluster(t *testing.T) {
 	rollBack := saved(t, servers[1])
 	for _, id := range ids[1:60] {
 		s.write(t, 1, id, storage.None)
-		a.Changed(t.Context(), both(1, id))
+		a.Changed(t.Context(), s.both(1, id))
 	}
 	before := a.epoch.Load().keys
 	rollBack()
@@ -66,10 +66,10 @@ func TestCluster(t *testing.T) {
 	began := time.Now()
 	for range 5 {
 		s.write(t, 2, 3, storage.Following)
-		a.Changed(t.Context(), both(2, 3))
+		a.Changed(t.Context(), s.both(2, 3))
 		a.agrees(t, s, ids...)
 		s.write(t, 2, 3, storage.None)
-		a.Changed(t.Context(), both(2, 3))
+		a.Changed(t.Context(), s.both(2, 3))
 		a.agrees(t, s, ids...)
 	}
 	t.Logf("10 rounds without a master: %s", time.Since(began))
@@ -125,7 +125,7 @@ func TestFailover(t *testing.T) {
 	}
 	eventually(t, "a new epoch", func() bool {
 		s.write(t, 1, 2, storage.Following)
-		a.Changed(t.Context(), both(1, 2))
+		a.Changed(t.Context(), s.both(1, 2))
 		a.agrees(t, s, ids...)
 		e := a.epoch.Load()
 		return e != nil && e.keys != before

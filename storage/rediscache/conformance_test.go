@@ -33,13 +33,14 @@ func (s *cached) Lists(ctx context.Context, side storage.Side, queries []storage
 }
 
 func (s *cached) wrote(ctx context.Context, w notify.Write) {
-	var what []Change
+	var what []storage.UserChange
 	for _, row := range w.Rows {
-		owner := row.Side.Owner(row.Edge.Pair())
-		what = append(what, Change{User: owner, Forward: row.Side == storage.Forward, Inverse: row.Side == storage.Inverse})
+		one := w.Counts[row.Side.Owner(row.Edge.Pair())]
+		one.User, one.Forward, one.Inverse = row.Side.Owner(row.Edge.Pair()), row.Side == storage.Forward, row.Side == storage.Inverse
+		what = append(what, one)
 	}
 	for _, user := range w.Users {
-		what = append(what, Change{User: user, Profile: true, Forward: true, Inverse: true})
+		what = append(what, storage.UserChange{User: user, Forward: true, Inverse: true})
 	}
 	s.next().Changed(ctx, what)
 }

@@ -51,7 +51,7 @@ func TestRestartWithOldData(t *testing.T) {
 	b.idle(t)
 	rollBack := saved(t, server)
 	s.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), both(1, 2))
+	a.Changed(t.Context(), s.both(1, 2))
 	before := a.epoch.Load()
 	rollBack()
 	// The old list is there again.
@@ -131,7 +131,7 @@ func TestChangesThatCannotBeTold(t *testing.T) {
 			a.Below(func(users []storage.UserID) { mu.Lock(); defer mu.Unlock(); corrected = append(corrected, users) })
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
-			a.Changed(t.Context(), both(1, 2))
+			a.Changed(t.Context(), s.both(1, 2))
 			if !a.late.behind() {
 				t.Fatal("it could be told")
 			}
@@ -180,7 +180,7 @@ func TestChangesToldInAnEpochThatIsOver(t *testing.T) {
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
 	s.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), both(1, 2))
+	a.Changed(t.Context(), s.both(1, 2))
 	b.agrees(t, s, 1, 2)
 	a.agrees(t, s, 1, 2)
 }
@@ -214,7 +214,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), both(1, 2))
+	a.Changed(t.Context(), s.both(1, 2))
 	for range 2 {
 		a.agrees(t, s, 1, 2)
 		a.idle(t)
@@ -239,7 +239,7 @@ func TestRedisThatDoesNotTellItsRun(t *testing.T) {
 	for range 2 {
 		a.agrees(t, s, 1)
 		s.write(t, 1, 2, storage.Following)
-		a.Changed(t.Context(), both(1, 2))
+		a.Changed(t.Context(), s.both(1, 2))
 		a.idle(t)
 	}
 	if err := a.cfg.Redis.Ping(t.Context()).Err(); err != nil {

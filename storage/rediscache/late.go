@@ -19,7 +19,7 @@ type late struct {
 	some atomic.Bool // there are any
 
 	mu       sync.Mutex
-	changes  map[storage.UserID]Change
+	changes  map[storage.UserID]storage.UserChange
 	tooMany  bool // they were thrown away: a new epoch has to begin
 	carrying bool // somebody tries
 	after    []func()
@@ -40,13 +40,13 @@ func (l *late) then(call func()) bool {
 func (l *late) behind() bool { return l.some.Load() }
 
 // add remembers changes and sees that somebody tries.
-func (l *late) add(what []Change) {
+func (l *late) add(what []storage.UserChange) {
 	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.some.Store(true)
 	if l.changes == nil {
-		l.changes = make(map[storage.UserID]Change)
+		l.changes = make(map[storage.UserID]storage.UserChange)
 	}
 	l.keep(what)
 	if !l.carrying && l.closed.Err() == nil {
@@ -56,12 +56,12 @@ func (l *late) add(what []Change) {
 }
 
 // keep has room for so many users.
-func (l *late) keep(what []Change) {
+func (l *late) keep(what []storage.UserChange) {
 	for _, w := range what {
 		if old, found := l.changes[w.User]; found {
-			w = w.and(old)
+			w = w.And(old)
 		} else if len(l.changes) >= l.cache.cfg.MaxLate {
-			l.changes, l.tooMany = make(map[storage.UserID]Change), true
+			l.changes, l.tooMany = make(map[storage.UserID]storage.UserChange), true
 		}
 		if !l.tooMany {
 			l.changes[w.User] = w
@@ -108,11 +108,11 @@ func (l *late) carry() {
 func (l *late) try() bool {
 	l.mu.Lock()
 	changes, tooMany := l.changes, l.tooMany
-	l.changes, l.tooMany = make(map[storage.UserID]Change), false
+	l.changes, l.tooMany = make(map[storage.UserID]storage.UserChange), false
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(l.closed, changeTimeout)
 	defer cancel()
-	what := make([]Change, 0, len(changes))
+	what := make([]storage.UserChange, 0, len(changes))
 	for _, w := range changes {
 		what = append(what, w)
 	}
@@ -122,7 +122,7 @@ func (l *late) try() bool {
 			l.cache.failed("learn")
 		}
 	} else if len(what) > 0 {
-		err = l.cache.deliver(ctx, what)
+		_, err = l.cache.deliver(ctx, what)
 	}
 	if err == nil && (tooMany || len(what) > 0) {
 		l.cache.corrected(owners(what))

@@ -72,9 +72,13 @@ func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 	}
 }
 
-// both are the changes of an edge.
-func both(from, to storage.UserID) []Change {
-	return []Change{{User: from, Forward: true}, {User: to, Inverse: true}}
+// both are the changes of an edge, as a writer has them at hand.
+func (s *source) both(from, to storage.UserID) []storage.UserChange {
+	list := []storage.UserChange{{User: from, Forward: true}, {User: to, Inverse: true}}
+	for i, r := range s.Store.Profiles(context.Background(), []storage.UserID{from, to}) {
+		list[i].Counts, list[i].Before = r.Value.Counts, r.Value.Counts.Version-1
+	}
+	return list
 }
 
 func (s *source) store() (*memory.Store, error) {

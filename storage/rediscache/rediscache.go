@@ -114,6 +114,7 @@ type Cache struct {
 	source  *semaphore.Weighted
 	breaker *breaker
 	late    *late
+	told    *told
 
 	corrected func([]storage.UserID) // see Below
 	tokens    atomic.Uint64
@@ -141,6 +142,7 @@ func New(config Config) (*Cache, error) {
 		users:    newFlights[storage.UserID, storage.Profile](users{}),
 		source:   semaphore.NewWeighted(int64(config.MaxConcurrent)),
 		breaker:  &breaker{now: config.Now, metrics: config.Metrics},
+		told:     newTold(),
 		instance: newInstance(),
 		closing:  cancel,
 

@@ -1,40 +1,33 @@
--- Tells that a user has a version. It may come late, twice and in any order.
---   user   held or being filled: becomes what is given, if that is newer. Otherwise only
---          the version is kept, so that nothing older is taken. A user who is made where
---          only edges were known has the same version as before: then what is held goes.
+-- Tells that a user has a version. It may come late, twice and in any order. 1: something older
+-- may have been read here until now.
+--   user   if the profile that is held is right at the version before, the counts become what is
+--          given; otherwise what is held goes, and only the version is kept, so that
+--          nothing older is taken.
 --   lists  what is older goes; the version is kept; a fill under way loses its lease.
--- KEYS: user, lists… ARGV: version, profile, counts, mark in ms, life in ms, version in 8 bytes,
--- whether the profile has changed.
+-- KEYS: user, lists… ARGV: version, the version before, counts, mark in ms, version in 8 bytes.
 local version = tonumber(ARGV[1])
-local held = redis.call('HMGET', KEYS[1], 'p', 'v', 'l')
+local before = tonumber(ARGV[2])
+local held = redis.call('HMGET', KEYS[1], 'p', 'v')
 local known = tonumber(held[2] or 0)
-if known == version and ARGV[7] == '1' then
-  redis.call('HDEL', KEYS[1], 'p', 'c', 'l')
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-elseif held[1] then
-  if known < version then
-    redis.call('HSET', KEYS[1], 'p', ARGV[2], 'v', ARGV[1], 'c', ARGV[3])
-  end
-elseif held[3] and known < version then
-  redis.call('HSET', KEYS[1], 'p', ARGV[2], 'v', ARGV[1], 'c', ARGV[3])
-  redis.call('HDEL', KEYS[1], 'l')
-  redis.call('PEXPIRE', KEYS[1], ARGV[5])
-else
-  if known < version then
+local news = 0
+if known < version then
+  news = 1
+  local counted = held[1] and math.floor(string.byte(held[1]) / 2) % 2 == 1 -- flagCounted
+  if counted and known >= before then
+    redis.call('HSET', KEYS[1], 'v', ARGV[1], 'c', ARGV[3])
+  else
+    redis.call('HDEL', KEYS[1], 'p', 'c', 'l')
     redis.call('HSET', KEYS[1], 'v', ARGV[1])
+    redis.call('PEXPIRE', KEYS[1], ARGV[4])
   end
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
 end
 for i = 2, #KEYS do
   local head = redis.call('GETRANGE', KEYS[i], 0, 8)
-  local state = string.sub(head, 1, 1)
-  local mark = ARGV[6]
-  local newer = #head == 9 and struct.unpack('>i8', head, 2) >= version
-  if newer then
-    mark = string.sub(head, 2)
-  end
-  if not (newer and state == 'V') then
-    redis.call('SET', KEYS[i], 'M' .. mark, 'PX', ARGV[4])
+  if #head < 9 then
+    redis.call('SET', KEYS[i], 'M' .. ARGV[5], 'PX', ARGV[4])
+  elseif struct.unpack('>i8', head, 2) < version then
+    redis.call('SET', KEYS[i], 'M' .. ARGV[5], 'PX', ARGV[4])
+    news = 1
   end
 end
-return 1
+return news

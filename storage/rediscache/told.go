@@ -1,0 +1,56 @@
+package rediscache
+
+import (
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"kith/storage"
+)
+
+// told are the changes that Redis was told of last by this process: when the log, or another
+// writer of the same transaction, tells of them again, there is nothing to do.
+type told struct {
+	mu    sync.Mutex
+	known *simplelru.LRU[madeVersion, toldSides]
+}
+
+// madeVersion names a transaction by what it has made of a user.
+type madeVersion struct {
+	user    storage.UserID
+	version int64
+}
+
+type toldSides struct{ forward, inverse bool }
+
+// toldKept is how many are remembered, some 2 MB: more than a log is behind as a rule.
+const toldKept = 1 << 14
+
+func newTold() *told {
+	known, err := simplelru.NewLRU[madeVersion, toldSides](toldKept, nil)
+	if err != nil {
+		panic(err) // only for a size that is not positive
+	}
+	return &told{known: known}
+}
+
+func (t *told) has(w storage.UserChange) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sides, known := t.known.Peek(madeVersion{w.User, w.Counts.Version})
+	return known && (sides.forward || !w.Forward) && (sides.inverse || !w.Inverse)
+}
+
+// add remembers changes, but for those that have only seen a version which another transaction
+// has made.
+func (t *told) add(what []storage.UserChange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, w := range what {
+		if w.Before < w.Counts.Version {
+			k := madeVersion{w.User, w.Counts.Version}
+			sides, _ := t.known.Peek(k)
+			t.known.Add(k, toldSides{sides.forward || w.Forward, sides.inverse || w.Inverse})
+		}
+	}
+}
