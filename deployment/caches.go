@@ -97,6 +97,11 @@ func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	if c.redis != nil {
 		c.redis.Changed(ctx, changes(w)) // first, or the other one would read what was before
 	}
+	c.heard(ctx, w)
+}
+
+// heard tells everybody but Redis of a write of this process.
+func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.Users, w.Counts)
 	}

@@ -4,7 +4,8 @@
 // Whoever has written, or has carried rows to their other side, tells after the commit, in this
 // order:
 //
-//  1. Redis, if there is one. It comes first: whoever hears of the change from then on reads
+//  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
+//     that the write has left. It comes first: whoever hears of the change from then on reads
 //     there, and must not find what was before. If Redis cannot be told, this process does not read
 //     it until it could, and then tells everybody what was old there (events.Corrected).
 //  2. The cache in its own memory, before the writer is answered: so it sees its own writes.
@@ -12,9 +13,10 @@
 //     on both sides; users are at once.
 //
 // A writer may be killed between its commit and telling. In the mode binlog the log tells in its
-// place: the replicator sees each change, tells Redis what it was not told, then the bus. In the
-// other modes writers note in Redis before a commit whom it changes, and take the note back
-// when all have been told; others sweep the notes of the dead (storage/intents).
+// place: the replicator sees each change, tells Redis what its process has not told, carries the
+// row, and then tells the bus. In the other modes writers note in Redis before a commit whom it
+// changes, and take the note back when all have been told; others sweep the notes of the dead
+// (storage/intents).
 //
 // A process that hears nothing of the others must not keep anything in memory: the bus tells when
 // it is cut off from Redis, and without a Redis leases in the store tell whether there are others.

@@ -8,6 +8,7 @@ import (
 
 	"kith/replication"
 	"kith/replication/binlog"
+	"kith/storage/notify"
 )
 
 // Replicator brings rows from the servers' logs to the inverse side, and tells of what the
@@ -20,15 +21,18 @@ type Replicator struct {
 // NewReplicator makes the replicator of the mode Binlog. Of the second argument Skip, Resync and FailFast
 // count.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
-	r := &Replicator{applier: replication.New(replication.Config{
-		Store: with.Caches.Writer, Shards: with.Store.Shards(), Publisher: with.Bus,
-		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
-	})}
-	cfg.DSNs, cfg.Applier, cfg.Checkpoints, cfg.Events, cfg.Logger = d.DSNs, r.applier, with.Store, with.Bus, with.Logger
+	store := with.Caches.Writer
+	cfg.Events = with.Bus
 	if with.Caches.redis != nil {
 		e := &echo{caches: with.Caches}
+		store = notify.Watch(with.Store, e.carried)
 		cfg.Events, cfg.Changed = e, e.changed
 	}
+	r := &Replicator{applier: replication.New(replication.Config{
+		Store: store, Shards: with.Store.Shards(), Publisher: with.Bus,
+		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
+	})}
+	cfg.DSNs, cfg.Applier, cfg.Checkpoints, cfg.Logger = d.DSNs, r.applier, with.Store, with.Logger
 	r.logs = binlog.New(cfg)
 	return r
 }

@@ -28,17 +28,15 @@ const (
 // Redis could not be told. Then this gateway does not read Redis until it could, and the others
 // may find what was before until then: for the TTL at most, if this process ends before.
 //
-// It does not fail, and goes on when the context ends. It returns of whom Redis had something
-// older until now.
-func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) (news []storage.UserID) {
+// It does not fail, and goes on when the context ends.
+func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
 	what = merged(slices.DeleteFunc(slices.Clone(what), c.told.has))
 	if len(what) == 0 {
-		return nil
+		return
 	}
-	var err error
 	if c.late.behind() || !c.breaker.allow() {
 		c.late.add(what)
-	} else if news, err = c.deliver(context.WithoutCancel(ctx), what); err != nil {
+	} else if err := c.deliver(context.WithoutCancel(ctx), what); err != nil {
 		c.late.add(what)
 	}
 	ids := owners(what)
@@ -46,7 +44,6 @@ func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) (news []
 	for _, l := range c.lists {
 		l.forget(ids)
 	}
-	return news
 }
 
 // Then calls a function once Redis has been told of all changes until now. It must not wait.
@@ -86,7 +83,7 @@ func owners(what []storage.UserChange) []storage.UserID {
 
 // deliver tells Redis, under the epoch that is right when it is done: gateways that read
 // under another one began to after what is told had been committed.
-func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) (news []storage.UserID, err error) {
+func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	const attempts = 3
@@ -94,53 +91,47 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) (news []
 		e, err := c.currentEpoch(ctx)
 		if err != nil {
 			c.failed("learn")
-			return nil, err
+			return err
 		}
-		if news, right, err := c.tell(ctx, e, what); err != nil {
-			return nil, fmt.Errorf("tell Redis of %d changed users: %w", len(what), err)
+		if right, err := c.tell(ctx, e, what); err != nil {
+			return fmt.Errorf("tell Redis of %d changed users: %w", len(what), err)
 		} else if right {
 			c.cfg.Metrics.changes.WithLabelValues("told").Add(float64(len(what)))
 			c.told.add(what)
-			return news, nil
+			return nil
 		}
 	}
-	return nil, errors.New("the epoch of Redis keeps changing")
+	return errors.New("the epoch of Redis keeps changing")
 }
 
 // tell writes a command for each user, and then asks for the epoch: on one server in the
-// same round trip, for it does one command after another. It is not right if the epoch is over.
-func (c *Cache) tell(ctx context.Context, e *epoch, what []storage.UserChange) (news []storage.UserID, right bool, err error) {
+// same round trip, for it does one command after another. It is false if the epoch is over.
+func (c *Cache) tell(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
 	for some := range slices.Chunk(what, changesAtOnce) {
 		pipe := c.cfg.Redis.Pipeline()
-		commands := make([]redis.Cmder, len(some))
-		for i, w := range some {
-			commands[i] = c.tellOf(ctx, pipe, e, w)
+		for _, w := range some {
+			c.tellOf(ctx, pipe, e, w)
 		}
 		if _, cluster := c.cfg.Redis.(*redis.ClusterClient); cluster {
 			if err := c.exchange(ctx, "change", pipe); err != nil {
-				return nil, false, err
+				return false, err
 			}
 			pipe = c.cfg.Redis.Pipeline()
 		}
 		name := pipe.Get(ctx, c.epochKey())
 		if err := c.exchange(ctx, "change", pipe); err != nil {
-			return nil, false, err
+			return false, err
 		}
 		if !c.verify(e, name) {
-			return nil, false, nil
-		}
-		for i, w := range some {
-			if answer, scripted := commands[i].(*redis.Cmd); !scripted || answer.Val() == int64(1) {
-				news = append(news, w.User)
-			}
+			return false, nil
 		}
 	}
-	return news, true, nil
+	return true, nil
 }
 
 // tellOf tells of one user. If its counts are not known, what is kept of it goes, and with it
 // whoever is filling it.
-func (c *Cache) tellOf(ctx context.Context, pipe redis.Pipeliner, e *epoch, w storage.UserChange) redis.Cmder {
+func (c *Cache) tellOf(ctx context.Context, pipe redis.Pipeliner, e *epoch, w storage.UserChange) {
 	keys := []string{e.user(w.User)}
 	if w.Forward {
 		keys = append(keys, e.list(storage.Forward, w.User))
@@ -149,8 +140,9 @@ func (c *Cache) tellOf(ctx context.Context, pipe redis.Pipeliner, e *epoch, w st
 		keys = append(keys, e.list(storage.Inverse, w.User))
 	}
 	if w.Counts.Version == 0 {
-		return pipe.Unlink(ctx, keys...)
+		pipe.Unlink(ctx, keys...)
+		return
 	}
-	return changed.call(ctx, pipe, keys,
+	changed.call(ctx, pipe, keys,
 		w.Counts.Version, w.Before, appendCounts(nil, w.Counts), c.leaseLife().Milliseconds(), inEight(w.Counts.Version))
 }

@@ -122,7 +122,7 @@ func (l *late) try() bool {
 			l.cache.failed("learn")
 		}
 	} else if len(what) > 0 {
-		_, err = l.cache.deliver(ctx, what)
+		err = l.cache.deliver(ctx, what)
 	}
 	if err == nil && (tooMany || len(what) > 0) {
 		l.cache.corrected(owners(what))

@@ -1,5 +1,4 @@
--- Tells that a user has a version. It may come late, twice and in any order. 1: something older
--- may have been read here until now.
+-- Tells that a user has a version. It may come late, twice and in any order.
 --   user   if the profile that is held is right at the version before, the counts become what is
 --          given; otherwise what is held goes, and only the version is kept, so that
 --          nothing older is taken.
@@ -9,9 +8,7 @@ local version = tonumber(ARGV[1])
 local before = tonumber(ARGV[2])
 local held = redis.call('HMGET', KEYS[1], 'p', 'v')
 local known = tonumber(held[2] or 0)
-local news = 0
 if known < version then
-  news = 1
   local counted = held[1] and math.floor(string.byte(held[1]) / 2) % 2 == 1 -- flagCounted
   if counted and known >= before then
     redis.call('HSET', KEYS[1], 'v', ARGV[1], 'c', ARGV[3])
@@ -27,7 +24,6 @@ for i = 2, #KEYS do
     redis.call('SET', KEYS[i], 'M' .. ARGV[5], 'PX', ARGV[4])
   elseif struct.unpack('>i8', head, 2) < version then
     redis.call('SET', KEYS[i], 'M' .. ARGV[5], 'PX', ARGV[4])
-    news = 1
   end
 end
-return news
+return 1
