@@ -119,21 +119,19 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 // have read that after the event of the change, and keep it.
 func (c *Caches) corrected(users []storage.UserID) { corrected(c.bus, users) }
 
-// changes is a write in the words of the cache in Redis: whom it has changed, with the counts that
-// it has left, if they are at hand. Without them all of a user may have changed.
+// changes are whom a write has changed, with the counts that it has left, if they are at hand. Without
+// them anything of a user may have changed.
 func changes(w notify.Write) []storage.UserChange {
 	list := make([]storage.UserChange, 0, len(w.Rows)+len(w.Users))
 	for _, r := range w.Rows {
-		one := w.Counts[r.Side.Owner(r.Edge.Pair())]
-		one.User = r.Side.Owner(r.Edge.Pair())
-		one.Forward, one.Inverse = r.Side == storage.Forward, r.Side == storage.Inverse
+		owner := r.Side.Owner(r.Edge.Pair())
+		one := w.Counts[owner]
+		one.User, one.Forward, one.Inverse = owner, r.Side == storage.Forward, r.Side == storage.Inverse
 		list = append(list, one)
 	}
 	for _, id := range w.Users {
 		one, counted := w.Counts[id]
-		if !counted {
-			one = storage.UserChange{User: id, Forward: true, Inverse: true}
-		}
+		one.User, one.Forward, one.Inverse = id, !counted, !counted
 		list = append(list, one)
 	}
 	return list

@@ -114,7 +114,7 @@ type Cache struct {
 	source  *semaphore.Weighted
 	breaker *breaker
 	late    *late
-	told    *told
+	told    told
 
 	corrected func([]storage.UserID) // see Below
 	tokens    atomic.Uint64

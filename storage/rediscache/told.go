@@ -1,9 +1,7 @@
 package rediscache
 
 import (
-	"sync"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"kith/storage"
 )
@@ -11,8 +9,7 @@ import (
 // told are the changes that Redis was told of last by this process: when the log, or another
 // writer of the same transaction, tells of them again, there is nothing to do.
 type told struct {
-	mu    sync.Mutex
-	known *simplelru.LRU[madeVersion, toldSides]
+	known *lru.Cache[madeVersion, toldSides]
 }
 
 // madeVersion names a transaction by what it has made of a user.
@@ -26,31 +23,27 @@ type toldSides struct{ forward, inverse bool }
 // toldKept is how many are remembered, some 2 MB: more than a log is behind as a rule.
 const toldKept = 1 << 14
 
-func newTold() *told {
-	known, err := simplelru.NewLRU[madeVersion, toldSides](toldKept, nil)
+func newTold() told {
+	known, err := lru.New[madeVersion, toldSides](toldKept)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return &told{known: known}
+	return told{known}
 }
 
-func (t *told) has(w storage.UserChange) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (t told) has(w storage.UserChange) bool {
 	sides, known := t.known.Peek(madeVersion{w.User, w.Counts.Version})
 	return known && (sides.forward || !w.Forward) && (sides.inverse || !w.Inverse)
 }
 
 // add remembers changes, but for those that have only seen a version which another transaction
-// has made.
-func (t *told) add(what []storage.UserChange) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// has made. If two add sides of one at once, one may be lost, and is told again.
+func (t told) add(what []storage.UserChange) {
 	for _, w := range what {
 		if w.Before < w.Counts.Version {
-			k := madeVersion{w.User, w.Counts.Version}
-			sides, _ := t.known.Peek(k)
-			t.known.Add(k, toldSides{sides.forward || w.Forward, sides.inverse || w.Inverse})
+			made := madeVersion{w.User, w.Counts.Version}
+			sides, _ := t.known.Peek(made)
+			t.known.Add(made, toldSides{sides.forward || w.Forward, sides.inverse || w.Inverse})
 		}
 	}
 }
