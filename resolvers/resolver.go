@@ -1,10 +1,10 @@
 // Package resolvers answers the fields of the schema. A resolver translates: it
 // checks arguments, makes one call, and converts.
 //
-// No field waits for a loader's timer. The root field that runs first looks at the
-// whole query and fetches, level by level, every key that a level needs in one
-// batch for each look-up (fetch.go, needs.go); the resolvers below find what they
-// ask for in the loaders already.
+// No field waits for a loader's timer. The root field that runs first has the arguments of
+// the query's plan parsed ([kith/graph/selections], arguments.go), and fetches, level by level,
+// every key that a level needs in one batch for each look-up (fetch.go). The resolvers below
+// take their arguments from the plan and find what they ask for in the loaders already.
 package resolvers
 
 import (

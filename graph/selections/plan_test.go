@@ -1,0 +1,97 @@
+package selections_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/fields"
+	"kith/graph/generated"
+	"kith/graph/selections"
+)
+
+// planOf plans the first operation of a document, whose memo it is given.
+func planOf(t *testing.T, text string, vars map[string]any, memo *selections.Memo) *selections.Plan {
+	t.Helper()
+	doc, errs := gqlparser.LoadQuery(generated.NewExecutableSchema(generated.Config{}).Schema(), text)
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	return planOfDocument(t.Context(), doc, vars, memo)
+}
+
+func planOfDocument(ctx context.Context, doc *ast.QueryDocument, vars map[string]any, memo *selections.Memo) *selections.Plan {
+	op := &graphql.OperationContext{Doc: doc, Operation: doc.Operations[0], Variables: vars}
+	return selections.Of(selections.With(graphql.WithOperationContext(ctx, op), memo))
+}
+
+func TestAPlanHasWhatIsSelectedOnce(t *testing.T) {
+	p := planOf(t, `query($id: ID!) { user(id: $id) { name ...F followings(first: 3) { nodes { id } } f: followings { totalCount edges { cursor node { bio } } } } }
+		fragment F on Node { ... on User { followings(first: 3) { nodes { followerCount } } } }`, nil, nil)
+	user := p.Root.Fields[0].On("User")
+	lists := user.Named("followings")
+	if len(p.Root.Fields) != 1 || len(lists) != 2 || len(p.Asked) != 3 {
+		t.Fatalf("%d root fields, %d lists, %d with arguments", len(p.Root.Fields), len(lists), len(p.Asked))
+	}
+	if got := user.Needs(false); got != fields.Row|fields.Inverse {
+		t.Errorf("the user needs %b", got)
+	}
+	merged, aliased := lists[0].Below[0], lists[1].Below[0]
+	if got := merged.Items[0].Needs(false); got != fields.Counts|fields.Inverse {
+		t.Errorf("those on the merged page need %b", got)
+	}
+	if got := aliased.Needs(false); got != fields.Rows|fields.Total|fields.Cursors {
+		t.Errorf("the other page needs %b", got)
+	}
+	if got := aliased.Items[0].Needs(false); got != fields.Row {
+		t.Errorf("those on it need %b", got)
+	}
+}
+
+func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
+	p := planOf(t, `{ node(id: 1) { id ... on User { name } ... on Relationship { followedBy } } }`, nil, nil)
+	var types []string
+	for _, o := range p.Root.Fields[0].Below {
+		types = append(types, o.Type)
+	}
+	if slices.Sort(types); !slices.Equal(types, []string{"FriendRequest", "Relationship", "User"}) {
+		t.Errorf("planned for %v", types)
+	}
+	for typeName, want := range map[string]fields.Needs{"User": fields.Row, "Relationship": fields.Back | fields.Inverse, "FriendRequest": 0} {
+		if got := p.Root.Fields[0].On(typeName).Needs(true); got != want {
+			t.Errorf("a %s needs %b, want %b", typeName, got, want)
+		}
+	}
+}
+
+func TestSomeIsNeededOnlyWhereSomebodyIsSignedIn(t *testing.T) {
+	p := planOf(t, `{ user(id: 1) { name followersYouKnow { totalCount } friends { totalCount } } }`, nil, nil)
+	user := p.Root.Fields[0].On("User")
+	if user.Sets(false) != 1 || user.Sets(true) != 2 {
+		t.Errorf("%d answers of several look-ups, %d for somebody signed in", user.Sets(false), user.Sets(true))
+	}
+}
+
+// A plan that follows from the document alone is made once, any other for each request.
+func TestPlansAreKeptUnlessVariablesDecide(t *testing.T) {
+	for text, kept := range map[string]bool{
+		`query($id: ID!) { user(id: $id) { ...F } } fragment F on User { friends { nodes { id } } }`:                     true,
+		`query($id: ID!, $yes: Boolean!) { user(id: $id) { friends { nodes { id bio @include(if: $yes) } } } }`:          false,
+		`query($id: ID!, $yes: Boolean!) { user(id: $id) { ...F } } fragment F on User { ... @skip(if: $yes) { name } }`: false,
+	} {
+		doc, errs := gqlparser.LoadQuery(generated.NewExecutableSchema(generated.Config{}).Schema(), text)
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		var memo selections.Memo
+		vars := map[string]any{"id": "1", "yes": true}
+		first, second := planOfDocument(t.Context(), doc, vars, &memo), planOfDocument(t.Context(), doc, vars, &memo)
+		if (first == second) != kept {
+			t.Errorf("%s: kept is %v", text, first == second)
+		}
+	}
+}
