@@ -1,6 +1,7 @@
 package loaders
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -98,9 +99,20 @@ func (r Reader) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 	return r.l.Counts.Fetch(ctx, ids)
 }
 
-// Profiles reads users and their counts together, so that the request knows both.
-func (r Reader) Profiles(ctx context.Context, ids []storage.UserID) {
-	r.l.Dispatch(ctx, r.l.Users.Ask(ids), r.l.Counts.Ask(ids))
+// Profiles implements [storage.ProfileReader]. A user and its counts may be of two moments.
+func (r Reader) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
+	r.l.Dispatch(ctx, users, counts)
+	profiles := make([]storage.Result[storage.Profile], len(ids))
+	known := counts.Results()
+	for i, u := range users.Results() {
+		c := known[i]
+		profiles[i] = storage.Result[storage.Profile]{
+			Value: storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found},
+			Found: u.Found || c.Found, Err: cmp.Or(u.Err, c.Err),
+		}
+	}
+	return profiles
 }
 
 // KnownCounts are counts that the request has read already; false where it has not read

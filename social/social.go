@@ -19,6 +19,7 @@ const DefaultBudget Budget = 500_000
 
 // Reader is what the rules ask of a store.
 type Reader interface {
+	storage.ProfileReader
 	People
 	storage.CountReader
 	storage.EdgeReader

@@ -87,8 +87,8 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, []s
 			return degrees, rows, nil
 		}
 	}
-	if together, ok := g.store.(profileReader); ok && len(ids) <= firstPool {
-		together.Profiles(ctx, ids) // the store knows them then
+	if len(ids) <= firstPool { // of more, many rows would be read for nothing
+		return g.fittingProfiles(ctx, ids)
 	}
 	counts := g.store.Counts(ctx, ids)
 	for _, c := range counts {
@@ -101,10 +101,19 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, []s
 	return degrees, rows, err
 }
 
-// profileReader is what a [Reader] may be besides: one that reads users and their counts
-// together, and remembers them.
-type profileReader interface {
-	Profiles(ctx context.Context, ids []storage.UserID)
+func (g *Graph) fittingProfiles(ctx context.Context, ids []storage.UserID) ([]int64, []storage.User, error) {
+	profiles := g.store.Profiles(ctx, ids)
+	for _, p := range profiles {
+		if p.Err != nil {
+			return nil, nil, p.Err
+		}
+	}
+	degrees := g.fit(len(ids), func(i int) int64 { return profiles[i].Value.Counts.Following })
+	rows := make([]storage.User, len(degrees))
+	for i := range rows {
+		rows[i] = profiles[i].Value.User
+	}
+	return degrees, rows, nil
 }
 
 // peopleAtHand is what a [Packed] may be besides: one that has users in memory, too. It
