@@ -125,7 +125,7 @@ func (c *npmClient) rest(look func(happening)) map[string]int {
 			look(h)
 			counts[h.What]++
 		case <-deadline:
-			c.t.Fatal("the client does not end")
+			c.t.Fatalf("the client does not end within 30 s, after %v", counts)
 		}
 	}
 }
