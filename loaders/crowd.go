@@ -149,6 +149,11 @@ func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.
 	return r.l.walksOf(side).Fetch(ctx, queries)
 }
 
+// AllRows implements [storage.EdgeReader].
+func (r Reader) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return r.l.rowsOf(side).Fetch(ctx, queries)
+}
+
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return r.l.neighboursOf(side).Fetch(ctx, owners)

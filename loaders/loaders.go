@@ -29,6 +29,7 @@ type Loaders struct {
 	edges      [4]lazy[storage.Pair, storage.Edge]
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
 	walks      [4]lazy[storage.WalkQuery, storage.Stretch]
+	rows       [4]lazy[storage.RowsQuery, []storage.Edge]
 	neighbours [4]lazy[storage.UserID, []storage.UserID]
 	packed     [4]lazy[storage.UserID, []storage.UserID]
 
@@ -86,6 +87,12 @@ func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.
 func (l *Loaders) walksOf(side storage.Side) *Loader[storage.WalkQuery, storage.Stretch] {
 	return l.walks[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.WalkQuery, storage.Stretch] {
 		return &b.Walks[side]
+	})
+}
+
+func (l *Loaders) rowsOf(side storage.Side) *Loader[storage.RowsQuery, []storage.Edge] {
+	return l.rows[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.RowsQuery, []storage.Edge] {
+		return &b.Rows[side]
 	})
 }
 

@@ -244,6 +244,10 @@ func (c carried) Walks(ctx context.Context, side storage.Side, queries []storage
 	return c.memory().Walks(ctx, side, queries)
 }
 
+func (c carried) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return c.memory().AllRows(ctx, side, queries)
+}
+
 func (c carried) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return c.memory().Neighbours(ctx, side, owners)
 }

@@ -104,9 +104,9 @@ func TestDeletedAccounts(t *testing.T) {
 func (v *village) gone(t *testing.T, user storage.UserID) {
 	t.Helper()
 	for _, side := range storage.Sides {
-		rows, err := v.store.AllRows(t.Context(), side, user, 0, 10)
-		if err != nil || len(rows) > 0 {
-			t.Errorf("%s has %+v: %v", side, rows, err)
+		rows := v.store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: user, Limit: 10}})[0]
+		if rows.Err != nil || len(rows.Value) > 0 {
+			t.Errorf("%s has %+v", side, rows)
 		}
 		for other := storage.UserID(1); other <= 40; other++ {
 			pair := side.Pair(other, user)

@@ -39,10 +39,11 @@ func (t *Ties) EndAll(ctx context.Context, user storage.UserID) error {
 func (t *Ties) endSide(ctx context.Context, side storage.Side, user storage.UserID) (found bool, err error) {
 	var failed error
 	for after := storage.UserID(0); ; {
-		rows, err := t.Store.AllRows(ctx, side, user, after, eraseStep)
-		if err != nil {
-			return found, err
+		r := t.Store.AllRows(ctx, side, []storage.RowsQuery{{Owner: user, After: after, Limit: eraseStep}})[0]
+		if r.Err != nil {
+			return found, r.Err
 		}
+		rows := r.Value
 		if len(rows) == 0 {
 			return found, failed
 		}

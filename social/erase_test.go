@@ -50,11 +50,11 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		}
 		for _, side := range storage.Sides {
 			for _, user := range w.users {
-				rows, err := store.AllRows(t.Context(), side, user, 0, 10)
-				if err != nil {
-					t.Fatal(err)
+				rows := store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: user, Limit: 10}})[0]
+				if rows.Err != nil {
+					t.Fatal(rows.Err)
 				}
-				for _, row := range rows {
+				for _, row := range rows.Value {
 					if row.From == victim || row.To == victim {
 						t.Errorf("after a crash behind %d writes %s of user %s has %+v", writes, side, user, row)
 					}

@@ -42,9 +42,6 @@ type TieStore interface {
 	storage.EdgeChanger
 	storage.RequestChanger
 	storage.MarkWriter
-
-	// AllRows is that of [storage.StateStore].
-	AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error)
 }
 
 // Ties changes how users stand towards each other: follows, blocks, requests for

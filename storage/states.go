@@ -46,10 +46,6 @@ type StateStore interface {
 	// again from somewhat before the last position for what was written late.
 	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 
-	// AllRows reads every row of an owner in one table that is not a tombstone, whatever
-	// its type, by ascending peer behind one, at most so many.
-	AllRows(ctx context.Context, side Side, owner, after UserID, limit int) ([]Edge, error)
-
 	// Erase is the last step of a deletion, for a user in state Deleting whose edges have
 	// been ended: it removes the handle, the user, its counts, marks, dismissals and
 	// messages, and sets Deleted. Calling it again is harmless, also after a crash in

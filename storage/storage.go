@@ -63,6 +63,10 @@ type EdgeReader interface {
 	// type [Following], in ascending order of id. The caller bounds what it asks
 	// for by [CountReader.Counts] first. Every owner is Found.
 	Neighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
+
+	// AllRows reads a stretch of each owner's rows that are no tombstones, whatever their
+	// type, in ascending order of the peer's id. Every query is Found.
+	AllRows(ctx context.Context, side Side, queries []RowsQuery) []Result[[]Edge]
 }
 
 // UserWriter makes users.

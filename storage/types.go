@@ -206,6 +206,13 @@ type Stretch struct {
 	End      bool     // nothing lies behind Last
 }
 
+// RowsQuery asks for the next rows of one owner in ascending order of the peer's id.
+type RowsQuery struct {
+	Owner UserID
+	After UserID // only peers with a greater id; 0 starts at the beginning
+	Limit int    // how many rows at most, ≥ 1
+}
+
 // Rule says when an edge may be written over what is there.
 type Rule uint8
 

@@ -171,11 +171,11 @@ func (e *erasure) ask(ctx context.Context, url, query string) (string, error) {
 func (e *erasure) left(t *testing.T) (n int) {
 	t.Helper()
 	for _, side := range storage.Sides {
-		rows, err := e.store.AllRows(t.Context(), side, victim, 0, 10*int(bystands))
-		if err != nil {
-			t.Fatal(err)
+		rows := e.store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: victim, Limit: 10 * int(bystands)}})[0]
+		if rows.Err != nil {
+			t.Fatal(rows.Err)
 		}
-		n += len(rows)
+		n += len(rows.Value)
 	}
 	return n
 }

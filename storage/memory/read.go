@@ -76,6 +76,16 @@ func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.
 	})
 }
 
+// AllRows implements [storage.EdgeReader].
+func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return lookUp(ctx, s, queries, func(q storage.RowsQuery) ([]storage.Edge, bool) {
+		rows := slices.DeleteFunc(s.byPeer(side, q.Owner), func(e storage.Edge) bool {
+			return e.Type == storage.None || side.Peer(e.Pair()) <= q.After
+		})
+		return rows[:min(q.Limit, len(rows))], true
+	})
+}
+
 // Neighbours implements [storage.EdgeReader].
 func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, owners, func(owner storage.UserID) ([]storage.UserID, bool) {

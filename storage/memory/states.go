@@ -64,22 +64,6 @@ func (s *Store) StateChanges(ctx context.Context, _ int, after storage.StatePosi
 	return changes[:min(len(changes), limit)], nil
 }
 
-// AllRows implements [storage.StateStore].
-func (s *Store) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var rows []storage.Edge
-	for _, edge := range s.byPeer(side, owner) {
-		if edge.Type != storage.None && side.Peer(edge.Pair()) > after && len(rows) < limit {
-			rows = append(rows, edge)
-		}
-	}
-	return rows, nil
-}
-
 // Erase implements [storage.StateStore].
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	if err := ctx.Err(); err != nil {

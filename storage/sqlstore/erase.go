@@ -20,20 +20,22 @@ ORDER BY {peer} LIMIT ?`
 
 var allRows = db.Spelled(sqlAllRows)
 
-// AllRows implements [storage.StateStore].
-func (s *Store) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
+// AllRows implements [storage.EdgeReader]. Each query is a statement.
+func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	shardOf := func(q storage.RowsQuery) int { return s.place.Of(q.Owner) }
 	text := strings.Replace(allRows[side], "{by key}", s.sql.ByKey, 1)
-	var edges []storage.Edge
-	scan := scanEdges(side)
-	err := s.db.Query(ctx, "rows."+side.String(), s.place.Of(owner), limit, text, []any{int64(owner), int64(after), limit}, func(rows *sql.Rows) error {
-		e, err := scan.next(rows)
-		edges = append(edges, e)
+	return db.LookUp(s.db, queries, 1, shardOf, func(shard int, queries []storage.RowsQuery, found func(storage.RowsQuery, []storage.Edge)) error {
+		q := queries[0]
+		var edges []storage.Edge
+		scan := scanEdges(side)
+		err := s.db.Query(ctx, "rows."+side.String(), shard, q.Limit, text, []any{int64(q.Owner), int64(q.After), q.Limit}, func(rows *sql.Rows) error {
+			e, err := scan.next(rows)
+			edges = append(edges, e)
+			return err
+		})
+		found(q, edges)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return edges, nil
 }
 
 const (

@@ -251,8 +251,9 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.Sides {
 		for _, after := range []storage.UserID{0, 1000} {
-			check(s.AllRows(ctx, side, 1, after, limit))
-			check(s.AllRows(ctx, side, 900, after, limit))
+			for _, r := range s.AllRows(ctx, side, []storage.RowsQuery{{Owner: 1, After: after, Limit: limit}, {Owner: 900, After: after, Limit: limit}}) {
+				check(r, r.Err)
+			}
 		}
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {

@@ -162,6 +162,12 @@ func (h *harness) edgeOf(t *testing.T, side storage.Side, pair storage.Pair) sto
 	return found(t, h.store.Edges(t.Context(), side, []storage.Pair{pair}), 1)[0]
 }
 
+// rows reads a stretch of an owner's rows.
+func (h *harness) rows(t *testing.T, side storage.Side, q storage.RowsQuery) []storage.Edge {
+	t.Helper()
+	return found(t, h.store.AllRows(t.Context(), side, []storage.RowsQuery{q}), 1)[0]
+}
+
 // page reads one stretch of a list.
 func (h *harness) page(t *testing.T, side storage.Side, q storage.PageQuery) []storage.Edge {
 	t.Helper()

@@ -225,10 +225,7 @@ func (s rows) AllButTombstonesAscend(t *testing.T) {
 		for _, limit := range []int{1, 3, 8, 100} {
 			var got []storage.Edge
 			for after := storage.UserID(0); ; after = side.Peer(got[len(got)-1].Pair()) {
-				page, err := s.store.AllRows(t.Context(), side, owner, after, limit)
-				if err != nil {
-					t.Fatal(err)
-				}
+				page := s.rows(t, side, storage.RowsQuery{Owner: owner, After: after, Limit: limit})
 				if len(page) > limit {
 					t.Fatalf("%d rows, want %d at most", len(page), limit)
 				}
@@ -242,6 +239,26 @@ func (s rows) AllButTombstonesAscend(t *testing.T) {
 	})
 }
 
+func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		answers(t, s.store.AllRows(t.Context(), side, nil), 0)
+		owner, other, peers := s.id(), s.id(), s.sortedIDs(4)
+		for i, peer := range peers {
+			s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i)), edge(side, other, peer, typesOf(side)[1], at(10+i)))
+		}
+		queries := []storage.RowsQuery{
+			{Owner: owner, Limit: 2}, {Owner: other, After: peers[1], Limit: 5}, {Owner: s.id(), Limit: 1}, {Owner: owner, After: peers[3], Limit: 1}, {Owner: owner, Limit: 2},
+		}
+		for i, got := range found(t, s.store.AllRows(t.Context(), side, queries), len(queries)) {
+			q, n := queries[i], []int{2, 2, 0, 0, 2}[i]
+			wantEqual(t, fmt.Sprintf("rows of query %d", i), len(got), n)
+			for _, row := range got {
+				wantEqual(t, "owner", side.Owner(row.Pair()), q.Owner)
+			}
+		}
+	})
+}
+
 func (s rows) EveryTypeIsThere(t *testing.T) {
 	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
 		owner, peers := s.id(), s.sortedIDs(5)
@@ -249,10 +266,7 @@ func (s rows) EveryTypeIsThere(t *testing.T) {
 			pair := side.Pair(owner, peer)
 			s.apply(t, side, storage.Edge{From: pair.From, To: pair.To, Type: storage.Pending + storage.EdgeType(i), UpdateTime: at(1)})
 		}
-		got, err := s.store.AllRows(t.Context(), side, owner, 0, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := s.rows(t, side, storage.RowsQuery{Owner: owner, Limit: 100})
 		for i, row := range got {
 			wantEqual(t, "type", row.Type, storage.Pending+storage.EdgeType(i))
 		}

@@ -134,8 +134,7 @@ type acceptedBlocks struct{ *memory.Store }
 func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Store.Blocks(ctx, users)
 	for i, user := range users {
-		rows, _ := s.AllRows(ctx, storage.Requests, user, 0, 1000)
-		for _, row := range rows {
+		for _, row := range s.AllRows(ctx, storage.Requests, []storage.RowsQuery{{Owner: user, Limit: 1000}})[0].Value {
 			if row.Type == storage.Accepted {
 				results[i].Value = append(results[i].Value, row.To)
 			}

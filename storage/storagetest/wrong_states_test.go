@@ -123,15 +123,22 @@ func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state
 
 type rowsToTheEnd struct{ *memory.Store }
 
-func (s rowsToTheEnd) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, _ int) ([]storage.Edge, error) {
-	return s.Store.AllRows(ctx, side, owner, after, 1<<30)
+func (s rowsToTheEnd) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		queries[i].Limit = 1 << 30
+	}
+	return s.Store.AllRows(ctx, side, queries)
 }
 
 type rowsOfTypeOne struct{ *memory.Store }
 
-func (s rowsOfTypeOne) AllRows(ctx context.Context, side storage.Side, owner, after storage.UserID, limit int) ([]storage.Edge, error) {
-	rows, err := s.Store.AllRows(ctx, side, owner, after, limit)
-	return slices.DeleteFunc(rows, func(e storage.Edge) bool { return e.Type != 1 }), err
+func (s rowsOfTypeOne) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	results := s.Store.AllRows(ctx, side, queries)
+	for i := range results {
+		results[i].Value = slices.DeleteFunc(results[i].Value, func(e storage.Edge) bool { return e.Type != 1 })
+	}
+	return results
 }
 
 type keepsHandle struct{ *memory.Store }
