@@ -147,6 +147,10 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 			b.addOpens(f.Side, []storage.UserID{other})
 			b.counts = append(b.counts, other)
 		}
+	case fields.Known:
+		if viewer, ok := identity.Of(ctx); ok {
+			b.counts = append(b.counts, viewer.ID)
+		}
 	case fields.Suggestions:
 		if !f.Has("after") {
 			for _, id := range users {

@@ -10,6 +10,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
@@ -44,10 +45,11 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 		return nil, err
 	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
-	people, err := graph.People(ctx, filter, absent, from, size)
-	if err != nil {
-		return nil, err
+	answer := graph.People(ctx, []social.PeopleQuery{{Filter: filter, Empty: absent, From: from, First: size}})[0]
+	if answer.Err != nil {
+		return nil, answer.Err
 	}
+	people := answer.Value
 	spell := func(seal *cursor.Sealer, m social.Mark) string {
 		return seal.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
 	}
@@ -61,6 +63,11 @@ func areOpen(ctx context.Context, lists []social.List) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	owners := make([]storage.UserID, len(lists))
+	for i, l := range lists {
+		owners[i] = l.Owner
+	}
+	loaders.For(ctx).Reader().Profiles(ctx, owners)
 	fetchOpen(ctx, a, lists)
 	return isOpen(ctx, lists...)
 }

@@ -107,11 +107,13 @@ func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, 
 			return nil, err
 		}
 	}
-	var common social.Common
-	if isAbsent(ctx, a.Owner) || isAbsent(ctx, b.Owner) {
-		common = social.Common{Complete: true} // as with somebody who does not exist
-	} else if common, err = graph.Intersect(ctx, a, b, from, size); err != nil {
-		return nil, err
+	common := social.Common{Complete: true} // with somebody who is absent, as with somebody who does not exist
+	if !isAbsent(ctx, a.Owner) && !isAbsent(ctx, b.Owner) {
+		r := graph.People(ctx, []social.PeopleQuery{{Filter: social.Both(a, b), From: from, First: size}})[0]
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		common = r.Value
 	}
 	spell := func(seal *cursor.Sealer, m social.Mark) string {
 		return seal.Encode(kind, int64(a.Owner), int64(b.Owner), int64(m.After), int64(m.Found))

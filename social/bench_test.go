@@ -46,16 +46,13 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 		ask      func(g *Graph) error
 	}{
 		{"common followings of two", viewer, func(g *Graph) error {
-			_, err := g.Intersect(context.Background(), List{storage.Forward, anyone()}, List{storage.Forward, anyone()}, Mark{}, 20)
-			return err
+			return commonOf(g, List{storage.Forward, anyone()}, List{storage.Forward, anyone()})
 		}},
 		{"common fans of celebrities", viewer, func(g *Graph) error {
-			_, err := g.Intersect(context.Background(), List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))}, Mark{}, 20)
-			return err
+			return commonOf(g, List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))})
 		}},
 		{"the same, 500 hidden", NewAudience(id(9), sortedAbsentees{away}, nil), func(g *Graph) error {
-			_, err := g.Intersect(context.Background(), List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))}, Mark{}, 20)
-			return err
+			return commonOf(g, List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))})
 		}},
 		{"the same, newest first", viewer, func(g *Graph) error {
 			q := Companions{Base: List{storage.Inverse, id(some.IntN(2))}, Other: List{storage.Inverse, id(2 + some.IntN(2))}}
@@ -73,8 +70,7 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 		{"fans of two celebrities, not of a third", viewer, func(g *Graph) error {
 			not := Filter{On: []List{{storage.Inverse, id(2)}}}
 			f := Filter{All: []Filter{{On: []List{{storage.Inverse, id(0)}}}, {On: []List{{storage.Inverse, id(1)}}}, {Not: &not}}}
-			_, err := g.People(context.Background(), f, func(List) bool { return false }, Mark{}, 20)
-			return err
+			return g.People(context.Background(), []PeopleQuery{{Filter: f, First: 20}})[0].Err
 		}},
 		{"20 suggestions", viewer, func(g *Graph) error {
 			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3})
@@ -102,6 +98,10 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 			})
 		}
 	}
+}
+
+func commonOf(g *Graph, a, b List) error {
+	return g.People(context.Background(), []PeopleQuery{{Filter: Both(a, b), First: 20}})[0].Err
 }
 
 // cpuTime is that of the process, of which other load on the machine takes nothing.
@@ -138,19 +138,6 @@ type readLists struct {
 	Reader
 	edges [2]map[storage.UserID][]storage.Edge   // newest first
 	peers [2]map[storage.UserID][]storage.UserID // ascending
-}
-
-func (r *readLists) Walks(_ context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	answers := make([]storage.Result[storage.Stretch], len(queries))
-	for i, q := range queries {
-		rest := behind(r.peers[side][q.Owner], q.After)
-		s := storage.Stretch{Peers: rest[:min(q.Limit, len(rest))], Last: q.After, End: len(rest) < q.Limit}
-		if s.Examined = len(s.Peers); s.Examined > 0 {
-			s.Last = s.Peers[s.Examined-1]
-		}
-		answers[i] = storage.Result[storage.Stretch]{Value: s, Found: true}
-	}
-	return answers
 }
 
 func (r *readLists) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {

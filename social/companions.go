@@ -2,10 +2,12 @@ package social
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // Companions asks for those on one list who are also on another one, or who are not:
@@ -62,52 +64,36 @@ type CompanionPage struct {
 // Fits tells whether the whole base list can be looked through within one budget, and
 // how many rows that takes. Lists in memory always fit.
 func (g *Graph) Fits(ctx context.Context, q Companions) (rows int64, fits bool, err error) {
-	if _, ok := g.packedPair(ctx, q.Base, q.Other); ok {
-		return 0, true, nil
-	}
-	base, _, err := g.lengths(ctx, q)
+	base, _, inMemory, err := g.pair(ctx, q)
 	if err != nil {
 		return 0, false, fmt.Errorf("read counts of user %s: %w", q.Base.Owner, err)
 	}
-	return 2 * base, 2*base <= int64(g.budget), nil
+	if inMemory {
+		return 0, true, nil
+	}
+	return 2 * base.length, 2*base.length <= int64(g.budget), nil
 }
 
-// lengths reads how long both lists are.
-func (g *Graph) lengths(ctx context.Context, q Companions) (base, other int64, err error) {
-	counts := g.store.Counts(ctx, []storage.UserID{q.Base.Owner, q.Other.Owner})
-	for _, r := range counts {
-		if r.Err != nil {
-			return 0, 0, r.Err
-		}
-	}
-	return counts[0].Value.Of(q.Base.Side), counts[1].Value.Of(q.Other.Side), nil
+// pair returns both lists if they are in memory, else how long they are.
+func (g *Graph) pair(ctx context.Context, q Companions) (base, other *part, inMemory bool, err error) {
+	base, other = &part{List: q.Base}, &part{List: q.Other}
+	parts := []*part{base, other}
+	g.recall(ctx, parts)
+	g.measure(ctx, parts)
+	return base, other, base.set != nil && other.set != nil, errors.Join(base.err, other.err)
 }
 
 // Companions returns the first companions behind a mark, without hidden users.
 //
-// Lists in memory are compared as sets, in the order of the base. Of rows, where far fewer
-// are on the other list than on the base, and only those on both are
-// asked for, they are looked up in the base and sorted; where all others are asked for, they
-// are counted by leaving those out; otherwise the base is walked, newest first, and looked up
-// in the other list.
+// The base is gone through, newest first, in memory or as rows, which are looked up in the other
+// list. If far fewer are on the other list than on the base, those are looked up in the base
+// instead: they are the answer, or all others are, who are counted by leaving them out.
 func (g *Graph) Companions(ctx context.Context, q Companions, from CompanionMark, first int) (CompanionPage, error) {
-	if p, ok, err := g.companionsPacked(ctx, q, from, first); ok || err != nil {
-		return p, wrongCompanions(q, err)
-	}
-	c := &companions{Companions: q, graph: g, from: from, first: first, examinable: int(g.budget), found: from.Found, decided: from.After}
+	c := &companions{Companions: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: int(g.budget)}
 	if err := c.run(ctx); err != nil {
-		return CompanionPage{}, wrongCompanions(q, err)
+		return CompanionPage{}, fmt.Errorf("look up %s of user %s among %s of user %s: %w", q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
 	}
 	return c.page(), nil
-}
-
-// wrongCompanions tells what an error is about.
-func wrongCompanions(q Companions, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("look up %s of user %s among %s of user %s: %w",
-		q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
 }
 
 // companions is the state of one answer.
@@ -116,68 +102,138 @@ type companions struct {
 	graph      *Graph
 	from       CompanionMark
 	first      int
-	examinable int
+	examinable int // places that may still be gone through
 
-	list    []Companion // the page
-	found   int
+	// next returns companions behind decided, which it moves on, of so many places or so many companions at most, and
+	// tells whether the base ends there.
+	next  func(ctx context.Context, most int) (some []Companion, end bool, err error)
+	total int // of all; notCounted if it is found by going through the base
+
+	isExact bool // behind the mark are so many as the total says, and none behind the last of them
+
+	list    []Companion // one more than the page holds, if there are so many
+	found   int         // behind the mark
 	decided storage.Position
-	done    bool
+	done    bool // the base has ended
 }
 
+const notCounted = -1
+
 func (c *companions) run(ctx context.Context) error {
-	if c.Absent {
-		return c.absent(ctx)
-	}
-	base, other, err := c.graph.lengths(ctx, c.Companions)
+	base, other, inMemory, err := c.graph.pair(ctx, c.Companions)
 	if err != nil {
 		return err
 	}
-	if other*probeCost < base && other < int64(c.graph.budget)/2 {
-		return c.fromOther(ctx)
+	most := c.graph.sizes.firstLook
+	switch hidden := int64(c.graph.audience.HidesAtMost()); {
+	case inMemory:
+		most = c.first + 1
+		c.inSets(base, other)
+	case !c.Absent && other.length*probeCost < base.length && other.length < int64(c.examinable)/2:
+		err = c.fromOther(ctx, other)
+	case c.Absent && hidden <= fewLeftOut && (other.length+hidden)*probeCost < base.length && other.length+hidden < int64(c.examinable)/2:
+		most = c.first + 1
+		err = c.fromAll(ctx, base, other)
+	default:
+		c.next = c.fromBase
 	}
-	return c.fromBase(ctx, c.graph.firstLook, c.examinable)
+	for isFirst := true; err == nil && !c.isEnough() && (isFirst || c.examinable > 0); isFirst = false {
+		err = c.step(ctx, most)
+		most = c.graph.sizes.stride
+	}
+	if err != nil {
+		return err
+	}
+	return c.addOthers(ctx)
 }
 
-// fromBase walks the base, so many rows at first, and examines so many rows.
-func (c *companions) fromBase(ctx context.Context, limit, examinable int) error {
-	for end := c.examinable - examinable; c.examinable > end; {
-		query := storage.PageQuery{Owner: c.Base.Owner, After: c.decided, Limit: limit}
-		r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{query})[0]
-		if r.Err != nil {
-			return r.Err
-		}
-		edges := r.Value
-		c.examinable -= 2 * len(edges) // read here, looked up there
-		others, err := c.look(ctx, c.Other, c.peers(edges))
-		if err != nil {
-			return err
-		}
-		for i, e := range edges {
-			if isFollow(others[i]) != c.Absent {
-				c.hit(e, others[i].Value)
-			}
-		}
-		if len(edges) < limit {
-			c.done = true
-			return nil
-		}
-		c.decided = storage.PositionOf(c.Base.Side, edges[len(edges)-1])
-		limit = c.graph.stride
+// isEnough tells whether nothing more has to be found.
+func (c *companions) isEnough() bool {
+	return c.done || c.total != notCounted && (len(c.list) > c.first || c.first == 0)
+}
+
+func (c *companions) step(ctx context.Context, most int) (err error) {
+	some, end, err := c.next(ctx, most)
+	if err != nil {
+		return err
 	}
+	for _, one := range some {
+		if c.graph.audience.Hides(one.ID) {
+			continue
+		}
+		if c.found++; len(c.list) <= c.first {
+			c.list = append(c.list, one)
+		}
+	}
+	c.done = end || c.isExact && c.found == c.total
 	return nil
 }
 
-// peers are the other ends of edges of the base list.
-func (c *companions) peers(edges []storage.Edge) []storage.UserID {
-	ids := make([]storage.UserID, len(edges))
-	for i, e := range edges {
-		ids[i] = c.Base.Side.Peer(e.Pair())
+// inSets compares lists in memory. They are counted as sets, unless going through is as fast.
+func (c *companions) inSets(base, other *part) {
+	c.examinable = int(c.graph.budget) * c.graph.sizes.placesPerRow
+	if base.order.Len() > min(c.graph.sizes.fewPlaces, c.examinable) {
+		c.total = c.countSets(base.set, other.set)
 	}
-	return ids
+	c.next = func(_ context.Context, most int) ([]Companion, bool, error) {
+		if c.total == notCounted {
+			most = base.order.Len() + 1
+		}
+		a := base.order.Among(other.set, c.Absent, c.decided, most, c.examinable)
+		c.decided = a.Last
+		c.examinable -= a.Examined
+		some := make([]Companion, len(a.Positions))
+		for i, at := range a.Positions {
+			some[i] = Companion{ID: at.Peer, At: at}
+		}
+		return some, a.End, nil
+	}
+	c.isExact = c.total != notCounted && c.from.After == storage.Position{}
+	c.done = c.isExact && c.total == 0
+}
+
+// countSets counts all companions: whoever of the base is not common is absent from the other list.
+func (c *companions) countSets(base, other *idset.Set) int {
+	both := idset.Term{All: []idset.Term{{Set: base}, {Set: other}}}
+	if a := c.graph.audience; a.HidesAtMost() > 0 {
+		both = a.shownOf(base.Directory(), both)
+	}
+	_, common := idset.Select(both, 0, 0)
+	if !c.Absent {
+		return common
+	}
+	return base.Len() - c.graph.hiddenOn(base) - common
+}
+
+// fromBase reads the next rows of the base, and looks them up in the other list.
+func (c *companions) fromBase(ctx context.Context, most int) (some []Companion, end bool, err error) {
+	positions, end, err := c.read(ctx, most)
+	if err != nil {
+		return nil, false, err
+	}
+	others, err := c.look(ctx, c.Other, peersOf(positions))
+	for i, at := range positions {
+		if err == nil && isFollow(others[i]) != c.Absent {
+			some = append(some, Companion{at.Peer, at, others[i].Value.UpdateTime})
+		}
+	}
+	return some, end, err
+}
+
+// read reads the next rows of the base.
+func (c *companions) read(ctx context.Context, most int) (positions []storage.Position, end bool, err error) {
+	r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{{Owner: c.Base.Owner, After: c.decided, Limit: most}})[0]
+	c.examinable -= len(r.Value)
+	for _, e := range r.Value {
+		c.decided = storage.PositionOf(c.Base.Side, e)
+		positions = append(positions, c.decided)
+	}
+	return positions, len(r.Value) < most, r.Err
 }
 
 // look reads the edges of users in a list.
 func (c *companions) look(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
+	c.examinable -= len(ids)
 	pairs := make([]storage.Pair, len(ids))
 	for i, id := range ids {
 		pairs[i] = l.Side.Pair(l.Owner, id)
@@ -191,67 +247,117 @@ func (c *companions) look(ctx context.Context, l List, ids []storage.UserID) ([]
 	return edges, nil
 }
 
-func isFollow(r storage.Result[storage.Edge]) bool {
-	return r.Found && r.Value.Type == storage.Following
-}
-
-func (c *companions) fromOther(ctx context.Context) error {
-	r := c.graph.store.Neighbours(ctx, c.Other.Side, []storage.UserID{c.Other.Owner})[0]
-	if r.Err != nil {
-		return r.Err
+// lookUpOther reads the other list, and looks it and more users up in the base.
+func (c *companions) lookUpOther(ctx context.Context, other *part, more []storage.UserID) (on []storage.Position, ids []storage.UserID, err error) {
+	if c.graph.read(ctx, []*part{other}); other.err != nil {
+		return nil, nil, other.err
 	}
-	edges, err := c.look(ctx, c.Base, c.graph.audience.showing(r.Value))
-	if err != nil {
-		return err
-	}
-	var both []storage.Edge
+	ids = slices.Concat(other.set.IDs(), more)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	edges, err := c.look(ctx, c.Base, ids)
 	for _, e := range edges {
-		at := storage.PositionOf(c.Base.Side, e.Value)
-		if isFollow(e) && (c.from.After == storage.Position{} || at.Compare(c.from.After) > 0) {
-			both = append(both, e.Value)
+		if isFollow(e) {
+			on = append(on, storage.PositionOf(c.Base.Side, e.Value))
 		}
 	}
-	slices.SortFunc(both, func(a, b storage.Edge) int {
-		return storage.PositionOf(c.Base.Side, a).Compare(storage.PositionOf(c.Base.Side, b))
-	})
-	page := both[:min(c.first, len(both))]
-	others, err := c.look(ctx, c.Other, c.peers(page))
-	if err != nil {
-		return err
-	}
-	for i, e := range page {
-		c.hit(e, others[i].Value)
-	}
-	c.found += len(both) - len(page)
-	c.done = true
-	return nil
+	return on, ids, err
 }
 
-func (c *companions) hit(e, other storage.Edge) {
-	at := storage.PositionOf(c.Base.Side, e)
-	if c.graph.audience.Hides(at.Peer) {
-		return
-	}
-	c.found++
-	if len(c.list) < c.first {
-		if !c.hasOther() {
-			other = storage.Edge{}
+// fromOther sorts those of a short list who are on the base.
+func (c *companions) fromOther(ctx context.Context, other *part) error {
+	on, _, err := c.lookUpOther(ctx, other, nil)
+	slices.SortFunc(on, storage.Position.Compare)
+	c.next = func(context.Context, int) (some []Companion, end bool, err error) {
+		for _, at := range on {
+			if (c.from.After == storage.Position{}) || at.Compare(c.from.After) > 0 {
+				some = append(some, Companion{ID: at.Peer, At: at})
+			}
 		}
-		c.list = append(c.list, Companion{at.Peer, at, other.UpdateTime})
+		return some, true, nil
 	}
+	return err
+}
+
+// fewLeftOut is how many hidden users may be looked up for one answer.
+const fewLeftOut = 1000
+
+// fromAll counts by leaving out: whoever is on a long list and not on a far shorter one is
+// nearly everybody, such as the fans of a celebrity whom it does not follow back. Looking through a list of a
+// million for their number takes a second. But the long list is counted, and those who must not be
+// counted are few: those on the short list, and hidden users. The base is read for the page only.
+func (c *companions) fromAll(ctx context.Context, base, other *part) error {
+	on, without, err := c.lookUpOther(ctx, other, c.graph.audience.Hidden())
+	c.total = max(0, int(base.length)-len(on))
+	c.next = func(ctx context.Context, most int) (some []Companion, end bool, err error) {
+		positions, end, err := c.read(ctx, most)
+		for _, at := range positions {
+			if _, isOut := slices.BinarySearch(without, at.Peer); !isOut {
+				some = append(some, Companion{ID: at.Peer, At: at})
+			}
+		}
+		return some, end, err
+	}
+	return err
+}
+
+// addOthers reads when the edges of the other list came to be, for the page, where that matters and is not
+// known yet.
+func (c *companions) addOthers(ctx context.Context) error {
+	page := c.list[:min(c.first, len(c.list))]
+	if !c.hasOther() {
+		for i := range page {
+			page[i].Other = 0
+		}
+		return nil
+	}
+	if len(page) == 0 || page[0].Other != 0 {
+		return nil
+	}
+	ids := make([]storage.UserID, len(page))
+	for i, one := range page {
+		ids[i] = one.ID
+	}
+	others, err := c.look(ctx, c.Other, ids)
+	for i, r := range others {
+		if isFollow(r) {
+			page[i].Other = r.Value.UpdateTime
+		}
+	}
+	return err
 }
 
 func (c *companions) page() CompanionPage {
-	p := CompanionPage{Companions: c.list, Total: c.found, Complete: c.done}
-	onPage := c.from.Found + len(c.list)
-	if !c.done && (c.first == 0 || onPage == c.found) {
+	n := min(c.first, len(c.list))
+	onPage, sum := c.from.Found+n, c.from.Found+c.found
+	p := CompanionPage{
+		Companions: c.list[:n], Total: sum, Complete: c.isEnough(), More: len(c.list) > c.first,
+		Next: CompanionMark{c.from.After, onPage},
+	}
+	switch isFull := p.More; {
+	case p.Complete && !c.done:
+		// The count and the page are of two moments. If they disagree, the page is right.
+		if c.first > 0 {
+			p.Total = max(c.total, onPage+1)
+		} else {
+			p.Total = max(c.total, onPage)
+			p.More = onPage < p.Total
+		}
+	case !p.Complete && (c.first == 0 || !isFull):
 		// The budget has ended before the page was full.
-		p.More, p.Next = true, CompanionMark{c.decided, c.found}
+		p.More, p.Next = true, CompanionMark{c.decided, sum}
 		return p
 	}
-	p.More, p.Next = onPage < c.found, CompanionMark{c.from.After, onPage}
-	if n := len(c.list); n > 0 {
+	if n > 0 {
 		p.Next.After = c.list[n-1].At
 	}
 	return p
+}
+
+func peersOf(positions []storage.Position) []storage.UserID {
+	ids := make([]storage.UserID, len(positions))
+	for i, at := range positions {
+		ids[i] = at.Peer
+	}
+	return ids
 }

@@ -54,7 +54,7 @@ func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []st
 		}
 		for i, r := range g.store.Pages(ctx, side, more) {
 			open[i].take(r, g.audience)
-			open[i].next.Limit = min(4*open[i].next.Limit, g.stride)
+			open[i].next.Limit = min(4*open[i].next.Limit, g.sizes.stride)
 		}
 	}
 	shown := make([]storage.Result[Shown], len(pages))
@@ -141,33 +141,47 @@ type Size struct {
 	Complete bool
 }
 
-// Sizes counts plain lists of one side. Hidden users are counted on lists in memory as
-// sets. Of rows, where they are few beside a list, they are looked up in its index;
-// otherwise the list is walked.
+// Sizes counts plain lists of one side. Hidden users are counted on lists in memory. Where they
+// are few beside another list, they are looked up in its index; otherwise the list is read whole. One that
+// is longer than the budget is at least so long as it is without all of them.
 func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[Size] {
 	sizes := make([]storage.Result[Size], len(owners))
 	hidden := int64(g.audience.HidesAtMost())
-	var rest, probed, walked []int
+	var lists []*part
+	var of, probed []int // places in sizes
 	for i, r := range g.store.Counts(ctx, owners) {
 		n := r.Value.Of(side)
 		sizes[i] = storage.Result[Size]{Value: Size{n, true}, Found: true, Err: r.Err}
 		if r.Err == nil && n > 0 && hidden > 0 {
-			rest = append(rest, i)
+			lists, of = append(lists, &part{List: List{side, owners[i]}, length: n}), append(of, i)
 		}
 	}
-	for _, i := range g.subtractPacked(ctx, side, owners, rest, sizes) {
-		if hidden*probeCost < sizes[i].Value.Total || hidden <= sparse {
-			probed = append(probed, i)
-		} else {
-			walked = append(walked, i)
+	g.recall(ctx, lists)
+	var whole []*part
+	for k, l := range lists {
+		switch {
+		case l.set != nil:
+		case hidden*probeCost < l.length || hidden <= sparse:
+			probed = append(probed, of[k])
+		case l.length <= int64(g.budget):
+			whole = append(whole, l)
+		default:
+			sizes[of[k]].Value = Size{Total: max(0, l.length-hidden)}
+		}
+	}
+	g.read(ctx, whole)
+	for k, l := range lists {
+		if size := &sizes[of[k]]; l.err != nil {
+			size.Err = l.err
+		} else if l.set != nil {
+			size.Value.Total = max(0, size.Value.Total-int64(g.hiddenOn(l.set)))
 		}
 	}
 	g.subtractProbed(ctx, side, owners, probed, sizes)
-	g.countWalked(ctx, side, owners, walked, sizes)
 	return sizes
 }
 
-// sparse is how many hidden users are always looked up rather than a list walked.
+// sparse is how many hidden users are always looked up rather than a list read.
 const sparse = 50
 
 // subtractProbed looks all hidden users up on the lists of some owners.
@@ -190,42 +204,6 @@ func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []
 		case r.Found && r.Value.Type == storage.Following:
 			size.Value.Total = max(0, size.Value.Total-1)
 		}
-	}
-}
-
-// countWalked walks the lists of some owners, side by side, and counts who is not
-// hidden.
-func (g *Graph) countWalked(ctx context.Context, side storage.Side, owners []storage.UserID, which []int, sizes []storage.Result[Size]) {
-	type walk struct {
-		storage.WalkQuery
-		size       *storage.Result[Size]
-		examinable int
-	}
-	var open []*walk
-	for _, i := range which {
-		sizes[i].Value = Size{}
-		open = append(open, &walk{storage.WalkQuery{Owner: owners[i], Limit: g.firstLook}, &sizes[i], int(g.budget)})
-	}
-	for len(open) > 0 {
-		queries := make([]storage.WalkQuery, len(open))
-		for k, w := range open {
-			queries[k] = w.WalkQuery
-		}
-		var still []*walk
-		for k, r := range g.store.Walks(ctx, side, queries) {
-			w := open[k]
-			if w.size.Err = r.Err; r.Err != nil {
-				continue
-			}
-			w.size.Value.Total += int64(len(g.audience.showing(r.Value.Peers)))
-			w.size.Value.Complete = r.Value.End
-			w.examinable -= r.Value.Examined
-			w.After, w.Limit = r.Value.Last, g.stride
-			if !r.Value.End && w.examinable > 0 {
-				still = append(still, w)
-			}
-		}
-		open = still
 	}
 }
 

@@ -80,14 +80,16 @@ type question struct {
 
 // questions are all kinds of them.
 func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery) []question {
-	common := func(c Common, err error) (any, any, error) {
+	common := func(ctx context.Context, g *Graph, q PeopleQuery) (any, any, error) {
+		r := g.People(ctx, []PeopleQuery{q})[0]
+		c := r.Value
 		if len(c.IDs) == 0 {
 			c.IDs = nil
 		}
 		if !c.More {
-			return c, nil, err
+			return c, nil, r.Err
 		}
-		return c, c.Next, err
+		return c, c.Next, r.Err
 	}
 	companions := func(q Companions) func(context.Context, *Graph, any, int) (any, any, error) {
 		return func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
@@ -105,11 +107,11 @@ func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery)
 	return []question{
 		{"common", func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
 			from, _ := mark.(Mark)
-			return common(g.Intersect(ctx, a, b, from, first))
+			return common(ctx, g, PeopleQuery{Filter: Both(a, b), From: from, First: first})
 		}},
 		{"people", func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
 			from, _ := mark.(Mark)
-			return common(g.People(ctx, f, empty, from, first))
+			return common(ctx, g, PeopleQuery{Filter: f, Empty: empty, From: from, First: first})
 		}},
 		{"recent", companions(Companions{Base: a, Other: b})},
 		{"absent", companions(Companions{Base: a, Other: b, Absent: true})},
@@ -281,11 +283,12 @@ func TestListsInMemoryNeedNoBudget(t *testing.T) {
 	rows := New(store, 500, nil)
 	packed := rows.WithPacked(newPacked(store, 1, 1, idset.NewDirectory()))
 	a, b := List{storage.Inverse, 1}, List{storage.Inverse, 2}
-	if c, err := rows.Intersect(t.Context(), a, b, Mark{}, 10); err != nil || c.Complete {
-		t.Fatalf("rows: %+v, %v", c, err)
+	common := PeopleQuery{Filter: Both(a, b), First: 10}
+	if c := peopleOf(t, rows, common); c.Complete {
+		t.Fatalf("rows: %+v", c)
 	}
-	if c, err := packed.Intersect(t.Context(), a, b, Mark{}, 10); err != nil || !c.Complete || c.Total != 1998 || len(c.IDs) != 10 {
-		t.Errorf("%+v, %v", c, err)
+	if c := peopleOf(t, packed, common); !c.Complete || c.Total != 1998 || len(c.IDs) != 10 {
+		t.Errorf("%+v", c)
 	}
 	q := Companions{Base: a, Other: b}
 	if _, fits, _ := rows.Fits(t.Context(), q); fits {

@@ -2,471 +2,328 @@ package social
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"kith/storage"
+	"kith/storage/idset"
 )
 
-// A Filter says which people are wanted. It has exactly one of its fields: lists to be
-// on, or what other filters have to say.
-type Filter struct {
-	On  []List   // on every one of these lists
-	All []Filter // all of them fit; those that are negated, beside at least one that is not
-	Any []Filter // any of them fits
-	Not *Filter  // does not fit; within All only
+// Mark is where a continued answer goes on: behind the id After, with Found
+// answers up to there. Its zero value is the beginning.
+type Mark struct {
+	After storage.UserID
+	Found int
 }
 
-// Bounds on a filter.
-const (
-	MaxFilterLists  = 16
-	MaxFilterLevels = 8
-)
+// lastUser is behind everybody.
+const lastUser storage.UserID = math.MaxInt64
 
-// What can be wrong with a filter. The texts are for clients.
-var (
-	ErrFilterEmpty  = errors.New("`and` and `or` take at least one filter")
-	ErrFilterNot    = errors.New("`not` stands within an `and`, beside at least one filter without it: what fits nothing else would be nearly everybody")
-	ErrFilterLists  = fmt.Errorf("a filter reads at most %d lists; friendsOf reads two", MaxFilterLists)
-	ErrFilterLevels = fmt.Errorf("a filter has at most %d levels", MaxFilterLevels)
-)
+// Common is a page of those whom a filter fits, by ascending id.
+type Common struct {
+	IDs []storage.UserID
 
-// Check tells what is wrong with a filter.
-func (f Filter) Check() error {
-	if err := f.check(1, false); err != nil {
-		return err
-	}
-	if len(f.Lists()) > MaxFilterLists {
-		return ErrFilterLists
-	}
-	return nil
+	// Total counts all of them, when Complete; otherwise what has been
+	// found so far, pages before this one included.
+	Total    int
+	Complete bool
+
+	// More tells that something may come behind this page; Next is where.
+	More bool
+	Next Mark
 }
 
-func (f Filter) check(level int, negatable bool) error {
-	if level > MaxFilterLevels {
-		return ErrFilterLevels
-	}
-	switch {
-	case len(f.On) > 0:
-		return nil
-	case f.Not != nil:
-		if !negatable {
-			return ErrFilterNot
-		}
-		return f.Not.check(level+1, false)
-	}
-	parts := slices.Concat(f.All, f.Any)
-	if len(parts) == 0 {
-		return ErrFilterEmpty
-	}
-	isPositive := func(p Filter) bool { return p.Not == nil }
-	for _, p := range parts {
-		if err := p.check(level+1, slices.ContainsFunc(f.All, isPositive)); err != nil {
-			return err
-		}
-	}
-	return nil
+// PeopleQuery asks for the first users behind a mark whom a filter fits.
+type PeopleQuery struct {
+	Filter Filter          // which has been checked
+	Empty  func(List) bool // lists that count as empty, whatever is on them; nil: none
+	From   Mark
+	First  int
 }
 
-// Lists are all lists that a filter reads.
-func (f Filter) Lists() []List {
-	lists := slices.Clone(f.On)
-	if f.Not != nil {
-		lists = f.Not.Lists()
-	}
-	for _, p := range slices.Concat(f.All, f.Any) {
-		lists = append(lists, p.Lists()...)
-	}
-	return lists
-}
+// Both fits those whom two lists have in common.
+func Both(a, b List) Filter { return Filter{On: []List{a, b}} }
 
-// String spells a filter in one way only: cursors are bound to it.
-func (f Filter) String() string {
-	switch {
-	case len(f.On) > 0:
-		return fmt.Sprintf("on%s", f.On)
-	case f.Not != nil:
-		return fmt.Sprintf("not %s", f.Not)
-	case len(f.Any) > 0:
-		return fmt.Sprintf("any%s", f.Any)
-	}
-	return fmt.Sprintf("all%s", f.All)
-}
-
-// People returns the first users behind a mark whom a filter fits, by ascending id,
-// without hidden users. The filter has been checked. empty are lists that count as
-// empty, whatever is on them.
+// People returns pages of users whom filters fit, by ascending id, without hidden users. What
+// the queries need is read for all of them together.
 //
-// Lists in memory are combined as sets, if all of them are there. Of rows, the first look is
-// at the beginning of all lists, read in one go: short ones are whole then.
-// After that, the shortest list that everybody wanted is on gives the candidates, a
-// stretch at a time, and the others are asked about them: by a walk over the same
-// stretch or, where a list is far longer, by looking the candidates up.
-func (g *Graph) People(ctx context.Context, f Filter, empty func(List) bool, from Mark, first int) (Common, error) {
-	if c, ok := g.peoplePacked(ctx, f, empty, from, first); ok {
-		return c, nil
+// The shortest list that everybody wanted is on is read first, as far as that is known from the
+// counts, and with it every list that is not far longer. The others are asked for those
+// candidates alone.
+func (g *Graph) People(ctx context.Context, queries []PeopleQuery) []storage.Result[Common] {
+	asked := make([]*peopleQuery, len(queries))
+	all := make([]*part, 0, 2*len(queries))
+	for i := range queries {
+		asked[i] = newPeopleQuery(g, &queries[i])
+		all = append(all, asked[i].parts...)
 	}
-	q := &peopleQuery{graph: g, examinable: int(g.budget), lists: map[List]*walked{}}
-	t := q.term(f, empty)
-	if err := q.begin(ctx, from.After); err != nil {
-		return Common{}, fmt.Errorf("look for people: %w", err)
+	g.recall(ctx, all)
+	g.measure(ctx, all)
+	all = all[:0]
+	for _, q := range asked {
+		all = append(all, q.choose()...)
 	}
-	p := &intersection{graph: g, first: first, found: from.Found, decided: from.After}
-	limit := g.firstLook
-	for started := false; !p.done && (!started || q.examinable > 0); started = true {
-		s, err := t.scan(ctx, p.decided, limit)
-		if err != nil {
-			return Common{}, fmt.Errorf("look for people: %w", err)
+	g.unpack(ctx, all)
+	all = all[:0]
+	for _, q := range asked {
+		all = append(all, q.afford()...)
+	}
+	g.read(ctx, all)
+	var probes []*probe
+	for _, q := range asked {
+		probes = append(probes, q.candidates(ctx)...)
+	}
+	g.lookUp(ctx, probes)
+	pages := make([]storage.Result[Common], len(queries))
+	for i, q := range asked {
+		if err := q.err(); err != nil {
+			pages[i].Err = fmt.Errorf("look for people %s: %w", q.Filter, err)
+			continue
 		}
-		for _, id := range s.ids {
-			p.hit(id)
-		}
-		p.decided, p.done, limit = s.last, s.end, g.stride
+		pages[i] = storage.Result[Common]{Value: q.page(), Found: true}
 	}
-	return p.page(from), nil
+	return pages
 }
 
-// term is a filter at work.
-type term interface {
-	// size is about how many it fits, at most.
-	size() int64
-	// scan finds whom it fits behind an id, ascending: all of them up to stretch.last.
-	// Calls come with ascending ids.
-	scan(ctx context.Context, after storage.UserID, limit int) (stretch, error)
-	// keep returns those of ascending ids whom it fits. The ids are from a set of about
-	// so many.
-	keep(ctx context.Context, ids []storage.UserID, of int64) ([]storage.UserID, error)
-}
-
-// stretch is whom a term fits, in ascending order, up to last.
-type stretch struct {
-	ids  []storage.UserID
-	last storage.UserID
-	end  bool // nobody comes behind last
-}
-
-// behind is what of a stretch lies behind an id.
-func (s stretch) behind(id storage.UserID) []storage.UserID {
-	at, found := slices.BinarySearch(s.ids, id)
-	if found {
-		at++
-	}
-	return s.ids[at:]
-}
-
-// peopleQuery is the state of one People.
+// peopleQuery is the state of one query.
 type peopleQuery struct {
-	graph      *Graph
-	examinable int
-	lists      map[List]*walked // each once, however often it is named
+	*PeopleQuery
+	graph *Graph
+	parts []*part // each list of the filter once
+
+	drivers  []*part        // everybody wanted is on one of them
+	chosen   []*part        // to be read whole: the drivers, and lists that are not far longer
+	rows     int            // left in the budget
+	isPartly bool           // not all lists are known as a whole
+	upTo     storage.UserID // if so, up to whom everybody is
 }
 
-func (q *peopleQuery) term(f Filter, empty func(List) bool) term {
-	switch {
-	case len(f.On) == 1:
-		return q.list(f.On[0], empty)
-	case len(f.Any) > 0:
-		t := &anyOf{}
-		for _, p := range f.Any {
-			t.terms = append(t.terms, q.term(p, empty))
+func newPeopleQuery(g *Graph, query *PeopleQuery) *peopleQuery {
+	q := &peopleQuery{PeopleQuery: query, graph: g, rows: int(g.budget), upTo: lastUser}
+	lists := query.Filter.Lists()
+	parts := make([]part, len(lists))
+	q.parts = make([]*part, 0, len(lists))
+	for i, l := range lists {
+		if q.index(l) >= 0 {
+			continue
 		}
-		t.pending = make([]stretch, len(t.terms))
-		return t
+		if parts[i].List = l; q.Empty != nil && q.Empty(l) {
+			parts[i].set = idset.Of(nil)
+		}
+		q.parts = append(q.parts, &parts[i])
 	}
-	t := &allOf{}
+	return q
+}
+
+// index is where a list is among the parts, -1 if it is not.
+func (q *peopleQuery) index(l List) int {
+	return slices.IndexFunc(q.parts, func(p *part) bool { return p.List == l })
+}
+
+func (q *peopleQuery) err() error {
+	for _, p := range q.parts {
+		if p.err != nil {
+			return p.err
+		}
+	}
+	return nil
+}
+
+// driversOf lists parts of which everybody is on one whom a filter fits, and how long they
+// are together: the shortest there are.
+func (q *peopleQuery) driversOf(f Filter) (drivers []*part, length int64) {
+	length = math.MaxInt64
+	shortest := func(parts []*part, n int64) {
+		if n < length {
+			drivers, length = parts, n
+		}
+	}
 	for _, l := range f.On {
-		t.with = append(t.with, q.list(l, empty))
+		i := q.index(l)
+		shortest(q.parts[i:i+1:i+1], q.parts[i].length)
+	}
+	for _, all := range f.All {
+		if all.Not == nil {
+			shortest(q.driversOf(all))
+		}
+	}
+	if len(f.Any) > 0 {
+		length = 0
+	}
+	for _, anyOf := range f.Any {
+		more, n := q.driversOf(anyOf)
+		drivers, length = append(drivers, more...), length+n
+	}
+	return drivers, length
+}
+
+// choose returns which lists are best read whole: all but those in which it is faster to look
+// the candidates up.
+func (q *peopleQuery) choose() []*part {
+	var length int64
+	q.drivers, length = q.driversOf(q.Filter)
+	q.chosen = make([]*part, 0, len(q.parts))
+	worth := max(int64(q.graph.sizes.firstLook), probeCost*length)
+	for _, p := range q.parts {
+		if p.set == nil && (p.length <= worth || slices.Contains(q.drivers, p)) {
+			q.chosen = append(q.chosen, p)
+		}
+	}
+	return q.chosen
+}
+
+// afford returns which of the chosen lists are read from their rows: all, or the drivers, or
+// none, as the budget allows.
+func (q *peopleQuery) afford() []*part {
+	for _, some := range [2][]*part{q.chosen, q.drivers} {
+		rows := 0
+		for _, p := range some {
+			if p.set == nil {
+				rows += int(p.length)
+			}
+		}
+		if rows <= q.rows {
+			q.rows -= rows
+			return some
+		}
+	}
+	return nil
+}
+
+// candidates returns what is to be looked up: the users of the drivers on each list that has not
+// been read. Of drivers that are too long for the budget, a stretch is read.
+func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
+	if q.err() != nil {
+		return nil
+	}
+	rows := max(q.graph.sizes.firstLook, q.rows/(2*len(q.drivers)))
+	for _, p := range q.drivers {
+		if p.set == nil {
+			q.isPartly = true
+			q.upTo = min(q.upTo, q.graph.readStretch(ctx, p, q.From.After, rows))
+			q.rows -= rows
+		}
+	}
+	for _, p := range q.parts {
+		if p.set == nil {
+			probes = append(probes, &probe{part: p})
+		}
+	}
+	if len(probes) == 0 || q.err() != nil {
+		return nil
+	}
+	q.isPartly = true
+	either := idset.Term{}
+	for _, p := range q.drivers {
+		either.Any = append(either.Any, idset.Term{Set: p.set})
+	}
+	most := max(q.graph.sizes.firstLook, q.rows/len(probes))
+	ids, _ := idset.Select(either, q.From.After, most+1)
+	if len(ids) > most {
+		ids = ids[:most]
+		q.upTo = min(q.upTo, ids[most-1])
+	}
+	ids = before(ids, q.upTo)
+	for _, p := range probes {
+		p.ids = ids
+	}
+	return probes
+}
+
+// term is a filter over sets.
+func (q *peopleQuery) term(f Filter) (t idset.Term) {
+	if n := len(f.On) + len(f.All); n > 0 {
+		t.All = make([]idset.Term, 0, n)
+	}
+	for _, l := range f.On {
+		t.All = append(t.All, idset.Term{Set: q.parts[q.index(l)].set})
 	}
 	for _, p := range f.All {
 		if p.Not != nil {
-			t.without = append(t.without, q.term(*p.Not, empty))
+			not := q.term(*p.Not)
+			not.Not = true
+			t.All = append(t.All, not)
 		} else {
-			t.with = append(t.with, q.term(p, empty))
+			t.All = append(t.All, q.term(p))
 		}
+	}
+	for _, p := range f.Any {
+		t.Any = append(t.Any, q.term(p))
 	}
 	return t
 }
 
-func (q *peopleQuery) list(l List, empty func(List) bool) *walked {
-	w, ok := q.lists[l]
-	if !ok {
-		w = &walked{query: q, List: l}
-		if empty(l) {
-			w.ahead.last, w.ahead.end = math.MaxInt64, true
-		}
-		q.lists[l] = w
+// page works the answer out. Lists that are known as a whole are counted anew for every page; what is
+// known from the mark on only is added to the number in the mark.
+func (q *peopleQuery) page() Common {
+	term, a, few := q.term(q.Filter), q.graph.audience, q.graph.sizes.fewCommon
+	dir := q.directory()
+	switch {
+	case q.isPartly:
+		ids, _ := idset.Select(term, q.From.After, math.MaxInt)
+		return q.partlyPage(a.showing(before(ids, q.upTo)))
+	case dir == nil:
+		few = math.MaxInt // merging them has cost more than looking at everybody does
 	}
-	return w
+	ids, total := idset.Select(term, 0, few)
+	if total <= few {
+		shown := a.showing(ids) // whom nothing but the audience knows to be gone is not counted
+		return q.pageOf(behind(shown, q.From.After), len(shown))
+	}
+	if a.HidesAtMost() > 0 {
+		term = a.shownOf(dir, term)
+	}
+	for n := q.First + 1; ; n *= 2 {
+		ids, total = idset.Select(term, q.From.After, n)
+		if shown := a.showing(ids); len(shown) > q.First || len(ids) < n {
+			return q.pageOf(shown, total)
+		}
+	}
 }
 
-// begin reads the beginning of all lists behind an id, and how long those are that do
-// not end there.
-func (q *peopleQuery) begin(ctx context.Context, after storage.UserID) error {
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		var who []*walked
-		for _, w := range q.lists {
-			if w.Side == side && !w.ahead.end {
-				who = append(who, w)
-			}
+// directory is that of the first numbered set; nil if all of them are plain.
+func (q *peopleQuery) directory() *idset.Directory {
+	for _, p := range q.parts {
+		if dir := p.set.Directory(); dir != nil {
+			return dir
 		}
-		if err := q.walk(ctx, side, who, after, q.graph.firstLook); err != nil {
-			return err
-		}
-	}
-	var long []*walked
-	var owners []storage.UserID
-	for _, w := range q.lists {
-		if w.count = int64(len(w.ahead.ids)); !w.ahead.end {
-			long = append(long, w)
-			owners = append(owners, w.Owner)
-		}
-	}
-	if len(long) == 0 {
-		return nil
-	}
-	for i, r := range q.graph.store.Counts(ctx, owners) {
-		if r.Err != nil {
-			return r.Err
-		}
-		long[i].count = max(1, r.Value.Of(long[i].Side))
 	}
 	return nil
 }
 
-// walk reads a stretch of some lists of one side.
-func (q *peopleQuery) walk(ctx context.Context, side storage.Side, who []*walked, after storage.UserID, limit int) error {
-	if len(who) == 0 {
-		return nil
-	}
-	queries := make([]storage.WalkQuery, len(who))
-	for i, w := range who {
-		queries[i] = storage.WalkQuery{Owner: w.Owner, After: after, Limit: limit}
-	}
-	for i, r := range q.graph.store.Walks(ctx, side, queries) {
-		if r.Err != nil {
-			return r.Err
+// partlyPage makes a page of everybody behind the mark, as far as that is known.
+func (q *peopleQuery) partlyPage(ids []storage.UserID) Common {
+	c := q.pageOf(ids, q.From.Found+len(ids))
+	if q.upTo < lastUser {
+		if c.Complete = false; !c.More || q.First == 0 {
+			c.More, c.Next = true, Mark{q.upTo, c.Total} // the budget has ended before the page was full
 		}
-		q.examinable -= r.Value.Examined
-		who[i].from = after
-		who[i].ahead = stretch{r.Value.Peers, max(r.Value.Last, after), r.Value.End}
 	}
-	return nil
+	return c
 }
 
-// walked is a list, of which the stretch behind from has been read ahead.
-type walked struct {
-	List
-	query *peopleQuery
-	count int64 // how long it is
-	from  storage.UserID
-	ahead stretch
+// pageOf makes a page of the ids behind the mark: of one more than it holds, if there are so many.
+func (q *peopleQuery) pageOf(ids []storage.UserID, total int) Common {
+	c := Common{Total: total, Complete: true, More: len(ids) > q.First}
+	c.IDs = ids[:min(q.First, len(ids))]
+	c.Next = Mark{q.From.After, q.From.Found + len(c.IDs)}
+	if n := len(c.IDs); n > 0 {
+		c.Next.After = c.IDs[n-1]
+	}
+	return c
 }
 
-func (w *walked) size() int64 { return w.count }
-
-// covers tells whether it is known who of the list comes next behind an id.
-func (w *walked) covers(after storage.UserID) bool {
-	return after >= w.from && (after < w.ahead.last || w.ahead.end)
+// behind is what of ascending ids lies behind one.
+func behind(ids []storage.UserID, after storage.UserID) []storage.UserID {
+	n, found := slices.BinarySearch(ids, after)
+	if found {
+		n++
+	}
+	return ids[n:]
 }
 
-func (w *walked) scan(ctx context.Context, after storage.UserID, limit int) (stretch, error) {
-	if !w.covers(after) {
-		if err := w.query.walk(ctx, w.Side, []*walked{w}, after, limit); err != nil {
-			return stretch{}, err
-		}
-	}
-	return stretch{w.ahead.behind(after), max(after, w.ahead.last), w.ahead.end}, nil
-}
-
-func (w *walked) keep(ctx context.Context, ids []storage.UserID, of int64) ([]storage.UserID, error) {
-	var kept []storage.UserID
-	for len(ids) > 0 {
-		switch {
-		case w.covers(ids[0] - 1):
-			n := len(ids)
-			if !w.ahead.end {
-				n, _ = slices.BinarySearch(ids, w.ahead.last+1)
-			}
-			kept = append(kept, common(ids[:n], w.ahead.behind(ids[0]-1))...)
-			ids = ids[n:]
-		case w.count < probeCost*of:
-			if err := w.query.walk(ctx, w.Side, []*walked{w}, ids[0]-1, w.query.graph.stride); err != nil {
-				return nil, err
-			}
-		default:
-			return w.look(ctx, kept, ids)
-		}
-	}
-	return kept, nil
-}
-
-// look adds to kept who of the ids is found in the list's index.
-func (w *walked) look(ctx context.Context, kept, ids []storage.UserID) ([]storage.UserID, error) {
-	pairs := make([]storage.Pair, len(ids))
-	for i, id := range ids {
-		pairs[i] = w.Side.Pair(w.Owner, id)
-	}
-	w.query.examinable -= len(pairs)
-	for i, r := range w.query.graph.store.Edges(ctx, w.Side, pairs) {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		if isFollow(r) {
-			kept = append(kept, ids[i])
-		}
-	}
-	return kept, nil
-}
-
-// allOf fits whom all of some terms fit, and none of some others.
-type allOf struct{ with, without []term }
-
-func (t *allOf) size() int64 { return t.shortest().size() }
-
-func (t *allOf) shortest() term {
-	return slices.MinFunc(t.with, func(a, b term) int { return int(min(1, max(-1, a.size()-b.size()))) })
-}
-
-func (t *allOf) scan(ctx context.Context, after storage.UserID, limit int) (stretch, error) {
-	driver := t.shortest()
-	s, err := driver.scan(ctx, after, limit)
-	if err != nil {
-		return stretch{}, err
-	}
-	s.ids, err = t.filter(ctx, s.ids, driver.size(), driver)
-	return s, err
-}
-
-func (t *allOf) keep(ctx context.Context, ids []storage.UserID, of int64) ([]storage.UserID, error) {
-	return t.filter(ctx, ids, of, nil)
-}
-
-// filter asks every term but one that has been asked already.
-func (t *allOf) filter(ctx context.Context, ids []storage.UserID, of int64, asked term) ([]storage.UserID, error) {
-	var err error
-	for _, with := range t.with {
-		if with == asked || len(ids) == 0 {
-			continue
-		}
-		if ids, err = with.keep(ctx, ids, of); err != nil {
-			return nil, err
-		}
-	}
-	for _, without := range t.without {
-		if len(ids) == 0 {
-			break
-		}
-		out, err := without.keep(ctx, ids, of)
-		if err != nil {
-			return nil, err
-		}
-		ids = missing(ids, out)
-	}
-	return ids, nil
-}
-
-// anyOf fits whom any of some terms fits.
-type anyOf struct {
-	terms   []term
-	pending []stretch // what each has found, and the others have not come to yet
-}
-
-func (t *anyOf) size() int64 {
-	var total int64
-	for _, one := range t.terms {
-		total += one.size()
-	}
-	return total
-}
-
-func (t *anyOf) scan(ctx context.Context, after storage.UserID, limit int) (stretch, error) {
-	s := stretch{last: math.MaxInt64, end: true}
-	for i, one := range t.terms {
-		if p := &t.pending[i]; !p.end && p.last <= after {
-			var err error
-			if *p, err = one.scan(ctx, after, limit); err != nil {
-				return stretch{}, err
-			}
-		}
-		if p := t.pending[i]; !p.end {
-			s.last, s.end = min(s.last, p.last), false
-		}
-	}
-	for _, p := range t.pending {
-		ids := p.behind(after)
-		n, found := slices.BinarySearch(ids, s.last)
-		if found {
-			n++
-		}
-		s.ids = union(s.ids, ids[:n])
-	}
-	return s, nil
-}
-
-func (t *anyOf) keep(ctx context.Context, ids []storage.UserID, of int64) ([]storage.UserID, error) {
-	var kept []storage.UserID
-	rest := ids
-	for _, one := range t.terms {
-		if len(rest) == 0 {
-			break
-		}
-		fits, err := one.keep(ctx, rest, of)
-		if err != nil {
-			return nil, err
-		}
-		kept, rest = union(kept, fits), missing(rest, fits)
-	}
-	return kept, nil
-}
-
-// common is what two ascending lists have in common.
-func common(a, b []storage.UserID) []storage.UserID {
-	var both []storage.UserID
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			a = a[1:]
-		case b[0] < a[0]:
-			b = b[1:]
-		default:
-			both = append(both, a[0])
-			a, b = a[1:], b[1:]
-		}
-	}
-	return both
-}
-
-// missing is what of an ascending list is not on another one.
-func missing(a, b []storage.UserID) []storage.UserID {
-	var rest []storage.UserID
-	for _, id := range a {
-		for len(b) > 0 && b[0] < id {
-			b = b[1:]
-		}
-		if len(b) == 0 || b[0] != id {
-			rest = append(rest, id)
-		}
-	}
-	return rest
-}
-
-// union is what is on either of two ascending lists.
-func union(a, b []storage.UserID) []storage.UserID {
-	if len(a) == 0 {
-		return b
-	}
-	both := make([]storage.UserID, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch {
-		case a[0] < b[0]:
-			both, a = append(both, a[0]), a[1:]
-		case b[0] < a[0]:
-			both, b = append(both, b[0]), b[1:]
-		default:
-			both, a, b = append(both, a[0]), a[1:], b[1:]
-		}
-	}
-	return append(append(both, a...), b...)
+// before is what of ascending ids does not lie behind one.
+func before(ids []storage.UserID, upTo storage.UserID) []storage.UserID {
+	return ids[:len(ids)-len(behind(ids, upTo))]
 }

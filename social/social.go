@@ -1,9 +1,9 @@
 // Package social holds the rules of the graph: what two users have in common, who
-// is a friend, whom to follow next. It plans each question by how long the lists
-// are and reads them in batches from a store.
+// is a friend, whom to follow next. Each answer is an expression over lists as sets, which are
+// read in batches from a store, by how long they are.
 //
-// Answers that walk lists have a [Budget]. It is counted in rows examined, not in
-// time, so that the same data gives the same answer.
+// Answers have a [Budget]. It is counted in rows examined, not in
+// time, so that the same data gives the same answer. Lists in memory, and packed ones, need none.
 package social
 
 import (
@@ -23,6 +23,7 @@ type Reader interface {
 	People
 	storage.CountReader
 	storage.EdgeReader
+	storage.PackedReader
 }
 
 // Graph answers questions about the edges of a store.
@@ -31,11 +32,7 @@ type Graph struct {
 	budget   Budget
 	audience *Audience // hidden users are left out; nil: nobody is hidden
 	packed   Packed    // lists in memory, asked first; nil: there are none
-
-	firstLook, stride, probes, firstPool, maxPool int // the constants below, but in tests
-
-	plan  packedPlan
-	whole wholePlan
+	sizes    sizes
 }
 
 // New makes a graph over a store, as an audience may see it. A budget of 0 means
@@ -44,10 +41,7 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 	if budget <= 0 {
 		budget = DefaultBudget
 	}
-	return &Graph{
-		store: store, budget: budget, audience: audience,
-		firstLook: firstLook, stride: stride, probes: stride, firstPool: firstPool, maxPool: maxPool, plan: packedDefaults, whole: wholeDefaults,
-	}
+	return &Graph{store: store, budget: budget, audience: audience, sizes: defaultSizes}
 }
 
 // Budget is how many rows one answer may examine.
@@ -57,7 +51,7 @@ func (g *Graph) Budget() Budget { return g.budget }
 // of all of them as one statement: fewer ids are looked up at a time.
 func (g *Graph) Shared() *Graph {
 	shared := *g
-	shared.probes = min(g.probes, sharedProbes)
+	shared.sizes.probes = min(g.sizes.probes, sharedProbes)
 	return &shared
 }
 
@@ -70,23 +64,34 @@ type List struct {
 // String names the list: "following of 7".
 func (l List) String() string { return l.Side.String() + " of " + l.Owner.String() }
 
-// How much is read at a time.
+// sizes is how much is read at a time, and what is done one by one and what with whole sets.
+type sizes struct {
+	firstLook int // so many rows of a list are read rather than its length asked for
+	stride    int // so many rows of a longer list are read at a time
+	probes    int // so many ids are looked up at a time
+	firstPool int // so many followings of a pool are read at first
+	maxPool   int // so many followings has one pool of suggestions at most
+
+	packedFrom int64 // so long a list may be kept packed
+	packedMost int64 // so many users of packed lists are read, 8 bytes each
+
+	fewCommon    int // so many common users are looked at, to see who is hidden
+	fewPlaces    int // so long a list is gone through, counting on the way
+	fewHidden    int // so many hidden users are looked up in a list
+	placesPerRow int // so many places of a list in memory are gone through in less than the time that one row takes
+}
+
+var defaultSizes = sizes{
+	firstLook: 500, stride: 4000, probes: 4000, firstPool: firstPool, maxPool: 5000,
+	packedFrom: 10_000, packedMost: 4 << 20,
+	fewCommon: 128, fewPlaces: 256, fewHidden: 16, placesPerRow: 64,
+}
+
 const (
-	// firstLook is how many rows of each list are read before anything is planned:
-	// most lists end within it, and then one round trip was enough.
-	firstLook = 500
-
-	// stride is how many rows of a longer list are read at a time, and how many ids
-	// are probed at a time.
-	stride = 4000
-
 	// sharedProbes is how many ids each of several answers looks up at a time: those of 33
 	// are one statement.
 	sharedProbes = 600
 
 	// probeCost is how many rows are read in order in the time of one look-up by key.
 	probeCost = 8
-
-	// maxPool is how many followings one pool of suggestions has at most.
-	maxPool = 5000
 )

@@ -56,21 +56,16 @@ func (a absentees) IDs() []storage.UserID      { return a }
 // budget, that every way through the plans is taken.
 func drawPlanner(t *rapid.T, store Reader) *Graph {
 	return &Graph{
-		store: drawWhole(t, store),
-		whole: wholePlan{
-			rows:       rapid.Int64Range(0, 30).Draw(t, "whole rows"),
-			packedFrom: rapid.Int64Range(0, 12).Draw(t, "packed from"),
-			packedMost: rapid.Int64Range(0, 2*people).Draw(t, "packed most"),
-		},
-		audience:  drawAudience(t),
-		budget:    Budget(rapid.SampledFrom([]int{1, 2, 5, 10, 30, 1000}).Draw(t, "budget")),
-		firstLook: rapid.IntRange(1, 12).Draw(t, "first look"),
-		stride:    rapid.IntRange(1, 12).Draw(t, "stride"),
-		probes:    rapid.IntRange(1, 12).Draw(t, "probes"),
-		firstPool: rapid.IntRange(1, 12).Draw(t, "first pool"),
-		maxPool:   rapid.IntRange(1, 30).Draw(t, "pool"),
-		packed:    drawPacked(t, store),
-		plan: packedPlan{
+		store: drawStore(t, store), audience: drawAudience(t), packed: drawPacked(t, store),
+		budget: Budget(rapid.SampledFrom([]int{1, 2, 5, 10, 30, 1000}).Draw(t, "budget")),
+		sizes: sizes{
+			firstLook:    rapid.IntRange(1, 12).Draw(t, "first look"),
+			stride:       rapid.IntRange(1, 12).Draw(t, "stride"),
+			probes:       rapid.IntRange(1, 12).Draw(t, "probes"),
+			firstPool:    rapid.IntRange(1, 12).Draw(t, "first pool"),
+			maxPool:      rapid.IntRange(1, 30).Draw(t, "pool"),
+			packedFrom:   rapid.Int64Range(0, 12).Draw(t, "packed from"),
+			packedMost:   rapid.Int64Range(0, 2*people).Draw(t, "packed most"),
 			fewCommon:    rapid.IntRange(0, 12).Draw(t, "few in common"),
 			fewPlaces:    rapid.IntRange(0, 12).Draw(t, "few places"),
 			fewHidden:    rapid.IntRange(0, 12).Draw(t, "few hidden"),
@@ -97,6 +92,15 @@ func drawList(t *rapid.T, name string) List {
 	}
 }
 
+// peopleOf asks one query.
+func peopleOf(t tester, g *Graph, q PeopleQuery) Common {
+	r := g.People(t.Context(), []PeopleQuery{q})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Value
+}
+
 // Paging through an intersection gives exactly what both lists have, whatever the
 // plan, the pages and the budget.
 func TestIntersectIsTheIntersection(t *testing.T) {
@@ -116,10 +120,7 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 			if page > 500 {
 				first = 5 // no end of pages of 0
 			}
-			c, err := g.Intersect(t.Context(), a, b, from, first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := peopleOf(t, g, PeopleQuery{Filter: Both(a, b), From: from, First: first})
 			if len(c.IDs) > first || c.Total < len(got)+len(c.IDs) || c.Complete && c.Total != len(want) {
 				t.Fatalf("page %d of at most %d: %+v; want %v in all", page, first, c, want)
 			}

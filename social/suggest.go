@@ -120,7 +120,7 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 		return Suggestions{}, err
 	}
 	out := Suggestions{Complete: p.last, Next: q.From}
-	out.Excluded = votes.excluded()
+	out.Excluded = votes.out
 	ranked, err := sieve.best(ctx, votes, q.First+1)
 	if err != nil {
 		return Suggestions{}, err
@@ -137,23 +137,4 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	}
 	votes.via(out.Suggestions, q.Via)
 	return out, nil
-}
-
-// votes is what the followings of a pool say about candidates, counted of rows or of
-// lists in memory.
-type votes interface {
-	// excluded counts the candidates who are out without a look into the store.
-	excluded() Exclusions
-	// best ranks the other candidates behind the query's mark: at least the n best, or all
-	// where there are fewer.
-	best(n int) (top ranking, all bool)
-	// via fills in which of the followings follow each suggestion, so many at most.
-	via(suggestions []Suggestion, via int)
-}
-
-func (g *Graph) votesOf(ctx context.Context, q SuggestionQuery, p pool, s *sieve) (votes, error) {
-	if v, err := g.packedVotesOf(ctx, q, p, s); v != nil || err != nil {
-		return v, err
-	}
-	return g.rowVotesOf(ctx, q, p, s)
 }

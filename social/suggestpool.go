@@ -33,13 +33,13 @@ func PoolAhead(user storage.UserID) storage.PageQuery {
 // newest reads a user's followings behind a position, newest first, one more than a pool has.
 func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.Position) ([]storage.Edge, error) {
 	q := PoolAhead(user)
-	q.After, q.Limit = after, min(g.firstPool, g.maxPool+1)
+	q.After, q.Limit = after, min(g.sizes.firstPool, g.sizes.maxPool+1)
 	r := g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
-	if n := len(r.Value); r.Err != nil || n < q.Limit || n > g.maxPool {
+	if n := len(r.Value); r.Err != nil || n < q.Limit || n > g.sizes.maxPool {
 		return r.Value, r.Err
 	}
 	first := r.Value
-	q.After, q.Limit = storage.PositionOf(storage.Forward, first[len(first)-1]), g.maxPool+1-len(first)
+	q.After, q.Limit = storage.PositionOf(storage.Forward, first[len(first)-1]), g.sizes.maxPool+1-len(first)
 	r = g.store.Pages(ctx, storage.Forward, []storage.PageQuery{q})[0]
 	return slices.Concat(first, r.Value), r.Err
 }
@@ -52,9 +52,9 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 		return pool{}, err
 	}
 	p := pool{empty: len(edges) == 0}
-	p.whole = after == (storage.Position{}) && len(edges) <= g.maxPool
-	p.last = len(edges) <= g.maxPool
-	edges = edges[:min(g.maxPool, len(edges))]
+	p.whole = after == (storage.Position{}) && len(edges) <= g.sizes.maxPool
+	p.last = len(edges) <= g.sizes.maxPool
+	edges = edges[:min(g.sizes.maxPool, len(edges))]
 	ids := make([]storage.UserID, len(edges))
 	for i, e := range edges {
 		ids[i] = e.To
@@ -195,17 +195,6 @@ func (g *Graph) rowsOf(ctx context.Context, ids []storage.UserID) ([]storage.Use
 	return rows, nil
 }
 
-func (g *Graph) listsOf(ctx context.Context, users []storage.UserID) ([][]storage.UserID, error) {
-	lists := make([][]storage.UserID, len(users))
-	for i, r := range g.store.Neighbours(ctx, storage.Forward, users) {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		lists[i] = r.Value
-	}
-	return lists, nil
-}
-
 // weights are what each speaker's word counts, in the order's unit.
 func (p *pool) weights(order SuggestionOrder) []int64 {
 	weights := make([]int64, len(p.speakers))
@@ -218,50 +207,4 @@ func (p *pool) weights(order SuggestionOrder) []int64 {
 		}
 	}
 	return weights
-}
-
-// rowVotes are votes that were counted of rows.
-type rowVotes struct {
-	pool   pool
-	lists  [][]storage.UserID // of the pool's speakers
-	ballot *ballot
-	sieve  *sieve
-	from   SuggestionMark
-	out    Exclusions
-}
-
-func (g *Graph) rowVotesOf(ctx context.Context, q SuggestionQuery, p pool, s *sieve) (*rowVotes, error) {
-	lists, err := g.listsOf(ctx, p.speakers)
-	if err != nil {
-		return nil, err
-	}
-	v := &rowVotes{pool: p, lists: lists, ballot: newBallot(lists, p.weights(q.Order)), sieve: s, from: q.From}
-	v.out = s.strike(v.ballot)
-	return v, nil
-}
-
-func (v *rowVotes) excluded() Exclusions { return v.out }
-
-func (v *rowVotes) best(n int) (top ranking, all bool) {
-	top, all = v.ballot.top(n, v.from)
-	if a := v.sieve.graph.audience; a.hidesAny() {
-		top = slices.DeleteFunc(top, func(s Suggestion) bool { return a.Hides(s.ID) })
-	}
-	return top, all
-}
-
-func (v *rowVotes) via(suggestions []Suggestion, via int) {
-	speakersOf(suggestions, v.pool.speakers, v.lists, via)
-}
-
-// speakersOf fills in which of the speakers, ascending, follow each suggestion.
-func speakersOf(suggestions []Suggestion, speakers []storage.UserID, lists [][]storage.UserID, via int) {
-	for i := range suggestions {
-		s := &suggestions[i]
-		for k := 0; k < len(lists) && len(s.Via) < via; k++ {
-			if _, ok := slices.BinarySearch(lists[k], s.ID); ok {
-				s.Via = append(s.Via, speakers[k])
-			}
-		}
-	}
 }

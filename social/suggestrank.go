@@ -18,8 +18,6 @@ func better(a, b Suggestion) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-func (r ranking) sort() { slices.SortFunc(r, better) }
-
 func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
 
 // sieve keeps back who is not to be suggested.
@@ -41,32 +39,8 @@ func (s *sieve) isDismissed(id storage.UserID) bool {
 	return found
 }
 
-// strike has those struck off a ballot who are out without a look into the store, and counts
-// them, each by the first that is true.
-func (s *sieve) strike(b *ballot) (out Exclusions) {
-	b.strike(s.user)
-	for _, id := range s.pool.followings {
-		if b.strike(id) {
-			out.Followed++
-		}
-	}
-	if a := s.graph.audience; a != nil {
-		for _, id := range a.blocks {
-			if a.InBlock(id) && b.strike(id) {
-				out.Blocked++
-			}
-		}
-	}
-	for _, id := range s.dismissed {
-		if b.strike(id) {
-			out.Dismissed++
-		}
-	}
-	return out
-}
-
 // best ranks the candidates, the first so many that are wanted, or all.
-func (s *sieve) best(ctx context.Context, votes votes, want int) (ranking, error) {
+func (s *sieve) best(ctx context.Context, votes *votes, want int) (ranking, error) {
 	// Some of the best may drop out after all; then more are looked at.
 	for few := want; ; few *= 4 {
 		top, all := votes.best(few)

@@ -70,6 +70,7 @@ const (
 	// On a user.
 	List        // a page of its followings or followers, by Side
 	Common      // the lists of the Side, of the user and of the one of the argument `with`
+	Known       // the followings of the viewer
 	Suggestions // the first of the followings that they come from
 	Towards     // the relationship towards the user of the argument `to`
 	FromViewer  // the relationship of the viewer towards it

@@ -30,16 +30,16 @@ var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: 2},
 	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: 2},
-	"friends":          {Needs: Set | Inverse | bothOpen, Weight: setAlgebra},
-	"notFollowingBack": {Needs: Set | Inverse | bothOpen, Weight: setAlgebra},
-	"notFollowedBack":  {Needs: Set | Inverse | bothOpen, Weight: setAlgebra},
+	"friends":          {Needs: Set | Counts | Inverse | bothOpen, Weight: setAlgebra},
+	"notFollowingBack": {Needs: Set | Counts | Inverse | bothOpen, Weight: setAlgebra},
+	"notFollowedBack":  {Needs: Set | Counts | Inverse | bothOpen, Weight: setAlgebra},
 
 	"relationship":       {Ahead: Towards},
 	"viewerRelationship": {Ahead: FromViewer, Needs: SignedIn},
 
 	"commonFollowings": {Ahead: Common, Side: storage.Forward, Needs: Set | Counts | OpenFollowings, Weight: setAlgebra},
 	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Set | Counts | OpenFollowers | Inverse, Weight: setAlgebra},
-	"followersYouKnow": {Needs: Set | Inverse | OpenFollowers | SignedIn, Weight: setAlgebra},
+	"followersYouKnow": {Ahead: Known, Needs: Set | Counts | Inverse | OpenFollowers | SignedIn, Weight: setAlgebra},
 
 	// Friends of friends: the lists of all followings, also for a page of nobody. One takes 1 ms
 	// there, and 8 ms where users follow more.

@@ -250,7 +250,7 @@ func tallyRow(b *testing.B, out io.Writer, w world, n int) {
 		b.Fatalf("%d users have votes, want %d", got, want)
 	}
 	rates := measure([]func(int){
-		func(i int) { Poll{Sets: ballots[i%20], Weights: weights, Except: lists[:2], Most: 20}.Best() },
+		func(i int) { Poll{Sets: ballots[i%20], Weights: weights, Except: ids[:2], Most: 20}.Best() },
 		func(i int) { mapTally(slow[i%20]) },
 	})
 	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.crowd), cells(rates))

@@ -110,6 +110,20 @@ func drawSome(t *rapid.T, c crowd, random *rand.Rand, label string) []storage.Us
 	return c.some(rapid.SampledFrom([]float64{0, 0.0005, 0.0145, 0.015, 0.02, 0.3, 0.95, 1}).Draw(t, label), random)
 }
 
+// setOf is a set of ascending ids, plain or numbered.
+func setOf(d *Directory, ids []storage.UserID, plain bool) *Set {
+	if plain {
+		return Of(ids)
+	}
+	return Build(d, ids)
+}
+
+// drawPlain draws which sets are plain: none, some or all.
+func drawPlain(t *rapid.T) func() bool {
+	percent := rapid.SampledFrom([]int{0, 50, 100}).Draw(t, "plain")
+	return func() bool { return rapid.IntRange(1, 100).Draw(t, "plain or numbered") <= percent }
+}
+
 // common is what ascending ids have in common, the slow way.
 func common(a, b []storage.UserID) []storage.UserID {
 	in := make(map[storage.UserID]bool, len(a))
@@ -123,15 +137,6 @@ func common(a, b []storage.UserID) []storage.UserID {
 		}
 	}
 	return both
-}
-
-// above are those of ascending ids that are greater.
-func above(ids []storage.UserID, after storage.UserID) []storage.UserID {
-	at, found := slices.BinarySearch(ids, after)
-	if found {
-		at++
-	}
-	return ids[at:]
 }
 
 // drawAfter draws an id to go on from: in the crowd, beside it, or at either end.

@@ -8,22 +8,37 @@ import (
 )
 
 // Holders returns for each of some users, who are distinct, which sets hold it, by their places in the slice,
-// ascending: the first so many. Who speaks for each suggestion is asked so. The sets are
+// ascending: the first so many. Who speaks for each suggestion is asked so. Numbered sets are
 // of one directory; others are converted first. O(the lists' lengths together, and users
-// for each set in chunks), until all have as many as are wanted.
+// for each set in chunks), until all have as many as are wanted; of plain sets, a binary
+// search for each user in each set.
 func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 	holders := make([][]int, len(ids))
 	if len(sets) == 0 || len(ids) == 0 || most <= 0 {
 		return holders
 	}
-	w := wantedOf(sets[0].dir, ids)
 	room := make([]int, len(ids)*most)
+	dir := directoryOf(sets)
+	if dir == nil {
+		for place, id := range ids {
+			h := room[place*most : place*most : (place+1)*most]
+			for i := 0; i < len(sets) && len(h) < most; i++ {
+				if sets[i].Contains(id) {
+					h = append(h, i)
+				}
+			}
+			holders[place] = h
+		}
+		return holders
+	}
+	sets = numbered(sets, dir)
+	w := wantedOf(dir, ids)
 	open := len(w.ordinals)
 	for i, s := range sets {
 		if open == 0 {
 			break
 		}
-		for k := range w.in(s.In(sets[0].dir)) {
+		for k := range w.in(s) {
 			place := w.places[k]
 			h := holders[place]
 			if h == nil {

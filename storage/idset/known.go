@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// Directory is the one that numbers the set's users.
+// Directory is the one that numbers the set's users; nil for a plain set.
 func (s *Set) Directory() *Directory { return s.dir }
 
 // Known makes a set of those of the users who have numbers, in whatever order they come.
@@ -27,23 +27,6 @@ func (d *Directory) Known(ids []storage.UserID) *Set {
 		slices.Sort(ordinals)
 	}
 	return ofOrdinals(d, slices.Compact(ordinals))
-}
-
-// Keep returns those of some users who are in the set, in their order. O(n) for ascending
-// ids.
-func (s *Set) Keep(ids []storage.UserID) []storage.UserID {
-	f := finder{view: s.dir.view.Load()}
-	var kept []storage.UserID
-	for _, id := range ids {
-		o, ok := f.find(id)
-		if !ok {
-			o, ok = s.dir.findLate(id)
-		}
-		if ok && s.has(o) {
-			kept = append(kept, id)
-		}
-	}
-	return kept
 }
 
 // remembered is the set of a slice of users that is asked for again and again: of all who

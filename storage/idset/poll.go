@@ -1,6 +1,10 @@
 package idset
 
-import "slices"
+import (
+	"slices"
+
+	"kith/storage"
+)
 
 // Poll asks who is in most of some sets: for whom to follow, out of
 // the lists of those whom one follows.
@@ -8,8 +12,10 @@ type Poll struct {
 	Sets    []*Set
 	Weights []int64 // what each set's word counts, positive; nil stands for 1 each
 
-	// Except are users who are left out.
-	Except []*Set
+	// Except are users who are left out, in any order.
+	Except [][]storage.UserID
+	// Hides leaves out more users, who are not counted; nil: nobody. It is asked of the best only.
+	Hides func(storage.UserID) bool
 	// Behind is where to begin: only those are wanted who rank behind its score and id.
 	// Zero begins with the best.
 	Behind Vote
@@ -22,43 +28,35 @@ type Poll struct {
 // in none of those before it.
 func (p Poll) Best() (best []Vote, struck []int) {
 	struck = make([]int, len(p.Except))
-	if len(p.Sets) == 0 {
-		return nil, struck
+	top := podium{most: p.Most, behind: p.Behind, hides: p.Hides}
+	if dir := directoryOf(p.Sets); dir != nil {
+		p.countNumbered(dir, &top, struck)
+	} else {
+		p.countPlain(&top, struck)
 	}
-	except := make([]reader, len(p.Except))
-	for i, e := range p.Except {
-		e = e.In(p.Sets[0].dir)
-		except[i] = reader{few: e.few, chunks: e.chunks}
-	}
-	top := podium{most: p.Most}
-	tally(p.Sets, p.Weights, func(b *booth, page uint32) {
-		for i := range except {
-			struck[i] += except[i].strike(page, b)
-		}
-		p.enter(&top, b, page)
-	})
 	slices.SortFunc(top.votes, better)
 	return top.votes, struck
 }
 
-// enter shows the podium everybody with votes on a page.
-func (p *Poll) enter(top *podium, b *booth, page uint32) {
-	users := b.view.pages[page].ids
-	for _, slot := range b.touched {
-		votes := b.votes[slot]
-		if votes == 0 {
-			continue // struck
-		}
-		score := b.score(slot)
-		if score < top.least || p.Behind.Score > 0 && score > p.Behind.Score {
-			continue // as most are, before the user itself is looked at
-		}
-		v := Vote{users[slot], int(votes), score}
-		if p.Behind.Score > 0 && better(v, p.Behind) <= 0 {
-			continue
-		}
-		top.enter(v)
+func (p Poll) countNumbered(dir *Directory, top *podium, struck []int) {
+	sets := numbered(p.Sets, dir)
+	except := make([]reader, len(p.Except))
+	for i, ids := range p.Except {
+		e := dir.Known(ids) // everybody in the sets has a number by now
+		except[i] = reader{few: e.few, chunks: e.chunks}
 	}
+	tally(sets, p.Weights, func(b *booth, page uint32) {
+		for i := range except {
+			struck[i] += except[i].strike(page, b)
+		}
+		users := b.view.pages[page].ids
+		for _, slot := range b.touched {
+			// Most are passed over before the user itself is looked at.
+			if score := b.score(slot); b.votes[slot] > 0 && score >= top.least {
+				top.enter(Vote{users[slot], int(b.votes[slot]), score})
+			}
+		}
+	})
 }
 
 // strike takes the votes of a page's users away from those who are in the set, and tells
@@ -104,22 +102,28 @@ func (b *booth) strike(slot uint16) int {
 
 // podium is a heap of the best so far, the worst of them on top.
 type podium struct {
-	most  int
-	votes []Vote
-	least int64 // the score that it takes to come onto it
+	most   int
+	behind Vote
+	hides  func(storage.UserID) bool
+	votes  []Vote
+	least  int64 // the score that it takes to come onto it
 }
 
 func (p *podium) enter(v Vote) {
+	full := len(p.votes) == p.most
 	switch {
-	case p.most <= 0:
-	case len(p.votes) < p.most:
-		p.votes = append(p.votes, v)
-		p.rise(len(p.votes) - 1)
-	case better(v, p.votes[0]) < 0:
+	case p.most <= 0, full && better(v, p.votes[0]) > 0, p.behind.Score > 0 && better(v, p.behind) <= 0:
+		return
+	case p.hides != nil && p.hides(v.ID):
+		return
+	case full:
 		p.votes[0] = v
 		p.sink()
+	default:
+		p.votes = append(p.votes, v)
+		p.rise(len(p.votes) - 1)
 	}
-	if len(p.votes) == p.most && p.most > 0 {
+	if len(p.votes) == p.most {
 		p.least = p.votes[0].Score
 	}
 }

@@ -19,12 +19,13 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 		random := drawRandom(t)
 		c, d := drawCrowd(t, random, 10, 3000, 150_000)
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
+		isPlain := drawPlain(t)
 		p := Poll{Weights: make([]int64, len(lists))}
 		want := map[storage.UserID]Vote{}
 		for i := range lists {
 			lists[i] = drawSome(t, c, random, "share")
 			p.Weights[i] = int64(rapid.IntRange(1, 3).Draw(t, "weight"))
-			p.Sets = append(p.Sets, Build(d, lists[i]))
+			p.Sets = append(p.Sets, setOf(d, lists[i], isPlain()))
 			for _, id := range lists[i] {
 				want[id] = Vote{id, want[id].Votes + 1, want[id].Score + p.Weights[i]}
 			}
@@ -40,11 +41,13 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 				out[id] = true
 			}
 			left = append(left, n)
-			p.Except = append(p.Except, Build(d, ids))
+			p.Except = append(p.Except, ids)
 		}
+		hidden := drawSome(t, c, random, "hidden")
+		p.Hides = func(id storage.UserID) bool { _, found := slices.BinarySearch(hidden, id); return found }
 		var ranking []Vote
 		for id, v := range want {
-			if !out[id] {
+			if !out[id] && !p.Hides(id) {
 				ranking = append(ranking, v)
 			}
 		}

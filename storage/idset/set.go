@@ -23,10 +23,11 @@ const (
 // more only where a few thousand are scattered over hundreds of pages; [Set.Bytes]
 // tells. What the directory takes is shared by all sets.
 type Set struct {
-	dir    *Directory
+	dir    *Directory // nil: the set is plain, see [Of]
 	n      int
-	few    []ordinal // ascending, where there are no chunks
-	chunks []*chunk  // by page
+	few    []ordinal        // ascending, where there are no chunks
+	chunks []*chunk         // by page
+	plain  []storage.UserID // ascending
 }
 
 // Build makes a set of users, who may come in any order and more than once. Ids are
@@ -66,6 +67,10 @@ func (s *Set) Len() int { return s.n }
 
 // Contains tells whether a user is in the set. O(log of the directory's length).
 func (s *Set) Contains(id storage.UserID) bool {
+	if s.dir == nil {
+		_, found := slices.BinarySearch(s.plain, id)
+		return found
+	}
 	o, known := s.dir.find(id)
 	return known && s.has(o)
 }
@@ -102,7 +107,7 @@ func (s *Set) Bytes() int {
 	return n
 }
 
-// In is the set with the numbers of another directory: itself if that is its own. O(n).
+// In is the set with the numbers of a directory: itself if that is its own. O(n).
 func (s *Set) In(dir *Directory) *Set {
 	if s.dir == dir {
 		return s
@@ -110,8 +115,11 @@ func (s *Set) In(dir *Directory) *Set {
 	return Build(dir, s.IDs())
 }
 
-// IDs are the users in ascending order. O(n).
+// IDs are the users in ascending order; not to be changed. O(n).
 func (s *Set) IDs() []storage.UserID {
+	if s.dir == nil {
+		return s.plain
+	}
 	ids := make([]storage.UserID, 0, s.n)
 	for id := range s.Above(0) {
 		ids = append(ids, id)

@@ -72,7 +72,7 @@ func TestTally(t *testing.T) {
 			return found
 		})
 		most := rapid.SampledFrom([]int{0, 1, 20, 3000}).Draw(t, "most")
-		best, struck := Poll{Sets: sets, Weights: weights, Except: []*Set{Build(d, nil), Build(d, out)}, Most: most}.Best()
+		best, struck := Poll{Sets: sets, Weights: weights, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
 		if !slices.Equal(best, votes[:min(most, len(votes))]) {
 			t.Fatalf("the best %d of %d are %d others", most, len(votes), len(best))
 		}

@@ -1,0 +1,92 @@
+package social
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// A Filter says which people are wanted. It has exactly one of its fields: lists to be
+// on, or what other filters have to say.
+type Filter struct {
+	On  []List   // on every one of these lists
+	All []Filter // all of them fit; those that are negated, beside at least one that is not
+	Any []Filter // any of them fits
+	Not *Filter  // does not fit; within All only
+}
+
+// Bounds on a filter.
+const (
+	MaxFilterLists  = 16
+	MaxFilterLevels = 8
+)
+
+// What can be wrong with a filter. The texts are for clients.
+var (
+	ErrFilterEmpty  = errors.New("`and` and `or` take at least one filter")
+	ErrFilterNot    = errors.New("`not` stands within an `and`, beside at least one filter without it: what fits nothing else would be nearly everybody")
+	ErrFilterLists  = fmt.Errorf("a filter reads at most %d lists; friendsOf reads two", MaxFilterLists)
+	ErrFilterLevels = fmt.Errorf("a filter has at most %d levels", MaxFilterLevels)
+)
+
+// Check tells what is wrong with a filter.
+func (f Filter) Check() error {
+	if err := f.check(1, false); err != nil {
+		return err
+	}
+	if len(f.Lists()) > MaxFilterLists {
+		return ErrFilterLists
+	}
+	return nil
+}
+
+func (f Filter) check(level int, negatable bool) error {
+	if level > MaxFilterLevels {
+		return ErrFilterLevels
+	}
+	switch {
+	case len(f.On) > 0:
+		return nil
+	case f.Not != nil:
+		if !negatable {
+			return ErrFilterNot
+		}
+		return f.Not.check(level+1, false)
+	}
+	parts := slices.Concat(f.All, f.Any)
+	if len(parts) == 0 {
+		return ErrFilterEmpty
+	}
+	isPositive := func(p Filter) bool { return p.Not == nil }
+	for _, p := range parts {
+		if err := p.check(level+1, slices.ContainsFunc(f.All, isPositive)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lists are all lists that a filter reads; not to be changed.
+func (f Filter) Lists() []List {
+	lists := slices.Clip(f.On)
+	if f.Not != nil {
+		lists = f.Not.Lists()
+	}
+	for _, p := range slices.Concat(f.All, f.Any) {
+		lists = append(lists, p.Lists()...)
+	}
+	return lists
+}
+
+// String spells a filter in one way only: cursors are bound to it.
+func (f Filter) String() string {
+	switch {
+	case len(f.On) > 0:
+		return fmt.Sprintf("on%s", f.On)
+	case f.Not != nil:
+		return fmt.Sprintf("not %s", f.Not)
+	case len(f.Any) > 0:
+		return fmt.Sprintf("any%s", f.Any)
+	}
+	return fmt.Sprintf("all%s", f.All)
+}

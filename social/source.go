@@ -1,0 +1,197 @@
+package social
+
+import (
+	"context"
+
+	"kith/storage"
+	"kith/storage/idset"
+)
+
+// Every answer is an expression over lists, which come to it as sets. A list comes in the
+// first of these ways that it can:
+//
+//   - from memory, numbered;
+//   - if it is far longer than the others: as those of some candidates who are on it, who
+//     are looked up by key;
+//   - from its packed form;
+//   - whole, from its rows, if those are within the budget;
+//   - as a stretch of its rows, which the next page goes on behind. A store that packs lists
+//     has been asked for this one by then, and packs it in the background.
+//
+// Whichever way it comes, pages have the same users in the same order, and one goes on
+// where the one before ended.
+
+// Packed has lists in memory, as sets.
+type Packed interface {
+	// Neighbourhoods returns the lists of owners. Not Found are those that are too long,
+	// or not worth it: the caller reads their rows. An error is treated like that, too.
+	Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List]
+}
+
+// WithPacked has the graph ask for lists in memory first; nil: there are none.
+func (g *Graph) WithPacked(p Packed) *Graph {
+	with := *g
+	with.packed = p
+	return &with
+}
+
+// part is a list that an answer needs.
+type part struct {
+	List
+	set    *idset.Set      // nil until it has been read
+	order  *idset.Timeline // nil unless it comes from memory
+	length int64           // by the owner's count, or of the set
+	err    error           // it could not be read
+}
+
+var sides = [2]storage.Side{storage.Forward, storage.Inverse}
+
+// missing lists the parts of one side that have not been read, with their owners.
+func missing(parts []*part, side storage.Side) (some []*part, owners []storage.UserID) {
+	for i, p := range parts {
+		if p.Side == side && p.set == nil && p.err == nil {
+			if some == nil {
+				some, owners = make([]*part, 0, len(parts)-i), make([]storage.UserID, 0, len(parts)-i)
+			}
+			some, owners = append(some, p), append(owners, p.Owner)
+		}
+	}
+	return some, owners
+}
+
+// recall takes lists from memory.
+func (g *Graph) recall(ctx context.Context, parts []*part) {
+	if g.packed == nil {
+		return
+	}
+	for _, side := range sides {
+		some, owners := missing(parts, side)
+		if len(some) == 0 {
+			continue
+		}
+		for i, r := range g.packed.Neighbourhoods(ctx, side, owners) {
+			if p := some[i]; r.Found {
+				p.set, p.order, p.length = r.Value.Peers, r.Value.Order, int64(r.Value.Peers.Len())
+			}
+		}
+	}
+}
+
+// measure reads how long the lists are that have not been read.
+func (g *Graph) measure(ctx context.Context, parts []*part) {
+	owners := make([]storage.UserID, 0, len(parts))
+	for _, p := range parts {
+		if p.set == nil {
+			owners = append(owners, p.Owner)
+		}
+	}
+	if len(owners) == 0 {
+		return
+	}
+	counts := g.store.Counts(ctx, owners)
+	for _, p := range parts {
+		if p.set == nil {
+			p.length, p.err = counts[0].Value.Of(p.Side), counts[0].Err
+			counts = counts[1:]
+		}
+	}
+}
+
+// unpack reads long lists that are kept packed.
+func (g *Graph) unpack(ctx context.Context, parts []*part) {
+	var long []*part
+	users := int64(0)
+	for _, p := range parts {
+		if p.set == nil && p.length >= g.sizes.packedFrom && users+p.length <= g.sizes.packedMost {
+			long, users = append(long, p), users+p.length
+		}
+	}
+	readWhole(ctx, long, g.store.PackedNeighbours)
+}
+
+// read reads lists whole, from their rows.
+func (g *Graph) read(ctx context.Context, parts []*part) { readWhole(ctx, parts, g.store.Neighbours) }
+
+func readWhole(ctx context.Context, parts []*part, read func(context.Context, storage.Side, []storage.UserID) []storage.Result[[]storage.UserID]) {
+	for _, side := range sides {
+		some, owners := missing(parts, side)
+		if len(some) == 0 {
+			continue
+		}
+		for i, r := range read(ctx, side, owners) {
+			if some[i].err = r.Err; r.Found {
+				some[i].set = idset.Of(r.Value)
+			}
+		}
+	}
+}
+
+// readStretch reads the users of a list behind one, of so many rows. It returns up to whom: the
+// greatest id where the list has ended.
+func (g *Graph) readStretch(ctx context.Context, p *part, after storage.UserID, rows int) (upTo storage.UserID) {
+	r := g.store.AllRows(ctx, p.Side, []storage.RowsQuery{{Owner: p.Owner, After: after, Limit: rows}})[0]
+	if p.err = r.Err; r.Err != nil {
+		return after
+	}
+	edges := r.Value
+	var ids []storage.UserID
+	for _, e := range edges {
+		if e.Type == storage.Following {
+			ids = append(ids, p.Side.Peer(e.Pair()))
+		}
+	}
+	p.set = idset.Of(ids)
+	if len(edges) < rows {
+		return lastUser
+	}
+	return p.Side.Peer(edges[rows-1].Pair())
+}
+
+// probe looks up which of some users are on a list.
+type probe struct {
+	*part
+	ids, found []storage.UserID // ascending
+}
+
+// lookUp looks up the users of all probes, some of each at a time, and makes sets of those
+// who are found.
+func (g *Graph) lookUp(ctx context.Context, probes []*probe) {
+	for _, side := range sides {
+		for g.lookUpSome(ctx, side, probes) {
+		}
+	}
+	for _, p := range probes {
+		p.set = idset.Of(p.found)
+	}
+}
+
+// lookUpSome tells whether there was somebody to look up.
+func (g *Graph) lookUpSome(ctx context.Context, side storage.Side, probes []*probe) bool {
+	var pairs []storage.Pair
+	var of []*probe
+	for _, p := range probes {
+		if p.Side != side || p.err != nil {
+			continue
+		}
+		for _, id := range p.ids[:min(g.sizes.probes, len(p.ids))] {
+			pairs, of = append(pairs, side.Pair(p.Owner, id)), append(of, p)
+		}
+	}
+	if len(pairs) == 0 {
+		return false
+	}
+	for i, r := range g.store.Edges(ctx, side, pairs) {
+		p := of[i]
+		if r.Err != nil {
+			p.err = r.Err
+		} else if isFollow(r) {
+			p.found = append(p.found, p.ids[0])
+		}
+		p.ids = p.ids[1:]
+	}
+	return true
+}
+
+func isFollow(r storage.Result[storage.Edge]) bool {
+	return r.Found && r.Value.Type == storage.Following
+}

@@ -1,0 +1,87 @@
+package social
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// packingStore has some lists packed.
+type packingStore struct {
+	Reader
+	packed func(storage.UserID) bool
+
+	rowLists, packedLists int // that were asked for
+}
+
+// drawStore draws what a store has packed, or that it packs nothing.
+func drawStore(t *rapid.T, store Reader) Reader {
+	mod := storage.UserID(rapid.IntRange(0, 3).Draw(t, "packed"))
+	if mod == 0 {
+		return store
+	}
+	return &packingStore{Reader: store, packed: func(id storage.UserID) bool { return id%mod == 0 }}
+}
+
+func (s *packingStore) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	s.rowLists += len(owners)
+	return s.Reader.Neighbours(ctx, side, owners)
+}
+
+func (s *packingStore) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	s.packedLists += len(owners)
+	lists := s.Reader.Neighbours(ctx, side, owners)
+	for i, id := range owners {
+		if !s.packed(id) {
+			lists[i] = storage.Result[[]storage.UserID]{}
+		}
+	}
+	return lists
+}
+
+// Two lists that are longer than the budget are complete where they are kept packed, and
+// read as rows as far as the budget goes where they are not.
+func TestLongListsArePacked(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	for fan := storage.UserID(10); fan < 3010; fan++ {
+		for star := storage.UserID(1); star <= 3; star++ {
+			if star < 3 || fan%10 == 0 {
+				edges = append(edges, storage.Edge{From: fan, To: star, Type: storage.Following, UpdateTime: 1})
+			}
+		}
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	fans := func(id storage.UserID) List { return List{storage.Inverse, id} }
+	for _, c := range []struct {
+		name             string
+		a, b             storage.UserID
+		packed           []storage.UserID
+		budget           Budget
+		total            int
+		complete         bool
+		rowLists, others int
+	}{
+		{"rows within the budget", 1, 2, nil, 10_000, 3000, true, 2, 2},
+		{"rows beyond the budget", 1, 2, nil, 1000, 0, false, 0, 2},
+		{"both packed", 1, 2, []storage.UserID{1, 2}, 1000, 3000, true, 0, 2},
+		{"one packed", 1, 2, []storage.UserID{1}, 4000, 3000, true, 1, 2},
+		{"a short one is looked up in the other", 1, 3, []storage.UserID{1}, 2000, 300, true, 1, 0},
+	} {
+		reader := &packingStore{Reader: store, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
+		g := New(reader, c.budget, nil)
+		g.sizes.packedFrom, g.sizes.packedMost = 1000, 10_000
+		got := peopleOf(t, g, PeopleQuery{Filter: Both(fans(c.a), fans(c.b)), First: 5})
+		if got.Complete != c.complete || c.complete && got.Total != c.total || len(got.IDs) != 5 {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+		if reader.rowLists != c.rowLists || reader.packedLists != c.others {
+			t.Errorf("%s: %d lists were read as rows and %d asked for packed, want %d and %d", c.name, reader.rowLists, reader.packedLists, c.rowLists, c.others)
+		}
+	}
+}
