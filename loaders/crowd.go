@@ -115,15 +115,6 @@ func (r Reader) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	return profiles
 }
 
-// KnownCounts are counts that the request has read already; false where it has not read
-// all of them.
-func (r Reader) KnownCounts(ids []storage.UserID) ([]storage.Result[storage.Counts], bool) {
-	if !r.l.Counts.knows(ids) {
-		return nil, false
-	}
-	return r.l.Counts.Ask(ids).Results(), true
-}
-
 // PackedNeighbours implements [storage.PackedReader].
 func (r Reader) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return r.l.packedOf(side).Fetch(ctx, owners)
@@ -142,11 +133,6 @@ func (r Reader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // Pages implements [storage.EdgeReader].
 func (r Reader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return r.l.Pages(side).Fetch(ctx, queries)
-}
-
-// Walks implements [storage.EdgeReader].
-func (r Reader) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	return r.l.walksOf(side).Fetch(ctx, queries)
 }
 
 // AllRows implements [storage.EdgeReader].

@@ -28,7 +28,6 @@ type Loaders struct {
 
 	edges      [4]lazy[storage.Pair, storage.Edge]
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
-	walks      [4]lazy[storage.WalkQuery, storage.Stretch]
 	rows       [4]lazy[storage.RowsQuery, []storage.Edge]
 	neighbours [4]lazy[storage.UserID, []storage.UserID]
 	packed     [4]lazy[storage.UserID, []storage.UserID]
@@ -81,12 +80,6 @@ func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
 	return l.pages[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.PageQuery, []storage.Edge] {
 		return &b.Pages[side]
-	})
-}
-
-func (l *Loaders) walksOf(side storage.Side) *Loader[storage.WalkQuery, storage.Stretch] {
-	return l.walks[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.WalkQuery, storage.Stretch] {
-		return &b.Walks[side]
 	})
 }
 

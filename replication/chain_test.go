@@ -240,10 +240,6 @@ func (c carried) Pages(ctx context.Context, side storage.Side, queries []storage
 	return c.memory().Pages(ctx, side, queries)
 }
 
-func (c carried) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	return c.memory().Walks(ctx, side, queries)
-}
-
 func (c carried) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return c.memory().AllRows(ctx, side, queries)
 }

@@ -76,11 +76,6 @@ func (f *faulty) Pages(ctx context.Context, side storage.Side, queries []storage
 	return failing(ctx, f, "pages."+side.String(), queries, owner, f.Store.Pages(ctx, side, queries))
 }
 
-func (f *faulty) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	owner := func(q storage.WalkQuery) int { return f.place.Of(q.Owner) }
-	return failing(ctx, f, "walks."+side.String(), queries, owner, f.Store.Walks(ctx, side, queries))
-}
-
 func (f *faulty) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return failing(ctx, f, "neighbours."+side.String(), owners, f.place.Of, f.Store.Neighbours(ctx, side, owners))
 }

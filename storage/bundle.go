@@ -17,7 +17,6 @@ type Bundle struct {
 
 	Edges      [4]*Lookup[Pair, Edge] // by [Side], like all of these
 	Pages      [4]*Lookup[PageQuery, []Edge]
-	Walks      [4]*Lookup[WalkQuery, Stretch]
 	Rows       [4]*Lookup[RowsQuery, []Edge] // [EdgeReader].AllRows
 	Neighbours [4]*Lookup[UserID, []UserID]
 	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
@@ -71,7 +70,6 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 	for _, side := range Sides {
 		readSide(&all, ctx, r, side, b.Edges[side], Reader.Edges)
 		readSide(&all, ctx, r, side, b.Pages[side], Reader.Pages)
-		readSide(&all, ctx, r, side, b.Walks[side], Reader.Walks)
 		readSide(&all, ctx, r, side, b.Rows[side], Reader.AllRows)
 		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
 		readSide(&all, ctx, r, side, b.Packed[side], Reader.PackedNeighbours)

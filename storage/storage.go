@@ -55,10 +55,6 @@ type EdgeReader interface {
 	// See [PageQuery] for bounds and order. Every query is Found.
 	Pages(ctx context.Context, side Side, queries []PageQuery) []Result[[]Edge]
 
-	// Walks reads a stretch of each owner's edges in ascending order of the peer's
-	// id, for set algebra. See [WalkQuery] and [Stretch]. Every query is Found.
-	Walks(ctx context.Context, side Side, queries []WalkQuery) []Result[Stretch]
-
 	// Neighbours reads the whole list of each owner: the peers of its edges of
 	// type [Following], in ascending order of id. The caller bounds what it asks
 	// for by [CountReader.Counts] first. Every owner is Found.

@@ -190,22 +190,6 @@ type PageQuery struct {
 	Backward bool     // take the Limit edges at the far end of the stretch; they still come newest first
 }
 
-// WalkQuery asks for the next edges of one owner in ascending order of the
-// peer's id.
-type WalkQuery struct {
-	Owner UserID
-	After UserID // only peers with a greater id; 0 starts at the beginning
-	Limit int    // how many rows to examine at most, ≥ 1
-}
-
-// Stretch is what one step of a walk came across.
-type Stretch struct {
-	Peers    []UserID // peers of edges of type Following, ascending
-	Examined int      // rows read, tombstones and blocks included, Limit unless the list ended: what budgets count
-	Last     UserID   // the last peer examined, whatever its edge's type, or After where there was none: where to go on
-	End      bool     // nothing lies behind Last
-}
-
 // RowsQuery asks for the next rows of one owner in ascending order of the peer's id.
 type RowsQuery struct {
 	Owner UserID

@@ -314,36 +314,6 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	}
 }
 
-// Walks find the same users as in the store, whose rows that are no follows they leave out.
-func TestWalks(t *testing.T) {
-	store := memory.New()
-	people(t, store, 1)
-	var edges []storage.Edge
-	for i := range storage.UserID(200) {
-		edges = append(edges, storage.Edge{From: 1, To: 10 + 3*i, Type: storage.EdgeType(i % 3), UpdateTime: storage.Micros(1 + i*37%200)})
-	}
-	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
-	cache := newCache(t, store, 1<<20)
-	for _, limit := range []int{1, 7, 66, 67, 1000} {
-		var got, want []storage.UserID
-		for _, w := range []struct {
-			reader storage.Reader
-			all    *[]storage.UserID
-		}{{cache, &got}, {store, &want}} {
-			for after, steps := storage.UserID(0), 0; ; steps++ {
-				r := w.reader.Walks(t.Context(), storage.Forward, []storage.WalkQuery{{Owner: 1, After: after, Limit: limit}})[0]
-				*w.all = append(*w.all, r.Value.Peers...)
-				if after = r.Value.Last; r.Value.End || steps > 300 {
-					break
-				}
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: %v, want %v", limit, got, want)
-		}
-	}
-}
-
 // Users are numbered in order of their ids, from all shards, and sets of before are not
 // mixed with sets of after.
 func TestUsersAreNumbered(t *testing.T) {
@@ -357,6 +327,9 @@ func TestUsersAreNumbered(t *testing.T) {
 	numbering.Go(func() { cache.Number(ctx, store, 1000, nil) })
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		after := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+		if !after.Found {
+			continue // the directory is being renewed
+		}
 		if dir := after.Value.Peers.Directory(); dir != before.Value.Peers.Directory() {
 			if dir.Len() != 500 || dir.Late() != 0 || after.Value.Peers.Len() != 100 {
 				t.Errorf("%d users numbered, %d late, a set of %d", dir.Len(), dir.Late(), after.Value.Peers.Len())

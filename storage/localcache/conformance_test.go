@@ -12,9 +12,7 @@ import (
 	"kith/storage/storagetest"
 )
 
-// cached is a store whose reads go through a cache that is told of its writes. Walks do
-// not: what they examine is told to the row, and lists in memory have no tombstones to
-// examine. TestWalks has those.
+// cached is a store whose reads go through a cache that is told of its writes.
 type cached struct {
 	*notify.Store
 	cache *localcache.Cache

@@ -171,14 +171,6 @@ func (c *Cache) Pages(ctx context.Context, side storage.Side, queries []storage.
 	return answer(ctx, c, side, queries, func(q storage.PageQuery) storage.UserID { return q.Owner }, (*list).page, c.Reader.Pages)
 }
 
-// Walks implements [storage.EdgeReader].
-func (c *Cache) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	if !c.keeps(side) || ctx.Err() != nil {
-		return c.Reader.Walks(ctx, side, queries)
-	}
-	return answer(ctx, c, side, queries, func(q storage.WalkQuery) storage.UserID { return q.Owner }, (*list).walk, c.Reader.Walks)
-}
-
 // Neighbours implements [storage.EdgeReader].
 func (c *Cache) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	if !c.keeps(side) || ctx.Err() != nil {

@@ -188,18 +188,3 @@ func (l *list) page(q storage.PageQuery) storage.Result[[]storage.Edge] {
 	}
 	return storage.Result[[]storage.Edge]{Value: edges, Found: true}
 }
-
-// walk answers a walk in order of ids.
-func (l *list) walk(q storage.WalkQuery) storage.Result[storage.Stretch] {
-	s := storage.Stretch{Last: q.After, End: true}
-	for id := range l.follows.Peers.Above(q.After) {
-		if len(s.Peers) == q.Limit {
-			s.End = false
-			break
-		}
-		s.Peers = append(s.Peers, id)
-		s.Last = id
-	}
-	s.Examined = len(s.Peers)
-	return storage.Result[storage.Stretch]{Value: s, Found: true}
-}

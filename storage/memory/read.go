@@ -68,14 +68,6 @@ func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.
 	})
 }
 
-// Walks implements [storage.EdgeReader]. A stretch that came across nothing ends
-// where it began: its Last is the query's After.
-func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	return lookUp(ctx, s, queries, func(q storage.WalkQuery) (storage.Stretch, bool) {
-		return s.walk(side, q), true
-	})
-}
-
 // AllRows implements [storage.EdgeReader].
 func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return lookUp(ctx, s, queries, func(q storage.RowsQuery) ([]storage.Edge, bool) {
@@ -121,26 +113,6 @@ func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 			return stretch[surplus:]
 		}
 		return stretch[:q.Limit]
-	}
-	return stretch
-}
-
-func (s *Store) walk(side storage.Side, q storage.WalkQuery) storage.Stretch {
-	stretch := storage.Stretch{Last: q.After, End: true}
-	for _, edge := range s.byPeer(side, q.Owner) {
-		peer := side.Peer(edge.Pair())
-		if peer <= q.After {
-			continue
-		}
-		if stretch.Examined == q.Limit {
-			stretch.End = false
-			break
-		}
-		stretch.Examined++
-		stretch.Last = peer
-		if edge.Type == storage.Following {
-			stretch.Peers = append(stretch.Peers, peer)
-		}
 	}
 	return stretch
 }

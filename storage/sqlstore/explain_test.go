@@ -35,7 +35,6 @@ var servedBy = map[string][]string{
 func init() {
 	for _, side := range storage.Sides {
 		servedBy["edges."+side.String()] = []string{"PRIMARY"}
-		servedBy["walks."+side.String()] = []string{"PRIMARY"}
 		servedBy["apply."+side.String()] = []string{"PRIMARY"} // the locks and the old rows
 		servedBy["pages."+side.String()] = []string{"idx_" + side.String() + "_list"}
 		servedBy["neighbours."+side.String()] = []string{"PRIMARY", "idx_" + side.String() + "_list"} // on SQLite
@@ -195,14 +194,11 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			s.Edges(ctx, side, slices.Concat(ofOne, ofSecond))
 			s.Neighbours(ctx, side, ids)
 			var pages []storage.PageQuery
-			var walks []storage.WalkQuery
 			middle := storage.Position{UpdateTime: 5e8, Peer: 2500}
 			for _, id := range ids[:min(n, 500)] {
 				pages = append(pages, storage.PageQuery{Owner: id, Limit: 21})
-				walks = append(walks, storage.WalkQuery{Owner: id, After: 100, Limit: 500})
 			}
 			s.Pages(ctx, side, pages)
-			s.Walks(ctx, side, walks)
 			for i := range pages {
 				pages[i].After = middle
 			}

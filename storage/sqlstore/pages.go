@@ -27,21 +27,12 @@ WHERE {owner} = ? AND type = ?`
 	sqlPageOldest = ` ORDER BY update_time, {peer} LIMIT ?`
 )
 
-// Served by the primary key. Left to itself, MariaDB takes idx_following_list for
-// users with a short list, which has the rows in another order, and sorts.
-const sqlWalk = `
-SELECT ? AS query, {peer}, type
-FROM {table}{by key}
-WHERE {owner} = ? AND {peer} > ?
-ORDER BY {peer} LIMIT ?`
-
 var (
 	pageSelect = db.Spelled(sqlPage)
 	pageAfter  = db.Spelled(sqlPageAfter)
 	pageBefore = db.Spelled(sqlPageBefore)
 	pageNewest = db.Spelled(sqlPageNewest)
 	pageOldest = db.Spelled(sqlPageOldest)
-	walkSelect = db.Spelled(sqlWalk)
 )
 
 // Pages implements [storage.EdgeReader].
@@ -129,44 +120,4 @@ func sortNewestFirst(side storage.Side, page []storage.Edge, backward bool) {
 	if !slices.IsSortedFunc(page, newerFirst) {
 		slices.SortFunc(page, newerFirst)
 	}
-}
-
-// Walks implements [storage.EdgeReader].
-func (s *Store) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	shardOf := func(q storage.WalkQuery) int { return s.place.Of(q.Owner) }
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.WalkQuery, found func(storage.WalkQuery, storage.Stretch)) error {
-		selects := make([]string, len(queries))
-		args := make([]any, 0, 4*len(queries))
-		walk := strings.Replace(walkSelect[side], "{by key}", s.sql.ByKey, 1)
-		for i, q := range queries {
-			selects[i] = walk
-			// One row more than asked for tells whether the list ends there.
-			args = append(args, i, int64(q.Owner), int64(q.After), q.Limit+1)
-		}
-		stretches := make([]storage.Stretch, len(queries))
-		for i, q := range queries {
-			stretches[i] = storage.Stretch{Last: q.After, End: true}
-		}
-		row := db.NewNumbers(3)
-		err := s.db.Query(ctx, "walks."+side.String(), shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.Into...); err != nil {
-				return err
-			}
-			w := &stretches[row.At(0)]
-			if w.Examined == queries[row.At(0)].Limit {
-				w.End = false
-				return row.Err
-			}
-			w.Examined++
-			w.Last = storage.UserID(row.At(1))
-			if storage.EdgeType(row.At(2)) == storage.Following {
-				w.Peers = append(w.Peers, w.Last)
-			}
-			return row.Err
-		})
-		for i, q := range queries {
-			found(q, stretches[i])
-		}
-		return err
-	})
 }

@@ -27,7 +27,6 @@ func (s cancellation) ReadsAreRefused(t *testing.T) {
 		wantEnded(t, "edges", s.store.Edges(ctx, side, pairsOf(rows)), 2)
 		wantEnded(t, "neighbours", s.store.Neighbours(ctx, side, ids), 2)
 		wantEnded(t, "pages", s.store.Pages(ctx, side, []storage.PageQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
-		wantEnded(t, "walks", s.store.Walks(ctx, side, []storage.WalkQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
 	})
 }
 

@@ -173,9 +173,3 @@ func (h *harness) page(t *testing.T, side storage.Side, q storage.PageQuery) []s
 	t.Helper()
 	return found(t, h.store.Pages(t.Context(), side, []storage.PageQuery{q}), 1)[0]
 }
-
-// walk takes one step of a walk.
-func (h *harness) walk(t *testing.T, side storage.Side, q storage.WalkQuery) storage.Stretch {
-	t.Helper()
-	return found(t, h.store.Walks(t.Context(), side, []storage.WalkQuery{q}), 1)[0]
-}

@@ -46,7 +46,6 @@ func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 			"counts":     p.counts,
 			"edges":      p.edges,
 			"pages":      p.pages,
-			"walks":      p.walks,
 			"neighbours": p.neighbours,
 		})
 		p.everything(rt)
@@ -337,16 +336,6 @@ func (p *pair) pages(t *rapid.T) {
 			After:    p.drawPosition(t, side, owner),
 			Before:   p.drawPosition(t, side, owner),
 			Backward: rapid.Bool().Draw(t, "backward"),
-		}
-	}), 0, 12).Draw(t, "queries"))
-}
-
-func (p *pair) walks(t *rapid.T) {
-	p.compareWalks(t, drawSide(t), rapid.SliceOfN(rapid.Custom(func(t *rapid.T) storage.WalkQuery {
-		return storage.WalkQuery{
-			Owner: rapid.SampledFrom(p.ids).Draw(t, "owner"),
-			After: p.drawPlace(t),
-			Limit: rapid.IntRange(1, 5).Draw(t, "limit"),
 		}
 	}), 0, 12).Draw(t, "queries"))
 }

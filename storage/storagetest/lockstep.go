@@ -19,10 +19,8 @@ func (p *pair) everything(t *rapid.T) {
 	var pairs []storage.Pair
 	p.compareMessages(t)
 	var pages []storage.PageQuery
-	var walks []storage.WalkQuery
 	for _, owner := range p.ids {
 		pages = append(pages, storage.PageQuery{Owner: owner, Limit: 100})
-		walks = append(walks, storage.WalkQuery{Owner: owner, Limit: 100})
 		for _, peer := range p.ids {
 			pairs = append(pairs, storage.Pair{From: owner, To: peer})
 		}
@@ -30,7 +28,6 @@ func (p *pair) everything(t *rapid.T) {
 	for _, side := range storage.Sides {
 		p.compareEdges(t, side, pairs)
 		p.comparePages(t, side, pages)
-		p.compareWalks(t, side, walks)
 		p.compareNeighbours(t, side, p.ids)
 	}
 	p.compareLists(t, storage.Forward)
@@ -93,11 +90,6 @@ func (p *pair) compareEdges(t *rapid.T, side storage.Side, pairs []storage.Pair)
 func (p *pair) comparePages(t *rapid.T, side storage.Side, queries []storage.PageQuery) {
 	compare(t, "pages of "+side.String(), queries,
 		p.store.Pages(t.Context(), side, queries), p.reference.Pages(t.Context(), side, queries), slices.Equal)
-}
-
-func (p *pair) compareWalks(t *rapid.T, side storage.Side, queries []storage.WalkQuery) {
-	compare(t, "walks of "+side.String(), queries,
-		p.store.Walks(t.Context(), side, queries), p.reference.Walks(t.Context(), side, queries), equalStretches)
 }
 
 func (p *pair) compareNeighbours(t *rapid.T, side storage.Side, owners []storage.UserID) {
@@ -194,9 +186,3 @@ func compare[K, V any](t *rapid.T, what string, keys []K, got, want []storage.Re
 }
 
 func equal[V comparable](a, b V) bool { return a == b }
-
-// equalStretches leaves open what Last is when nothing was examined.
-func equalStretches(a, b storage.Stretch) bool {
-	return slices.Equal(a.Peers, b.Peers) && a.Examined == b.Examined && a.End == b.End &&
-		(a.Examined == 0 || a.Last == b.Last)
-}

@@ -25,7 +25,6 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return counts{h} },
 		func(h *harness) any { return edges{h} },
 		func(h *harness) any { return pages{h} },
-		func(h *harness) any { return walks{h} },
 		func(h *harness) any { return neighbours{h} },
 		func(h *harness) any { return packedNeighbours{h} },
 		func(h *harness) any { return apply{h} },

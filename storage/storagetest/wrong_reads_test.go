@@ -170,26 +170,6 @@ func (s boundaryListed) Pages(ctx context.Context, side storage.Side, queries []
 	return s.Store.Pages(ctx, side, queries)
 }
 
-type endBelowLimit struct{ *memory.Store }
-
-func (s endBelowLimit) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	results := s.Store.Walks(ctx, side, queries)
-	for i, q := range queries {
-		results[i].Value.End = results[i].Value.Examined < q.Limit
-	}
-	return results
-}
-
-type examinesFollows struct{ *memory.Store }
-
-func (s examinesFollows) Walks(ctx context.Context, side storage.Side, queries []storage.WalkQuery) []storage.Result[storage.Stretch] {
-	results := s.Store.Walks(ctx, side, queries)
-	for i := range results {
-		results[i].Value.Examined = len(results[i].Value.Peers)
-	}
-	return results
-}
-
 type neighboursDescend struct{ *memory.Store }
 
 func (s neighboursDescend) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {

@@ -47,8 +47,6 @@ var wrongStores = []struct {
 	{"backward comes oldest first", func(s *memory.Store) storage.Store { return backwardReversed{s} }, "pages/BackwardTakesTheFarEnd", historiesToo},
 	{"one limit for each owner", func(s *memory.Store) storage.Store { return oneLimit{s} }, "pages/AQueryThatOccursTwiceIsAnsweredTwice", historiesToo},
 	{"a boundary must be listed", func(s *memory.Store) storage.Store { return boundaryListed{s} }, "pages/ABoundaryMayBeGone", historiesToo},
-	{"end only below the limit", func(s *memory.Store) storage.Store { return endBelowLimit{s} }, "walks/EndIsToldWithTheLastRow", historiesToo},
-	{"only follows are examined", func(s *memory.Store) storage.Store { return examinesFollows{s} }, "walks/TombstonesAndBlocksAreExaminedButNotReturned", historiesToo},
 	{"neighbours descend", func(s *memory.Store) storage.Store { return neighboursDescend{s} }, "neighbours/TheyAscend", historiesToo},
 	{"ended contexts are served", func(s *memory.Store) storage.Store { return deaf{s} }, "cancellation/ReadsAreRefused", promiseOnly},
 	{"edges make it not empty", func(s *memory.Store) storage.Store { return emptyByCounts{s} }, "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
