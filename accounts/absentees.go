@@ -11,8 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/events"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // Absentees are the users who are hidden from everybody else, because they have

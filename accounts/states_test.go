@@ -13,11 +13,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
-	"kith/events"
 	"kith/graph/apierr"
 	"kith/identity"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/memory"
 )
 

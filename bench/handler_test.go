@@ -16,7 +16,6 @@ import (
 
 	"kith/accounts"
 	"kith/bench"
-	"kith/events"
 	"kith/gateway"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -25,6 +24,7 @@ import (
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 	"kith/storage/sqlstore"

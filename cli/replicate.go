@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"kith/deployment"
-	"kith/events"
 	"kith/reconcile"
 	"kith/replication/binlog"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 

@@ -14,7 +14,6 @@ import (
 	"kith/accounts"
 	"kith/accounts/ids"
 	"kith/deployment"
-	"kith/events"
 	"kith/gateway"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -25,6 +24,7 @@ import (
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 	"kith/web"
 )

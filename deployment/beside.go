@@ -5,9 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/events"
 	"kith/reconcile"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/intents"
 	"kith/storage/notify"
 	"kith/storage/rediscache"

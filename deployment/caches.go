@@ -7,9 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/events"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/intents"
 	"kith/storage/localcache"
 	"kith/storage/notify"

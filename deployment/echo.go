@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"kith/events"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/notify"
 )
 

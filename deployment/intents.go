@@ -5,8 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/events"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/intents"
 	"kith/storage/notify"
 	"kith/storage/rediscache"

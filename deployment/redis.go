@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"kith/events"
+	"kith/storage/events"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/events"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/replication/incall"
@@ -17,6 +16,7 @@ import (
 	"kith/replication/tail"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 

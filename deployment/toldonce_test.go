@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"kith/events"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )

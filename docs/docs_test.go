@@ -21,7 +21,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
-	"kith/events"
 	"kith/gateway"
 	"kith/graph/fields"
 	"kith/graph/limits"
@@ -30,6 +29,7 @@ import (
 	"kith/replication"
 	"kith/replication/incall"
 	"kith/replication/stream"
+	"kith/storage/events"
 	"kith/storage/intents"
 	"kith/storage/localcache"
 	"kith/storage/rediscache"

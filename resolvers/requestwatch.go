@@ -8,9 +8,9 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/events"
 	"kith/graph/model"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // friendRequestChangedAt answers `friendRequestChanged`. What it sends has been read

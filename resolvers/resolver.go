@@ -11,13 +11,13 @@ import (
 	"context"
 
 	"kith/accounts"
-	"kith/events"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // Resolver is the root of all resolvers.

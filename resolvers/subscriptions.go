@@ -9,12 +9,12 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/events"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // relationshipChangedAt answers `relationshipChanged`. What it sends has been read

@@ -10,10 +10,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"kith/events"
 	"kith/graph/apierr"
 	"kith/graph/subscription"
 	"kith/loaders"
+	"kith/storage/events"
 )
 
 // How long a subscription tries to read what an event is about: at a time, and how long it

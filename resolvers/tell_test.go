@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/internal/apitest"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/memory"
 	"kith/storage/shard"
 )

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/internal/apitest"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/memory"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"

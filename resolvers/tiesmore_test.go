@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"kith/events"
 	"kith/internal/apitest"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/memory"
 	"kith/storage/shard"
 )

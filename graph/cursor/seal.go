@@ -123,4 +123,6 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 // maxShown is how many bytes of what is no cursor an error shows.
 const maxShown = 60
 
-func notCursor(text string) error { return apierr.BadInput("%q is not a cursor", apierr.Shortened(text, maxShown)) }
+func notCursor(text string) error {
+	return apierr.BadInput("%q is not a cursor", apierr.Shortened(text, maxShown))
+}

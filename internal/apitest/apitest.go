@@ -21,7 +21,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
-	"kith/events"
 	"kith/gateway"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -33,6 +32,7 @@ import (
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // Options are the settings of the program that tests vary. The zero value is the

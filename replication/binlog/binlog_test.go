@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 func TestFollowsReachTheInverseSide(t *testing.T) {

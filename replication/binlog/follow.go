@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"kith/events"
 	"kith/internal/sleep"
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // follow copies what has to be copied, then follows the binlog, over interruptions,

@@ -16,11 +16,11 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"kith/events"
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/shard"
 )
 

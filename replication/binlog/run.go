@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"kith/events"
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // Checkpoints keep how far replication has come, across restarts.

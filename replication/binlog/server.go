@@ -17,9 +17,9 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
-	"kith/events"
 	"kith/internal/sleep"
 	"kith/replication"
+	"kith/storage/events"
 )
 
 // server is one server of the store and the replication of its binlog.

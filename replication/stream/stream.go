@@ -18,8 +18,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"kith/events/wire"
 	"kith/storage"
+	"kith/storage/events/wire"
 )
 
 // Applier writes forward rows to the inverse side.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"kith/events"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // Log is a store with a relation_log.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/replication/tail"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/sqlstore"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 )

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"kith/events"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // errFill is the end of a read that did not come to its result.

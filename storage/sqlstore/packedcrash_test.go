@@ -200,7 +200,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		var compared int
 		var doubted atomic.Int64 // when that last was, since the beginning
 		var writing sync.RWMutex // held by a reader now and then, so that nothing changes between two answers
-		const fewest = 20 // answers that are compared, and rows that each writer writes
+		const fewest = 20        // answers that are compared, and rows that each writer writes
 		written := make([]map[storage.UserID]storage.Edge, 3)
 		var rows [3]atomic.Int64
 		enough := func() bool {

@@ -3,7 +3,7 @@ package events
 import (
 	"encoding/binary"
 
-	"kith/events/wire"
+	"kith/storage/events/wire"
 )
 
 // A message is what one gateway sends to the others: some events, and a number by

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"kith/events/wire"
 	"kith/storage"
+	"kith/storage/events/wire"
 )
 
 func edges() *rapid.Generator[storage.Edge] {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"kith/events"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -10,10 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"kith/events"
-	"kith/events/wire"
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/events/wire"
 )
 
 func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {

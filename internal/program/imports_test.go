@@ -1,0 +1,81 @@
+package program_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// floors are the folders at the top, the highest first. Each may import folders of lower
+// floors only. bench and internal stand apart: they may import anything.
+var floors = [][]string{
+	{"cli"},
+	{"deployment", "gateway", "importer", "resolvers"},
+	{"accounts", "reconcile"},
+	{"identity", "loaders", "replication", "social"},
+	{"graph", "web"},
+	{"storage"},
+}
+
+// shared may be imported from everywhere, though it is in internal.
+const shared = "kith/internal/sleep"
+
+func TestImportsPointOneWay(t *testing.T) {
+	t.Parallel()
+	list := exec.Command("go", "list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(packages) < 50 {
+		t.Fatalf("%d packages", len(packages))
+	}
+	for _, line := range packages {
+		names := strings.Fields(line)
+		for _, imported := range names[1:] {
+			if wrongWay(t, names[0], imported) {
+				t.Errorf("%s imports %s", names[0], imported)
+			}
+		}
+	}
+	for _, wrong := range [][2]string{
+		{"kith/storage/localcache", "kith/loaders"}, {"kith/social", "kith/loaders"}, {"kith/resolvers", "kith/gateway"},
+		{"kith/gateway", "kith/bench"}, {"kith/cli", "kith/internal/testenv"},
+	} {
+		if !wrongWay(t, wrong[0], wrong[1]) {
+			t.Errorf("%s could import %s", wrong[0], wrong[1])
+		}
+	}
+}
+
+func wrongWay(t *testing.T, from, to string) bool {
+	a, fromKith := topFolder(from)
+	b, toKith := topFolder(to)
+	if !fromKith || !toKith || a == b || a == "bench" || a == "internal" || to == shared {
+		return false
+	}
+	if b == "bench" || b == "internal" {
+		return true
+	}
+	return floorOf(t, a) >= floorOf(t, b)
+}
+
+// topFolder is the folder at the top that a package lies in; the program's own package and
+// docs lie in none.
+func topFolder(name string) (folder string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "kith/")
+	folder, _, _ = strings.Cut(rest, "/")
+	return folder, ok && folder != "docs" && folder != "scripts"
+}
+
+func floorOf(t *testing.T, folder string) int {
+	t.Helper()
+	at := slices.IndexFunc(floors, func(floor []string) bool { return slices.Contains(floor, folder) })
+	if at < 0 {
+		t.Errorf("the folder %s is on no floor", folder)
+	}
+	return at
+}
