@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 # Packages that run under the race detector too, each with those below it, and the tests
 # that do not.
-concurrent='gateway|internal/testenv|loaders|neighbourhood|resolvers|social|storage'
+concurrent='deployment|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
 # events prints the test2json events of both runs as one stream. The package paths hold
