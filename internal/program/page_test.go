@@ -128,15 +128,17 @@ func canonical(t *testing.T, value any) string {
 	return string(text)
 }
 
-// graphiQLFiles are the built files, which a tree without Node does not have.
+// graphiQLFiles are the built files, by their paths from the root; a tree without Node has none.
 func graphiQLFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	err := filepath.WalkDir(filepath.Join("web", "assets", "graphiql"), func(path string, entry fs.DirEntry, err error) error {
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(filepath.Join(root, "web", "assets", "graphiql"), func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
 			return nil
 		}
 		if err == nil && !entry.IsDir() {
+			path, err = filepath.Rel(root, path)
 			files = append(files, path)
 		}
 		return err
