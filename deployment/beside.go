@@ -35,7 +35,7 @@ func (d Config) besideGateways(ctx context.Context, store *sqlstore.Store) (*bes
 		return nil, err
 	}
 	b := &beside{redis: redis, bus: EventsOf(store, redis, events.NewHub(nil), nil)}
-	if b.cache, err = d.cacheOf(redis, store, prometheus.NewRegistry()); err != nil {
+	if b.cache, err = d.cacheOf(redis, store, nil, prometheus.NewRegistry()); err != nil {
 		redis.Close()
 		return nil, err
 	}

@@ -47,11 +47,11 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newRowsTold()}
 	var source storage.Snapshots = cfg.Store
 	var err error
-	if c.redis, err = d.cacheOf(cfg.Redis, cfg.Store, cfg.Registerer); err != nil {
+	told := func(users []storage.UserID) { corrected(cfg.Bus, users) }
+	if c.redis, err = d.cacheOf(cfg.Redis, cfg.Store, told, cfg.Registerer); err != nil {
 		return nil, err
 	}
 	if c.redis != nil {
-		c.redis.Below(c.corrected)
 		source = c.redis
 	}
 	if cfg.Bytes > 0 || c.redis != nil {
@@ -114,10 +114,6 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	c.bus.Send(ctx, list...)
 	c.arrived.remember(w.Rows)
 }
-
-// corrected tells all gateways of users of whom Redis had something old for a while: one may
-// have read that after the event of the change, and keep it.
-func (c *Caches) corrected(users []storage.UserID) { corrected(c.bus, users) }
 
 // changes are whom a write has changed, with the counts that it has left, if they are at hand. Without
 // them anything of a user may have changed.

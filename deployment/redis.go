@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
@@ -103,13 +104,15 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 // Client is the connection; nil where there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
 
-// cacheOf keeps users and lists of a store in a Redis; nil where none are kept.
-func (d Config) cacheOf(r *Redis, store *sqlstore.Store, registerer prometheus.Registerer) (*rediscache.Cache, error) {
+// cacheOf keeps users and lists of a store in a Redis; nil where none are kept. See
+// [rediscache.Config] for corrected.
+func (d Config) cacheOf(r *Redis, store *sqlstore.Store, corrected func([]storage.UserID), registerer prometheus.Registerer) (*rediscache.Cache, error) {
 	if !d.RedisCache || r.client == nil {
 		return nil, nil
 	}
 	return rediscache.New(rediscache.Config{
-		Redis: r.client, Runs: r.runs, Prefix: "kith:" + store.UUID(), Source: store, Metrics: rediscache.NewMetrics(registerer),
+		Redis: r.client, Runs: r.runs, Prefix: "kith:" + store.UUID(), Source: store,
+		Corrected: corrected, Metrics: rediscache.NewMetrics(registerer),
 	})
 }
 

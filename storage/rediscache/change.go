@@ -39,11 +39,6 @@ func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
 	} else if err := c.deliver(context.WithoutCancel(ctx), what); err != nil {
 		c.late.add(what)
 	}
-	ids := owners(what)
-	c.users.forget(ids) // somebody who asks from now on must not join who asked before
-	for _, l := range c.lists {
-		l.forget(ids)
-	}
 }
 
 // Then calls a function once Redis has been told of all changes until now. It must not wait.

@@ -2,7 +2,6 @@ package rediscache
 
 import (
 	"testing"
-	"time"
 
 	"kith/internal/testenv"
 	"kith/storage"
@@ -19,7 +18,6 @@ func TestChangesAreSeenByAll(t *testing.T) {
 			s.write(t, 1, to, kind)
 			[]*Cache{a, b}[i%2].Changed(t.Context(), s.both(1, to))
 			a.agrees(t, s, 1, 2, 3, 55)
-			b.idle(t) // or a flight from before may be joined
 			b.agrees(t, s, 1, 2, 3, 55)
 			b.idle(t)
 		}
@@ -182,8 +180,8 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// Whoever asks after Changed does not join those who asked before.
-func TestNobodyJoinsWhoAskedBefore(t *testing.T) {
+// Whoever asks after Changed does not wait for what is being read since before.
+func TestChangesEndLeases(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
 	_, a, _ := pair(t, s)
@@ -201,37 +199,6 @@ func TestNobodyJoinsWhoAskedBefore(t *testing.T) {
 		t.Error("the first answer is from after the change: the test shows nothing")
 	}
 	a.agrees(t, s, 1, 2)
-}
-
-// A flight is joined for a short time only, since its answer may be as old.
-func TestOldFlightsAreNotJoined(t *testing.T) {
-	t.Parallel()
-	fs := newFlights[storage.UserID, storage.Profile](users{})
-	at := time.Unix(1000, 0)
-	first, begun := fs.board([]storage.UserID{1, 1, 2}, at)
-	if first[0] != first[1] || first[0] == first[2] || len(begun) != 2 {
-		t.Error("one flight a user")
-	}
-	if second, begun := fs.board([]storage.UserID{1}, at.Add(joinable)); second[0] != first[0] || len(begun) != 0 {
-		t.Error("not joined")
-	}
-	third, begun := fs.board([]storage.UserID{1}, at.Add(joinable+1))
-	if third[0] == first[0] || len(begun) != 1 {
-		t.Error("joined too late")
-	}
-	fs.within = nobodyJoins
-	if alone, begun := fs.board([]storage.UserID{2}, at); alone[0] == first[2] || len(begun) != 1 {
-		t.Error("joined, below another cache")
-	}
-	fs.within = joinable
-	fs.land(first[0], storage.Result[storage.Profile]{})
-	if _, begun := fs.board([]storage.UserID{1}, at.Add(joinable+2)); len(begun) != 0 {
-		t.Error("the old flight took the new one with it")
-	}
-	fs.land(third[0], storage.Result[storage.Profile]{})
-	if _, begun := fs.board([]storage.UserID{1}, at.Add(joinable+2)); len(begun) != 1 {
-		t.Error("it is still there")
-	}
 }
 
 // A change that was not told stands between what is kept and what is told next: the counts alone

@@ -120,15 +120,17 @@ func TestChangesThatCannotBeTold(t *testing.T) {
 		t.Run(fmt.Sprint("room for ", maxLate), func(t *testing.T) {
 			t.Parallel()
 			s := newSource(t, 1, 2)
-			server, a, b := pair(t, s, func(c *Config) { c.Timeout, c.MaxLate = 100*time.Millisecond, maxLate })
+			var mu sync.Mutex
+			var corrected [][]storage.UserID
+			server, a, b := pair(t, s, func(c *Config) {
+				c.Timeout, c.MaxLate = 100*time.Millisecond, maxLate
+				c.Corrected = func(users []storage.UserID) { mu.Lock(); defer mu.Unlock(); corrected = append(corrected, users) }
+			})
 			a.agrees(t, s, 1, 2)
 			a.idle(t)
 			b.agrees(t, s, 1, 2)
 			b.idle(t)
 			before := a.epoch.Load().keys
-			var mu sync.Mutex
-			var corrected [][]storage.UserID
-			a.Below(func(users []storage.UserID) { mu.Lock(); defer mu.Unlock(); corrected = append(corrected, users) })
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
 			a.Changed(t.Context(), s.both(1, 2))

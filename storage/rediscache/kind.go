@@ -14,12 +14,10 @@ import (
 // which scripts do it.
 type kind[Q comparable, V any] interface {
 	name() string
-	owner(Q) storage.UserID
 
-	// widen is what is read from the store in place of a query, so that others can be answered
-	// from the same. What was read for one query answers some others; narrow does it.
+	// widen is what is read from the store in place of a query, so that what is kept answers
+	// others, too. narrow is the answer to a query out of what was read or kept.
 	widen(Q) Q
-	answers(read, asked Q) bool
 	narrow(V, Q) V
 
 	read(ctx context.Context, source storage.Snapshots, queries []Q) []storage.Result[V]
@@ -39,9 +37,7 @@ type kind[Q comparable, V any] interface {
 type users struct{}
 
 func (users) name() string                                               { return "user" }
-func (users) owner(id storage.UserID) storage.UserID                     { return id }
 func (users) widen(id storage.UserID) storage.UserID                     { return id }
-func (users) answers(storage.UserID, storage.UserID) bool                { return true }
 func (users) narrow(p storage.Profile, _ storage.UserID) storage.Profile { return p }
 func (users) nothing(p storage.Profile) bool                             { return !p.Exists && !p.Counted }
 
@@ -81,9 +77,8 @@ func (users) drop(ctx context.Context, pipe redis.Pipeliner, e *epoch, id storag
 // lists is the kind of whole lists of one side.
 type lists struct{ side storage.Side }
 
-func (l lists) name() string                           { return l.side.String() }
-func (lists) owner(q storage.ListQuery) storage.UserID { return q.Owner }
-func (lists) nothing(l storage.List) bool              { return l.Version == 0 && !l.Long && len(l.Edges) == 0 }
+func (l lists) name() string              { return l.side.String() }
+func (lists) nothing(l storage.List) bool { return l.Version == 0 && !l.Long && len(l.Edges) == 0 }
 
 // endedEarlier is how much earlier than asked for the tombstones begin that are kept:
 // the clocks of gateways differ, and each asks for a time of its own.
@@ -94,10 +89,6 @@ func (lists) widen(q storage.ListQuery) storage.ListQuery {
 		q.EndedSince = max(0, q.EndedSince-endedEarlier)
 	}
 	return q
-}
-
-func (lists) answers(read, asked storage.ListQuery) bool {
-	return read.Longest >= asked.Longest && read.EndedSince <= asked.EndedSince
 }
 
 // narrow leaves out what a query does not ask for of a list that was read for a wider one.

@@ -125,7 +125,7 @@ func (l *late) try() bool {
 		err = l.cache.deliver(ctx, what)
 	}
 	if err == nil && (tooMany || len(what) > 0) {
-		l.cache.corrected(owners(what))
+		l.cache.cfg.Corrected(owners(what))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -262,12 +262,12 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// idle waits until no look-up is under way and all that was missing has been stored, so that
-// the next one goes to Redis and finds it.
+// idle waits until all that look-ups have missed so far has been stored, so that the next one
+// finds it.
 func (c *Cache) idle(t testing.TB) {
 	t.Helper()
-	eventually(t, "all flights have landed", func() bool {
-		return c.users.empty() && c.lists[0].empty() && c.lists[1].empty() && c.stored("user") && c.stored("following") && c.stored("follower")
+	eventually(t, "all that was missing has been stored", func() bool {
+		return c.stored("user") && c.stored("following") && c.stored("follower")
 	})
 }
 
@@ -278,12 +278,6 @@ func (c *Cache) stored(kind string) bool {
 		fills += c.fills(kind, outcome)
 	}
 	return c.lookups(kind, "miss") == fills
-}
-
-func (fs *flights[Q, V]) empty() bool {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	return len(fs.byOwner) == 0
 }
 
 // admin is a client for tests to reach into a Redis.

@@ -66,6 +66,11 @@ type Config struct {
 	// each. If there are more, a new epoch begins when it is back. Defaults to 100,000.
 	MaxLate int
 
+	// Corrected is called with users of whom Redis had something old for a while, since it could
+	// not be told of their changes at once: other gateways may keep that. It names none when they
+	// were too many and a new epoch has begun. Defaults to nobody who is told.
+	Corrected func(users []storage.UserID)
+
 	// Metrics counts. Defaults to none.
 	Metrics *Metrics
 
@@ -98,6 +103,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxLate <= 0 {
 		c.MaxLate = 100_000
 	}
+	if c.Corrected == nil {
+		c.Corrected = func([]storage.UserID) {}
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -106,18 +114,14 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // Cache is a [storage.Snapshots] before another one. It is safe for concurrent use. What it
-// returns is shared with other callers and must not be changed.
+// returns must not be changed: it may be on its way into Redis.
 type Cache struct {
 	cfg     Config
-	users   *flights[storage.UserID, storage.Profile]
-	lists   [2]*flights[storage.ListQuery, storage.List] // by storage.Side
 	source  *semaphore.Weighted
 	breaker *breaker
 	late    *late
 	told    told
-
-	corrected func([]storage.UserID) // see Below
-	tokens    atomic.Uint64
+	tokens  atomic.Uint64
 
 	epoch      atomic.Pointer[epoch] // nil: not known
 	verified   atomic.Int64          // when Redis last told the epoch, Unix nanoseconds
@@ -139,47 +143,28 @@ func New(config Config) (*Cache, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &Cache{
 		cfg:      config,
-		users:    newFlights[storage.UserID, storage.Profile](users{}),
 		source:   semaphore.NewWeighted(int64(config.MaxConcurrent)),
 		breaker:  &breaker{now: config.Now, metrics: config.Metrics},
 		told:     newTold(),
 		instance: newInstance(),
 		closing:  cancel,
-
-		corrected: func([]storage.UserID) {},
-	}
-	for side := range c.lists {
-		c.lists[side] = newFlights[storage.ListQuery, storage.List](lists{storage.Side(side)})
 	}
 	c.late = &late{cache: c, closed: ctx}
 	return c, nil
 }
 
-// Below is called before the first use where another cache in this process keeps what it reads
-// here. Then no look-up is joined by those who ask later: they may ask because they have been
-// told of a change since. corrected is called with users of whom Redis had something old for a
-// while, since it could not be told of their changes at once: other gateways may keep that. It
-// names none when they were too many and a new epoch has begun.
-func (c *Cache) Below(corrected func(users []storage.UserID)) {
-	c.corrected = corrected
-	c.users.within = nobodyJoins
-	for _, l := range c.lists {
-		l.within = nobodyJoins
-	}
-}
-
 // Profiles implements [storage.Snapshots].
 func (c *Cache) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return lookUp(ctx, c, c.users, ids)
+	return look(ctx, c, users{}, ids)
 }
 
 // Lists implements [storage.Snapshots], for the sides Forward and Inverse; others are read from
 // the source.
 func (c *Cache) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	if int(side) >= len(c.lists) {
+	if side > storage.Inverse {
 		return c.cfg.Source.Lists(ctx, side, queries)
 	}
-	return lookUp(ctx, c, c.lists[side], queries)
+	return look(ctx, c, lists{side}, queries)
 }
 
 // Close gives up what Redis could not be told yet: see [Cache.Changed].

@@ -65,82 +65,84 @@ func (c *Cache) exchange(ctx context.Context, what string, pipe redis.Pipeliner)
 	return err
 }
 
-// got is what became of flights in Redis, besides those that ended with a value.
-type got[Q comparable, V any] struct {
-	leased, busy, failed []*flight[Q, V]
-}
+// got are the indices of queries that Redis did not answer, by why.
+type got struct{ leased, busy, failed []int }
 
-// get asks Redis for all keys in one round trip, which also takes the leases on those that
+// get asks Redis for some keys in one round trip, which also takes the leases on those that
 // are missing.
-func get[Q comparable, V any](ctx context.Context, v *visit, fs *flights[Q, V], some []*flight[Q, V]) got[Q, V] {
-	c := v.cache
+func (l *lookUp[Q, V]) get(ctx context.Context, v *visit, some []int) got {
+	c := l.cache
 	pipe := c.cfg.Redis.Pipeline()
 	commands := make([]*redis.Cmd, len(some))
-	for i, f := range some {
-		commands[i] = fs.get(ctx, pipe, v.epoch, f.query, v.token, c.leaseLife())
+	for n, i := range some {
+		commands[n] = l.kind.get(ctx, pipe, v.epoch, l.queries[i], v.token, c.leaseLife())
 	}
 	verifying := c.verifying(ctx, pipe)
 	_ = c.exchange(ctx, "get", pipe) // each command tells
 	if !c.verify(v.epoch, verifying) {
-		return got[Q, V]{failed: some}
+		return got{failed: some}
 	}
-	var sorted got[Q, V]
-	for i, f := range some {
-		reply, err := commands[i].Result()
+	var sorted got
+	for n, i := range some {
+		reply, err := commands[n].Result()
 		switch state, _ := reply.(int64); {
 		case err != nil:
-			sorted.failed = append(sorted.failed, f)
+			sorted.failed = append(sorted.failed, i)
 		case reply == int64(1):
-			sorted.leased = append(sorted.leased, f)
+			sorted.leased = append(sorted.leased, i)
 		case reply == state: // 0
-			sorted.busy = append(sorted.busy, f)
+			sorted.busy = append(sorted.busy, i)
 		default:
-			if !found(ctx, v, fs, f, reply) {
-				sorted.failed = append(sorted.failed, f)
+			if !l.found(ctx, v, i, reply) {
+				sorted.failed = append(sorted.failed, i)
 			}
 		}
 	}
-	c.cfg.Metrics.looked(fs.name(), "miss", len(sorted.leased))
+	c.cfg.Metrics.looked(l.kind.name(), "miss", len(sorted.leased))
 	return sorted
 }
 
-// found ends a flight with what Redis has. It is false for what cannot be read, which goes.
-func found[Q comparable, V any](ctx context.Context, v *visit, fs *flights[Q, V], f *flight[Q, V], reply any) bool {
-	result, err := fs.parse(reply, f.query)
+// found answers a query with what Redis has. It is false for what cannot be read, which goes.
+func (l *lookUp[Q, V]) found(ctx context.Context, v *visit, i int, reply any) bool {
+	metrics := l.cache.cfg.Metrics
+	result, err := l.kind.parse(reply, l.queries[i])
 	if err != nil {
-		pipe := v.cache.cfg.Redis.Pipeline()
-		fs.drop(ctx, pipe, v.epoch, f.query)
-		_ = v.cache.exchange(ctx, "drop", pipe)
-		v.cache.cfg.Metrics.errors.WithLabelValues("parse").Inc()
+		pipe := l.cache.cfg.Redis.Pipeline()
+		l.kind.drop(ctx, pipe, v.epoch, l.queries[i])
+		_ = l.cache.exchange(ctx, "drop", pipe)
+		metrics.errors.WithLabelValues("parse").Inc()
 		return false
 	}
 	outcome := "hit"
-	if fs.nothing(result.Value) {
+	if l.kind.nothing(result.Value) {
 		outcome = "placeholder"
 	}
-	v.cache.cfg.Metrics.looked(fs.name(), outcome, 1)
-	fs.land(f, result)
+	metrics.looked(l.kind.name(), outcome, 1)
+	l.answer(i, result)
 	return true
 }
 
 // fill reads what is missing from the store, in one call, and stores it, in one round trip,
-// when the callers have their answers.
-func fill[Q comparable, V any](ctx context.Context, v *visit, fs *flights[Q, V], leased []*flight[Q, V]) {
-	c := v.cache
-	results := readSource(ctx, c, fs, leased)
+// when it has been answered.
+func (l *lookUp[Q, V]) fill(ctx context.Context, v *visit, leased []int) {
+	if len(leased) == 0 {
+		return
+	}
+	c := l.cache
 	pipe := c.cfg.Redis.Pipeline()
 	commands := make([]*redis.Cmd, len(leased))
-	for i, f := range leased {
-		fs.land(f, results[i])
-		if results[i].Err != nil {
-			fs.release(ctx, pipe, v.epoch, f.query, v.token)
+	for n, r := range l.readSource(ctx, leased) {
+		q := l.queries[leased[n]]
+		l.answer(leased[n], r)
+		if r.Err != nil {
+			l.kind.release(ctx, pipe, v.epoch, q, v.token)
 			continue
 		}
-		commands[i] = fs.fill(ctx, pipe, v.epoch, fs.widen(f.query), results[i].Value, v.token, c.life(fs.nothing(results[i].Value)))
+		commands[n] = l.kind.fill(ctx, pipe, v.epoch, l.kind.widen(q), r.Value, v.token, c.life(l.kind.nothing(r.Value)))
 	}
 	_ = c.exchange(context.WithoutCancel(ctx), "fill", pipe) // what is not stored is missing, and no more
 	for _, command := range commands {
-		c.cfg.Metrics.filled(fs.name(), outcomeOf(command))
+		c.cfg.Metrics.filled(l.kind.name(), outcomeOf(command))
 	}
 }
 
