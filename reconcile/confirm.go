@@ -18,39 +18,60 @@ const confirmRounds = 5
 // the forward row was at either. A row on its way would have arrived in between.
 // Also returned is how many changed at every reading, of which nothing is known.
 func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
-	suspects, err := differencesAgain(ctx, store, keys)
-	for round := 1; err == nil && len(suspects) > 0 && round < confirmRounds; round++ {
-		if err := sleep.For(ctx, window); err != nil {
-			return nil, 0, err
-		}
-		var now []Finding
-		if now, err = differencesAgain(ctx, store, keysOf(suspects)); err != nil {
-			break
-		}
-		before := make(map[storage.Row]bool, len(suspects)) // inverse rows
-		for _, s := range suspects {
-			before[storage.Row{Side: s.Side, Edge: s.Inverse}] = true
-		}
-		suspects = nil
-		for _, s := range now {
-			if before[storage.Row{Side: s.Side, Edge: s.Inverse}] {
-				found = append(found, s)
-			} else {
-				suspects = append(suspects, s)
-			}
-		}
+	edges := make([]*halves, len(keys))
+	for i, k := range keys {
+		edges[i] = &halves{key: k}
 	}
-	return found, len(suspects), err
+	return confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
 }
 
-// differencesAgain is [Differences], tried again while a shard does not answer in
-// time.
-func differencesAgain(ctx context.Context, store Edges, keys []Key) (found []Finding, err error) {
+// confirm does so for edges of which logs may have told: one that agrees, and is not yet what
+// they have told, is read again. wait waits before each reading but the first.
+func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, err error) {
+	before := map[Key]storage.Edge{} // inverse rows that differed at the last reading
+	for round := 0; len(edges) > 0 && round < confirmRounds; round++ {
+		if round > 0 {
+			if err := wait(round); err != nil {
+				return nil, 0, err
+			}
+		}
+		rows, err := readSurely(ctx, store, keysOfHalves(edges))
+		if err != nil {
+			return nil, 0, err
+		}
+		var open []*halves
+		differed := map[Key]storage.Edge{}
+		for i, h := range edges {
+			f, differ := compare(h.key.Side, rows[i])
+			was, known := before[h.key]
+			switch {
+			case differ && known && was == f.Inverse:
+				found = append(found, f)
+			case differ:
+				differed[h.key] = f.Inverse
+				open = append(open, h)
+			case round == 0 && !h.settled(rows[i]):
+				open = append(open, h)
+			}
+		}
+		edges, before = open, differed
+	}
+	return found, len(edges), nil
+}
+
+// readSurely is readBoth, tried again while a shard does not answer in time.
+func readSurely(ctx context.Context, store Edges, keys []Key) (rows []bothRows, err error) {
 	err = whileAway(ctx, func() error {
-		found, err = Differences(ctx, store, keys)
-		return err
+		rows = make([]bothRows, len(keys))
+		for i, r := range readBoth(ctx, store, keys) {
+			if r.Err != nil {
+				return r.Err
+			}
+			rows[i] = r.Value
+		}
+		return nil
 	})
-	return found, err
+	return rows, err
 }
 
 // whileAway reads again while a shard does not answer in time.

@@ -305,41 +305,17 @@ func (r *incrementalRun) keep(ctx context.Context, l *logToEnd, at Place) error 
 	return r.Checkpoints.SaveCheckpoint(ctx, checkpointOf(r.mode, l), []byte(at))
 }
 
-// examine returns which edges disagree in the tables, and go on to do so while
-// their forward row stays as it is for the length of the window. One whose forward
-// row is new in every window has its newest change behind what has been read of the
-// logs: that is for the next batch.
+// examine returns which edges disagree in the tables: see [Confirm]. One that changes in
+// every window has its newest change behind what has been read of the logs: that is for the
+// next batch.
 func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Finding, error) {
-	const windows = 5
 	r.report.Checked += len(edges)
-	var findings []Finding
-	before := map[Key]storage.Edge{} // forward rows
-	for round := 0; len(edges) > 0 && round <= windows; round++ {
-		if round > 0 {
-			r.Metrics.OldestUnpaired(r.mode, time.Duration(round)*r.Window)
-			if err := sleep.For(ctx, r.Window); err != nil {
-				return nil, err
-			}
-		}
-		var open []*halves
-		for k, row := range readBoth(ctx, r.Store, keysOfHalves(edges)) {
-			if row.Err != nil {
-				return nil, row.Err
-			}
-			h, rows := edges[k], row.Value
-			f, differ := compare(h.key.Side, rows)
-			was, known := before[h.key]
-			switch {
-			case !differ && (round > 0 || h.settled(rows)):
-			case differ && known && was == rows.forward:
-				findings = append(findings, f)
-			default:
-				before[h.key] = rows.forward
-				open = append(open, h)
-			}
-		}
-		edges = open
+	findings, _, err := confirm(ctx, r.Store, edges, func(round int) error {
+		r.Metrics.OldestUnpaired(r.mode, time.Duration(round)*r.Window)
+		return sleep.For(ctx, r.Window)
+	})
+	if err == nil {
+		r.Metrics.OldestUnpaired(r.mode, 0)
 	}
-	r.Metrics.OldestUnpaired(r.mode, 0)
-	return findings, nil
+	return findings, err
 }
