@@ -17,7 +17,7 @@ import (
 // planOf plans the first operation of a document, whose memo it is given.
 func planOf(t *testing.T, text string, vars map[string]any, memo *selections.Memo) *selections.Plan {
 	t.Helper()
-	doc, errs := gqlparser.LoadQuery(generated.NewExecutableSchema(generated.Config{}).Schema(), text)
+	doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(), text, nil)
 	if errs != nil {
 		t.Fatal(errs)
 	}
@@ -83,7 +83,7 @@ func TestPlansAreKeptUnlessVariablesDecide(t *testing.T) {
 		`query($id: ID!, $yes: Boolean!) { user(id: $id) { friends { nodes { id bio @include(if: $yes) } } } }`:          false,
 		`query($id: ID!, $yes: Boolean!) { user(id: $id) { ...F } } fragment F on User { ... @skip(if: $yes) { name } }`: false,
 	} {
-		doc, errs := gqlparser.LoadQuery(generated.NewExecutableSchema(generated.Config{}).Schema(), text)
+		doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(), text, nil)
 		if errs != nil {
 			t.Fatal(errs)
 		}
