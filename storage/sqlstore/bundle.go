@@ -31,9 +31,13 @@ func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) {
 		small.Edges[side], small.Pages[side] = unanswered(b.Edges[side]), unanswered(b.Pages[side])
 		others.Edges[side], others.Pages[side] = nil, nil
 	}
-	var beside sync.WaitGroup
-	defer beside.Wait()
-	if others != (storage.Bundle{}) {
+	switch {
+	case small == storage.Bundle{}:
+		others.Apart(ctx, s)
+		return
+	case others != storage.Bundle{}:
+		var beside sync.WaitGroup
+		defer beside.Wait()
 		beside.Go(func() { others.Apart(ctx, s) })
 	}
 	if !s.oneStatement(ctx, &small) {
