@@ -37,20 +37,21 @@ func (r *remembering) AtHand(b *storage.Bundle) {
 func TestWhatIsAtHandIsNotRead(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, *loaders.Loaders, []storage.UserID) []storage.Result[storage.User]{
 		"Fetch": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
-			return l.Users.Fetch(ctx, ids)
+			return l.Users.Fetch(ids)
 		},
 		"Dispatch": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
 			users, counts := l.Users.Ask(ids), l.Counts.Ask(ids)
-			l.Dispatch(ctx, users, counts)
+			l.Dispatch(users, counts)
 			counts.Wait()
 			return users.Results()
 		},
-		"a crowd": func(ctx context.Context, l *loaders.Loaders, ids []storage.UserID) []storage.Result[storage.User] {
-			l.Crowd.Expect(2)
-			member, leave := l.Crowd.Join(ctx)
-			defer leave()
-			l.Crowd.Leave(1)
-			return l.Users.Fetch(member, ids)
+		"Together": func(_ context.Context, l *loaders.Loaders, ids []storage.UserID) (users []storage.Result[storage.User]) {
+			l.Together(2, func(i int, r loaders.Reader) {
+				if i == 0 {
+					users = r.Users(t.Context(), ids)
+				}
+			})
+			return users
 		},
 	} {
 		for _, tt := range []struct {
@@ -96,17 +97,17 @@ func TestManyKeysAreFound(t *testing.T) {
 				l.Users.Prime(storage.UserID(id), storage.User{ID: storage.UserID(id)})
 				ids = append(ids, storage.UserID(id))
 			}
-			l.Users.Fetch(ctx, ids)
+			l.Users.Fetch(ids)
 			all = append(all, ids...)
 		}
 		all = rapid.Permutation(all).Draw(t, "order")
-		for i, r := range l.Users.Fetch(ctx, all) {
+		for i, r := range l.Users.Fetch(all) {
 			if !isUser(all[i], r) {
 				t.Fatalf("the answer to %d is %+v", all[i], r)
 			}
 		}
 		for _, id := range slices.Backward(all) {
-			if r := l.Users.Load(ctx, id); !isUser(id, r) {
+			if r := l.Users.Load(id); !isUser(id, r) {
 				t.Fatalf("the answer to %d is %+v", id, r)
 			}
 		}

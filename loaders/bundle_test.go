@@ -62,7 +62,7 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 		asked = append(asked, edges[side])
 	}
 	page := l.Pages(storage.Inverse).Ask([]storage.PageQuery{{Owner: 7, Limit: 3}})
-	l.Dispatch(t.Context(), append(asked, page)...)
+	l.Dispatch(append(asked, page)...)
 
 	if r := users.Results(); !r[0].Found || r[0].Value.ID != 1 || r[1].Value.ID != 3 {
 		t.Errorf("users: %+v", r)
@@ -81,7 +81,7 @@ func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 	if len(store.seen) != 1 {
 		t.Errorf("%d bundles, want 1: %+v", len(store.seen), store.seen)
 	}
-	if l.Dispatch(t.Context(), asked...); len(store.seen) != 1 {
+	if l.Dispatch(asked...); len(store.seen) != 1 {
 		t.Error("what is known is asked for again")
 	}
 }
@@ -90,7 +90,7 @@ func TestBundleThatFailsHasNoAnswers(t *testing.T) {
 	for want, store := range map[string]*echoing{"panicked: no": {panics: true}, "unanswered": {forgets: true}} {
 		l := loaders.For(loaders.Attach(t.Context(), store))
 		users, edges := l.Users.Ask([]storage.UserID{2}), l.Edges(storage.Forward).Ask([]storage.Pair{{From: 2, To: 4}})
-		l.Dispatch(t.Context(), users, edges)
+		l.Dispatch(users, edges)
 		for _, err := range []error{users.Results()[0].Err, edges.Results()[0].Err} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want an error with %q", err, want)

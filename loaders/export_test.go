@@ -9,11 +9,3 @@ func SetWait(d time.Duration) (undo func()) {
 	wait = d
 	return func() { wait = before }
 }
-
-// SetPatience changes how long a crowd waits for a member that does not come,
-// until undo is called.
-func SetPatience(d time.Duration) (undo func()) {
-	before := Patience
-	Patience = d
-	return func() { Patience = before }
-}

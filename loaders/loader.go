@@ -1,7 +1,6 @@
 package loaders
 
 import (
-	"context"
 	"slices"
 	"sync"
 
@@ -34,25 +33,17 @@ func (p place[K, V]) result() storage.Result[V] {
 
 // Load answers one key: at once when it has been fetched, otherwise together with
 // the keys that others ask for within a millisecond.
-func (l *Loader[K, V]) Load(ctx context.Context, key K) storage.Result[V] {
-	return l.single(ctx, waiting, key)
-}
+func (l *Loader[K, V]) Load(key K) storage.Result[V] { return l.single(waiting, key) }
 
 // Get answers one key without company.
-func (l *Loader[K, V]) Get(ctx context.Context, key K) storage.Result[V] {
-	return l.single(ctx, atOnce, key)
-}
+func (l *Loader[K, V]) Get(key K) storage.Result[V] { return l.single(atOnce, key) }
 
-func (l *Loader[K, V]) single(ctx context.Context, line int, key K) storage.Result[V] {
+func (l *Loader[K, V]) single(line int, key K) storage.Result[V] {
 	if p, ok := l.find(key); ok {
 		return p.result()
 	}
 	asked := l.Ask([]K{key})
-	if l.all.isMember(ctx) {
-		l.all.Crowd.meet(asked)
-	} else {
-		_, _ = l.all.load(line, asked)()
-	}
+	_, _ = l.all.line(line).Load(l.all.ctx, asked)()
 	return asked.Results()[0]
 }
 
@@ -71,21 +62,15 @@ func (l *Loader[K, V]) Prime(key K, value V) {
 
 // Fetch answers many keys, in their order, in one batch that leaves at once. What has
 // been fetched already is answered without one.
-func (l *Loader[K, V]) Fetch(ctx context.Context, keys []K) []storage.Result[V] {
-	asked := l.Ask(keys)
-	if !l.knows(keys) {
-		l.all.Dispatch(ctx, asked)
-	}
-	return asked.Results()
-}
+func (l *Loader[K, V]) Fetch(keys []K) []storage.Result[V] { return fetch(l.all.Reader(), l, keys) }
 
 // Have makes sure that keys have been asked for, for those who load them one by one.
-func (l *Loader[K, V]) Have(ctx context.Context, keys []K) {
+func (l *Loader[K, V]) Have(keys []K) {
 	if l.knows(keys) {
 		return
 	}
 	asked := l.Ask(keys)
-	l.all.Dispatch(ctx, asked)
+	l.all.Dispatch(asked)
 	asked.Wait()
 }
 

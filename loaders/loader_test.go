@@ -96,10 +96,10 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 				var got []storage.Result[storage.User]
 				switch way {
 				case 0:
-					got = l.Users.Fetch(ctx, ids)
+					got = l.Users.Fetch(ids)
 				case 1:
 					users, counts := l.Users.Ask(ids), l.Counts.Ask(ids)
-					l.Dispatch(ctx, users, counts)
+					l.Dispatch(users, counts)
 					users.Wait()
 					got = users.Results()
 					for i, r := range counts.Results() {
@@ -109,16 +109,16 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 					}
 				case 2:
 					for _, id := range ids {
-						got = append(got, l.Users.Load(ctx, id))
+						got = append(got, l.Users.Load(id))
 					}
 				case 3:
 					for _, id := range ids {
-						got = append(got, l.Users.Get(ctx, id))
+						got = append(got, l.Users.Get(id))
 					}
 				case 4:
-					l.Users.Have(ctx, ids)
+					l.Users.Have(ids)
 					for _, id := range ids {
-						got = append(got, l.Users.Load(ctx, id))
+						got = append(got, l.Users.Load(id))
 					}
 				}
 				for i, r := range got {
@@ -147,10 +147,10 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 	ctx := loaders.Attach(t.Context(), store)
 	l := loaders.For(ctx)
 	start := time.Now()
-	l.Dispatch(ctx, l.Users.Ask([]storage.UserID{1, 2, 1}), l.Counts.Ask([]storage.UserID{2}), l.Users.Ask([]storage.UserID{4, 2}))
-	l.Users.Fetch(ctx, []storage.UserID{4, 1, 2})
-	l.Counts.Load(ctx, 2)
-	l.Users.Fetch(ctx, nil)
+	l.Dispatch(l.Users.Ask([]storage.UserID{1, 2, 1}), l.Counts.Ask([]storage.UserID{2}), l.Users.Ask([]storage.UserID{4, 2}))
+	l.Users.Fetch([]storage.UserID{4, 1, 2})
+	l.Counts.Load(2)
+	l.Users.Fetch(nil)
 	if store.batches != 2 || store.bundles != 1 {
 		t.Errorf("there were %d bundles with %d batches, want one with one of users and one of counts", store.bundles, store.batches)
 	}
@@ -165,12 +165,12 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	ctx := loaders.Attach(t.Context(), store)
 	l := loaders.For(ctx)
 	var all sync.WaitGroup
-	all.Go(func() { l.Users.Fetch(ctx, []storage.UserID{heldUser}) })
+	all.Go(func() { l.Users.Fetch([]storage.UserID{heldUser}) })
 	<-store.reading
 
 	var released atomic.Bool
 	asked := l.Users.Ask([]storage.UserID{heldUser, 4})
-	l.Dispatch(ctx, asked) // reads user 4
+	l.Dispatch(asked) // reads user 4
 	all.Go(func() {
 		asked.Wait()
 		if !released.Load() {
@@ -213,13 +213,13 @@ func TestLateKeysShareABatch(t *testing.T) {
 	var all sync.WaitGroup
 	for _, id := range []storage.UserID{2, 3, 4, 2, 6} {
 		all.Go(func() {
-			if r := l.Users.Load(ctx, id); !isUser(id, r) {
+			if r := l.Users.Load(id); !isUser(id, r) {
 				t.Errorf("the answer to %d is %+v", id, r)
 			}
 		})
 	}
 	all.Wait()
-	if r := l.Users.Load(ctx, 6); r.Value.Name != "primed" {
+	if r := l.Users.Load(6); r.Value.Name != "primed" {
 		t.Errorf("the primed user is %+v", r)
 	}
 	if store.batches != 1 || store.users[6] != 0 {
@@ -231,8 +231,8 @@ func TestLateKeysShareABatch(t *testing.T) {
 func TestLookUpThatPanicsHasFailed(t *testing.T) {
 	ctx := loaders.Attach(t.Context(), newCounting())
 	l := loaders.For(ctx)
-	fetched := l.Users.Fetch(ctx, []storage.UserID{2, -1})
-	for _, r := range slices.Concat(fetched, []storage.Result[storage.User]{l.Users.Load(ctx, 2), l.Users.Load(ctx, -3)}) {
+	fetched := l.Users.Fetch([]storage.UserID{2, -1})
+	for _, r := range slices.Concat(fetched, []storage.Result[storage.User]{l.Users.Load(2), l.Users.Load(-3)}) {
 		if r.Found || r.Err == nil || !strings.Contains(r.Err.Error(), "no such id") {
 			t.Errorf("the answer is %+v, want an error that tells why", r)
 		}

@@ -1,7 +1,7 @@
 // Package loaders batches what the resolvers of one request ask the store, and remembers it
 // for the length of the request. Keys that are known together are read together, at once, as
-// one [storage.Bundle]; single keys, and those of answers that are computed side by side, are
-// gathered by graph-gophers/dataloader (send.go).
+// one [storage.Bundle], and so is each step of answers of many steps (together.go); single keys
+// are gathered by graph-gophers/dataloader (send.go).
 package loaders
 
 import (
@@ -23,8 +23,6 @@ type Loaders struct {
 
 	// Once guards what is done once in a request, whichever field comes first.
 	Once sync.Once
-	// Crowd is the set answers that are computed side by side.
-	Crowd Crowd
 
 	edges      [4]lazy[storage.Pair, storage.Edge]
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
@@ -47,7 +45,7 @@ type Loaders struct {
 
 // init makes the loaders of one request, whose context it is.
 func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
-	l.ctx, l.store, l.Crowd.all = ctx, store, l
+	l.ctx, l.store = ctx, store
 	l.Users.all, l.Users.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.User] { return &b.Users }
 	l.Handles.all, l.Handles.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[string, storage.UserID] { return &b.Handles }
 	l.Counts.all, l.Counts.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Counts] { return &b.Counts }

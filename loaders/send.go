@@ -13,25 +13,21 @@ import (
 	"kith/storage"
 )
 
-// What is asked of the store at the same time is one [storage.Bundle]. Who knows many keys
-// hands them over with Dispatch, and reads them itself. A single key of a resolver, and
-// what members of the crowd ask, are loads of the library: a batch of it is the hand-overs
-// that have come until it is closed, and its function reads their bundle. To send all of
-// it that way, or each owner or key as a load of its own, costs too much: docs/adr/0038.
+// What is asked of the store at the same time is one [storage.Bundle]. Whoever knows many keys
+// hands them over with Dispatch, and reads them itself. A single key of a resolver is a load of
+// the library: a batch of it is the keys that have come until it is closed, and its function
+// reads their bundle. To send everything that way, or each owner or key as a load of its own,
+// costs too much: docs/adr/0038.
 //
 // The library's own memory is off: each [Loader] remembers its keys.
 
-// handOver is what is asked at once.
-type handOver struct{ asked []Question }
-
-// line is a loader of the library.
-type line = dataloader.Loader[*handOver, struct{}]
+// line is a loader of the library, whose keys are single keys of ours.
+type line = dataloader.Loader[Question, struct{}]
 
 // The lines of a request differ in who closes a batch.
 const (
-	atOnce  = iota // nobody: each hand-over is a batch
+	atOnce  = iota // nobody: each key is a batch
 	waiting        // the library's timer: a key that no level has fetched waits for others like it
-	crowded        // the member of the crowd that comes last, or else the library's timer
 	lines
 )
 
@@ -39,40 +35,28 @@ const (
 // resolver that knows the keys of the level below fetches them all at once.
 var wait = time.Millisecond
 
-// Patience is how long a crowd waits for a member that does not come. None should
-// stay away; if one does, only batching suffers. A test that counts statements on a
-// busy machine raises it.
-var Patience = 25 * time.Millisecond
-
 // line returns a line; most requests have one at most.
 func (l *Loaders) line(which int) *line {
 	if made := l.lines[which].Load(); made != nil {
 		return made
 	}
-	batch := l.send
-	if which == crowded {
-		batch = l.Crowd.send
-	}
-	l.lines[which].CompareAndSwap(nil, dataloader.NewBatchedLoader(batch, optionsOf(which)...))
+	l.lines[which].CompareAndSwap(nil, dataloader.NewBatchedLoader(l.send, optionsOf(which)...))
 	return l.lines[which].Load()
 }
 
-type option = dataloader.Option[*handOver, struct{}]
+type option = dataloader.Option[Question, struct{}]
 
 var (
-	noCache = dataloader.WithCache[*handOver, struct{}](&dataloader.NoCache[*handOver, struct{}]{})
-	one     = []option{noCache, dataloader.WithBatchCapacity[*handOver, struct{}](1), dataloader.WithInputCapacity[*handOver, struct{}](1)}
-	queue   = dataloader.WithInputCapacity[*handOver, struct{}](64) // the library's 1,000 are 8 kB
+	noCache = dataloader.WithCache[Question, struct{}](&dataloader.NoCache[Question, struct{}]{})
+	one     = []option{noCache, dataloader.WithBatchCapacity[Question, struct{}](1), dataloader.WithInputCapacity[Question, struct{}](1)}
+	queue   = dataloader.WithInputCapacity[Question, struct{}](64) // the library's 1,000 are 8 kB
 )
 
 func optionsOf(which int) []option {
-	switch which {
-	case crowded:
-		return []option{noCache, queue, dataloader.WithWait[*handOver, struct{}](Patience)}
-	case waiting:
-		return []option{noCache, queue, dataloader.WithWait[*handOver, struct{}](wait)}
+	if which == atOnce {
+		return one
 	}
-	return one
+	return []option{noCache, queue, dataloader.WithWait[Question, struct{}](wait)}
 }
 
 // Question is keys asked of one loader.
@@ -88,37 +72,19 @@ type task interface {
 	end(error)      // lets those go on who wait; the error is for a batch that is not answered
 }
 
-// Dispatch has all that is asked read at once: now, or for a member of the crowd together
-// with what the others ask. It returns when that has been read.
-func (l *Loaders) Dispatch(ctx context.Context, asked ...Question) {
-	if l.isMember(ctx) {
-		l.Crowd.meet(asked...)
-		return
-	}
-	l.read(asked)
-}
-
-func (l *Loaders) load(line int, asked ...Question) dataloader.Thunk[struct{}] {
-	return l.line(line).Load(l.ctx, &handOver{asked})
-}
-
-// done is the library's answer to a hand-over; the answers to its keys are in their batches.
+// done is the library's answer to a question; the answers to its keys are in their batches.
 var done dataloader.Result[struct{}]
 
 // send is the batch function of a line.
-func (l *Loaders) send(_ context.Context, handed []*handOver) []*dataloader.Result[struct{}] {
-	asked := slices.Clip(handed[0].asked)
-	for _, h := range handed[1:] {
-		asked = append(asked, h.asked...)
-	}
-	l.read(asked)
-	return slices.Repeat([]*dataloader.Result[struct{}]{&done}, len(handed))
+func (l *Loaders) send(_ context.Context, asked []Question) []*dataloader.Result[struct{}] {
+	l.Dispatch(asked...)
+	return slices.Repeat([]*dataloader.Result[struct{}]{&done}, len(asked))
 }
 
-// read answers questions that are asked together: from memory, and the rest by a bundle, under
-// the context of the request: others than who asked first may wait for it. A look-up that
-// panics has failed.
-func (l *Loaders) read(asked []Question) {
+// Dispatch answers questions that are asked together, and returns when that is done: from memory,
+// and the rest by a bundle, under the context of the request: others than who asked first may wait
+// for it. A look-up that panics has failed.
+func (l *Loaders) Dispatch(asked ...Question) {
 	for _, q := range asked {
 		q.claim()
 	}
@@ -130,7 +96,10 @@ func (l *Loaders) read(asked []Question) {
 			t.into(&b)
 		}
 	}
-	if tasks = l.recall(&b, tasks); len(tasks) == 0 {
+	if len(tasks) > 0 {
+		tasks = l.recall(&b, tasks)
+	}
+	if len(tasks) == 0 {
 		return
 	}
 	err := errNotAnswered

@@ -59,8 +59,8 @@ func TestNoQueryWaitsOnATimer(t *testing.T) {
 	})
 }
 
-func TestSetAnswersDoNotWaitForAMemberThatDoesNotCome(t *testing.T) {
-	t.Cleanup(loaders.SetPatience(long))
+func TestNoSetAnswerWaitsOnATimer(t *testing.T) {
+	t.Cleanup(loaders.SetWait(long))
 	api := tangled(t)
 	for _, query := range []string{
 		`{ users(ids: [1, 2, 3]) { friends { nodes { handle } } } }`,

@@ -71,8 +71,8 @@ func parse(ctx context.Context, f *selections.Field) any {
 		return parsedAs(listArguments{page, special}, err)
 	case fields.Towards:
 		return parsedAs(parseUserID(idOf(f.Argument(ctx, "to"))))
-	case fields.Common:
-		return parsedAs(parseUserID(idOf(f.Argument(ctx, "with"))))
+	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:
+		return parsedAs(parseSet(ctx, f))
 	case fields.Via:
 		size, given, err := sizeOf("first", f.Argument(ctx, "first"))
 		if !given {

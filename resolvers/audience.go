@@ -36,6 +36,7 @@ type request struct {
 	opens    few[social.List, bool] // which lists are open
 	shown    few[listPage, storage.Result[social.Shown]]
 	sizes    few[social.List, storage.Result[social.Size]]
+	sets     few[setName, *setAnswer]
 }
 
 func requestOf(ctx context.Context) *request { return loaders.Kept[request](loaders.For(ctx)) }
@@ -102,7 +103,7 @@ func (e *eyes) readAudience(ctx context.Context) (*social.Audience, error) {
 	}
 	var blocks []storage.UserID
 	if e.viewer != 0 {
-		r := e.loaders.Blocks().Get(ctx, e.viewer)
+		r := e.loaders.Blocks().Get(e.viewer)
 		if r.Err != nil {
 			return nil, r.Err
 		}
@@ -131,18 +132,18 @@ func bothLists(id storage.UserID) []social.List {
 // whether the viewer follows those who show them to their fans.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
-	l.Users.Have(ctx, ownersOf(a, lists))
+	l.Users.Have(ownersOf(a, lists))
 	if a.Viewer == 0 {
 		return
 	}
 	var follows []storage.Pair
 	for _, list := range lists {
-		if !a.Owns(list) && a.MindsFollow(list, l.Users.Get(ctx, list.Owner).Value) {
+		if !a.Owns(list) && a.MindsFollow(list, l.Users.Get(list.Owner).Value) {
 			follows = append(follows, storage.Pair{From: a.Viewer, To: list.Owner})
 		}
 	}
 	if len(follows) > 0 {
-		l.Edges(storage.Forward).Have(ctx, follows)
+		l.Edges(storage.Forward).Have(follows)
 	}
 }
 
@@ -203,13 +204,13 @@ func (e *eyes) look(ctx context.Context, list social.List) (bool, error) {
 	if a.Owns(list) || a.Lacks(list.Owner) {
 		return true, nil
 	}
-	row := e.loaders.Users.Get(ctx, list.Owner)
+	row := e.loaders.Users.Get(list.Owner)
 	if row.Err != nil {
 		return false, row.Err
 	}
 	follows := false
 	if a.MindsFollow(list, row.Value) {
-		r := e.loaders.Edges(storage.Forward).Get(ctx, storage.Pair{From: a.Viewer, To: list.Owner})
+		r := e.loaders.Edges(storage.Forward).Get(storage.Pair{From: a.Viewer, To: list.Owner})
 		if r.Err != nil {
 			return false, r.Err
 		}

@@ -15,7 +15,7 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
-	size, _, err := setArguments(first, after)
+	size, _, err := forwardPage(first, after)
 	if err != nil {
 		return nil, err
 	}

@@ -23,38 +23,23 @@ type wanted struct {
 	on []*selections.Object
 }
 
-// needsOf is what selections on the same objects need, and how many answers on each of them
-// are sets.
-func needsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs, sets int) {
+// needsOf is what selections on the same objects need.
+func needsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs) {
 	_, signedIn := identity.Of(ctx)
 	for _, o := range on {
 		needs |= o.Needs(signedIn)
-		sets += o.Sets(signedIn)
-		for _, f := range o.Fields {
-			if f.Ahead == fields.List && f.Side == storage.Forward {
-				if args, err := argument[listArguments](requestOf(ctx), f); err == nil && args.special {
-					sets++
-				}
-			}
-		}
 	}
-	return needs, sets
+	return needs
 }
 
-// fetch reads all that a level and the levels below it need into the request's
-// loaders: on each level one batch for each look-up, all of them at once.
-//
-// The set answers among them are announced at the end: nobody computes one before,
-// and a member of the crowd that fetches would wait for them.
+// fetch reads all that a level and the levels below it need into the request's loaders: on each
+// level one batch for each look-up, all of them at once, and then what its set answers take.
 func fetch(ctx context.Context, level ...wanted) {
 	requestOf(ctx).planOf(ctx)
-	sets := 0
 	for len(level) > 0 {
 		b := batchOf(ctx, level)
-		sets += b.sets
 		level = b.run(ctx)
 	}
-	loaders.For(ctx).Crowd.Expect(sets)
 }
 
 // batch is what one level asks of each loader.
@@ -69,8 +54,8 @@ type batch struct {
 	pools    []storage.PageQuery
 	requests []requested // requests for friendship below relationships
 
+	sets []setName
 	next []wanted
-	sets int // set answers that will be computed on this level
 }
 
 // listed is a plain list of some users, who share its page and a selection.
@@ -101,8 +86,7 @@ func batchOf(ctx context.Context, level []wanted) batch {
 }
 
 func (b *batch) addUsers(ctx context.Context, w wanted) {
-	needs, sets := needsOf(ctx, w.on)
-	b.sets += sets * len(w.users)
+	needs := needsOf(ctx, w.on)
 	if needs&fields.Row != 0 || w.exist {
 		b.rows = joined(b.rows, w.users)
 	}
@@ -131,6 +115,11 @@ func (b *batch) addOpens(side storage.Side, owners []storage.UserID) {
 // Arguments that are wrong are left to the field's own resolver, which refuses them.
 func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selections.Field) {
 	request := requestOf(ctx)
+	if f.Ahead.IsSet() {
+		for _, id := range users {
+			b.sets = append(b.sets, setName{f, id})
+		}
+	}
 	switch f.Ahead {
 	case fields.List:
 		args, err := argument[listArguments](request, f)
@@ -143,16 +132,16 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 		}
 		b.lists = append(b.lists, listed{f, args.pageArguments, users})
 	case fields.Common:
-		if other, err := argument[storage.UserID](request, f); err == nil {
-			b.addOpens(f.Side, []storage.UserID{other})
-			b.counts = append(b.counts, other)
+		if args, err := argument[setArguments](request, f); err == nil {
+			b.addOpens(f.Side, []storage.UserID{args.other})
+			b.counts = append(b.counts, args.other)
 		}
 	case fields.Known:
 		if viewer, ok := identity.Of(ctx); ok {
 			b.counts = append(b.counts, viewer.ID)
 		}
 	case fields.Suggestions:
-		if !f.Has("after") {
+		if args, err := argument[setArguments](request, f); err == nil && args.from == "" {
 			for _, id := range users {
 				b.pools = append(b.pools, social.PoolAhead(id))
 			}
@@ -186,7 +175,7 @@ func joined[T any](to, more []T) []T {
 }
 
 func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on []*selections.Object) {
-	needs, _ := needsOf(ctx, on)
+	needs := needsOf(ctx, on)
 	for side, edge := range edgeNeeds {
 		if needs&edge != 0 {
 			b.edges[side] = joined(b.edges[side], seenFrom(storage.Side(side), pairs))
@@ -311,7 +300,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
 	}
-	l.Dispatch(ctx, asked...)
+	l.Dispatch(asked...)
 
 	users.Wait()
 	counts.Wait()
@@ -324,12 +313,15 @@ func (b *batch) run(ctx context.Context) []wanted {
 		b.judge(ctx, lists)
 	}
 	b.addRequests(ctx)
+	if len(b.sets) > 0 {
+		b.answerSets(ctx)
+	}
 	return b.next
 }
 
 // looksAtLists tells whether anything here depends on who looks.
 func (b *batch) looksAtLists() bool {
-	return len(b.lists) > 0 || len(b.opens) > 0 || b.sets > 0
+	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0
 }
 
 // owners are those whose rows tell whether lists may be seen.
@@ -389,7 +381,7 @@ func (b *batch) addRequests(ctx context.Context) {
 	for _, wanted := range b.requests {
 		var rows []storage.Edge
 		for _, p := range wanted.pairs {
-			if r := l.Edges(wanted.side).Load(ctx, p); r.Found && r.Value.Type != storage.None {
+			if r := l.Edges(wanted.side).Load(p); r.Found && r.Value.Type != storage.None {
 				rows = append(rows, r.Value)
 			}
 		}
@@ -403,6 +395,6 @@ func (b *batch) addRequests(ctx context.Context) {
 		}
 	}
 	if len(messages) > 0 {
-		l.Messages().Fetch(ctx, messages)
+		l.Messages().Fetch(messages)
 	}
 }

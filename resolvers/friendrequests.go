@@ -30,7 +30,7 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
-	size, text, err := setArguments(first, after)
+	size, text, err := forwardPage(first, after)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -64,9 +63,6 @@ func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
 // Followers-you-know of thirty users cost as many statements as those of two, however
 // long the lists of fans are.
 func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
-	before := loaders.Patience
-	loaders.Patience = generous
-	t.Cleanup(func() { loaders.Patience = before })
 	for name, c := range map[string]struct {
 		fans func(k int) int
 		step int

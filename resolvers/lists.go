@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -142,18 +143,25 @@ type listPage struct {
 	page pageArguments
 }
 
-// page is what has been fetched of a list.
+// page is what has been fetched of a list, if that is open.
 func (r *request) page(p listPage) (shown storage.Result[social.Shown], ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.shown.get(p)
+	return kept(r, &r.shown, p)
 }
 
-// size is how long a list is, where that has been fetched.
-func (r *request) size(l social.List) (size storage.Result[social.Size], ok bool) {
+// kept is what the plan has read for a name.
+func kept[K comparable, V any](r *request, of *few[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sizes.get(l)
+	return of.get(name)
+}
+
+// mustHave is [kept] for what the plan reads of every field.
+func mustHave[K comparable, V any](r *request, of *few[K, V], name K) V {
+	value, ok := kept(r, of, name)
+	if !ok {
+		panic(fmt.Sprintf("the plan has not read %+v", name))
+	}
+	return value
 }
 
 // pagesOfSide are pages of plain lists of one side that are fetched together, and lists
@@ -253,17 +261,16 @@ func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConn
 		return nil, err
 	}
 	n := pageNeedsOf(f)
-	fetchList(ctx, f, name, n)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
-		size, _ := request.size(name.List)
+		size := mustHave(request, &request.sizes, name.List)
 		c.Total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
 		c.Complete = size.Value.Complete || size.Err != nil
 	}
 	if !n.rows {
 		return c, nil
 	}
-	shown, _ := request.page(name)
+	shown := mustHave(request, &request.shown, name)
 	if shown.Err != nil {
 		return nil, shown.Err
 	}
@@ -293,18 +300,6 @@ func pageNeedsOf(f *selections.Field) pageNeeds {
 	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
 }
 
-// fetchList reads a page that no level has fetched, and the levels below it.
-func fetchList(ctx context.Context, f *selections.Field, name listPage, n pageNeeds) {
-	_, hasPage := requestOf(ctx).page(name)
-	_, hasSize := requestOf(ctx).size(name.List)
-	if (hasPage || !n.rows) && (hasSize || !n.total) {
-		return
-	}
-	var b batch
-	b.addField(ctx, []storage.UserID{name.Owner}, f)
-	fetch(ctx, b.run(ctx)...)
-}
-
 // entriesOf makes the places of a page of a plain list, with their cursors only where
 // somebody asks for them.
 func entriesOf(side storage.Side, edges []storage.Edge, cursors bool) []entry {
@@ -327,18 +322,19 @@ func cursorOf(side storage.Side, at storage.Position) string {
 // specialsAt answers `followings(filter: {special: true})`, which is for the viewer's
 // own list. It has the order and the cursors of the list that it is a part of.
 func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, f *selections.Field, p pageArguments) (*model.UserConnection, error) {
-	ctx, graph, leave, err := r.setAnswer(ctx)
-	defer leave()
+	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil || !obj.IsViewer {
 		return nil, err
 	}
-	edges, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch(ctx, []storage.UserID{obj.UserID})[0], obj.UserID)
+	edges, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch([]storage.UserID{obj.UserID})[0], obj.UserID)
 	if err != nil {
 		return nil, err
 	}
-	total := len(edges)
+	a := setAnswer{total: len(edges), complete: true}
 	edges, more := p.cut(edges)
-	return setConnection(ctx, f, entriesOf(storage.Forward, edges, true), total, true, p.info(storage.Forward, more, edges)), nil
+	a.page, a.info = entriesOf(storage.Forward, edges, true), p.info(storage.Forward, more, edges)
+	fetchPage(ctx, f, a.page)
+	return pageOfUsers(ctx, f, &a), nil
 }
 
 // cut takes the page out of a whole list, newest first.

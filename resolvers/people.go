@@ -18,8 +18,7 @@ import (
 // peopleAt answers `people`.
 func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
-	ctx, graph, leave, err := r.setAnswer(ctx)
-	defer leave()
+	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +29,7 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 	if err != nil {
 		return nil, filterError(err)
 	}
-	size, text, err := setArguments(first, after)
+	size, text, err := forwardPage(first, after)
 	if err != nil {
 		return nil, err
 	}
@@ -45,16 +44,15 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 		return nil, err
 	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
-	answer := graph.People(ctx, []social.PeopleQuery{{Filter: filter, Empty: absent, From: from, First: size}})[0]
-	if answer.Err != nil {
-		return nil, answer.Err
+	people, err := graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: size})
+	if err != nil {
+		return nil, err
 	}
-	people := answer.Value
-	spell := func(seal *cursor.Sealer, m social.Mark) string {
+	a := markedPage(ctx, people, from, func(seal *cursor.Sealer, m social.Mark) string {
 		return seal.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
-	}
-	page, beyond := markedPage(ctx, people, from, spell)
-	return setConnection(ctx, f, page, people.Total, people.Complete, pageInfoOf(page, people.More, beyond)), nil
+	})
+	fetchPage(ctx, f, a.page)
+	return pageOfUsers(ctx, f, &a), nil
 }
 
 // areOpen tells whether lists are open that no level has looked at.

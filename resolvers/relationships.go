@@ -9,7 +9,6 @@ import (
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/identity"
-	"kith/loaders"
 	"kith/storage"
 )
 
@@ -18,7 +17,7 @@ import (
 // shard did not answer, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, path func(i int) ast.Path) []*model.Relationship {
 	e, selected := eyesOf(ctx), fieldsOn(on)
-	needs, _ := needsOf(ctx, on)
+	needs := needsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
 		visible, err := e.isVisible(ctx, p)
@@ -42,8 +41,8 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 			addRequests(ctx, list, side, asked, path)
 		}
 	}
-	from := relationshipEnds(ctx, pairs, list, storage.Forward, aheadOn(selected, fields.End, storage.Forward), path)
-	to := relationshipEnds(ctx, pairs, list, storage.Inverse, aheadOn(selected, fields.End, storage.Inverse), path)
+	from := relationshipEnds(ctx, list, storage.Forward, aheadOn(selected, fields.End, storage.Forward), path)
+	to := relationshipEnds(ctx, list, storage.Inverse, aheadOn(selected, fields.End, storage.Inverse), path)
 	for _, r := range list {
 		if r != nil {
 			r.From, r.To = from[r.Pair.From], to[r.Pair.To]
@@ -63,7 +62,7 @@ func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) 
 		if !e.isViewers(r.Pair) {
 			continue
 		}
-		mark := e.loaders.Marks().Load(ctx, r.Pair)
+		mark := e.loaders.Marks().Load(r.Pair)
 		if mark.Err != nil {
 			failAt(ctx, []ast.Path{path(i)}, mark.Err)
 			list[i] = nil
@@ -92,7 +91,7 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 		if r == nil || !e.isViewers(r.Pair) {
 			continue
 		}
-		row := e.loaders.Edges(side).Load(ctx, side.Pair(r.Pair.From, r.Pair.To))
+		row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
 		if row.Err != nil {
 			failAt(ctx, places(i), row.Err)
 		}
@@ -120,7 +119,7 @@ func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.P
 		if needs&edgeNeeds[side] == 0 {
 			continue
 		}
-		half := e.loaders.Edges(side).Load(ctx, side.Pair(p.From, p.To))
+		half := e.loaders.Edges(side).Load(side.Pair(p.From, p.To))
 		if half.Err != nil {
 			return half.Err
 		}
@@ -134,9 +133,8 @@ func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.P
 }
 
 // relationshipEnds makes the users at one end of all relationships, by id; none
-// when they are not asked for. Errors are told below relationships that are there only, and only
-// below those anything is computed.
-func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) map[storage.UserID]*model.User {
+// when they are not asked for. Errors are told below relationships that are there only.
+func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) map[storage.UserID]*model.User {
 	if asked == nil {
 		return nil
 	}
@@ -148,10 +146,6 @@ func relationshipEnds(ctx context.Context, all []storage.Pair, list []*model.Rel
 		}
 	}
 	ids := endsOf(pairs, side)
-	if missing := len(endsOf(all, side)) - len(ids); missing > 0 {
-		_, sets := needsOf(ctx, on)
-		loaders.For(ctx).Crowd.Leave(missing * sets)
-	}
 	where := func(k int) []ast.Path {
 		var paths []ast.Path
 		for i, r := range list {

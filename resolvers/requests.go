@@ -144,7 +144,7 @@ func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendReq
 	if len(pairs) == 0 {
 		return
 	}
-	for k, m := range loaders.For(ctx).Messages().Fetch(ctx, pairs) {
+	for k, m := range loaders.For(ctx).Messages().Fetch(pairs) {
 		if m.Err != nil {
 			failAt(ctx, paths(index[k]), m.Err)
 		}
@@ -169,7 +169,7 @@ func requestNodes(ctx context.Context, f *selections.Field, ids []nodeID, nodes 
 	for k, side := range requestSides {
 		var rows []storage.Edge
 		var at []int
-		for j, r := range l.Edges(side).Fetch(ctx, pairs[k]) {
+		for j, r := range l.Edges(side).Fetch(pairs[k]) {
 			if r.Err != nil {
 				failAt(ctx, []ast.Path{path(index[k][j])}, r.Err)
 			}

@@ -61,12 +61,8 @@ type Resolver struct {
 	Statuses reconcile.StatusReader
 }
 
-// setAnswer prepares an answer that needs several look-ups, as whoever asks may see it.
-// When others like it are computed in the same request, each step is made together
-// with theirs, until leave is called.
-func (r *Resolver) setAnswer(ctx context.Context) (_ context.Context, graph *social.Graph, leave func(), err error) {
-	l := loaders.For(ctx)
-	ctx, leave = l.Crowd.Join(ctx)
+// graph is for answers as whoever asks may see them.
+func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
 	audience, err := audienceOf(ctx)
-	return ctx, social.New(l.Reader(), r.Budget, audience).WithPacked(r.Packed), leave, err
+	return social.New(read, r.Budget, audience).WithPacked(r.Packed), err
 }

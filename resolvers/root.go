@@ -21,7 +21,6 @@ func fetchQuery(ctx context.Context) *selections.Field {
 			level = append(level, wantedByRoot(ctx, f)...)
 		}
 		fetch(ctx, level...)
-		loaders.For(ctx).Crowd.Expect(root.Sets(true))
 	})
 	return planned(ctx)
 }
@@ -37,7 +36,7 @@ func fetchHandles(ctx context.Context, root []*selections.Field) {
 		}
 	}
 	if len(handles) > 0 {
-		loaders.For(ctx).Handles.Fetch(ctx, handles)
+		loaders.For(ctx).Handles.Fetch(handles)
 	}
 }
 
@@ -59,7 +58,7 @@ func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 		}
 	case fields.Handle:
 		if handle, _ := argument[string](request, f); storage.ValidHandle(handle) {
-			if r := loaders.For(ctx).Handles.Load(ctx, handle); r.Found {
+			if r := loaders.For(ctx).Handles.Load(handle); r.Found {
 				return users(r.Value)
 			}
 		}

@@ -26,7 +26,7 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 	if !storage.ValidHandle(prefix) {
 		return nil, apierr.BadInput("%q begins no handle: those are made of a to z, 0 to 9 and _, at most %d of them", abridged(text), storage.MaxHandleLength)
 	}
-	size, behind, err := setArguments(first, after)
+	size, behind, err := forwardPage(first, after)
 	if err != nil {
 		return nil, err
 	}

@@ -2,10 +2,13 @@ package resolvers
 
 import (
 	"context"
-	"time"
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
 
 	"kith/graph/apierr"
 	"kith/graph/cursor"
+	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/identity"
@@ -14,8 +17,56 @@ import (
 	"kith/storage"
 )
 
+// A set answer is worked out from whole lists, in several look-ups, one after another. Those of a
+// level are worked out when it is fetched, each step of theirs together; their resolvers find
+// them here.
+
+// setName names a set answer.
+type setName struct {
+	field *selections.Field
+	user  storage.UserID
+}
+
+// setAnswer is a page of one, or why there is none.
+type setAnswer struct {
+	err      error
+	isClosed bool // a list that it is made of is not open to whoever asks
+
+	page     []entry
+	info     *model.PageInfo
+	total    int
+	complete bool
+
+	suggested suggested // by `followSuggestions`
+}
+
 // setArguments are the arguments of a set answer: it pages forward only.
-func setArguments(first *int32, after *string) (size int, from string, err error) {
+type setArguments struct {
+	size int
+	from string // the cursor; empty at the beginning
+
+	other   storage.UserID         // of a common list
+	recent  bool                   // a common list in the order RECENT
+	orderBy social.SuggestionOrder // of suggestions
+}
+
+func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err error) {
+	if a.size, a.from, err = forwardPage(f.Argument(ctx, "first"), f.Argument(ctx, "after")); err != nil {
+		return a, err
+	}
+	order, _ := f.Argument(ctx, "orderBy").(string)
+	switch f.Ahead {
+	case fields.Common:
+		a.recent = order == model.CommonOrderRecent.String()
+		a.other, err = parseUserID(idOf(f.Argument(ctx, "with")))
+	case fields.Suggestions:
+		a.orderBy = suggestionOrders[model.SuggestionOrder(order)]
+	}
+	return a, err
+}
+
+// forwardPage reads the arguments `first` and `after` of what pages forward only.
+func forwardPage(first, after any) (size int, from string, err error) {
 	size = defaultFirst
 	if n, given, err := sizeOf("first", first); given {
 		if err != nil {
@@ -23,35 +74,132 @@ func setArguments(first *int32, after *string) (size int, from string, err error
 		}
 		size = n
 	}
-	if after != nil {
-		if from = *after; from == "" {
-			return 0, "", apierr.BadInput("%q is not a cursor", from)
-		}
+	from, given := textOf(after)
+	if given && from == "" {
+		return 0, "", apierr.BadInput("%q is not a cursor", from)
 	}
 	return size, from, nil
 }
 
-// commonAt answers what the lists of two users have in common.
-func (r *Resolver) commonAt(ctx context.Context, obj *model.User, first *int32, after *string, order model.CommonOrder) (*model.UserConnection, error) {
-	ctx, graph, leave, err := r.setAnswer(ctx)
-	defer leave()
-	if err != nil {
-		return nil, err
+// answerSets works out the set answers of a level, and adds those who are on them to the next
+// one.
+func (b *batch) answerSets(ctx context.Context) {
+	e := eyesOf(ctx)
+	var sets few[setName, *setAnswer]
+	for _, name := range b.sets {
+		if !e.isAbsent(name.user) && !b.lacks(e, name.user) {
+			sets.add(name, nil)
+		}
 	}
+	among := len(sets.keys)
+	e.loaders.Together(among, func(i int, read loaders.Reader) {
+		sets.values[i] = e.resolver.answerSet(ctx, sets.keys[i], read, among)
+	})
+	for i, name := range sets.keys {
+		b.next = append(b.next, sets.values[i].wanted(ctx, name.field)...)
+	}
+	e.request.mu.Lock()
+	defer e.request.mu.Unlock()
+	for i, name := range sets.keys {
+		e.request.sets.put(name, sets.values[i])
+	}
+}
+
+// lacks tells whether a user whose row has been read is not there.
+func (b *batch) lacks(e *eyes, id storage.UserID) bool {
+	return slices.Contains(b.rows, id) && !e.loaders.Users.Load(id).Found
+}
+
+// wanted are those who are on the page, and those who speak for them.
+func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wanted) {
+	if items := f.Below[0].Items; items != nil && len(a.page) > 0 {
+		level = append(level, wanted{users: usersOfPage(a.page), on: items})
+	}
+	if via := viaOf(ctx, f); via.on != nil && len(a.page) > 0 {
+		w := wanted{on: via.on}
+		for _, s := range a.suggested.found.Suggestions {
+			w.users = append(w.users, s.Via...)
+		}
+		level = append(level, w)
+	}
+	return level
+}
+
+// answerSet works out one of so many set answers.
+func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Reader, among int) (a *setAnswer) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			a = &setAnswer{err: graphql.GetOperationContext(ctx).Recover(ctx, reason)}
+		}
+	}()
+	f := name.field
+	graph, err := r.graph(ctx, read)
+	if err != nil {
+		return &setAnswer{err: err}
+	}
+	args, err := argument[setArguments](requestOf(ctx), f)
+	if err != nil {
+		return &setAnswer{err: err}
+	}
+	q := setQuestion{graph: graph.Among(among), arguments: args, user: name.user}
+	a = &setAnswer{}
+	switch f.Ahead {
+	case fields.BothLists:
+		ways := bothWays[f.Name]
+		*a, err = q.bothLists(ctx, ways.kind, ways.lists(name.user))
+	case fields.Common:
+		*a, err = q.common(ctx, f.Side)
+	case fields.Known:
+		*a, err = q.known(ctx)
+	case fields.Suggestions:
+		*a, err = q.suggestions(ctx, r, viaOf(ctx, f).most)
+	}
+	a.err = err
+	return a
+}
+
+// setAnswer is one that has been worked out.
+func (r *request) setAnswer(f *selections.Field, user storage.UserID) *setAnswer {
+	return mustHave(r, &r.sets, setName{f, user})
+}
+
+// setAt answers a field that is a set answer of users.
+func setAt(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
 	f := planned(ctx)
-	other, err := argument[storage.UserID](requestOf(ctx), f)
-	if err != nil {
-		return nil, err
+	a := requestOf(ctx).setAnswer(f, obj.UserID)
+	if a.err != nil || a.isClosed {
+		return nil, a.err
 	}
-	a, b := social.List{Side: f.Side, Owner: obj.UserID}, social.List{Side: f.Side, Owner: other}
+	return pageOfUsers(ctx, f, a), nil
+}
+
+// pageOfUsers makes the connection of an answer whose users have been fetched.
+func pageOfUsers(ctx context.Context, f *selections.Field, a *setAnswer) *model.UserConnection {
+	c := &model.UserConnection{PageInfo: a.info, Complete: a.complete, Total: storage.Result[int64]{Value: int64(a.total)}}
+	fill(ctx, c, f, a.page)
+	return c
+}
+
+// setQuestion is what a set answer is worked out by.
+type setQuestion struct {
+	graph     *social.Graph
+	arguments setArguments
+	user      storage.UserID
+}
+
+var closed = setAnswer{isClosed: true}
+
+// common is what a list of two users has in common.
+func (q setQuestion) common(ctx context.Context, side storage.Side) (setAnswer, error) {
+	a, b := social.List{Side: side, Owner: q.user}, social.List{Side: side, Owner: q.arguments.other}
 	if open, err := isOpen(ctx, a, b); err != nil || !open {
-		return nil, err
+		return closed, err
 	}
-	kinds := commonKinds[f.Side]
-	if order == model.CommonOrderRecent {
-		return r.recentAt(ctx, graph, kinds.recent, social.Companions{Base: a, Other: b}, first, after)
+	kinds := commonKinds[side]
+	if q.arguments.recent {
+		return q.recent(ctx, kinds.recent, social.Companions{Base: a, Other: b})
 	}
-	return intersectionAt(ctx, graph, kinds.byID, a, b, first, after)
+	return q.intersection(ctx, kinds.byID, a, b)
 }
 
 // commonKinds are the cursors of common lists, in each of their orders.
@@ -60,66 +208,51 @@ var commonKinds = [...]struct{ byID, recent cursor.Kind }{
 	storage.Inverse: {cursor.CommonFollowers, cursor.RecentCommonFollowers},
 }
 
-// recentAt answers a common list in the order of its first user's edges.
-func (r *Resolver) recentAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q social.Companions, first *int32, after *string) (*model.UserConnection, error) {
-	rows, fits, err := graph.Fits(ctx, q)
+// recent is a common list in the order of its first user's edges.
+func (q setQuestion) recent(ctx context.Context, kind cursor.Kind, lists social.Companions) (setAnswer, error) {
+	rows, fits, err := q.graph.Fits(ctx, lists)
 	if err != nil {
-		return nil, err
+		return setAnswer{}, err
 	}
 	if !fits {
-		return nil, apierr.TooCostly(uint64(rows), uint64(graph.Budget()),
-			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, graph.Budget())
+		return setAnswer{}, apierr.TooCostly(uint64(rows), uint64(q.graph.Budget()),
+			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, q.graph.Budget())
 	}
-	return companionsAt(ctx, graph, kind, q, first, after, func(c social.Companion) *time.Time { return timeOf(c.At.UpdateTime) })
+	return q.companions(ctx, kind, lists, func(c social.Companion) storage.Micros { return c.At.UpdateTime })
 }
 
-// followersYouKnowAt answers `followersYouKnow`.
-func (r *Resolver) followersYouKnowAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+// known is whom of a user's followers the viewer follows.
+func (q setQuestion) known(ctx context.Context) (setAnswer, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
-		return nil, nil
+		return closed, nil
 	}
-	ctx, graph, leave, err := r.setAnswer(ctx)
-	defer leave()
-	if err != nil {
-		return nil, err
+	followers := social.List{Side: storage.Inverse, Owner: q.user}
+	if open, err := isOpen(ctx, followers); err != nil || !open {
+		return closed, err
 	}
-	fans := social.List{Side: storage.Inverse, Owner: obj.UserID}
-	followings := social.List{Side: storage.Forward, Owner: viewer.ID}
-	if open, err := isOpen(ctx, fans); err != nil || !open {
-		return nil, err
-	}
-	if loaders.IsMember(ctx) {
-		graph = graph.Shared()
-	}
-	return intersectionAt(ctx, graph, cursor.FollowersYouKnow, fans, followings, first, after)
+	return q.intersection(ctx, cursor.FollowersYouKnow, followers, social.List{Side: storage.Forward, Owner: viewer.ID})
 }
 
-// intersectionAt answers a page of what two lists have in common.
-func intersectionAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, a, b social.List, first *int32, after *string) (*model.UserConnection, error) {
-	size, text, err := setArguments(first, after)
-	if err != nil {
-		return nil, err
-	}
+// intersection is a page of what two lists have in common.
+func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b social.List) (setAnswer, error) {
 	var from social.Mark
-	if text != "" {
+	if text := q.arguments.from; text != "" {
+		var err error
 		if from, err = decodeMark(ctx, kind, text, a.Owner, b.Owner); err != nil {
-			return nil, err
+			return setAnswer{}, err
 		}
 	}
 	common := social.Common{Complete: true} // with somebody who is absent, as with somebody who does not exist
 	if !isAbsent(ctx, a.Owner) && !isAbsent(ctx, b.Owner) {
-		r := graph.People(ctx, []social.PeopleQuery{{Filter: social.Both(a, b), From: from, First: size}})[0]
-		if r.Err != nil {
-			return nil, r.Err
+		var err error
+		if common, err = q.graph.People(ctx, social.PeopleQuery{Filter: social.Both(a, b), From: from, First: q.arguments.size}); err != nil {
+			return setAnswer{}, err
 		}
-		common = r.Value
 	}
-	spell := func(seal *cursor.Sealer, m social.Mark) string {
+	return markedPage(ctx, common, from, func(seal *cursor.Sealer, m social.Mark) string {
 		return seal.Encode(kind, int64(a.Owner), int64(b.Owner), int64(m.After), int64(m.Found))
-	}
-	page, beyond := markedPage(ctx, common, from, spell)
-	return setConnection(ctx, planned(ctx), page, common.Total, common.Complete, pageInfoOf(page, common.More, beyond)), nil
+	}), nil
 }
 
 // unsealed spells the cursors of those who are shown.
@@ -134,19 +267,19 @@ func (r *Resolver) away(isBeginning bool) *cursor.Sealer {
 	return r.Cursors
 }
 
-// markedPage is the places of a page by ascending id, and beyond them where the answer goes on
-// unless that is behind the last one.
-func markedPage(ctx context.Context, c social.Common, from social.Mark, spell func(*cursor.Sealer, social.Mark) string) (page []entry, beyond func() string) {
-	page = make([]entry, len(c.IDs))
+// markedPage is a page of users by ascending id.
+func markedPage(ctx context.Context, c social.Common, from social.Mark, spell func(*cursor.Sealer, social.Mark) string) setAnswer {
+	page := make([]entry, len(c.IDs))
 	var last social.Mark
 	for i, id := range c.IDs {
 		last = social.Mark{After: id, Found: from.Found + i + 1}
 		page[i] = entry{user: id, cursor: spell(unsealed, last)}
 	}
+	var beyond func() string
 	if len(page) == 0 || c.Next != last {
 		beyond = func() string { return spell(resolverOf(ctx).away(c.Next.After == 0), c.Next) }
 	}
-	return page, beyond
+	return setAnswer{page: page, info: pageInfoOf(page, c.More, beyond), total: c.Total, complete: c.Complete}
 }
 
 // The cursors of set answers carry a count, so they belong to the two lists that
@@ -166,51 +299,51 @@ func otherList(text string) error {
 	return apierr.BadInput("the cursor %q belongs to another list", abridged(text))
 }
 
-// bothWaysAt answers `friends` and what else is worked out from both lists of a user.
-func (r *Resolver) bothWaysAt(ctx context.Context, kind cursor.Kind, q social.Companions, first *int32, after *string) (*model.UserConnection, error) {
-	ctx, graph, leave, err := r.setAnswer(ctx)
-	defer leave()
-	if err != nil {
-		return nil, err
-	}
-	if open, err := isOpen(ctx, q.Base, q.Other); err != nil || !open {
-		return nil, err
-	}
-	return companionsAt(ctx, graph, kind, q, first, after, func(c social.Companion) *time.Time {
-		return timeOf(max(c.At.UpdateTime, c.Other))
-	})
+// bothWays are the answers that are worked out from both lists of one user.
+var bothWays = map[string]struct {
+	kind  cursor.Kind
+	lists func(user storage.UserID) social.Companions
+}{
+	"friends":          {cursor.Friends, social.Friends},
+	"notFollowingBack": {cursor.NotFollowingBack, social.NotFollowingBack},
+	"notFollowedBack":  {cursor.NotFollowedBack, social.NotFollowedBack},
 }
 
-// companionsAt answers a page of companions. since tells when each came to be one.
-func companionsAt(ctx context.Context, graph *social.Graph, kind cursor.Kind, q social.Companions, first *int32, after *string, since func(social.Companion) *time.Time) (*model.UserConnection, error) {
-	size, text, err := setArguments(first, after)
-	if err != nil {
-		return nil, err
+func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists social.Companions) (setAnswer, error) {
+	if open, err := isOpen(ctx, lists.Base, lists.Other); err != nil || !open {
+		return closed, err
 	}
+	return q.companions(ctx, kind, lists, func(c social.Companion) storage.Micros { return max(c.At.UpdateTime, c.Other) })
+}
+
+// companions is a page of companions. since tells when each came to be one.
+func (q setQuestion) companions(ctx context.Context, kind cursor.Kind, lists social.Companions, since func(social.Companion) storage.Micros) (setAnswer, error) {
 	var from social.CompanionMark
-	if text != "" {
-		if from, err = decodeCompanionMark(ctx, kind, text, q); err != nil {
-			return nil, err
+	if text := q.arguments.from; text != "" {
+		var err error
+		if from, err = decodeCompanionMark(ctx, kind, text, lists); err != nil {
+			return setAnswer{}, err
 		}
 	}
-	var c social.CompanionPage
-	if isAbsent(ctx, q.Other.Owner) {
-		c.Complete = true
-	} else if c, err = graph.Companions(ctx, q, from, size); err != nil {
-		return nil, err
+	c := social.CompanionPage{Complete: true}
+	if !isAbsent(ctx, lists.Other.Owner) {
+		var err error
+		if c, err = q.graph.Companions(ctx, lists, from, q.arguments.size); err != nil {
+			return setAnswer{}, err
+		}
 	}
 	page := make([]entry, len(c.Companions))
 	var last social.CompanionMark
 	for i, one := range c.Companions {
 		last = social.CompanionMark{After: one.At, Found: from.Found + i + 1}
-		page[i] = entry{one.ID, encodeCompanionMark(unsealed, kind, q, last), since(one)}
+		page[i] = entry{one.ID, encodeCompanionMark(unsealed, kind, lists, last), timeOf(since(one))}
 	}
 	var beyond func() string
 	if len(page) == 0 || c.Next != last {
 		seal := resolverOf(ctx).away(c.Next.After == storage.Position{})
-		beyond = func() string { return encodeCompanionMark(seal, kind, q, c.Next) }
+		beyond = func() string { return encodeCompanionMark(seal, kind, lists, c.Next) }
 	}
-	return setConnection(ctx, planned(ctx), page, c.Total, c.Complete, pageInfoOf(page, c.More, beyond)), nil
+	return setAnswer{page: page, info: pageInfoOf(page, c.More, beyond), total: c.Total, complete: c.Complete}, nil
 }
 
 // namesTwo tells whether a cursor names the owners of both lists: of one user's own lists it
@@ -256,14 +389,6 @@ func pageInfoOf(page []entry, more bool, beyond func() string) *model.PageInfo {
 		info.EndCursor = &end
 	}
 	return info
-}
-
-// setConnection fetches the users of a set answer and makes the connection of its field.
-func setConnection(ctx context.Context, f *selections.Field, page []entry, total int, complete bool, info *model.PageInfo) *model.UserConnection {
-	fetchPage(ctx, f, page)
-	c := &model.UserConnection{PageInfo: info, Complete: complete, Total: storage.Result[int64]{Value: int64(total)}}
-	fill(ctx, c, f, page)
-	return c
 }
 
 // fetchPage reads what the users of a page and everything below them need.

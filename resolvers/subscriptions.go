@@ -100,8 +100,8 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 	for i, id := range others {
 		pairs[i] = storage.Pair{From: w.viewer, To: id}
 	}
-	out := l.Edges(storage.Forward).Fetch(ctx, pairs)
-	back := l.Edges(storage.Inverse).Fetch(ctx, seenFrom(storage.Inverse, pairs))
+	out := l.Edges(storage.Forward).Fetch(pairs)
+	back := l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))
 	changed := map[storage.UserID]tie{}
 	for i, id := range others {
 		if err := cmp.Or(out[i].Err, back[i].Err); err != nil {

@@ -25,38 +25,54 @@ var suggestionOrders = map[model.SuggestionOrder]social.SuggestionOrder{
 	model.SuggestionOrderAdamicAdar:  social.ByAdamicAdar,
 }
 
-// suggestionsAt answers `followSuggestions`.
-func (r *Resolver) suggestionsAt(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error) {
-	ctx, graph, leave, err := r.setAnswer(ctx)
-	defer leave()
-	if err != nil {
-		return nil, err
+// suggested is what was asked for `followSuggestions`, and what has come of it.
+type suggested struct {
+	query social.SuggestionQuery
+	found social.Suggestions
+}
+
+func (q setQuestion) suggestions(ctx context.Context, r *Resolver, via int) (setAnswer, error) {
+	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
+		return closed, err
 	}
-	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: obj.UserID}); err != nil || !open {
-		return nil, err
-	}
-	size, text, err := setArguments(first, after)
-	if err != nil {
-		return nil, err
-	}
-	via := viaOf(ctx)
-	q := social.SuggestionQuery{User: obj.UserID, Order: suggestionOrders[orderBy], First: size, Via: via.most}
-	if text != "" {
-		if q.From, err = r.decodeSuggestionMark(text, q); err != nil {
-			return nil, err
+	query := social.SuggestionQuery{User: q.user, Order: q.arguments.orderBy, First: q.arguments.size, Via: via}
+	var err error
+	if q.arguments.from != "" {
+		if query.From, err = r.decodeSuggestionMark(q.arguments.from, query); err != nil {
+			return setAnswer{}, err
 		}
 	}
 	if r.Popular != nil {
-		q.Popular = r.Popular.Users
+		query.Popular = r.Popular.Users
 	}
-	if q.Dismissed, err = r.dismissedBy(ctx, obj.UserID); err != nil {
-		return nil, err
+	if query.Dismissed, err = r.dismissedBy(ctx, q.user); err != nil {
+		return setAnswer{}, err
 	}
-	s, err := graph.Suggest(ctx, q)
+	s, err := q.graph.Suggest(ctx, query)
 	if err != nil {
-		return nil, err
+		return setAnswer{}, err
 	}
-	return suggestionConnection(ctx, q, s, via), nil
+	page := make([]entry, len(s.Suggestions))
+	var last social.SuggestionMark
+	for i, one := range s.Suggestions {
+		last = social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
+		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(ctx, query, last)}
+	}
+	var beyond func() string
+	if len(page) == 0 || s.Next != last {
+		beyond = func() string { return encodeSuggestionMark(ctx, query, s.Next) }
+	}
+	return setAnswer{page: page, info: pageInfoOf(page, s.More, beyond), complete: s.Complete, suggested: suggested{query, s}}, nil
+}
+
+// suggestionsAt answers `followSuggestions`.
+func suggestionsAt(ctx context.Context, obj *model.User) (*model.SuggestionConnection, error) {
+	f := planned(ctx)
+	a := requestOf(ctx).setAnswer(f, obj.UserID)
+	if a.err != nil || a.isClosed {
+		return nil, a.err
+	}
+	return suggestionConnection(ctx, f, a), nil
 }
 
 // dismissedBy lists whom the viewer has dismissed, for its own suggestions. Days are
@@ -70,30 +86,18 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 	return answer.Value, answer.Err
 }
 
-func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s social.Suggestions, via viaNeeds) *model.SuggestionConnection {
-	page := make([]entry, len(s.Suggestions))
-	var last social.SuggestionMark
-	for i, one := range s.Suggestions {
-		mark := social.SuggestionMark{Pool: q.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
-		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(ctx, q, mark)}
-		last = mark
-	}
-	var beyond func() string
-	if len(page) == 0 || s.Next != last {
-		beyond = func() string { return encodeSuggestionMark(ctx, q, s.Next) }
-	}
-	f := planned(ctx)
-	fetchSuggested(ctx, f, page, via, s.Suggestions)
-	users := usersOnPage(ctx, f, page)
+func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
+	users := usersOnPage(ctx, f, a.page)
+	query, s := a.suggested.query, a.suggested.found
 	c := &model.SuggestionConnection{
-		Nodes: users, Complete: s.Complete,
-		Edges:    make([]*model.SuggestionEdge, len(page)),
-		PageInfo: pageInfoOf(page, s.More, beyond),
+		Nodes: users, Complete: a.complete,
+		Edges:    make([]*model.SuggestionEdge, len(a.page)),
+		PageInfo: a.info,
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
 		},
 	}
-	unit := q.Order.Unit()
+	unit := query.Order.Unit()
 	if s.Popular {
 		unit = 1
 	}
@@ -106,7 +110,7 @@ func suggestionConnection(ctx context.Context, q social.SuggestionQuery, s socia
 			reason = model.SuggestionReasonPopular
 		}
 		c.Edges[i] = &model.SuggestionEdge{
-			Cursor: page[i].cursor, Node: users[i],
+			Cursor: a.page[i].cursor, Node: users[i],
 			Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),
 			Reason: reason, Via: one.Via,
 		}
@@ -139,7 +143,7 @@ func (r *Resolver) dismissSuggestionAt(ctx context.Context, id string) (*model.D
 }
 
 func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, now time.Time) error {
-	switch user := loaders.For(ctx).Users.Fetch(ctx, []storage.UserID{other})[0]; {
+	switch user := loaders.For(ctx).Users.Fetch([]storage.UserID{other})[0]; {
 	case user.Err != nil:
 		return user.Err
 	case !user.Found || isAbsent(ctx, other):
@@ -156,9 +160,9 @@ type viaNeeds struct {
 
 const defaultVia = 3
 
-func viaOf(ctx context.Context) viaNeeds {
+func viaOf(ctx context.Context, suggestions *selections.Field) viaNeeds {
 	var n viaNeeds
-	for _, edges := range planned(ctx).Below[0].Named("edges") {
+	for _, edges := range suggestions.Below[0].Named("edges") {
 		for _, f := range edges.Below[0].Named("via") {
 			size, _ := argument[int](requestOf(ctx), f)
 			n.most = max(n.most, size)
@@ -166,20 +170,6 @@ func viaOf(ctx context.Context) viaNeeds {
 		}
 	}
 	return n
-}
-
-// fetchSuggested reads the users of a page of suggestions together with those who
-// speak for them.
-func fetchSuggested(ctx context.Context, f *selections.Field, page []entry, via viaNeeds, suggestions []social.Suggestion) {
-	level := []wanted{{users: usersOfPage(page), on: f.Below[0].Items}}
-	if via.on != nil {
-		w := wanted{on: via.on}
-		for _, s := range suggestions {
-			w.users = append(w.users, s.Via...)
-		}
-		level = append(level, w)
-	}
-	fetch(ctx, level...)
 }
 
 // viaAt answers `via`.

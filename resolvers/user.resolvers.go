@@ -7,10 +7,8 @@ package resolvers
 
 import (
 	"context"
-	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/model"
-	"kith/social"
 )
 
 func (r *userResolver) FriendCount(ctx context.Context, obj *model.User) (*int32, error) {
@@ -26,15 +24,15 @@ func (r *userResolver) Followers(ctx context.Context, obj *model.User, first *in
 }
 
 func (r *userResolver) Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	return r.bothWaysAt(ctx, cursor.Friends, social.Friends(obj.UserID), first, after)
+	return setAt(ctx, obj)
 }
 
 func (r *userResolver) NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	return r.bothWaysAt(ctx, cursor.NotFollowingBack, social.NotFollowingBack(obj.UserID), first, after)
+	return setAt(ctx, obj)
 }
 
 func (r *userResolver) NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	return r.bothWaysAt(ctx, cursor.NotFollowedBack, social.NotFollowedBack(obj.UserID), first, after)
+	return setAt(ctx, obj)
 }
 
 func (r *userResolver) Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error) {
@@ -46,19 +44,19 @@ func (r *userResolver) ViewerRelationship(ctx context.Context, obj *model.User) 
 }
 
 func (r *userResolver) CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error) {
-	return r.commonAt(ctx, obj, first, after, orderBy)
+	return setAt(ctx, obj)
 }
 
 func (r *userResolver) CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error) {
-	return r.commonAt(ctx, obj, first, after, orderBy)
+	return setAt(ctx, obj)
 }
 
 func (r *userResolver) FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
-	return r.followersYouKnowAt(ctx, obj, first, after)
+	return setAt(ctx, obj)
 }
 
 func (r *userResolver) FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error) {
-	return r.suggestionsAt(ctx, obj, first, after, orderBy)
+	return suggestionsAt(ctx, obj)
 }
 
 func (r *userResolver) BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {

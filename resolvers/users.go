@@ -21,12 +21,11 @@ import (
 // shard did not answer, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
 	e := eyesOf(ctx)
-	needs, sets := needsOf(ctx, w.on)
+	needs := needsOf(ctx, w.on)
 	l := e.loaders
 	users, made := make([]*model.User, len(w.users)), make([]model.User, len(w.users))
 	for i, id := range w.users {
 		if e.isAbsent(id) {
-			l.Crowd.Leave(sets)
 			continue
 		}
 		u := &made[i]
@@ -35,18 +34,17 @@ func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*mod
 			u.State = storage.Deactivated
 		}
 		if needs&fields.Row != 0 || w.exist {
-			r := l.Users.Load(ctx, id)
+			r := l.Users.Load(id)
 			if r.Err != nil {
 				failAt(ctx, paths(i), r.Err)
 			}
 			if !r.Found {
-				l.Crowd.Leave(sets) // nothing will be computed on this user
 				continue
 			}
 			u.Row = r.Value
 		}
 		if needs&fields.Counts != 0 {
-			u.Counts = l.Counts.Load(ctx, id)
+			u.Counts = l.Counts.Load(id)
 		}
 		users[i] = u
 	}
@@ -124,7 +122,7 @@ func userByHandleAt(ctx context.Context) (*model.User, error) {
 	if !storage.ValidHandle(handle) { // nobody has it
 		return nil, nil
 	}
-	r := loaders.For(ctx).Handles.Load(ctx, handle)
+	r := loaders.For(ctx).Handles.Load(handle)
 	if r.Err != nil {
 		return nil, fmt.Errorf("resolve handle %q: %w", handle, r.Err)
 	}

@@ -70,7 +70,8 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 		{"fans of two celebrities, not of a third", viewer, func(g *Graph) error {
 			not := Filter{On: []List{{storage.Inverse, id(2)}}}
 			f := Filter{All: []Filter{{On: []List{{storage.Inverse, id(0)}}}, {On: []List{{storage.Inverse, id(1)}}}, {Not: &not}}}
-			return g.People(context.Background(), []PeopleQuery{{Filter: f, First: 20}})[0].Err
+			_, err := g.People(context.Background(), PeopleQuery{Filter: f, First: 20})
+			return err
 		}},
 		{"20 suggestions", viewer, func(g *Graph) error {
 			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3})
@@ -101,7 +102,8 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 }
 
 func commonOf(g *Graph, a, b List) error {
-	return g.People(context.Background(), []PeopleQuery{{Filter: Both(a, b), First: 20}})[0].Err
+	_, err := g.People(context.Background(), PeopleQuery{Filter: Both(a, b), First: 20})
+	return err
 }
 
 // cpuTime is that of the process, of which other load on the machine takes nothing.

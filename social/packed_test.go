@@ -81,15 +81,14 @@ type question struct {
 // questions are all kinds of them.
 func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery) []question {
 	common := func(ctx context.Context, g *Graph, q PeopleQuery) (any, any, error) {
-		r := g.People(ctx, []PeopleQuery{q})[0]
-		c := r.Value
+		c, err := g.People(ctx, q)
 		if len(c.IDs) == 0 {
 			c.IDs = nil
 		}
 		if !c.More {
-			return c, nil, r.Err
+			return c, nil, err
 		}
-		return c, c.Next, r.Err
+		return c, c.Next, err
 	}
 	companions := func(q Companions) func(context.Context, *Graph, any, int) (any, any, error) {
 		return func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {

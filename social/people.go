@@ -45,50 +45,27 @@ type PeopleQuery struct {
 // Both fits those whom two lists have in common.
 func Both(a, b List) Filter { return Filter{On: []List{a, b}} }
 
-// People returns pages of users whom filters fit, by ascending id, without hidden users. What
-// the queries need is read for all of them together.
+// People returns a page of users whom a filter fits, by ascending id, without hidden users.
 //
 // The shortest list that everybody wanted is on is read first, as far as that is known from the
 // counts, and with it every list that is not far longer. The others are asked for those
 // candidates alone.
-func (g *Graph) People(ctx context.Context, queries []PeopleQuery) []storage.Result[Common] {
-	asked := make([]*peopleQuery, len(queries))
-	all := make([]*part, 0, 2*len(queries))
-	for i := range queries {
-		asked[i] = newPeopleQuery(g, &queries[i])
-		all = append(all, asked[i].parts...)
+func (g *Graph) People(ctx context.Context, query PeopleQuery) (Common, error) {
+	q := newPeopleQuery(g, query)
+	g.recall(ctx, q.parts)
+	g.measure(ctx, q.parts)
+	g.unpack(ctx, q.choose())
+	g.read(ctx, q.afford())
+	g.lookUp(ctx, q.candidates(ctx))
+	if err := q.err(); err != nil {
+		return Common{}, fmt.Errorf("look for people %s: %w", q.Filter, err)
 	}
-	g.recall(ctx, all)
-	g.measure(ctx, all)
-	all = all[:0]
-	for _, q := range asked {
-		all = append(all, q.choose()...)
-	}
-	g.unpack(ctx, all)
-	all = all[:0]
-	for _, q := range asked {
-		all = append(all, q.afford()...)
-	}
-	g.read(ctx, all)
-	var probes []*probe
-	for _, q := range asked {
-		probes = append(probes, q.candidates(ctx)...)
-	}
-	g.lookUp(ctx, probes)
-	pages := make([]storage.Result[Common], len(queries))
-	for i, q := range asked {
-		if err := q.err(); err != nil {
-			pages[i].Err = fmt.Errorf("look for people %s: %w", q.Filter, err)
-			continue
-		}
-		pages[i] = storage.Result[Common]{Value: q.page(), Found: true}
-	}
-	return pages
+	return q.page(), nil
 }
 
 // peopleQuery is the state of one query.
 type peopleQuery struct {
-	*PeopleQuery
+	PeopleQuery
 	graph *Graph
 	parts []*part // each list of the filter once
 
@@ -99,7 +76,7 @@ type peopleQuery struct {
 	upTo     storage.UserID // if so, up to whom everybody is
 }
 
-func newPeopleQuery(g *Graph, query *PeopleQuery) *peopleQuery {
+func newPeopleQuery(g *Graph, query PeopleQuery) *peopleQuery {
 	q := &peopleQuery{PeopleQuery: query, graph: g, rows: int(g.budget), upTo: lastUser}
 	lists := query.Filter.Lists()
 	parts := make([]part, len(lists))

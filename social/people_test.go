@@ -1,9 +1,7 @@
 package social
 
 import (
-	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -100,55 +98,6 @@ func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
 			t.Fatalf("%s: got %v, want %v", f, got, want)
 		}
 	})
-}
-
-// Queries that are asked together are answered as each alone, and their lists are read together.
-func TestPeopleOfManyQueries(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		store := &readsCounted{Reader: drawGraph(t)}
-		g := drawPlanner(t, store)
-		g.packed, g.sizes.packedFrom, g.sizes.probes, g.budget = nil, 1000, 1000, 1000
-		queries := make([]PeopleQuery, rapid.IntRange(1, 4).Draw(t, "queries"))
-		want := make([]Common, len(queries))
-		most := 0
-		for i := range queries {
-			q := PeopleQuery{Filter: Both(drawList(t, "a"), drawList(t, "b")), First: rapid.IntRange(0, 5).Draw(t, "first")}
-			q.From.After = storage.UserID(rapid.IntRange(0, people).Draw(t, "after"))
-			store.reads = 0
-			queries[i], want[i] = q, peopleOf(t, g, q)
-			most = max(most, store.reads)
-		}
-		store.reads = 0
-		for i, r := range g.People(t.Context(), queries) {
-			if r.Err != nil || !reflect.DeepEqual(r.Value, want[i]) {
-				t.Fatalf("query %d: %+v, alone %+v", i, r, want[i])
-			}
-		}
-		if store.reads > 2*most { // of both sides
-			t.Fatalf("%d reads, one query alone takes at most %d", store.reads, most)
-		}
-	})
-}
-
-// readsCounted counts batches of look-ups.
-type readsCounted struct {
-	Reader
-	reads int
-}
-
-func (r *readsCounted) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	r.reads++
-	return r.Reader.Counts(ctx, ids)
-}
-
-func (r *readsCounted) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	r.reads++
-	return r.Reader.Edges(ctx, side, pairs)
-}
-
-func (r *readsCounted) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	r.reads++
-	return r.Reader.Neighbours(ctx, side, owners)
 }
 
 func TestFiltersThatAreRefused(t *testing.T) {

@@ -47,12 +47,15 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 // Budget is how many rows one answer may examine.
 func (g *Graph) Budget() Budget { return g.budget }
 
-// Shared is the graph for answers that are computed side by side with others, each step
-// of all of them as one statement: fewer ids are looked up at a time.
-func (g *Graph) Shared() *Graph {
-	shared := *g
-	shared.sizes.probes = min(g.sizes.probes, sharedProbes)
-	return &shared
+// Among is the graph for one of n answers that are worked out together, each step of all of
+// them as one statement: each looks up its share of ids at a time.
+func (g *Graph) Among(n int) *Graph {
+	if n == 1 {
+		return g
+	}
+	share := *g
+	share.sizes.probes = min(g.sizes.probes, max(fewProbes, togetherProbes/n))
+	return &share
 }
 
 // A List is one user's followings (Forward) or fans (Inverse).
@@ -88,9 +91,9 @@ var defaultSizes = sizes{
 }
 
 const (
-	// sharedProbes is how many ids each of several answers looks up at a time: those of 33
-	// are one statement.
-	sharedProbes = 600
+	// togetherProbes is how many ids answers that are worked out together look up at a time,
+	// those of all of them, which are one statement; each looks up fewProbes at least.
+	togetherProbes, fewProbes = 20_000, 200
 
 	// probeCost is how many rows are read in order in the time of one look-up by key.
 	probeCost = 8

@@ -94,11 +94,11 @@ func drawList(t *rapid.T, name string) List {
 
 // peopleOf asks one query.
 func peopleOf(t tester, g *Graph, q PeopleQuery) Common {
-	r := g.People(t.Context(), []PeopleQuery{q})[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
+	c, err := g.People(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return r.Value
+	return c
 }
 
 // Paging through an intersection gives exactly what both lists have, whatever the

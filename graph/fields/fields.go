@@ -46,9 +46,6 @@ const (
 	// Inverse: something is read from an inverse side, or counted there. It holds for an object
 	// if it holds for anything below.
 	Inverse
-	// Set: the answer takes several look-ups, one after another. They are made side by side with
-	// those of other answers.
-	Set
 	// SignedIn: nothing of this is needed where nobody is signed in.
 	SignedIn
 )
@@ -68,12 +65,15 @@ const (
 	Relationships // the pairs of the arguments `from` and `to`
 
 	// On a user.
-	List        // a page of its followings or followers, by Side
-	Common      // the lists of the Side, of the user and of the one of the argument `with`
-	Known       // the followings of the viewer
-	Suggestions // the first of the followings that they come from
-	Towards     // the relationship towards the user of the argument `to`
-	FromViewer  // the relationship of the viewer towards it
+	List       // a page of its followings or followers, by Side
+	Towards    // the relationship towards the user of the argument `to`
+	FromViewer // the relationship of the viewer towards it
+
+	// On a user, see [Ahead.IsSet].
+	BothLists   // who is on both of its lists, or on one of them alone
+	Common      // who is on its list of the Side, and on that of the user of the argument `with`
+	Known       // who of its followers the viewer follows
+	Suggestions // whom its followings follow
 
 	// On a relationship or a request.
 	End     // the user at the Side: Forward is the first
@@ -85,6 +85,10 @@ const (
 	Item  // the users or requests of the page
 	Via   // the users who speak for a suggestion
 )
+
+// IsSet tells whether an answer is worked out from whole lists, in several look-ups, one after
+// another.
+func (a Ahead) IsSet() bool { return BothLists <= a && a <= Suggestions }
 
 // Of is a field by its type's name and its own; nil if there is none.
 func Of(typeName, name string) *Field {

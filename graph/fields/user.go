@@ -30,20 +30,20 @@ var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: 2},
 	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: 2},
-	"friends":          {Needs: Set | Counts | Inverse | bothOpen, Weight: setAlgebra},
-	"notFollowingBack": {Needs: Set | Counts | Inverse | bothOpen, Weight: setAlgebra},
-	"notFollowedBack":  {Needs: Set | Counts | Inverse | bothOpen, Weight: setAlgebra},
+	"friends":          {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: setAlgebra},
+	"notFollowingBack": {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: setAlgebra},
+	"notFollowedBack":  {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: setAlgebra},
 
 	"relationship":       {Ahead: Towards},
 	"viewerRelationship": {Ahead: FromViewer, Needs: SignedIn},
 
-	"commonFollowings": {Ahead: Common, Side: storage.Forward, Needs: Set | Counts | OpenFollowings, Weight: setAlgebra},
-	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Set | Counts | OpenFollowers | Inverse, Weight: setAlgebra},
-	"followersYouKnow": {Ahead: Known, Needs: Set | Counts | Inverse | OpenFollowers | SignedIn, Weight: setAlgebra},
+	"commonFollowings": {Ahead: Common, Side: storage.Forward, Needs: Counts | OpenFollowings, Weight: setAlgebra},
+	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Counts | OpenFollowers | Inverse, Weight: setAlgebra},
+	"followersYouKnow": {Ahead: Known, Needs: Counts | Inverse | OpenFollowers | SignedIn, Weight: setAlgebra},
 
 	// Friends of friends: the lists of all followings, also for a page of nobody. One takes 1 ms
 	// there, and 8 ms where users follow more.
-	"followSuggestions": {Ahead: Suggestions, Needs: Set | OpenFollowings, Weight: 1500},
+	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: 1500},
 
 	"blockedUsers":   {Weight: 2},
 	"friendRequests": {Needs: Inverse, Weight: 2},

@@ -28,13 +28,7 @@ type Object struct {
 	Fields []*Field
 	Items  []*Object // of a page: what is selected on those who are on it
 
-	always, signedIn demand
-}
-
-// demand is what fields need.
-type demand struct {
-	needs fields.Needs
-	sets  int // how many answers are [fields.Set]
+	always, signedIn fields.Needs
 }
 
 // Field is a selected field with a selection, or for which something is read ahead. What a response has once is one
@@ -53,17 +47,9 @@ type Field struct {
 // Needs is what the selected fields need, where somebody is signed in or nobody is.
 func (o *Object) Needs(signedIn bool) fields.Needs {
 	if signedIn {
-		return o.always.needs | o.signedIn.needs
+		return o.always | o.signedIn
 	}
-	return o.always.needs
-}
-
-// Sets is how many of the selected fields are answered side by side, see [fields.Set].
-func (o *Object) Sets(signedIn bool) int {
-	if signedIn {
-		return o.always.sets + o.signedIn.sets
-	}
-	return o.always.sets
+	return o.always
 }
 
 // Named is all fields of a name, each under another alias.
@@ -198,10 +184,7 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 	if entry.Needs&fields.SignedIn != 0 {
 		to = &o.signedIn
 	}
-	to.needs |= entry.Needs &^ fields.SignedIn
-	if entry.Needs&fields.Set != 0 {
-		to.sets++
-	}
+	*to |= entry.Needs &^ fields.SignedIn
 	if entry.Ahead == fields.Nothing && len(f.Selections) == 0 {
 		return
 	}
@@ -217,13 +200,13 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 	for _, typeName := range fields.Types[f.Definition.Type.Name()].Possible {
 		below := p.object(op, typeName, f.Selections)
 		field.Below = append(field.Below, below)
-		to.needs |= below.Needs(true) & fields.Inverse
+		*to |= below.Needs(true) & fields.Inverse
 		switch entry.Ahead {
 		case fields.Item:
 			o.Items = append(o.Items, below)
 		case fields.Edges:
 			o.Items = append(o.Items, below.Items...)
-			to.needs |= below.always.needs & fields.Cursors
+			*to |= below.always & fields.Cursors
 		}
 	}
 }

@@ -69,10 +69,13 @@ func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 }
 
 func TestSomeIsNeededOnlyWhereSomebodyIsSignedIn(t *testing.T) {
-	p := planOf(t, `{ user(id: 1) { name followersYouKnow { totalCount } friends { totalCount } } }`, nil, nil)
+	p := planOf(t, `{ user(id: 1) { name followersYouKnow { totalCount } } }`, nil, nil)
 	user := p.Root.Fields[0].On("User")
-	if user.Sets(false) != 1 || user.Sets(true) != 2 {
-		t.Errorf("%d answers of several look-ups, %d for somebody signed in", user.Sets(false), user.Sets(true))
+	if got, want := user.Needs(false), fields.Row; got != want {
+		t.Errorf("where nobody is signed in, %b is needed, want %b", got, want)
+	}
+	if got, want := user.Needs(true), fields.Row|fields.Counts|fields.Inverse|fields.OpenFollowers; got != want {
+		t.Errorf("where somebody is signed in, %b is needed, want %b", got, want)
 	}
 }
 

@@ -5,15 +5,11 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/loaders"
 )
 
 // Set answers of many users are computed side by side, each step of them as one
 // batch: what they cost does not grow with the users.
 func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
-	before := loaders.Patience
-	loaders.Patience = generous
-	t.Cleanup(func() { loaders.Patience = before })
 	for name, field := range map[string]string{
 		"friends":     `friends(first: 3) { totalCount nodes { handle } }`,
 		"common":      `commonFollowings(with: 3, first: 3) { totalCount nodes { handle } } commonFollowers(with: 3) { totalCount }`,

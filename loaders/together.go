@@ -1,0 +1,110 @@
+package loaders
+
+import (
+	"cmp"
+	"context"
+	"iter"
+
+	"kith/storage"
+)
+
+// Together works out n answers that take several look-ups, one after another: the friends of
+// every user of a page, say. Each has a reader of its own, and each step of theirs is one
+// bundle: an answer that asks stands still until every other one has asked or is done. So the
+// number of statements does not grow with the number of answers. They run in turn, on the
+// caller's goroutine.
+func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
+	if n == 1 {
+		answer(0, l.Reader())
+		return
+	}
+	going := make([]func() ([]Question, bool), n)
+	for i := range going {
+		next, stop := iter.Pull(func(yield func([]Question) bool) {
+			answer(i, Reader{l, func(asked ...Question) { yield(asked) }})
+		})
+		defer stop()
+		going[i] = next
+	}
+	for len(going) > 0 {
+		var asked []Question
+		asking := going[:0]
+		for _, next := range going {
+			if more, isAsking := next(); isAsking {
+				asked, asking = append(asked, more...), append(asking, next)
+			}
+		}
+		l.Dispatch(asked...)
+		going = asking
+	}
+}
+
+// Reader reads for answers of many steps, through the loaders: what the request has read is
+// not read again.
+func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
+
+// Reader is what [Loaders.Reader] returns. Each method has the contract of that of
+// [storage.Reader] of its name.
+type Reader struct {
+	l   *Loaders
+	ask func(...Question) // has it read; returns when that is done
+}
+
+func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storage.Result[V] {
+	asked := from.Ask(keys)
+	if !from.knows(keys) {
+		r.ask(asked)
+	}
+	return asked.Results()
+}
+
+// Counts implements [storage.CountReader].
+func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return fetch(r, &r.l.Counts, ids)
+}
+
+// Profiles implements [storage.ProfileReader]. A user and its counts may be of two moments.
+func (r Reader) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
+	r.ask(users, counts)
+	profiles := make([]storage.Result[storage.Profile], len(ids))
+	known := counts.Results()
+	for i, u := range users.Results() {
+		c := known[i]
+		profiles[i] = storage.Result[storage.Profile]{
+			Value: storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found},
+			Found: u.Found || c.Found, Err: cmp.Or(u.Err, c.Err),
+		}
+	}
+	return profiles
+}
+
+// PackedNeighbours implements [storage.PackedReader].
+func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return fetch(r, r.l.packedOf(side), owners)
+}
+
+// Users is that of [storage.UserReader].
+func (r Reader) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return fetch(r, &r.l.Users, ids)
+}
+
+// Edges implements [storage.EdgeReader].
+func (r Reader) Edges(_ context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return fetch(r, r.l.Edges(side), pairs)
+}
+
+// Pages implements [storage.EdgeReader].
+func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return fetch(r, r.l.Pages(side), queries)
+}
+
+// AllRows implements [storage.EdgeReader].
+func (r Reader) AllRows(_ context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return fetch(r, r.l.rowsOf(side), queries)
+}
+
+// Neighbours implements [storage.EdgeReader].
+func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return fetch(r, r.l.neighboursOf(side), owners)
+}

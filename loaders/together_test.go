@@ -1,0 +1,53 @@
+package loaders_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/loaders"
+	"kith/storage"
+)
+
+// Answers of several steps read as many bundles as the longest of them has steps, nobody twice,
+// and each gets what it asked for.
+func TestAnswersThatAreWorkedOutTogetherReadTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := newCounting()
+		l := loaders.For(loaders.Attach(t.Context(), store))
+		steps := rapid.SliceOfN(rapid.SliceOfN(rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 9), func(n int) storage.UserID { return storage.UserID(n) }), 0, 4), 0, 4), 0, 5).Draw(t, "steps of each answer")
+		longest := 0
+		for _, own := range steps {
+			longest = max(longest, len(own))
+		}
+		finished := make([]bool, len(steps))
+		l.Together(len(steps), func(i int, r loaders.Reader) {
+			for step, ids := range steps[i] {
+				if step%2 == 1 {
+					if got := r.Counts(t.Context(), ids); len(got) != len(ids) {
+						t.Fatalf("%d counts of %v", len(got), ids)
+					}
+					continue
+				}
+				for k, one := range r.Users(t.Context(), ids) {
+					if !isUser(ids[k], one) {
+						t.Fatalf("the answer to %d is %+v", ids[k], one)
+					}
+				}
+			}
+			finished[i] = true
+		})
+		if slices.Contains(finished, false) {
+			t.Fatalf("finished are %v", finished)
+		}
+		if store.bundles > longest {
+			t.Fatalf("%d bundles of answers with %v", store.bundles, steps)
+		}
+		for id, n := range store.users {
+			if n > 1 {
+				t.Fatalf("user %d was read %d times", id, n)
+			}
+		}
+	})
+}
