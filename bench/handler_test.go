@@ -127,7 +127,7 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}
 	if cache != nil {
-		root.Reads, root.Packed = cache, cache
+		root.Reads = cache
 	}
 	return gateway.New(gateway.Config{
 		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),

@@ -149,8 +149,8 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Ties:   p.ties,
 		States: p.states, Absentees: p.absentees,
 		Accounts: p.accounts,
-		Reads:    p.caches.Reader(), Packed: p.caches.Packed(),
-		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
+		Reads:    p.caches.Reader(),
+		Store:    p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now, c.pinned()...),
 	}

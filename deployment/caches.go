@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/intents"
@@ -77,14 +76,6 @@ func (c *Caches) Close() {
 func (c *Caches) Reader() storage.Reader {
 	if c.local == nil {
 		return c.store
-	}
-	return c.local
-}
-
-// Packed has lists in memory; nil without a cache in this process.
-func (c *Caches) Packed() social.Packed {
-	if c.local == nil {
-		return nil
 	}
 	return c.local
 }

@@ -29,6 +29,7 @@ type Loaders struct {
 	rows       [4]lazy[storage.RowsQuery, []storage.Edge]
 	neighbours [4]lazy[storage.UserID, []storage.UserID]
 	packed     [4]lazy[storage.UserID, []storage.UserID]
+	sets       [2]lazy[storage.UserID, storage.Set]
 
 	blocks   lazy[storage.UserID, []storage.UserID]
 	marks    lazy[storage.Pair, storage.EdgeMark]
@@ -97,6 +98,10 @@ func (l *Loaders) packedOf(side storage.Side) *Loader[storage.UserID, []storage.
 	return l.packed[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
 		return &b.Packed[side]
 	})
+}
+
+func (l *Loaders) setsOf(side storage.Side) *Loader[storage.UserID, storage.Set] {
+	return l.sets[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, storage.Set] { return &b.Sets[side] })
 }
 
 // Blocks lists who is in a block with a user.

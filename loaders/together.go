@@ -63,20 +63,49 @@ func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result
 	return fetch(r, &r.l.Counts, ids)
 }
 
-// Profiles implements [storage.ProfileReader]. A user and its counts may be of two moments.
-func (r Reader) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+// Profiles returns users with their counts, in the order of the ids, which must not be changed.
+// Of nobody it is the zero profile. A user and its counts may be of two moments.
+func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
+	shared := lookup[storage.UserID, *storage.Profile]{Keys: ids}
+	if r.l.store.AtHand(&storage.Bundle{Shared: &shared}); !shared.Open() {
+		return valuesOf(shared.Results)
+	}
 	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
 	r.ask(users, counts)
-	profiles := make([]storage.Result[storage.Profile], len(ids))
+	made, profiles := make([]storage.Profile, len(ids)), make([]*storage.Profile, len(ids))
 	known := counts.Results()
 	for i, u := range users.Results() {
 		c := known[i]
-		profiles[i] = storage.Result[storage.Profile]{
-			Value: storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found},
-			Found: u.Found || c.Found, Err: cmp.Or(u.Err, c.Err),
+		if err := cmp.Or(u.Err, c.Err); err != nil {
+			return nil, err
 		}
+		made[i] = storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found}
+		profiles[i] = &made[i]
 	}
-	return profiles
+	return profiles, nil
+}
+
+func valuesOf[V any](results []storage.Result[V]) ([]V, error) {
+	values := make([]V, len(results))
+	for i, r := range results {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		values[i] = r.Value
+	}
+	return values, nil
+}
+
+// Sets returns lists that the store keeps as sets. The others are not Found: their rows are to be
+// read.
+func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
+	kept := lookup[storage.UserID, storage.Set]{Keys: owners}
+	b := storage.Bundle{}
+	b.Sets[side] = &kept
+	if r.l.store.AtHand(&b); !kept.Open() { // what is at hand need not be remembered
+		return kept.Results
+	}
+	return fetch(r, r.l.setsOf(side), owners)
 }
 
 // PackedNeighbours implements [storage.PackedReader].

@@ -211,7 +211,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 		return
 	}
 	e := eyesOf(ctx)
-	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a).WithPacked(e.resolver.Packed)
+	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a)
 	var names []listPage
 	var queries, asked []storage.PageQuery
 	var read []storage.Result[[]storage.Edge]

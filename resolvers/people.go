@@ -65,7 +65,8 @@ func areOpen(ctx context.Context, lists []social.List) (bool, error) {
 	for i, l := range lists {
 		owners[i] = l.Owner
 	}
-	loaders.For(ctx).Reader().Profiles(ctx, owners)
+	l := loaders.For(ctx)
+	l.Dispatch(l.Users.Ask(owners), l.Counts.Ask(owners)) // the counts are asked for next
 	fetchOpen(ctx, a, lists)
 	return isOpen(ctx, lists...)
 }

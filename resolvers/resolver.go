@@ -36,8 +36,6 @@ type Resolver struct {
 
 	// Reads is what requests read from: the store, or caches of it. Nil: Store.
 	Reads storage.Reader
-	// Packed has lists in memory, as sets. Nil: nobody has.
-	Packed social.Packed
 	// Store is read by what outlives a request's loaders, such as subscriptions.
 	Store storage.Reader
 	// Tokens let payloads wait for a write to arrive on the inverse side, and later reads.
@@ -64,5 +62,5 @@ type Resolver struct {
 // graph is for answers as whoever asks may see them.
 func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
 	audience, err := audienceOf(ctx)
-	return social.New(read, r.Budget, audience).WithPacked(r.Packed), err
+	return social.New(read, r.Budget, audience), err
 }

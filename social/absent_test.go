@@ -30,7 +30,7 @@ func TestFansNotFollowedBackOfTheFamous(t *testing.T) {
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 		g := drawPlanner(t, store)
-		g.packed = nil
+		g = readBy(g, onRows{store})
 		g.budget = 1000
 		q := NotFollowedBack(1)
 		want := companionsOf(store, g.audience, q)
@@ -66,7 +66,7 @@ func TestFansNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	for _, wrong := range []int64{-3000, 3000} {
-		g := New(miscounted{store, wrong}, 500_000, nil)
+		g := New(onRows{miscounted{store, wrong}}, 500_000, nil)
 		n := 0
 		for from, pages := (CompanionMark{}), 0; ; pages++ {
 			p, err := g.Companions(t.Context(), NotFollowedBack(1), from, 100)

@@ -85,13 +85,13 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 	for _, q := range questions {
 		for _, way := range []struct {
 			name string
-			Packed
-		}{{"rows", nil}, {"packed", kept}} {
+			Reader
+		}{{"rows", store}, {"packed", kept}} {
 			b.Run(q.name+"/"+way.name, func(b *testing.B) {
 				b.ReportAllocs()
 				began := cpuTime()
 				for b.Loop() {
-					if err := q.ask(New(store, 0, q.audience).WithPacked(way.Packed)); err != nil {
+					if err := q.ask(New(way.Reader, 0, q.audience)); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -124,12 +124,15 @@ func (a sortedAbsentees) Has(id storage.UserID) bool {
 func (a sortedAbsentees) IDs() []storage.UserID { return a.ids }
 
 // keptLists are lists that have been made before.
-type keptLists [2]map[storage.UserID]idset.List
+type keptLists struct {
+	Reader
+	lists [2]map[storage.UserID]*idset.List
+}
 
-func (k *keptLists) Neighbourhoods(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
-	lists := make([]storage.Result[idset.List], len(owners))
+func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
+	lists := make([]storage.Result[storage.Set], len(owners))
 	for i, owner := range owners {
-		lists[i].Value, lists[i].Found = k[side][owner]
+		lists[i].Value, lists[i].Found = k.lists[side][owner]
 	}
 	return lists
 }
@@ -186,17 +189,18 @@ func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists
 	}
 	dir.Learn(ids)
 	store.CreateUsers(b.Context(), users)
-	rows := &readLists{Reader: store}
-	kept := &keptLists{}
+	rows := &readLists{Reader: onRows{store}}
+	kept := &keptLists{Reader: rows}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		store.Apply(b.Context(), side, edges, storage.IfNewer)
 		rows.edges[side], rows.peers[side] = map[storage.UserID][]storage.Edge{}, map[storage.UserID][]storage.UserID{}
-		kept[side] = map[storage.UserID]idset.List{}
+		kept.lists[side] = map[storage.UserID]*idset.List{}
 		for n := range benchUsers {
 			l := List{side, id(n)}
 			rows.edges[side][l.Owner] = store.Pages(b.Context(), side, []storage.PageQuery{{Owner: l.Owner, Limit: benchUsers}})[0].Value
 			rows.peers[side][l.Owner] = store.Neighbours(b.Context(), side, []storage.UserID{l.Owner})[0].Value
-			kept[side][l.Owner] = idset.New(dir, positionsOf(b.Context(), store, l))
+			list := idset.New(dir, positionsOf(b.Context(), onRows{store}, l))
+			kept.lists[side][l.Owner] = &list
 		}
 	}
 	return rows, kept

@@ -17,15 +17,15 @@ import (
 // somePacked has lists of a store in memory, each with a share of the questions only, so
 // that answers go on with rows where they began with sets, and the other way round.
 type somePacked struct {
-	store  Reader
+	Reader
 	share  float64
 	random *rand.Rand
 	dirs   []*idset.Directory
 	read   map[List][]storage.Position
 }
 
-func (p *somePacked) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
-	lists := make([]storage.Result[idset.List], len(owners))
+func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
+	lists := make([]storage.Result[storage.Set], len(owners))
 	for i, owner := range owners {
 		if p.random.Float64() >= p.share {
 			continue
@@ -33,9 +33,10 @@ func (p *somePacked) Neighbourhoods(ctx context.Context, side storage.Side, owne
 		dir := p.dirs[p.random.IntN(len(p.dirs))]
 		l := List{side, owner}
 		if p.read[l] == nil {
-			p.read[l] = positionsOf(ctx, p.store, l)
+			p.read[l] = positionsOf(ctx, p.Reader, l)
 		}
-		lists[i] = storage.Result[idset.List]{Value: idset.New(dir, p.read[l]), Found: true}
+		list := idset.New(dir, p.read[l])
+		lists[i] = storage.Result[storage.Set]{Value: &list, Found: true}
 	}
 	return lists
 }
@@ -56,7 +57,7 @@ func newPacked(store Reader, share float64, seed uint64, dirs ...*idset.Director
 
 // drawPacked draws how much of a store is in memory. All lists are numbered by one
 // directory or by either of two, which learned of some users before.
-func drawPacked(t *rapid.T, store Reader) Packed {
+func drawPacked(t *rapid.T, store Reader) *somePacked {
 	share := rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "share in memory")
 	p := newPacked(store, share, rapid.Uint64().Draw(t, "which"))
 	for range rapid.IntRange(1, 2).Draw(t, "directories") {
@@ -176,7 +177,7 @@ func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 		drawPeople(t, store)
 		rows := drawPlanner(t, store)
 		rows.budget = 1_000_000
-		p := drawPacked(t, store).(*somePacked)
+		p := drawPacked(t, onRows{store})
 		p.share = rapid.SampledFrom([]float64{0.7, 1}).Draw(t, "share of answers from memory")
 		none := storage.UserID(rapid.IntRange(0, people).Draw(t, "whose lists are empty"))
 		q := SuggestionQuery{
@@ -191,7 +192,7 @@ func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 		}
 		f := drawFilter(t, 3)
 		for _, question := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), f, func(l List) bool { return l.Owner == none }, q) {
-			askBothWays(t, rows.WithPacked(nil), rows.WithPacked(p), question, 2000, func() int { return rapid.IntRange(0, 4).Draw(t, "first") })
+			askBothWays(t, readBy(rows, onRows{store}), readBy(rows, p), question, 2000, func() int { return rapid.IntRange(0, 4).Draw(t, "first") })
 		}
 	})
 }
@@ -249,8 +250,8 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	}
 	for name, a := range audiences {
 		t.Run(name, func(t *testing.T) {
-			rows := New(store, 100_000_000, a)
-			p := newPacked(store, 1, 1, idset.NewDirectory())
+			rows := New(onRows{store}, 100_000_000, a)
+			p := newPacked(onRows{store}, 1, 1, idset.NewDirectory())
 			sizes := []int{0, 1, 20, 100, 300}
 			at := 0
 			size := func() int { at++; return sizes[at%len(sizes)] }
@@ -261,7 +262,7 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 				other := lists[(i+1)%len(lists)]
 				suggest := SuggestionQuery{User: storage.UserID(2 + 50*i), Order: SuggestionOrder(i % 2), Via: 3, Dismissed: some(100)}
 				for _, q := range questions(list, other, lists[0], f, func(List) bool { return false }, suggest) {
-					askBothWays(t, rows, rows.WithPacked(p), q, 8, size)
+					askBothWays(t, rows, readBy(rows, p), q, 8, size)
 				}
 			}
 		})
@@ -279,8 +280,8 @@ func TestListsInMemoryNeedNoBudget(t *testing.T) {
 		edges = append(edges, storage.Edge{From: id, To: 2, Type: storage.Following, UpdateTime: storage.Micros(id)})
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
-	rows := New(store, 500, nil)
-	packed := rows.WithPacked(newPacked(store, 1, 1, idset.NewDirectory()))
+	rows := New(onRows{store}, 500, nil)
+	packed := readBy(rows, newPacked(onRows{store}, 1, 1, idset.NewDirectory()))
 	a, b := List{storage.Inverse, 1}, List{storage.Inverse, 2}
 	common := PeopleQuery{Filter: Both(a, b), First: 10}
 	if c := peopleOf(t, rows, common); c.Complete {

@@ -7,6 +7,8 @@
 package social
 
 import (
+	"context"
+
 	"kith/storage"
 )
 
@@ -19,11 +21,17 @@ const DefaultBudget Budget = 500_000
 
 // Reader is what the rules ask of a store.
 type Reader interface {
-	storage.ProfileReader
 	People
 	storage.CountReader
 	storage.EdgeReader
 	storage.PackedReader
+
+	// Profiles returns users with their counts, in the order of the ids, which must not be
+	// changed. Of nobody it is the zero profile.
+	Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error)
+	// Sets returns lists that the store keeps as sets: each is a *[idset.List]. The others are
+	// not Found; what errors there are is told by reading their rows.
+	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set]
 }
 
 // Graph answers questions about the edges of a store.
@@ -31,7 +39,6 @@ type Graph struct {
 	store    Reader
 	budget   Budget
 	audience *Audience // hidden users are left out; nil: nobody is hidden
-	packed   Packed    // lists in memory, asked first; nil: there are none
 	sizes    sizes
 }
 

@@ -10,7 +10,7 @@ import (
 // Every answer is an expression over lists, which come to it as sets. A list comes in the
 // first of these ways that it can:
 //
-//   - from memory, numbered;
+//   - as a set that the store keeps, numbered;
 //   - if it is far longer than the others: as those of some candidates who are on it, who
 //     are looked up by key;
 //   - from its packed form;
@@ -21,25 +21,11 @@ import (
 // Whichever way it comes, pages have the same users in the same order, and one goes on
 // where the one before ended.
 
-// Packed has lists in memory, as sets.
-type Packed interface {
-	// Neighbourhoods returns the lists of owners. Not Found are those that are too long,
-	// or not worth it: the caller reads their rows. An error is treated like that, too.
-	Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List]
-}
-
-// WithPacked has the graph ask for lists in memory first; nil: there are none.
-func (g *Graph) WithPacked(p Packed) *Graph {
-	with := *g
-	with.packed = p
-	return &with
-}
-
 // part is a list that an answer needs.
 type part struct {
 	List
 	set    *idset.Set      // nil until it has been read
-	order  *idset.Timeline // nil unless it comes from memory
+	order  *idset.Timeline // nil unless the store keeps the set
 	length int64           // by the owner's count, or of the set
 	err    error           // it could not be read
 }
@@ -59,19 +45,17 @@ func missing(parts []*part, side storage.Side) (some []*part, owners []storage.U
 	return some, owners
 }
 
-// recall takes lists from memory.
+// recall takes the lists that the store keeps as sets.
 func (g *Graph) recall(ctx context.Context, parts []*part) {
-	if g.packed == nil {
-		return
-	}
 	for _, side := range sides {
 		some, owners := missing(parts, side)
 		if len(some) == 0 {
 			continue
 		}
-		for i, r := range g.packed.Neighbourhoods(ctx, side, owners) {
-			if p := some[i]; r.Found {
-				p.set, p.order, p.length = r.Value.Peers, r.Value.Order, int64(r.Value.Peers.Len())
+		for i, r := range g.store.Sets(ctx, side, owners) {
+			if list, isSet := r.Value.(*idset.List); isSet {
+				p := some[i]
+				p.set, p.order, p.length = list.Peers, list.Order, int64(list.Len())
 			}
 		}
 	}

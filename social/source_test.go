@@ -20,12 +20,12 @@ type packingStore struct {
 }
 
 // drawStore draws what a store has packed, or that it packs nothing.
-func drawStore(t *rapid.T, store Reader) Reader {
+func drawStore(t *rapid.T, store rows) Reader {
 	mod := storage.UserID(rapid.IntRange(0, 3).Draw(t, "packed"))
 	if mod == 0 {
-		return store
+		return onRows{store}
 	}
-	return &packingStore{Reader: store, packed: func(id storage.UserID) bool { return id%mod == 0 }}
+	return &packingStore{Reader: onRows{store}, packed: func(id storage.UserID) bool { return id%mod == 0 }}
 }
 
 func (s *packingStore) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
@@ -73,7 +73,7 @@ func TestLongListsArePacked(t *testing.T) {
 		{"one packed", 1, 2, []storage.UserID{1}, 4000, 3000, true, 1, 2},
 		{"a short one is looked up in the other", 1, 3, []storage.UserID{1}, 2000, 300, true, 1, 0},
 	} {
-		reader := &packingStore{Reader: store, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
+		reader := &packingStore{Reader: onRows{store}, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
 		g := New(reader, c.budget, nil)
 		g.sizes.packedFrom, g.sizes.packedMost = 1000, 10_000
 		got := peopleOf(t, g, PeopleQuery{Filter: Both(fans(c.a), fans(c.b)), First: 5})

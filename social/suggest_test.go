@@ -186,7 +186,7 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}}
 	store.CreateUsers(t.Context(), rows)
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 3, Followers: 8}, {User: 1, Followers: 7}, {User: 6, Followers: 6}, {User: 2, Followers: 5}, {User: 4, Followers: 5}, {User: 7, Followers: 0}}}
-	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
+	g := New(onRows{store}, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: NewPopular(source, time.Now).Users}
 	var got []storage.UserID
 	for {
@@ -243,7 +243,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}, {ID: 8, Handle: "h"}})
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
 	from := NewPopular(source, time.Now, 7, 3, 999, 1, 6, 4, 2)
-	g := New(store, 0, NewAudience(1, nil, []storage.UserID{6}))
+	g := New(onRows{store}, 0, NewAudience(1, nil, []storage.UserID{6}))
 	q := SuggestionQuery{User: 1, First: 2, Dismissed: []storage.UserID{4}, Popular: from.Users}
 	var got []storage.UserID
 	var pins []bool

@@ -60,88 +60,46 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 		ids[i] = e.To
 	}
 	p.followings = ids
-	degrees, rows, err := g.fitting(ctx, ids)
+	users, err := g.fitting(ctx, ids)
 	if err != nil {
 		return pool{}, err
 	}
-	fits := len(degrees)
+	fits := len(users)
 	if fits < len(ids) {
 		p.last = false
 	}
 	if fits > 0 {
 		p.end = storage.PositionOf(storage.Forward, edges[fits-1])
 	}
-	return p, g.admit(ctx, user, &p, ids[:fits], degrees, rows)
+	return p, g.admit(ctx, user, &p, ids[:fits], users)
 }
 
-// fitting returns how many users each of the users follows, as far from the front as
-// their lists together fit the budget, and the rows of those.
-func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]int64, []storage.User, error) {
-	if at, ok := g.packed.(peopleAtHand); ok {
-		if people, ok := at.ProfilesAtHand(ids); ok {
-			degrees := g.fit(len(ids), func(i int) int64 { return people[i].Counts.Following })
-			rows := make([]storage.User, len(degrees))
-			for i := range rows {
-				rows[i] = people[i].User
+// fitting returns the users from the front, as far as their lists together fit the budget, but at
+// least one. They are read some at a time: of those that do not fit, many would be read for nothing.
+func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
+	rows := int64(len(ids))
+	users := make([]*storage.Profile, 0, len(ids))
+	for n := g.sizes.firstPool; len(users) < len(ids); n *= 4 {
+		more, err := g.store.Profiles(ctx, ids[len(users):min(len(users)+n, len(ids))])
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range more {
+			if rows += u.Counts.Following; rows > int64(g.budget) && len(users) > 0 {
+				return users, nil
 			}
-			return degrees, rows, nil
+			users = append(users, u)
 		}
 	}
-	if len(ids) <= firstPool { // of more, many rows would be read for nothing
-		return g.fittingProfiles(ctx, ids)
-	}
-	counts := g.store.Counts(ctx, ids)
-	for _, c := range counts {
-		if c.Err != nil {
-			return nil, nil, c.Err
-		}
-	}
-	degrees := g.fit(len(ids), func(i int) int64 { return counts[i].Value.Following })
-	rows, err := g.rowsOf(ctx, ids[:len(degrees)])
-	return degrees, rows, err
-}
-
-func (g *Graph) fittingProfiles(ctx context.Context, ids []storage.UserID) ([]int64, []storage.User, error) {
-	profiles := g.store.Profiles(ctx, ids)
-	for _, p := range profiles {
-		if p.Err != nil {
-			return nil, nil, p.Err
-		}
-	}
-	degrees := g.fit(len(ids), func(i int) int64 { return profiles[i].Value.Counts.Following })
-	rows := make([]storage.User, len(degrees))
-	for i := range rows {
-		rows[i] = profiles[i].Value.User
-	}
-	return degrees, rows, nil
-}
-
-// peopleAtHand is what a [Packed] may be besides: one that has users in memory, too. It
-// answers only if it has all of them; the profiles must not be changed.
-type peopleAtHand interface {
-	ProfilesAtHand(ids []storage.UserID) ([]*storage.Profile, bool)
-}
-
-// fit takes lists of n users from the front, until they are too long for the budget.
-func (g *Graph) fit(n int, degree func(int) int64) []int64 {
-	rows := int64(n)
-	degrees := make([]int64, 0, n)
-	for i := range n {
-		d := degree(i)
-		if rows += d; rows > int64(g.budget) && i > 0 {
-			break
-		}
-		degrees = append(degrees, d)
-	}
-	return degrees
+	return users, nil
 }
 
 // admit makes speakers of those whose lists are open to the audience. A following of
 // the viewer's is one whom the viewer follows.
-func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, degrees []int64, rows []storage.User) (err error) {
+func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, users []*storage.Profile) (err error) {
 	follows := func(storage.UserID) bool { return true }
 	if g.audience == nil || g.audience.Viewer != user {
-		if follows, err = g.viewerFollows(ctx, ids, rows); err != nil {
+		if follows, err = g.viewerFollows(ctx, ids, users); err != nil {
 			return err
 		}
 	}
@@ -151,8 +109,8 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 	}
 	admitted := make([]speaker, 0, len(ids))
 	for i, id := range ids {
-		if !g.audience.Hides(id) && g.audience.Opens(List{storage.Forward, id}, rows[i], follows(id)) {
-			admitted = append(admitted, speaker{id, degrees[i]})
+		if !g.audience.Hides(id) && g.audience.Opens(List{storage.Forward, id}, users[i].User, follows(id)) {
+			admitted = append(admitted, speaker{id, users[i].Counts.Following})
 		}
 	}
 	slices.SortFunc(admitted, func(a, b speaker) int { return cmp.Compare(a.id, b.id) })
@@ -164,10 +122,10 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 }
 
 // viewerFollows tells which owners the viewer follows, of those to whom it matters.
-func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, rows []storage.User) (func(storage.UserID) bool, error) {
+func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users []*storage.Profile) (func(storage.UserID) bool, error) {
 	var pairs []storage.Pair
 	for i, id := range ids {
-		if g.audience.MindsFollow(List{storage.Forward, id}, rows[i]) {
+		if g.audience.MindsFollow(List{storage.Forward, id}, users[i].User) {
 			pairs = append(pairs, storage.Pair{From: g.audience.Viewer, To: id})
 		}
 	}
@@ -181,18 +139,6 @@ func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, rows []
 		}
 	}
 	return func(id storage.UserID) bool { return followed[id] }, nil
-}
-
-// rowsOf reads users; those who do not exist are zero.
-func (g *Graph) rowsOf(ctx context.Context, ids []storage.UserID) ([]storage.User, error) {
-	rows := make([]storage.User, len(ids))
-	for i, r := range g.store.Users(ctx, ids) {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		rows[i] = r.Value
-	}
-	return rows, nil
 }
 
 // weights are what each speaker's word counts, in the order's unit.

@@ -21,11 +21,20 @@ type Bundle struct {
 	Neighbours [4]*Lookup[UserID, []UserID]
 	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
 
+	// Sets are lists in the form in which a cache keeps them for set algebra. Not Found are those
+	// that it does not keep, without a cache all of them: their rows are read instead.
+	Sets [4]*Lookup[UserID, Set]
+	// Shared are users with their counts, which must not be changed. AtHand alone answers them.
+	Shared *Lookup[UserID, *Profile]
+
 	Blocks   *Lookup[UserID, []UserID]
 	Specials *Lookup[UserID, []UserID]
 	Marks    *Lookup[Pair, EdgeMark]
 	Messages *Lookup[Pair, string]
 }
+
+// Set is a list as a set: a *[kith/storage/idset.List].
+type Set interface{ Len() int }
 
 // Lookup is keys of one kind and, once it is answered, a Result for each, at its index. It has
 // the contract of the method of [Reader] of its name.
@@ -40,7 +49,7 @@ type Bundler interface {
 	// its keys or not at all. It reads nothing and waits for nobody.
 	AtHand(b *Bundle)
 
-	// Bundle answers all of a bundle that is open, in as few statements as it can. What fails,
+	// Bundle answers all of a bundle that is open but Shared, in as few statements as it can. What fails,
 	// fails for all keys that lie on the same shard.
 	Bundle(ctx context.Context, b *Bundle)
 }
@@ -56,7 +65,7 @@ func (l *Lookup[K, V]) Fail(err error) {
 	}
 }
 
-// Apart answers all of a bundle that is open, side by side: users and counts by Profiles, if
+// Apart answers all of a bundle that is open but Shared, without sets, side by side: users and counts by Profiles, if
 // both are asked for, and each other kind by the method of its name.
 func (b *Bundle) Apart(ctx context.Context, r Reader) {
 	var all apart
@@ -73,6 +82,9 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 		readSide(&all, ctx, r, side, b.Rows[side], Reader.AllRows)
 		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
 		readSide(&all, ctx, r, side, b.Packed[side], Reader.PackedNeighbours)
+		if l := b.Sets[side]; l.Open() {
+			l.Results = make([]Result[Set], len(l.Keys))
+		}
 	}
 	read(&all, ctx, r, b.Blocks, Reader.Blocks)
 	read(&all, ctx, r, b.Specials, Reader.Specials)

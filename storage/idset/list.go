@@ -38,6 +38,9 @@ func New(dir *Directory, positions []storage.Position) List {
 	return List{Peers: Build(dir, peers), Order: BuildTimeline(dir, positions)}
 }
 
+// Len is how many users are in the list.
+func (n List) Len() int { return n.Peers.Len() }
+
 // Insert is the list with an edge. A user who is in it already must be removed first,
 // with the position it had.
 func (n List) Insert(at storage.Position) List {

@@ -143,8 +143,8 @@ func TestNewEdgesGoToTheHead(t *testing.T) {
 	}
 }
 
-// TestNeighbourhoods: the set and the order of time tell of the same users.
-func TestNeighbourhoods(t *testing.T) {
+// TestLists: the set and the order of time tell of the same users.
+func TestLists(t *testing.T) {
 	t.Parallel()
 	d := NewDirectory()
 	n := New(d, []storage.Position{{UpdateTime: 30, Peer: 1}, {UpdateTime: 20, Peer: 3}, {UpdateTime: 10, Peer: 2}})

@@ -2,6 +2,7 @@ package localcache
 
 import (
 	"context"
+	"sync"
 
 	"kith/storage"
 )
@@ -20,10 +21,15 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 	atHand(c, blocksKind, b.Blocks, func(b *blockList) storage.Result[[]storage.UserID] {
 		return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
 	})
-	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+	dir := c.directory.Load()
+	for _, side := range listSides {
 		c.edgesAtHand(side, b.Edges[side])
 		c.pagesAtHand(side, b.Pages[side])
+		atHand(c, listKind(side), b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
+	atHand(c, profileKind, b.Shared, func(p *profile) storage.Result[*storage.Profile] {
+		return storage.Result[*storage.Profile]{Value: &p.Profile, Found: p.Exists || p.Counted}
+	})
 }
 
 // Bundle implements [storage.Bundler].
@@ -32,25 +38,19 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 		c.Reader.Bundle(ctx, b)
 		return
 	}
-	b.Apart(ctx, c)
+	others := *b
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	for _, side := range listSides {
+		if l := b.Sets[side]; l.Open() {
+			reading.Go(func() { c.sets(ctx, side, l) })
+			others.Sets[side] = nil
+		}
+	}
+	others.Apart(ctx, c)
 }
 
-// ProfilesAtHand is Profiles, shared: they must not be changed.
-func (c *Cache) ProfilesAtHand(ids []storage.UserID) ([]*storage.Profile, bool) {
-	if c.Mode() == Off {
-		return nil, false
-	}
-	people := make([]*storage.Profile, len(ids))
-	for i, id := range ids {
-		p, ok := get[*profile](c, key{profileKind, id})
-		if !ok {
-			return nil, false
-		}
-		people[i] = &p.Profile
-	}
-	c.metrics.hit(profileKind, len(ids))
-	return people, true
-}
+var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 
 // atHand answers ids from entries of one kind, if all of them are there.
 func atHand[E entry, V any](c *Cache, kind kind, l *storage.Lookup[storage.UserID, V], of func(E) storage.Result[V]) {

@@ -11,13 +11,26 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/social"
 	"kith/storage"
+	"kith/storage/idset"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 )
 
-var _ social.Packed = (*localcache.Cache)(nil)
+// setsOf asks for lists as sets.
+func setsOf(t *testing.T, cache *localcache.Cache, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
+	l := &storage.Lookup[storage.UserID, storage.Set]{Keys: owners}
+	b := storage.Bundle{}
+	b.Sets[side] = l
+	cache.Bundle(t.Context(), &b)
+	lists := make([]storage.Result[idset.List], len(owners))
+	for i, r := range l.Results {
+		if lists[i].Found, lists[i].Err = r.Found, r.Err; r.Found {
+			lists[i].Value = *r.Value.(*idset.List)
+		}
+	}
+	return lists
+}
 
 // counted counts the reads of a store, and what they read.
 type counted struct {
@@ -177,7 +190,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if got := page(); got[0].From != 7000 || got[1] != first[1] {
 		t.Errorf("after a follow and its opposite: %v", got)
 	}
-	n := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+	n := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
 	if !n.Found || n.Value.Peers.Len() != 3000 || n.Value.Order.Len() != 3000 || n.Value.Peers.Contains(first[0].From) {
 		t.Errorf("the set: %+v", n)
 	}
@@ -204,7 +217,7 @@ func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 	if n := store.longest.Load(); n >= 3000 {
 		t.Errorf("lists were asked for up to %d", n)
 	}
-	if n := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]; n.Found {
+	if n := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]; n.Found {
 		t.Error("it is kept")
 	}
 }
@@ -321,12 +334,12 @@ func TestUsersAreNumbered(t *testing.T) {
 	people(t, store, 500)
 	fans(t, store, 100)
 	cache := newCache(t, store, 1<<20)
-	before := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+	before := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	var numbering sync.WaitGroup
 	numbering.Go(func() { cache.Number(ctx, store, 1000, nil) })
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		after := cache.Neighbourhoods(t.Context(), storage.Inverse, []storage.UserID{1})[0]
+		after := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
 		if !after.Found {
 			continue // the directory is being renewed
 		}

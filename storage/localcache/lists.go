@@ -142,18 +142,22 @@ const (
 	rebuildAfter = 10_000
 )
 
-// Neighbourhoods implements [kith/social.Packed].
-func (c *Cache) Neighbourhoods(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
-	results := make([]storage.Result[idset.List], len(owners))
-	if c.Mode() == Off || side > storage.Inverse {
-		return results
-	}
+// sets answers which of the lists the cache keeps.
+func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[storage.UserID, storage.Set]) {
+	l.Results = make([]storage.Result[storage.Set], len(l.Keys))
 	dir := c.directory.Load()
-	for i, r := range c.fetchLists(ctx, side, owners) {
-		results[i].Err = r.Err
-		if r.Found && r.Value.follows.Peers.In(dir) == r.Value.follows.Peers { // or it was read as the directory was renewed
-			results[i].Value, results[i].Found = r.Value.follows, true
+	for i, r := range c.fetchLists(ctx, side, l.Keys) {
+		l.Results[i].Err = r.Err
+		if r.Found {
+			l.Results[i] = r.Value.set(dir)
 		}
 	}
-	return results
+}
+
+// set is the list, unless it is numbered by another directory: it was read as that was renewed.
+func (l *list) set(dir *idset.Directory) storage.Result[storage.Set] {
+	if l.follows.Peers.In(dir) != l.follows.Peers {
+		return storage.Result[storage.Set]{}
+	}
+	return storage.Result[storage.Set]{Value: &l.follows, Found: true}
 }

@@ -46,7 +46,7 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	all := []storage.UserID{short, tooLong, long}
 	deadline := time.After(20 * time.Second)
 	for {
-		lists := cache.Neighbourhoods(t.Context(), storage.Inverse, all)
+		lists := setsOf(t, cache, storage.Inverse, all)
 		if lists[0].Found && lists[2].Found {
 			break
 		}
