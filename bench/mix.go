@@ -30,7 +30,12 @@ type Mix struct {
 	listReads, linkWrites, nodeReads, nodeUpdates zipf
 
 	added, deleted atomic.Int64
+
+	renames []renames // by user
 }
+
+// renames are the changes of one user's name.
+type renames struct{ begun, ended atomic.Int64 }
 
 // NewMix makes the load for a store that holds the graph. The secret signs the tokens
 // that writers need, as [identity.IssuerConfig.Secret].
@@ -39,7 +44,7 @@ func NewMix(g *Graph, secret []byte) (*Mix, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mix{graph: g, issuer: issuer, lists: make([][]int, g.Users+1), lasting: g.Users - g.Users/5}
+	m := &Mix{graph: g, issuer: issuer, lists: make([][]int, g.Users+1), renames: make([]renames, g.Users+1), lasting: g.Users - g.Users/5}
 	for n := 1; n <= g.Users; n++ {
 		m.lists[n] = g.followings(n)
 	}
@@ -98,6 +103,8 @@ type mixedRequest struct {
 	id, with storage.UserID
 	to       []storage.UserID
 	name     string
+	renaming *renames // of whoever gets the name; nil: the name is new
+	rename   int64    // the how manieth of them it is; 0: another was under way
 }
 
 // The requests of the mix. A front end asks for a list together with names, so a list
@@ -152,6 +159,7 @@ func (s *mixed) draw() mixedRequest {
 			q.with = s.graph.ID(kept)
 		case updateNode:
 			q.user = s.byRank(s.nodeUpdates, 0)
+			q.beginRename(&s.renames[q.user])
 		case addNode:
 			last := s.graph.ID(s.graph.Users)
 			q.user, q.id = 1, last+storage.UserID(s.added.Add(1))
@@ -286,6 +294,26 @@ func (q *mixedRequest) appendBody(body []byte) []byte {
 		body = strconv.AppendQuote(body, q.name)
 	}
 	return append(body, '}', '}')
+}
+
+func (q *mixedRequest) beginRename(of *renames) {
+	q.renaming = of
+	ended := of.ended.Load()
+	if nth := of.begun.Add(1); nth == ended+1 {
+		q.rename = nth
+	}
+}
+
+// endRename forgets the name if another request has changed it meanwhile: then the answer may show
+// either.
+func (q *mixedRequest) endRename() {
+	if q.renaming == nil {
+		return
+	}
+	if q.renaming.begun.Load() != q.rename {
+		q.name = ""
+	}
+	q.renaming.ended.Add(1)
 }
 
 func (q *mixedRequest) handle() string { return fmt.Sprintf("new%d", q.id) }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -171,6 +172,36 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
+	}
+}
+
+// A name that another request has changed meanwhile may be either.
+func TestNamesThatOthersChangeToo(t *testing.T) {
+	var of renames
+	ask := func(name string) *mixed {
+		s := &mixed{asked: mixedRequest{op: updateNode, id: 5, name: name}}
+		s.asked.beginRename(&of)
+		return s
+	}
+	judge := func(s *mixed, shown string) error {
+		return s.judge(200, fmt.Appendf(nil, `{"data":{"updateProfile":{"user":{"id":"5","name":%q}}}}`, shown), true)
+	}
+	if err := judge(ask("alone"), "old"); err == nil {
+		t.Error("an old name is taken for the new one")
+	}
+	a, b := ask("a"), ask("b")
+	if err := judge(a, "b"); err != nil {
+		t.Errorf("a name that is being changed: %v", err)
+	}
+	c := ask("c")
+	if err := judge(b, "a"); err != nil {
+		t.Errorf("a name that was being changed: %v", err)
+	}
+	if err := judge(c, "b"); err != nil {
+		t.Errorf("a name that was being changed as this began: %v", err)
+	}
+	if err := judge(ask("again alone"), "c"); err == nil {
+		t.Error("an old name is taken for the new one")
 	}
 }
 

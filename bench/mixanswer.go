@@ -26,6 +26,7 @@ type changeAnswer struct{ Changed *bool }
 
 func (s *mixed) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
+	s.asked.endRename()
 	if err == nil && thorough {
 		err = s.asked.check(response)
 	}
