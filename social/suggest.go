@@ -59,7 +59,7 @@ const (
 	// ByMutualCount ranks by how many of the user's followings follow the candidate.
 	// (Seeds: query 6 of the user relations, friends of friends.)
 	ByMutualCount SuggestionOrder = iota
-	// ByAdamicAdar gives each following that speaks the weight 1/ln(1+n), n being how many
+	// ByAdamicAdar gives each following that recommends the weight 1/ln(1+n), n being how many
 	// it follows. (Adamic and Adar, Friends and neighbors on the Web, 2003.)
 	ByAdamicAdar
 )
@@ -79,7 +79,7 @@ type SuggestionQuery struct {
 	Order SuggestionOrder
 	From  SuggestionMark
 	First int
-	Via   int // how many of the followings that speak for each are wanted
+	Via   int // how many of the followings that recommend each are wanted
 
 	// Dismissed are never suggested, ascending.
 	Dismissed []storage.UserID
@@ -91,7 +91,7 @@ type SuggestionQuery struct {
 // Suggest ranks the users whom a user's followings follow, ties by smaller id: without
 // the user, those whom it follows already, those who are hidden from the audience or
 // dismissed, and those who do not want to be suggested. It returns the first behind a
-// mark, each with some of the followings that speak for it.
+// mark, each with some of the followings that recommend it.
 //
 // The followings asked are the newest ones whose lists together fit the budget, and of
 // them those whose lists are open to the audience.
@@ -114,18 +114,18 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	if p.empty && q.From == (SuggestionMark{}) {
 		return g.suggestPopular(ctx, q)
 	}
-	sieve := g.sieveOf(q, p)
-	votes, err := g.votesOf(ctx, q, p, sieve)
+	candidateFilter := g.candidateFilterOf(q, p)
+	scores, err := g.scoresOf(ctx, q, p, candidateFilter)
 	if err != nil {
 		return Suggestions{}, err
 	}
 	out := Suggestions{Complete: p.last, Next: q.From}
-	out.Excluded = votes.out
-	ranked, err := sieve.best(ctx, votes, q.First+1)
+	out.Excluded = scores.out
+	ranked, err := candidateFilter.best(ctx, scores, q.First+1)
 	if err != nil {
 		return Suggestions{}, err
 	}
-	out.Excluded.Followed += sieve.followedOutside
+	out.Excluded.Followed += candidateFilter.followedOutside
 	out.Suggestions = ranked.take(q.First)
 	if n := len(out.Suggestions); n > 0 {
 		last := out.Suggestions[n-1]
@@ -135,6 +135,6 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 	if !out.More && !p.last {
 		out.More, out.Next = true, SuggestionMark{Pool: p.end}
 	}
-	votes.via(out.Suggestions, q.Via)
+	scores.via(out.Suggestions, q.Via)
 	return out, nil
 }

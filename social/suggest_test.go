@@ -32,10 +32,10 @@ func drawPeople(t *rapid.T, store *memory.Store) map[storage.UserID]storage.User
 	return rows
 }
 
-// wanted is everybody who may be suggested, with who speaks for them, by brute force.
+// wanted is everybody who may be suggested, with who recommends for them, by brute force.
 type wantedSuggestions struct {
 	via      map[storage.UserID][]storage.UserID
-	degree   map[storage.UserID]int // of the speakers
+	degree   map[storage.UserID]int // of the recommenders
 	excluded Exclusions
 }
 
@@ -77,7 +77,7 @@ func wantSuggestions(store *memory.Store, rows map[storage.UserID]storage.User, 
 	return w
 }
 
-// score is what the speakers for a candidate are worth.
+// score is what the recommenders for a candidate are worth.
 func (w wantedSuggestions) score(order SuggestionOrder, id storage.UserID) int64 {
 	var score int64
 	for _, f := range w.via[id] {
@@ -123,7 +123,7 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 				}
 				for _, via := range one.Via {
 					if !slices.Contains(full, via) {
-						t.Fatalf("%d does not speak for %d", via, one.ID)
+						t.Fatalf("%d does not recommend %d", via, one.ID)
 					}
 				}
 			}

@@ -11,13 +11,13 @@ import (
 
 // pool is the followings that one page of suggestions asks.
 type pool struct {
-	speakers   []storage.UserID // ascending: those whose lists are open
-	degrees    []int64          // how many each of them follows
-	followings []storage.UserID // those read, newest first
-	empty      bool             // there are none
-	whole      bool             // all followings have been read
-	last       bool             // nobody is left to ask after this pool
-	end        storage.Position // of its oldest following
+	recommenders []storage.UserID // ascending: those whose lists are open
+	degrees      []int64          // how many each of them follows
+	followings   []storage.UserID // those read, newest first
+	empty        bool             // there are none
+	whole        bool             // all followings have been read
+	last         bool             // nobody is left to ask after this pool
+	end          storage.Position // of its oldest following
 }
 
 // firstPool is how many followings are read at first: most users follow fewer, and so few
@@ -94,7 +94,7 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]*storage.P
 	return users, nil
 }
 
-// admit makes speakers of those whose lists are open to the audience. A following of
+// admit makes recommenders of those whose lists are open to the audience. A following of
 // the viewer's is one whom the viewer follows.
 func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, users []*storage.Profile) (err error) {
 	follows := func(storage.UserID) bool { return true }
@@ -103,20 +103,20 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 			return err
 		}
 	}
-	type speaker struct {
+	type recommender struct {
 		id     storage.UserID
 		degree int64
 	}
-	admitted := make([]speaker, 0, len(ids))
+	admitted := make([]recommender, 0, len(ids))
 	for i, id := range ids {
 		if !g.audience.Hides(id) && g.audience.Opens(List{storage.Forward, id}, users[i].User, follows(id)) {
-			admitted = append(admitted, speaker{id, users[i].Counts.Following})
+			admitted = append(admitted, recommender{id, users[i].Counts.Following})
 		}
 	}
-	slices.SortFunc(admitted, func(a, b speaker) int { return cmp.Compare(a.id, b.id) })
-	p.speakers, p.degrees = make([]storage.UserID, len(admitted)), make([]int64, len(admitted))
+	slices.SortFunc(admitted, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
+	p.recommenders, p.degrees = make([]storage.UserID, len(admitted)), make([]int64, len(admitted))
 	for i, s := range admitted {
-		p.speakers[i], p.degrees[i] = s.id, s.degree
+		p.recommenders[i], p.degrees[i] = s.id, s.degree
 	}
 	return nil
 }
@@ -141,9 +141,9 @@ func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users [
 	return func(id storage.UserID) bool { return followed[id] }, nil
 }
 
-// weights are what each speaker's word counts, in the order's unit.
+// weights are what each recommender's word counts, in the order's unit.
 func (p *pool) weights(order SuggestionOrder) []int64 {
-	weights := make([]int64, len(p.speakers))
+	weights := make([]int64, len(p.recommenders))
 	for i := range weights {
 		weights[i] = 1
 		if order == ByAdamicAdar {

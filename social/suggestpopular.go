@@ -22,7 +22,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 	if err != nil {
 		return Suggestions{}, err
 	}
-	s := g.sieveOf(q, pool{whole: q.From == (SuggestionMark{})}) // later pages look once more: it may follow some by now
+	s := g.candidateFilterOf(q, pool{whole: q.From == (SuggestionMark{})}) // later pages look once more: it may follow some by now
 	behind := Suggestion{ID: q.From.ID, Score: q.From.Score}
 	var candidates ranking
 	for _, p := range popular {

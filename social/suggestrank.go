@@ -20,8 +20,8 @@ func better(a, b Suggestion) int {
 
 func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
 
-// sieve keeps back who is not to be suggested.
-type sieve struct {
+// candidateFilter keeps back who is not to be suggested.
+type candidateFilter struct {
 	graph     *Graph
 	user      storage.UserID
 	pool      pool
@@ -30,20 +30,20 @@ type sieve struct {
 	followedOutside int // candidates found to be followed, by followings outside of the pool
 }
 
-func (g *Graph) sieveOf(q SuggestionQuery, p pool) *sieve {
-	return &sieve{graph: g, user: q.User, pool: p, dismissed: q.Dismissed}
+func (g *Graph) candidateFilterOf(q SuggestionQuery, p pool) *candidateFilter {
+	return &candidateFilter{graph: g, user: q.User, pool: p, dismissed: q.Dismissed}
 }
 
-func (s *sieve) isDismissed(id storage.UserID) bool {
+func (s *candidateFilter) isDismissed(id storage.UserID) bool {
 	_, found := slices.BinarySearch(s.dismissed, id)
 	return found
 }
 
 // best ranks the candidates, the first so many that are wanted, or all.
-func (s *sieve) best(ctx context.Context, votes *votes, want int) (ranking, error) {
+func (s *candidateFilter) best(ctx context.Context, scores *scores, want int) (ranking, error) {
 	// Some of the best may drop out after all; then more are looked at.
 	for few := want; ; few *= 4 {
-		top, all := votes.best(few)
+		top, all := scores.best(few)
 		s.followedOutside = 0
 		kept, err := s.keep(ctx, top, want)
 		if err != nil || len(kept) >= want || all {
@@ -56,7 +56,7 @@ func (s *sieve) best(ctx context.Context, votes *votes, want int) (ranking, erro
 // followed by a following outside of the pool, until so many are left at the front; of
 // what comes behind those nothing is counted. Whoever cannot be read stays: who it is
 // cannot be shown either.
-func (s *sieve) keep(ctx context.Context, r ranking, want int) (ranking, error) {
+func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (ranking, error) {
 	var kept ranking
 	for len(r) > 0 && len(kept) < want {
 		batch := r[:min(max(want-len(kept), 8), len(r))]
@@ -84,7 +84,7 @@ func (s *sieve) keep(ctx context.Context, r ranking, want int) (ranking, error) 
 }
 
 // outside tells whom of the candidates the user follows; nil where the pool knows.
-func (s *sieve) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
+func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
 	if s.pool.whole {
 		return nil, nil
 	}

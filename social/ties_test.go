@@ -36,12 +36,12 @@ type post struct {
 func (p *post) Inline() bool { return p.inline }
 
 func (p *post) Carry(_ context.Context, written []storage.Written) error {
-	p.hold(written)
+	p.count(written)
 	return nil
 }
 
 // hold keeps each row that is new: its deliveries may be many all the same.
-func (p *post) hold(written []storage.Written) {
+func (p *post) count(written []storage.Written) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range written {
@@ -64,7 +64,7 @@ func (p *post) deliver(t fataler, i int, again bool) {
 	if r.Err != nil {
 		t.Errorf("deliver %+v: %v", row, r.Err)
 	}
-	p.hold(r.Value.Also)
+	p.count(r.Value.Also)
 }
 
 func (p *post) waiting() int {

@@ -222,11 +222,11 @@ func tallyTable(b *testing.B, out *tabwriter.Writer) {
 	out.Flush()
 }
 
-// tallyRow counts the votes of n lists of n users.
+// tallyRow counts the counts of n lists of n users.
 func tallyRow(b *testing.B, out io.Writer, w world, n int) {
 	random := rand.New(rand.NewPCG(13, 14))
-	ballots := make([][]*Set, 20)
-	slow := make([][][]storage.UserID, len(ballots))
+	queries := make([][]*Set, 20)
+	slow := make([][][]storage.UserID, len(queries))
 	weights := make([]int64, n)
 	for i := range weights {
 		weights[i] = random.Int64N(1000) + 1
@@ -240,30 +240,30 @@ func tallyRow(b *testing.B, out io.Writer, w world, n int) {
 		lists[i] = Build(w.dir, ids[i])
 		ids[i] = lists[i].IDs()
 	}
-	for i := range ballots {
+	for i := range queries {
 		for _, at := range random.Perm(len(lists))[:n] {
-			ballots[i] = append(ballots[i], lists[at])
+			queries[i] = append(queries[i], lists[at])
 			slow[i] = append(slow[i], ids[at])
 		}
 	}
-	if got, want := len(allVotes(ballots[0], nil)), len(mapTally(slow[0])); got != want {
-		b.Fatalf("%d users have votes, want %d", got, want)
+	if got, want := len(allCandidates(queries[0], nil)), len(mapCounts(slow[0])); got != want {
+		b.Fatalf("%d users have counts, want %d", got, want)
 	}
 	rates := measure([]func(int){
-		func(i int) { Poll{Sets: ballots[i%20], Weights: weights, Except: ids[:2], Most: 20}.Best() },
-		func(i int) { mapTally(slow[i%20]) },
+		func(i int) { TopK{Sets: queries[i%20], Weights: weights, Except: ids[:2], Most: 20}.Best() },
+		func(i int) { mapCounts(slow[i%20]) },
 	})
 	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.crowd), cells(rates))
 }
 
-func mapTally(lists [][]storage.UserID) map[storage.UserID]int {
-	votes := map[storage.UserID]int{}
+func mapCounts(lists [][]storage.UserID) map[storage.UserID]int {
+	counts := map[storage.UserID]int{}
 	for _, ids := range lists {
 		for _, id := range ids {
-			votes[id]++
+			counts[id]++
 		}
 	}
-	return votes
+	return counts
 }
 
 // changeTable changes the fans of somebody whom 10 M of 20 M users follow.

@@ -39,12 +39,12 @@ func (o ordinal) slot() uint16 { return uint16(o) }
 type Directory struct {
 	view atomic.Pointer[view]
 
-	mu              sync.Mutex // held to number users
-	ordered, unruly *page      // where the next users are numbered, nil before the first
+	mu                 sync.Mutex // held to number users
+	ordered, unordered *page      // where the next users are numbered, nil before the first
 
-	lateMu sync.RWMutex
-	late   map[storage.UserID]ordinal
-	belate atomic.Int64 // len(late)
+	lateMu    sync.RWMutex
+	late      map[storage.UserID]ordinal
+	lateCount atomic.Int64 // len(late)
 
 	remembered remembered
 }
@@ -62,10 +62,10 @@ func (p *page) users() []storage.UserID { return p.ids[:p.used.Load()] }
 
 // view is all pages at some time. Pages grow, views do not change.
 type view struct {
-	pages  []*page          // by number
-	unruly []*page          // those with late users
-	order  []*page          // the others, ascending, as their numbers are
-	firsts []storage.UserID // the first id of each of order
+	pages     []*page          // by number
+	unordered []*page          // those with late users
+	order     []*page          // the others, ascending, as their numbers are
+	firsts    []storage.UserID // the first id of each of order
 }
 
 func (v *view) id(o ordinal) storage.UserID { return v.pages[o.page()].ids[o.slot()] }
@@ -93,7 +93,7 @@ func (d *Directory) Len() int {
 }
 
 // Late is how many of them came out of order. O(1).
-func (d *Directory) Late() int { return int(d.belate.Load()) }
+func (d *Directory) Late() int { return int(d.lateCount.Load()) }
 
 // Bytes is the size in memory, estimated for the late. O(pages).
 func (d *Directory) Bytes() int {
@@ -110,7 +110,7 @@ func (d *Directory) find(id storage.UserID) (ordinal, bool) {
 }
 
 func (d *Directory) findLate(id storage.UserID) (ordinal, bool) {
-	if d.belate.Load() == 0 {
+	if d.lateCount.Load() == 0 {
 		return 0, false
 	}
 	d.lateMu.RLock()
@@ -159,12 +159,12 @@ func (d *Directory) add(id storage.UserID) ordinal {
 		d.ordered = d.room(d.ordered, id, false)
 		return d.ordered.last()
 	}
-	d.unruly = d.room(d.unruly, id, true)
-	o := d.unruly.last()
+	d.unordered = d.room(d.unordered, id, true)
+	o := d.unordered.last()
 	d.lateMu.Lock()
 	defer d.lateMu.Unlock()
 	d.late[id] = o
-	d.belate.Add(1)
+	d.lateCount.Add(1)
 	return o
 }
 
@@ -185,9 +185,9 @@ func (d *Directory) room(p *page, id storage.UserID, late bool) *page {
 	p = &page{number: uint32(len(v.pages)), late: late, ids: new([pageSlots]storage.UserID)}
 	p.ids[0] = id
 	p.used.Store(1)
-	next := &view{pages: append(slices.Clip(v.pages), p), unruly: v.unruly, order: v.order, firsts: v.firsts}
+	next := &view{pages: append(slices.Clip(v.pages), p), unordered: v.unordered, order: v.order, firsts: v.firsts}
 	if late {
-		next.unruly = append(slices.Clip(v.unruly), p)
+		next.unordered = append(slices.Clip(v.unordered), p)
 	} else {
 		next.order = append(slices.Clip(v.order), p)
 		next.firsts = append(slices.Clip(v.firsts), id)

@@ -180,7 +180,7 @@ func (s *Set) ordered(v *view, after storage.UserID) iter.Seq2[*page, []uint16] 
 // late are the late users of the set with greater ids, ascending.
 func (s *Set) late(v *view, after storage.UserID) []storage.UserID {
 	var late []storage.UserID
-	for _, p := range v.unruly {
+	for _, p := range v.unordered {
 		c := s.on(p.number)
 		if c == nil {
 			continue

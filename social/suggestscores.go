@@ -7,34 +7,34 @@ import (
 	"kith/storage/idset"
 )
 
-// votes is what the followings of a pool say about candidates. The pool is the same whatever is in
+// scores is what the followings of a pool say about candidates. The pool is the same whatever is in
 // memory, so that marks lead to the same place.
-type votes struct {
-	speakers []storage.UserID // ascending
-	poll     idset.Poll       // of their lists
-	asked    int              // for how many the poll was held
-	top      ranking
-	out      Exclusions
+type scores struct {
+	recommenders []storage.UserID // ascending
+	topK         idset.TopK       // of their lists
+	asked        int              // for how many the topK was held
+	top          ranking
+	out          Exclusions
 }
 
-// votesOf counts votes: of lists in memory, and of others as they are read.
-func (g *Graph) votesOf(ctx context.Context, q SuggestionQuery, p pool, s *sieve) (*votes, error) {
-	sets, err := g.listsOf(ctx, p.speakers)
+// scoresOf counts scores: of lists in memory, and of others as they are read.
+func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool, s *candidateFilter) (*scores, error) {
+	sets, err := g.listsOf(ctx, p.recommenders)
 	if err != nil {
 		return nil, err
 	}
-	v := &votes{speakers: p.speakers, poll: idset.Poll{
+	v := &scores{recommenders: p.recommenders, topK: idset.TopK{
 		Sets:   sets,
 		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed},
-		Behind: idset.Vote{ID: q.From.ID, Score: q.From.Score},
+		Behind: idset.Candidate{ID: q.From.ID, Score: q.From.Score},
 	}}
 	if g.audience.hidesAny() {
-		v.poll.Hides = g.audience.Hides
+		v.topK.Hides = g.audience.Hides
 	}
 	if q.Order != ByMutualCount {
-		v.poll.Weights = p.weights(q.Order)
+		v.topK.Weights = p.weights(q.Order)
 	}
-	v.hold(q.First + 1)
+	v.count(q.First + 1)
 	return v, nil
 }
 
@@ -58,37 +58,37 @@ func (g *Graph) listsOf(ctx context.Context, users []storage.UserID) ([]*idset.S
 	return sets, nil
 }
 
-// hold holds the poll for so many.
-func (v *votes) hold(n int) {
-	v.poll.Most, v.asked = n, n
-	best, struck := v.poll.Best()
-	v.out = Exclusions{Followed: struck[1], Blocked: struck[2], Dismissed: struck[3]}
+// count counts for so many.
+func (v *scores) count(n int) {
+	v.topK.Most, v.asked = n, n
+	best, excluded := v.topK.Best()
+	v.out = Exclusions{Followed: excluded[1], Blocked: excluded[2], Dismissed: excluded[3]}
 	v.top = make(ranking, len(best))
 	for i, b := range best {
-		v.top[i] = Suggestion{ID: b.ID, Mutual: b.Votes, Score: b.Score}
+		v.top[i] = Suggestion{ID: b.ID, Mutual: b.Count, Score: b.Score}
 	}
 }
 
 // best ranks the candidates behind the query's mark: the n best, or all where there are
 // fewer.
-func (v *votes) best(n int) (top ranking, all bool) {
+func (v *scores) best(n int) (top ranking, all bool) {
 	if n != v.asked {
-		v.hold(n)
+		v.count(n)
 	}
 	return v.top, len(v.top) < n
 }
 
 // via fills in which of the followings follow each suggestion, so many at most.
-func (v *votes) via(suggestions []Suggestion, via int) {
+func (v *scores) via(suggestions []Suggestion, via int) {
 	ids := make([]storage.UserID, len(suggestions))
 	for i, s := range suggestions {
 		ids[i] = s.ID
 	}
 	all := make([]storage.UserID, 0, len(ids)*via)
-	for i, holders := range idset.Holders(v.poll.Sets, ids, via) {
+	for i, holders := range idset.Holders(v.topK.Sets, ids, via) {
 		start := len(all)
 		for _, k := range holders {
-			all = append(all, v.speakers[k])
+			all = append(all, v.recommenders[k])
 		}
 		if len(holders) > 0 {
 			suggestions[i].Via = all[start:len(all):len(all)]

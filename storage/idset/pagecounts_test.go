@@ -10,15 +10,15 @@ import (
 	"kith/storage"
 )
 
-// allVotes is what is counted of each user who is in any of the sets, in no order.
-func allVotes(sets []*Set, weights []int64) (votes []Vote) {
-	tally(sets, weights, func(b *booth, page uint32) {
+// allCandidates is what is counted of each user who is in any of the sets, in no order.
+func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
+	countPages(sets, weights, func(b *pageCounts, page uint32) {
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
-			votes = append(votes, Vote{users[slot], int(b.votes[slot]), b.score(slot)})
+			counts = append(counts, Candidate{users[slot], int(b.counts[slot]), b.score(slot)})
 		}
 	})
-	return votes
+	return counts
 }
 
 // TestTally compares counting with a map, and the best with a sort of all.
@@ -33,7 +33,7 @@ func TestTally(t *testing.T) {
 		if rapid.Bool().Draw(t, "weighted") {
 			weights = []int64{}
 		}
-		want := map[storage.UserID]Vote{}
+		want := map[storage.UserID]Candidate{}
 		for i := range n {
 			ids := drawSome(t, c, random, "share")
 			s := Build(d, ids)
@@ -48,36 +48,36 @@ func TestTally(t *testing.T) {
 			}
 			for _, id := range ids {
 				v := want[id]
-				want[id] = Vote{id, v.Votes + 1, v.Score + weight}
+				want[id] = Candidate{id, v.Count + 1, v.Score + weight}
 			}
 		}
-		votes := allVotes(sets, weights)
-		if again := allVotes(sets, weights); !slices.Equal(again, votes) {
-			t.Fatal("another tally has other votes")
+		counts := allCandidates(sets, weights)
+		if again := allCandidates(sets, weights); !slices.Equal(again, counts) {
+			t.Fatal("another tally has other counts")
 		}
-		for _, v := range votes {
+		for _, v := range counts {
 			if want[v.ID] != v {
 				t.Fatalf("%+v, want %+v", v, want[v.ID])
 			}
 		}
-		if len(votes) != len(want) {
-			t.Fatalf("%d users have votes, want %d", len(votes), len(want))
+		if len(counts) != len(want) {
+			t.Fatalf("%d users have counts, want %d", len(counts), len(want))
 		}
 		out := drawSome(t, c, random, "left out")
-		slices.SortFunc(votes, func(a, b Vote) int {
+		slices.SortFunc(counts, func(a, b Candidate) int {
 			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 		})
-		votes = slices.DeleteFunc(votes, func(v Vote) bool {
+		counts = slices.DeleteFunc(counts, func(v Candidate) bool {
 			_, found := slices.BinarySearch(out, v.ID)
 			return found
 		})
 		most := rapid.SampledFrom([]int{0, 1, 20, 3000}).Draw(t, "most")
-		best, struck := Poll{Sets: sets, Weights: weights, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
-		if !slices.Equal(best, votes[:min(most, len(votes))]) {
-			t.Fatalf("the best %d of %d are %d others", most, len(votes), len(best))
+		best, excluded := TopK{Sets: sets, Weights: weights, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
+		if !slices.Equal(best, counts[:min(most, len(counts))]) {
+			t.Fatalf("the best %d of %d are %d others", most, len(counts), len(best))
 		}
-		if left := len(want) - len(votes); !slices.Equal(struck, []int{0, left}) {
-			t.Fatalf("%d are struck out, want %d", struck, left)
+		if left := len(want) - len(counts); !slices.Equal(excluded, []int{0, left}) {
+			t.Fatalf("%d are excluded out, want %d", excluded, left)
 		}
 	})
 }

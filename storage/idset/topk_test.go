@@ -20,14 +20,14 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 		c, d := drawCrowd(t, random, 10, 3000, 150_000)
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
 		isPlain := drawPlain(t)
-		p := Poll{Weights: make([]int64, len(lists))}
-		want := map[storage.UserID]Vote{}
+		p := TopK{Weights: make([]int64, len(lists))}
+		want := map[storage.UserID]Candidate{}
 		for i := range lists {
 			lists[i] = drawSome(t, c, random, "share")
 			p.Weights[i] = int64(rapid.IntRange(1, 3).Draw(t, "weight"))
 			p.Sets = append(p.Sets, setOf(d, lists[i], isPlain()))
 			for _, id := range lists[i] {
-				want[id] = Vote{id, want[id].Votes + 1, want[id].Score + p.Weights[i]}
+				want[id] = Candidate{id, want[id].Count + 1, want[id].Score + p.Weights[i]}
 			}
 		}
 		out := map[storage.UserID]bool{}
@@ -45,21 +45,21 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 		}
 		hidden := drawSome(t, c, random, "hidden")
 		p.Hides = func(id storage.UserID) bool { _, found := slices.BinarySearch(hidden, id); return found }
-		var ranking []Vote
+		var ranking []Candidate
 		for id, v := range want {
 			if !out[id] && !p.Hides(id) {
 				ranking = append(ranking, v)
 			}
 		}
-		slices.SortFunc(ranking, func(a, b Vote) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(ranking, func(a, b Candidate) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
 		for pages := 0; pages < 3; pages++ {
 			p.Most = rapid.SampledFrom([]int{0, 1, 7, 2000}).Draw(t, "most")
-			best, struck := p.Best()
+			best, excluded := p.Best()
 			if !slices.Equal(best, ranking[:min(p.Most, len(ranking))]) {
 				t.Fatalf("page %d: %d of %d are others", pages, len(best), len(ranking))
 			}
-			if !slices.Equal(struck, left) {
-				t.Fatalf("%d are struck out, want %d", struck, left)
+			if !slices.Equal(excluded, left) {
+				t.Fatalf("%d are excluded out, want %d", excluded, left)
 			}
 			if len(best) > 0 {
 				p.Behind, ranking = best[len(best)-1], ranking[len(best):]

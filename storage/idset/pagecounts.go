@@ -7,47 +7,47 @@ import (
 	"kith/storage"
 )
 
-// Vote is what was counted of one user.
-type Vote struct {
+// Candidate is what was counted of one user.
+type Candidate struct {
 	ID    storage.UserID
-	Votes int   // how many of the sets hold the user
+	Count int   // how many of the sets hold the user
 	Score int64 // the sum of their weights
 }
 
-// better orders votes best first: by score, then by ascending id.
-func better(a, b Vote) int {
+// better orders counts best first: by score, then by ascending id.
+func better(a, b Candidate) int {
 	if c := cmp.Compare(b.Score, a.Score); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// booth is where the votes for the users of one page are counted, in 256 kB, or 768
+// pageCounts is where the counts for the users of one page are counted, in 256 kB, or 768
 // with weights, which stay in a processor's cache where counters for all users would
 // not.
-type booth struct {
+type pageCounts struct {
 	view     *view
 	weighted bool
-	votes    [pageSlots]int32
+	counts   [pageSlots]int32
 	scores   [pageSlots]int64
-	touched  []uint16 // slots with votes
+	touched  []uint16 // slots with counts
 }
 
-var booths = sync.Pool{New: func() any { return new(booth) }}
+var pageCountsPool = sync.Pool{New: func() any { return new(pageCounts) }}
 
-func (b *booth) score(slot uint16) int64 {
+func (b *pageCounts) score(slot uint16) int64 {
 	if b.weighted {
 		return b.scores[slot]
 	}
-	return int64(b.votes[slot])
+	return int64(b.counts[slot])
 }
 
-// tally counts in how many of some sets each user is, and shows the counts page by page.
+// countPages counts in how many of some sets each user is, and shows the counts page by page.
 // weights are what each set's word counts, positive; nil stands for 1 each. O(the sets'
 // lengths together, and the pages they are spread over).
 //
 // The sets are of one directory; others are converted first.
-func tally(sets []*Set, weights []int64, show func(b *booth, page uint32)) {
+func countPages(sets []*Set, weights []int64, show func(b *pageCounts, page uint32)) {
 	if len(sets) == 0 {
 		return
 	}
@@ -60,7 +60,7 @@ func tally(sets []*Set, weights []int64, show func(b *booth, page uint32)) {
 			readers[i].weight = weights[i]
 		}
 	}
-	b := booths.Get().(*booth)
+	b := pageCountsPool.Get().(*pageCounts)
 	b.view, b.weighted = dir.view.Load(), weights != nil // all of the sets' users are known by now
 	for {
 		page, any := nextPage(readers)
@@ -68,16 +68,16 @@ func tally(sets []*Set, weights []int64, show func(b *booth, page uint32)) {
 			break
 		}
 		for i := range readers {
-			readers[i].vote(page, b)
+			readers[i].add(page, b)
 		}
 		show(b, page)
 		for _, slot := range b.touched {
-			b.votes[slot], b.scores[slot] = 0, 0
+			b.counts[slot], b.scores[slot] = 0, 0
 		}
 		b.touched = b.touched[:0]
 	}
 	b.view = nil
-	booths.Put(b)
+	pageCountsPool.Put(b)
 }
 
 // reader reads a set page by page.
@@ -108,13 +108,13 @@ func nextPage(readers []reader) (page uint32, any bool) {
 	return page, any
 }
 
-// vote casts the votes of a page, if the set has any, and goes on to the next.
-func (r *reader) vote(page uint32, b *booth) {
+// vote casts the counts of a page, if the set has any, and goes on to the next.
+func (r *reader) add(page uint32, b *pageCounts) {
 	if len(r.few) > 0 {
 		end := ordinal(page<<pageBits | (pageSlots - 1))
 		i := 0
 		for ; i < len(r.few) && r.few[i] <= end; i++ {
-			b.cast(r.few[i].slot(), r.weight)
+			b.addOne(r.few[i].slot(), r.weight)
 		}
 		r.few = r.few[i:]
 		return
@@ -125,15 +125,15 @@ func (r *reader) vote(page uint32, b *booth) {
 	r.slots = r.chunks[0].appendSlots(r.slots[:0], 0)
 	r.chunks = r.chunks[1:]
 	for _, slot := range r.slots {
-		b.cast(slot, r.weight)
+		b.addOne(slot, r.weight)
 	}
 }
 
-func (b *booth) cast(slot uint16, weight int64) {
-	if b.votes[slot] == 0 {
+func (b *pageCounts) addOne(slot uint16, weight int64) {
+	if b.counts[slot] == 0 {
 		b.touched = append(b.touched, slot)
 	}
-	b.votes[slot]++
+	b.counts[slot]++
 	if b.weighted {
 		b.scores[slot] += weight
 	}
