@@ -16,14 +16,14 @@ import (
 // States changes what becomes of accounts.
 type States struct {
 	Store     storage.StateStore
-	Ties      Ender
+	Relations Ender
 	Absentees *Absentees
 	// Tell lets other gateways know that a user's state has changed. It must not wait.
 	Tell func(storage.UserID)
 	Now  func() time.Time
 }
 
-// Ender ends all that is between a user and others, see [kith/social.Ties.EndAll].
+// Ender ends all that is between a user and others, see [kith/social.Relations.EndAll].
 type Ender interface {
 	EndAll(ctx context.Context, user storage.UserID) error
 }
@@ -109,7 +109,7 @@ func (s *States) final(ctx context.Context, user storage.UserID) error {
 
 // finish removes what is left of a user who is being deleted.
 func (s *States) finish(ctx context.Context, user storage.UserID) error {
-	if err := s.Ties.EndAll(ctx, user); err != nil {
+	if err := s.Relations.EndAll(ctx, user); err != nil {
 		return fmt.Errorf("delete user %s: %w", user, err)
 	}
 	if err := s.Store.Erase(ctx, user, storage.MicrosOf(s.Now())); err != nil {

@@ -25,7 +25,7 @@ import (
 type gateway struct {
 	absentees *accounts.Absentees
 	states    *accounts.States
-	ties      *social.Ties
+	relations *social.Relations
 	sweeper   *accounts.Sweeper
 	hub       *events.Hub
 }
@@ -40,9 +40,9 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	t.Helper()
 	g := &gateway{hub: events.NewHub(nil)}
 	g.absentees = accounts.NewAbsentees(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
-	g.ties = social.NewTies(social.TiesConfig{Store: store, Redundancy: carried{}, Absentees: g.absentees, Now: now})
+	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: carried{}, Absentees: g.absentees, Now: now})
 	g.states = &accounts.States{
-		Store: store, Ties: g.ties, Absentees: g.absentees, Now: now,
+		Store: store, Relations: g.relations, Absentees: g.absentees, Now: now,
 		Tell: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
 	}
 	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
@@ -192,7 +192,7 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	makeUsers(t, store, 1)
 	g := open(t, store, time.Now)
 	work := stuck{make(chan struct{})}
-	g.states.Ties = work
+	g.states.Relations = work
 	ctx, leave := context.WithCancel(t.Context())
 	go func() { <-work.asked; leave() }()
 	began := time.Now()
@@ -218,9 +218,9 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	late := open(t, store, time.Now) // does not hear of anything
 	follow := func(from, to storage.UserID) {
 		t.Helper()
-		ties, _, err := late.ties.Follow(t.Context(), store, from, []storage.UserID{to})
-		if err != nil || ties[0].Err != nil {
-			t.Fatal(err, ties[0].Err)
+		relations, _, err := late.relations.Follow(t.Context(), store, from, []storage.UserID{to})
+		if err != nil || relations[0].Err != nil {
+			t.Fatal(err, relations[0].Err)
 		}
 	}
 	follow(1, 2)
@@ -235,7 +235,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	eventually(t, "the deletion ends", func() bool { return !exists() })
 
 	// Someone who has read the user before it went follows it after.
-	late.ties.Follow(t.Context(), everybody{store}, 4, []storage.UserID{1})
+	late.relations.Follow(t.Context(), everybody{store}, 4, []storage.UserID{1})
 	edge := func() storage.Edge {
 		return store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 4, To: 1}})[0].Value
 	}

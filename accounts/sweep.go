@@ -70,7 +70,7 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 		if !s.leased(ctx, owner) {
 			return
 		}
-		if err := s.bounded(ctx, user, s.States.Ties.EndAll); err == nil {
+		if err := s.bounded(ctx, user, s.States.Relations.EndAll); err == nil {
 			s.States.Absentees.swept(user)
 		}
 	}

@@ -120,9 +120,9 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 	if err := absentees.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	ties := social.NewTies(social.TiesConfig{Store: store, Absentees: absentees})
+	relations := social.NewRelations(social.RelationsConfig{Store: store, Absentees: absentees})
 	root := &resolvers.Resolver{
-		Ties: ties, Absentees: absentees, Store: store, Handles: store,
+		Relations: relations, Absentees: absentees, Store: store, Handles: store,
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}

@@ -41,7 +41,7 @@ type parts struct {
 	tokens     *consistency.Tokens
 	cursors    *cursor.Sealer
 	absentees  *accounts.Absentees
-	ties       *social.Ties
+	relations  *social.Relations
 	states     *accounts.States
 	accounts   *accounts.Accounts
 	activity   *accounts.Activity
@@ -94,7 +94,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
 	c.startCaches(settings, p)
-	return c.openTies(ctx, settings, p, bus)
+	return c.openRelations(ctx, settings, p, bus)
 }
 
 // startCaches returns when other gateways know that there is one more.
@@ -109,21 +109,21 @@ func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 	<-started
 }
 
-// openTies loads who is hidden, and makes the rules that need it. What is done in the
+// openRelations loads who is hidden, and makes the rules that need it. What is done in the
 // background ends before the mode that carries its rows does.
-func (c *ServeCmd) openTies(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
+func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
 	p.absentees = accounts.NewAbsentees(p.store, accounts.NewMetrics(p.registry), time.Now)
 	if err := p.absentees.Refresh(ctx); err != nil {
 		return Misset("store", err)
 	}
 	p.identity.Verifier.Heed(p.absentees.Passwords)
 	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
-	p.ties = social.NewTies(social.TiesConfig{
+	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
 	})
 	p.states = &accounts.States{
-		Store: p.caches.Writer, Ties: p.ties, Absentees: p.absentees, Now: time.Now,
+		Store: p.caches.Writer, Relations: p.relations, Absentees: p.absentees, Now: time.Now,
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
@@ -145,14 +145,14 @@ func (c *ServeCmd) openTies(ctx context.Context, settings *Settings, p *parts, b
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(p *parts) gateway.Config {
 	root := &resolvers.Resolver{
-		Budget: social.Budget(c.Budget),
-		Ties:   p.ties,
-		States: p.states, Absentees: p.absentees,
+		Budget:    social.Budget(c.Budget),
+		Relations: p.relations,
+		States:    p.states, Absentees: p.absentees,
 		Accounts: p.accounts,
 		Reads:    p.caches.Reader(),
 		Store:    p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,
-		Dismissals: p.store, Popular: social.NewPopular(p.store, p.ties.Now, c.pinned()...),
+		Dismissals: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}
 	schema := generated.NewSchema(generated.Config{Resolvers: root})
 	return gateway.Config{

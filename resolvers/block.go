@@ -16,7 +16,7 @@ func (r *Resolver) blockAt(ctx context.Context, id string) (*model.RelationshipP
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.Ties.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
+	o, err := r.Relations.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 
@@ -26,7 +26,7 @@ func (r *Resolver) unblockAt(ctx context.Context, id string) (*model.Relationshi
 	if err != nil {
 		return nil, err
 	}
-	o, err := r.Ties.Unblock(ctx, viewer, other)
+	o, err := r.Relations.Unblock(ctx, viewer, other)
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 
@@ -43,7 +43,7 @@ func (r *Resolver) followMarkAt(ctx context.Context, id string, special *bool, r
 		}
 		remark = &text
 	}
-	changed, err := r.Ties.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark})
+	changed, err := r.Relations.Mark(ctx, viewer, other, storage.MarkChange{Special: special, Remark: remark})
 	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed}, markError(err))
 }
 

@@ -95,8 +95,8 @@ func (r *Resolver) followAt(ctx context.Context, id string) (*model.FollowPayloa
 	if err != nil {
 		return nil, err
 	}
-	ties, stale, err := r.Ties.Follow(ctx, loaders.For(ctx).Reader(), viewer, []storage.UserID{other})
-	return r.followPayload(ctx, viewer, other, ties, stale, viewerGone(err))
+	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, []storage.UserID{other})
+	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
 }
 
 // unfollowAt answers `unfollow`.
@@ -105,8 +105,8 @@ func (r *Resolver) unfollowAt(ctx context.Context, id string) (*model.FollowPayl
 	if err != nil {
 		return nil, err
 	}
-	ties, stale, err := r.Ties.Unfollow(ctx, viewer, []storage.UserID{other})
-	return r.followPayload(ctx, viewer, other, ties, stale, viewerGone(err))
+	relations, stale, err := r.Relations.Unfollow(ctx, viewer, []storage.UserID{other})
+	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
 }
 
 // removeFollowerAt answers `removeFollower`.
@@ -115,8 +115,8 @@ func (r *Resolver) removeFollowerAt(ctx context.Context, id string) (*model.Foll
 	if err != nil {
 		return nil, err
 	}
-	ties, stale, err := r.Ties.Unfollow(ctx, other, []storage.UserID{viewer})
-	return r.followPayload(ctx, viewer, other, ties, stale, err)
+	relations, stale, err := r.Relations.Unfollow(ctx, other, []storage.UserID{viewer})
+	return r.followPayload(ctx, viewer, other, relations, stale, err)
 }
 
 // actorAndOther are the viewer, who is about to change something, and the user whom
@@ -138,17 +138,17 @@ func viewerGone(err error) error {
 }
 
 // followPayload reads what the payload of one follow selects.
-func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, ties []social.Tie, stale bool, err error) (*model.FollowPayload, error) {
+func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.Tie, stale bool, err error) (*model.FollowPayload, error) {
 	if err == nil {
-		err = ties[0].Err
+		err = relations[0].Err
 	}
 	if err != nil {
 		return nil, r.refusal(ctx, viewer, other, err)
 	}
-	tie := ties[0]
+	tie := relations[0]
 	s := payloadSelection(ctx)
-	token := tokenOf(ties)
-	rememberTies(ctx, ties)
+	token := tokenOf(relations)
+	rememberRelations(ctx, relations)
 	p := r.payload(ctx, s, done{
 		// A viewer whose own edge it is exists: the store has just locked its counts.
 		viewer: viewer, other: other, unsure: tie.Row.From != viewer,
@@ -170,10 +170,10 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 }
 
 // tokenOf is the token of what has been written, or is there already.
-func tokenOf(ties []social.Tie) consistency.Token {
+func tokenOf(relations []social.Tie) consistency.Token {
 	var follows []storage.Edge
 	var t consistency.Token
-	for _, tie := range ties {
+	for _, tie := range relations {
 		switch {
 		case tie.Row.UpdateTime == 0: // nothing was written
 		case tie.Row.Type == storage.Following:
@@ -189,9 +189,9 @@ func markOf(row storage.Row) consistency.Mark {
 	return consistency.Mark{Side: row.Side, Pair: row.Edge.Pair(), Version: row.Edge.UpdateTime}
 }
 
-// rememberTies spares a payload what the write has told: the rows of its edges.
-func rememberTies(ctx context.Context, ties []social.Tie) {
-	for _, tie := range ties {
+// rememberRelations spares a payload what the write has told: the rows of its edges.
+func rememberRelations(ctx context.Context, relations []social.Tie) {
+	for _, tie := range relations {
 		if tie.Err == nil {
 			remember(ctx, tie.Row)
 		}

@@ -24,11 +24,11 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 		return nil, err
 	}
 	others := list.good
-	ties, stale, err := r.Ties.Follow(ctx, loaders.For(ctx).Reader(), viewer, others)
+	relations, stale, err := r.Relations.Follow(ctx, loaders.For(ctx).Reader(), viewer, others)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	token := tokenOf(ties)
+	token := tokenOf(relations)
 	s := payloadSelection(ctx)
 	selected := s.below("outcomes")
 	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse())
@@ -37,7 +37,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	for i, other := range others {
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
-	rememberTies(ctx, ties)
+	rememberRelations(ctx, relations)
 	many := outcomesOf{selection: selected, at: s.key("outcomes"), place: list.place}
 	fetch(ctx,
 		wanted{users: []storage.UserID{viewer}, on: s.of("viewer")},
@@ -46,9 +46,9 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	)
 	users := many.users(ctx, others)
 	relationships := many.relationships(ctx, pairs)
-	r.explain(ctx, viewer, others, ties)
+	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
-	for i, tie := range ties {
+	for i, tie := range relations {
 		outcomes[list.place(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Changed, User: users[i], Relationship: relationships[i],
 			Error: followError(tie.Err),
@@ -65,10 +65,10 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 }
 
 // explain says of those follows that are forbidden why they are.
-func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, ties []social.Tie) {
+func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, relations []social.Tie) {
 	var who []storage.UserID
 	var which []int
-	for i, tie := range ties {
+	for i, tie := range relations {
 		if errors.Is(tie.Err, storage.ErrForbidden) {
 			who, which = append(who, others[i]), append(which, i)
 		}
@@ -77,7 +77,7 @@ func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []
 		return
 	}
 	for k, err := range r.forbidden(ctx, viewer, who) {
-		ties[which[k]].Err = err
+		relations[which[k]].Err = err
 	}
 }
 

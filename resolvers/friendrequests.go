@@ -79,7 +79,7 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 	if direction == model.FriendRequestDirectionReceived {
 		list.side = storage.Inbox
 	}
-	expired := storage.MicrosOf(r.Ties.Now().Add(-r.Ties.RequestTTL))
+	expired := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.RequestTTL))
 	switch state {
 	case model.FriendRequestStatePending:
 		list.newerThan = expired

@@ -44,19 +44,19 @@ func (r *mutationResolver) RequestFriend(ctx context.Context, userID string, mes
 }
 
 func (r *mutationResolver) AcceptFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
-	return r.requestAt(ctx, userID, r.Ties.Accept)
+	return r.requestAt(ctx, userID, r.Relations.Accept)
 }
 
 func (r *mutationResolver) DeclineFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
-	return r.requestAt(ctx, userID, r.Ties.Decline)
+	return r.requestAt(ctx, userID, r.Relations.Decline)
 }
 
 func (r *mutationResolver) CancelFriendRequest(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
-	return r.requestAt(ctx, userID, r.Ties.Cancel)
+	return r.requestAt(ctx, userID, r.Relations.Cancel)
 }
 
 func (r *mutationResolver) RemoveFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error) {
-	return r.requestAt(ctx, userID, r.Ties.Remove)
+	return r.requestAt(ctx, userID, r.Relations.Remove)
 }
 
 func (r *mutationResolver) DismissSuggestion(ctx context.Context, userID string) (*model.DismissSuggestionPayload, error) {

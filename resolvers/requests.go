@@ -29,7 +29,7 @@ func (r *Resolver) requestFriendAt(ctx context.Context, id string, message *stri
 			return nil, err
 		}
 	}
-	o, err := r.Ties.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, text)
+	o, err := r.Relations.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, text)
 	if errors.Is(err, storage.ErrLimitReached) {
 		err = apierr.LimitReached("you have as many requests pending, or follow as many users, as one may")
 	}
@@ -106,10 +106,10 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 			return all
 		}
 	}
-	now := r.Ties.Now()
+	now := r.Relations.Now()
 	requests := make([]*model.FriendRequest, len(rows))
 	for i, row := range rows {
-		requests[i] = &model.FriendRequest{Row: row, Now: now, TTL: r.Ties.RequestTTL}
+		requests[i] = &model.FriendRequest{Row: row, Now: now, TTL: r.Relations.RequestTTL}
 	}
 	selected := fieldsOn(on)
 	if asked := aheadOn(selected, fields.Message, storage.Forward); asked != nil {

@@ -25,8 +25,8 @@ type Resolver struct {
 	// Budget bounds each set answer. Zero means [social.DefaultBudget].
 	Budget social.Budget
 
-	// Ties changes who follows whom.
-	Ties *social.Ties
+	// Relations changes who follows whom.
+	Relations *social.Relations
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
 	// States hides, shows and removes users. Nil: nobody is hidden.

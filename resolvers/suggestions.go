@@ -81,7 +81,7 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 	if viewer, ok := identity.Of(ctx); !ok || viewer.ID != user {
 		return nil, nil
 	}
-	since := storage.MicrosOf(r.Ties.Now().Add(-dismissedFor))
+	since := storage.MicrosOf(r.Relations.Now().Add(-dismissedFor))
 	answer := r.Store.Dismissals(ctx, []storage.DismissalQuery{{User: user, Since: since}})[0]
 	return answer.Value, answer.Err
 }
@@ -127,7 +127,7 @@ func (r *Resolver) dismissSuggestionAt(ctx context.Context, id string) (*model.D
 	if viewer == other {
 		return nil, clientError(social.ErrSelf)
 	}
-	now := r.Ties.Now()
+	now := r.Relations.Now()
 	if err := r.dismiss(ctx, viewer, other, now); err != nil {
 		return nil, err
 	}

@@ -334,15 +334,15 @@ func (w *world) check(t apitest.T, api *apitest.API) {
 	t.Helper()
 	ids := append(w.users(), nobody)
 	w.checkUsers(t, api, ids)
-	var ties, nodes []string
+	var relations, nodes []string
 	for _, from := range ids {
 		for _, to := range ids {
-			ties = append(ties, w.relationship(storage.Pair{From: from, To: to}))
+			relations = append(relations, w.relationship(storage.Pair{From: from, To: to}))
 		}
 		nodes = append(nodes, w.relationship(storage.Pair{From: from, To: with}))
 	}
 	api.Ask(`query($ids: [ID!]!) { r: relationships(from: $ids, to: $ids)`+selectTie+` }`, apitest.Vars{"ids": ids}).
-		Is(`{"r": [` + strings.Join(ties, ", ") + `]}`)
+		Is(`{"r": [` + strings.Join(relations, ", ") + `]}`)
 	var names []string
 	for _, from := range ids {
 		names = append(names, fmt.Sprintf("rel_%d_%d", from, with))

@@ -30,7 +30,7 @@ type Audience struct {
 }
 
 // NewAudience makes the audience of one request. absent may be nil; blocks are those
-// of [storage.TieReader].
+// of [storage.RelationReader].
 func NewAudience(viewer storage.UserID, absent Absentees, blocks []storage.UserID) *Audience {
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }

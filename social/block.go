@@ -20,7 +20,7 @@ import (
 //
 // [ErrSelf]; [storage.ErrUserUnknown] tells of the other. [errors.Is] also finds it
 // where the user itself is unknown: then the error is a [Gone].
-func (t *Ties) Block(ctx context.Context, people People, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Block(ctx context.Context, people People, user, other storage.UserID) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
 		return Outcome{}, err
 	}
@@ -29,7 +29,7 @@ func (t *Ties) Block(ctx context.Context, people People, user, other storage.Use
 
 // Unblock ends a block of the user's. What the block has ended does not come back. Who
 // is not blocked, unknown, or hidden is no error: nothing changes.
-func (t *Ties) Unblock(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	switch {
 	case user == other:
 		return Outcome{}, ErrSelf
@@ -39,7 +39,7 @@ func (t *Ties) Unblock(ctx context.Context, user, other storage.UserID) (Outcome
 	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})
 }
 
-func (t *Ties) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
+func (t *Relations) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
 	change.At = t.at()
 	options := storage.ChangeOptions{Inverse: t.Redundancy.Inline()}
 	ctx, end := notify.Whole(ctx)

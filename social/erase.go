@@ -19,7 +19,7 @@ const eraseStep = 500
 // the rows on the user's own shard are the list of what is left to do, so of each pair
 // the row on the other's shard is written first. Users whose shard does not answer are passed
 // over, and the error tells so.
-func (t *Ties) EndAll(ctx context.Context, user storage.UserID) error {
+func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	for {
 		found := false
 		for _, side := range storage.Sides {
@@ -36,7 +36,7 @@ func (t *Ties) EndAll(ctx context.Context, user storage.UserID) error {
 }
 
 // endSide ends the rows of one table that a user owns.
-func (t *Ties) endSide(ctx context.Context, side storage.Side, user storage.UserID) (found bool, err error) {
+func (t *Relations) endSide(ctx context.Context, side storage.Side, user storage.UserID) (found bool, err error) {
 	var failed error
 	for after := storage.UserID(0); ; {
 		r := t.Store.AllRows(ctx, side, []storage.RowsQuery{{Owner: user, After: after, Limit: eraseStep}})[0]
@@ -60,7 +60,7 @@ func (t *Ties) endSide(ctx context.Context, side storage.Side, user storage.User
 
 // end makes tombstones of rows as they are on one side. The errors of single rows do
 // not keep the others.
-func (t *Ties) end(ctx context.Context, side storage.Side, rows []storage.Edge) (failed error) {
+func (t *Relations) end(ctx context.Context, side storage.Side, rows []storage.Edge) (failed error) {
 	ctx, end := notify.Whole(ctx)
 	defer func() { end(failed == nil) }()
 	at := t.at()
@@ -88,7 +88,7 @@ func (t *Ties) end(ctx context.Context, side storage.Side, rows []storage.Edge) 
 
 // overwrite applies tombstones to a side, over rows of any age: one that meets a newer
 // row gets a newer time. It returns those that are there now.
-func (t *Ties) overwrite(ctx context.Context, side storage.Side, ends []storage.Edge) (there []storage.Edge, failed error) {
+func (t *Relations) overwrite(ctx context.Context, side storage.Side, ends []storage.Edge) (there []storage.Edge, failed error) {
 	for len(ends) > 0 {
 		var again []storage.Edge
 		for i, r := range t.Store.Apply(ctx, side, ends, storage.IfNewer) {

@@ -43,9 +43,9 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 
 		done := 0
 		dies := func() bool { done++; return done > writes }
-		dying := social.NewTies(social.TiesConfig{Store: torn{store, dies}, Redundancy: lost{}})
+		dying := social.NewRelations(social.RelationsConfig{Store: torn{store, dies}, Redundancy: lost{}})
 		crashed := dying.EndAll(crashing(t.Context(), func() bool { return done > writes }), victim) != nil
-		if err := social.NewTies(social.TiesConfig{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
+		if err := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
 			t.Fatal(err)
 		}
 		for _, side := range storage.Sides {

@@ -22,40 +22,40 @@ type Tie struct {
 //
 // stale tells that the inverse side is behind for a reason that waiting does not
 // mend. err is set when the user itself is unknown, or its shard did not answer.
-func (t *Ties) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (ties []Tie, stale bool, err error) {
-	ties = make([]Tie, len(others))
+func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
+	relations = make([]Tie, len(others))
 	for i, err := range t.present(ctx, people, user, others) {
-		ties[i].Err = err
+		relations[i].Err = err
 	}
-	stale, err = t.change(ctx, user, others, storage.Following, ties)
-	return ties, stale, err
+	stale, err = t.change(ctx, user, others, storage.Following, relations)
+	return relations, stale, err
 }
 
 func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.ErrUserUnknown, user) }
 
 // Unfollow ends follows of a user. Unknown users, whom nobody follows, are no
 // error. Hidden ones are like unknown ones: their follows stay as they are.
-func (t *Ties) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (ties []Tie, stale bool, err error) {
-	ties = make([]Tie, len(others))
+func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
+	relations = make([]Tie, len(others))
 	if t.Absentees.Has(user) {
-		return ties, false, unknown(user)
+		return relations, false, unknown(user)
 	}
 	for i, other := range others {
 		if other == user {
-			ties[i].Err = ErrSelf
+			relations[i].Err = ErrSelf
 		}
 	}
-	stale, err = t.change(ctx, user, others, storage.None, ties)
-	return ties, stale, err
+	stale, err = t.change(ctx, user, others, storage.None, relations)
+	return relations, stale, err
 }
 
 // change writes the edges of those that have no error yet and are not hidden.
-func (t *Ties) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, ties []Tie) (stale bool, err error) {
+func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, relations []Tie) (stale bool, err error) {
 	at := t.at()
 	var changes []storage.EdgeChange
 	var index []int
 	for i, other := range others {
-		if ties[i].Err == nil && !t.Absentees.Has(other) {
+		if relations[i].Err == nil && !t.Absentees.Has(other) {
 			changes = append(changes, storage.EdgeChange{To: other, Type: kind, At: at})
 			index = append(index, i)
 		}
@@ -68,7 +68,7 @@ func (t *Ties) change(ctx context.Context, user storage.UserID, others []storage
 	defer func() { end(!stale && err == nil) }()
 	var written []storage.Written
 	for j, r := range t.Store.ChangeEdges(ctx, user, changes, options) {
-		tie := &ties[index[j]]
+		tie := &relations[index[j]]
 		tie.Row, tie.Changed, tie.Err = r.Value.Row, r.Value.Changed, r.Err
 		if r.Err != nil && !errors.Is(r.Err, storage.ErrLimitReached) && !errors.Is(r.Err, storage.ErrForbidden) {
 			return false, fmt.Errorf("change follows of user %s: %w", user, r.Err)
@@ -82,4 +82,4 @@ func (t *Ties) change(ctx context.Context, user storage.UserID, others []storage
 }
 
 // at reads the clock, once for a request.
-func (t *Ties) at() storage.Micros { return storage.MicrosOf(t.Now()) }
+func (t *Relations) at() storage.Micros { return storage.MicrosOf(t.Now()) }

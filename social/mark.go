@@ -12,7 +12,7 @@ import (
 //
 // [ErrSelf], [storage.ErrNotFollowing], also for whoever is hidden,
 // [storage.ErrLimitReached] beyond [storage.MaxSpecials].
-func (t *Ties) Mark(ctx context.Context, user, other storage.UserID, change storage.MarkChange) (changed bool, err error) {
+func (t *Relations) Mark(ctx context.Context, user, other storage.UserID, change storage.MarkChange) (changed bool, err error) {
 	switch {
 	case user == other:
 		return false, ErrSelf

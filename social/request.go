@@ -21,7 +21,7 @@ import (
 // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden] where one blocks the other
 // or too soon after a decline, [storage.ErrLimitReached] with too many that are pending,
 // or, of two who ask each other, with too many followings. A [Gone] is the user itself.
-func (t *Ties) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
+func (t *Relations) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
 		return Outcome{}, err
 	}
@@ -36,7 +36,7 @@ func (t *Ties) Ask(ctx context.Context, people People, user, other storage.UserI
 // other, follows as many as one may. The user's own limit is looked at before, not in
 // one transaction with the rest, since it lies on another shard: a follow of the user's
 // at the same time may make it one more.
-func (t *Ties) Accept(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
@@ -51,7 +51,7 @@ func (t *Ties) Accept(ctx context.Context, user, other storage.UserID) (Outcome,
 }
 
 // roomFor tells whether a user may follow one more, or follows the other already.
-func (t *Ties) roomFor(ctx context.Context, user, other storage.UserID) error {
+func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) error {
 	if t.MaxFollowing == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (t *Ties) roomFor(ctx context.Context, user, other storage.UserID) error {
 
 // Decline makes a user decline what another has asked; the other may ask again after a
 // pause. [ErrSelf], [storage.ErrNoRequest].
-func (t *Ties) Decline(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Decline(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
@@ -92,7 +92,7 @@ func noAsker(err error) error {
 
 // visible tells whether there can be a request of another that a user sees, or one of its
 // own to the other.
-func (t *Ties) visible(user, other storage.UserID) error {
+func (t *Relations) visible(user, other storage.UserID) error {
 	switch {
 	case user == other:
 		return ErrSelf
@@ -103,7 +103,7 @@ func (t *Ties) visible(user, other storage.UserID) error {
 }
 
 // Cancel takes back what a user has asked another. [ErrSelf], [storage.ErrNoRequest].
-func (t *Ties) Cancel(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
 	}
@@ -114,7 +114,7 @@ func (t *Ties) Cancel(ctx context.Context, user, other storage.UserID) (Outcome,
 // Remove ends the friendship of two users: neither follows the other any more, also
 // where they came to it without a request. With somebody unknown or hidden there is none.
 // [ErrSelf].
-func (t *Ties) Remove(ctx context.Context, user, other storage.UserID) (Outcome, error) {
+func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	switch {
 	case user == other:
 		return Outcome{}, ErrSelf
@@ -126,7 +126,7 @@ func (t *Ties) Remove(ctx context.Context, user, other storage.UserID) (Outcome,
 }
 
 // request does one act and brings it to the other shard.
-func (t *Ties) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
+func (t *Relations) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
 	change.At = t.at()
 	ctx, end := notify.Whole(ctx)
 	defer func() { end(!o.Stale) }()

@@ -22,7 +22,7 @@ const settleTime = 5 * time.Second
 // A crash in here leaves the rows that it has not come to where they are. The modes
 // stream and binlog carry them; after that, and in the mode sync, doing the same again or
 // reconcile does. Everything may be applied twice: versions decide.
-func (t *Ties) settle(ctx context.Context, written []storage.Written) (all []storage.Written, stale bool) {
+func (t *Relations) settle(ctx context.Context, written []storage.Written) (all []storage.Written, stale bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	told := map[storage.Row]bool{}
@@ -52,7 +52,7 @@ func (t *Ties) settle(ctx context.Context, written []storage.Written) (all []sto
 
 // inverse applies the rows of one side, where that has not been done, and notes for
 // which it has been now. It returns what follows from them.
-func (t *Ties) inverse(ctx context.Context, side storage.Side, rows []storage.Written) (also []storage.Written, err error) {
+func (t *Relations) inverse(ctx context.Context, side storage.Side, rows []storage.Written) (also []storage.Written, err error) {
 	var edges []storage.Edge
 	var index []int
 	for i, w := range rows {

@@ -125,7 +125,7 @@ type Reader interface {
 	ProfileReader
 	EdgeReader
 	PackedReader
-	TieReader
+	RelationReader
 	Bundler
 }
 

@@ -4,5 +4,5 @@ package private
 
 import "syscall"
 
-// childAttr: only Linux ties a program's life to its parent's.
+// childAttr: only Linux relations a program's life to its parent's.
 func childAttr() *syscall.SysProcAttr { return nil }

@@ -51,7 +51,7 @@ type Options struct {
 
 	RequestTTL   time.Duration    // 0: the default
 	RequestPause time.Duration    // 0: the default
-	Now          func() time.Time // the clock of what changes ties; nil: time.Now
+	Now          func() time.Time // the clock of what changes relations; nil: time.Now
 
 	Context func(context.Context) context.Context // changes that of every request; nil: does not
 }
@@ -105,23 +105,23 @@ func New(t T, store storage.Store, o Options) *API {
 	if err := absentees.Refresh(context.Background()); err != nil {
 		t.Fatalf("read who is hidden: %v", err)
 	}
-	ties := social.NewTies(social.TiesConfig{
+	relations := social.NewRelations(social.RelationsConfig{
 		Store: store, Redundancy: o.Redundancy, Absentees: absentees,
 		MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause, Now: o.Now,
 	})
 	states := &accounts.States{
-		Store: store, Ties: ties, Absentees: absentees, Now: time.Now,
+		Store: store, Relations: relations, Absentees: absentees, Now: time.Now,
 		Tell: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
 	root := &resolvers.Resolver{
-		Budget: o.Budget,
-		Ties:   ties,
-		States: states, Absentees: absentees,
+		Budget:    o.Budget,
+		Relations: relations,
+		States:    states, Absentees: absentees,
 		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
 		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
-		Dismissals: store, Popular: social.NewPopular(store, ties.Now),
+		Dismissals: store, Popular: social.NewPopular(store, relations.Now),
 	}
 	schema := generated.NewSchema(generated.Config{Resolvers: root})
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{

@@ -80,7 +80,7 @@ type blockList struct {
 
 func (b *blockList) bytes() int { return 48 + 8*len(b.users) }
 
-// Blocks implements [storage.TieReader].
+// Blocks implements [storage.RelationReader].
 func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Blocks(ctx, users)

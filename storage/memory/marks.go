@@ -9,7 +9,7 @@ import (
 	"kith/storage/judge"
 )
 
-// Marks implements [storage.TieReader].
+// Marks implements [storage.RelationReader].
 func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.EdgeMark, bool) {
 		mark, ok := s.marks[pair]
@@ -17,7 +17,7 @@ func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Resul
 	})
 }
 
-// Specials implements [storage.TieReader].
+// Specials implements [storage.RelationReader].
 func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
 		return s.specials(user), true
@@ -35,7 +35,7 @@ func (s *Store) specials(user storage.UserID) []storage.UserID {
 	return list
 }
 
-// Messages implements [storage.TieReader].
+// Messages implements [storage.RelationReader].
 func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	return lookUp(ctx, s, requests, func(request storage.Pair) (string, bool) {
 		message := s.messages[request]

@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// Dismissals implements [storage.TieReader].
+// Dismissals implements [storage.RelationReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, queries, func(q storage.DismissalQuery) ([]storage.UserID, bool) {
 		var list []storage.UserID

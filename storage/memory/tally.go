@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// Blocks implements [storage.TieReader].
+// Blocks implements [storage.RelationReader].
 func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return lookUp(ctx, s, users, func(user storage.UserID) ([]storage.UserID, bool) {
 		var list []storage.UserID
@@ -23,7 +23,7 @@ func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 	})
 }
 
-// Tally implements [storage.TieReader].
+// Tally implements [storage.RelationReader].
 func (s *Store) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
 	return lookUp(ctx, s, queries, func(q storage.TallyQuery) (int, bool) {
 		n := 0

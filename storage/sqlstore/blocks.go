@@ -27,7 +27,7 @@ FROM follower{by list}
 WHERE type = 2 AND to_user_id IN (`
 )
 
-// Blocks implements [storage.TieReader].
+// Blocks implements [storage.RelationReader].
 func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		in := db.Marks(len(users)) + ")"

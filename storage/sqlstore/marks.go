@@ -58,7 +58,7 @@ DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id = ?`
 )
 
-// Marks implements [storage.TieReader].
+// Marks implements [storage.RelationReader].
 func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return db.LookUp(s.db, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
 		text, args := s.rowsStatement(markTable, pairs)
@@ -72,7 +72,7 @@ func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Resul
 	})
 }
 
-// Messages implements [storage.TieReader].
+// Messages implements [storage.RelationReader].
 func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	return db.LookUp(s.db, requests, s.maxPairs(storage.Forward, requests), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, string)) error {
 		text, args := s.rowsStatement(messageTable, pairs)
@@ -110,7 +110,7 @@ func (s *Store) rowsStatement(table *db.Table, pairs []storage.Pair) (text strin
 	return s.sql.EdgesOf(&t, len(pairs)), args
 }
 
-// Specials implements [storage.TieReader].
+// Specials implements [storage.RelationReader].
 func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		return s.readLists(ctx, "specials", shard, users, s.bySpecial(sqlSpecials)+db.Marks(len(users))+")", db.Arguments(users), found)

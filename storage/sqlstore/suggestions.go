@@ -69,7 +69,7 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (`
 )
 
-// Dismissals implements [storage.TieReader].
+// Dismissals implements [storage.RelationReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
 	shardOf := func(q storage.DismissalQuery) int { return s.place.Of(q.User) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.DismissalQuery, found func(storage.DismissalQuery, []storage.UserID)) error {

@@ -22,7 +22,7 @@ FROM (SELECT 1 FROM {table}{by list} WHERE {owner} = ? AND type = ?`
 
 var tally = db.Spelled(sqlTally)
 
-// Tally implements [storage.TieReader].
+// Tally implements [storage.RelationReader].
 func (s *Store) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
 	shardOf := func(q storage.TallyQuery) int { return s.place.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.TallyQuery, found func(storage.TallyQuery, int)) error {

@@ -99,41 +99,41 @@ func (s torn) Apply(ctx context.Context, side storage.Side, edges []storage.Edge
 // acts are what users do to each other.
 var acts = []struct {
 	name string
-	do   func(*social.Ties, context.Context, social.People, storage.UserID, storage.UserID) error
+	do   func(*social.Relations, context.Context, social.People, storage.UserID, storage.UserID) error
 }{
-	{"block", func(t *social.Ties, ctx context.Context, people social.People, a, b storage.UserID) error {
+	{"block", func(t *social.Relations, ctx context.Context, people social.People, a, b storage.UserID) error {
 		_, err := t.Block(ctx, people, a, b)
 		return err
 	}},
-	{"unblock", func(t *social.Ties, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"unblock", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
 		_, err := t.Unblock(ctx, a, b)
 		return err
 	}},
-	{"follow", func(t *social.Ties, ctx context.Context, people social.People, a, b storage.UserID) error {
-		ties, _, err := t.Follow(ctx, people, a, []storage.UserID{b})
-		return errors.Join(err, ties[0].Err)
+	{"follow", func(t *social.Relations, ctx context.Context, people social.People, a, b storage.UserID) error {
+		relations, _, err := t.Follow(ctx, people, a, []storage.UserID{b})
+		return errors.Join(err, relations[0].Err)
 	}},
-	{"unfollow", func(t *social.Ties, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"unfollow", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
 		_, _, err := t.Unfollow(ctx, a, []storage.UserID{b})
 		return err
 	}},
-	{"ask", func(t *social.Ties, ctx context.Context, people social.People, a, b storage.UserID) error {
+	{"ask", func(t *social.Relations, ctx context.Context, people social.People, a, b storage.UserID) error {
 		_, err := t.Ask(ctx, people, a, b, "")
 		return err
 	}},
-	{"accept", func(t *social.Ties, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"accept", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
 		_, err := t.Accept(ctx, a, b)
 		return err
 	}},
-	{"decline", func(t *social.Ties, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"decline", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
 		_, err := t.Decline(ctx, a, b)
 		return err
 	}},
-	{"cancel", func(t *social.Ties, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"cancel", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
 		_, err := t.Cancel(ctx, a, b)
 		return err
 	}},
-	{"remove", func(t *social.Ties, ctx context.Context, _ social.People, a, b storage.UserID) error {
+	{"remove", func(t *social.Relations, ctx context.Context, _ social.People, a, b storage.UserID) error {
 		_, err := t.Remove(ctx, a, b)
 		return err
 	}},
@@ -144,7 +144,7 @@ type world struct {
 	store    storage.Store
 	users    []storage.UserID
 	post     *post
-	gateways [2]*social.Ties
+	gateways [2]*social.Relations
 	clock    time.Duration
 }
 
@@ -166,7 +166,7 @@ func newWorld(t fataler, store storage.Store, first storage.UserID, inline bool,
 	}
 	begin := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	for i := range w.gateways {
-		w.gateways[i] = social.NewTies(social.TiesConfig{
+		w.gateways[i] = social.NewRelations(social.RelationsConfig{
 			Store: torn{store, breaks}, Redundancy: w.post, RequestPause: time.Nanosecond,
 			Now: func() time.Time { return begin.Add(w.clock + time.Duration(i)*skew) },
 		})

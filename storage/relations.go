@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// TieReader reads what lies beside the edges of a user, on its own shard.
-type TieReader interface {
+// RelationReader reads what lies beside the edges of a user, on its own shard.
+type RelationReader interface {
 	// Blocks lists everyone whom a user blocks or who blocks it, ascending, each once.
 	// Every user is Found.
 	Blocks(ctx context.Context, users []UserID) []Result[[]UserID]

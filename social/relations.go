@@ -34,8 +34,8 @@ type People interface {
 	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
 
-// TieStore is what changing ties asks of a store.
-type TieStore interface {
+// RelationStore is what changing relations asks of a store.
+type RelationStore interface {
 	storage.CountReader
 	storage.EdgeReader
 	storage.EdgeWriter
@@ -44,15 +44,15 @@ type TieStore interface {
 	storage.MarkWriter
 }
 
-// Ties changes how users stand towards each other: follows, blocks, requests for
+// Relations changes how users stand towards each other: follows, blocks, requests for
 // friendship, and what one notes on whom one follows.
-type Ties struct {
-	TiesConfig
+type Relations struct {
+	RelationsConfig
 }
 
-// TiesConfig says by which rules.
-type TiesConfig struct {
-	Store      TieStore
+// RelationsConfig says by which rules.
+type RelationsConfig struct {
+	Store      RelationStore
 	Redundancy Redundancy
 
 	// MaxFollowing is how many users one may follow. 0 means no limit.
@@ -80,8 +80,8 @@ const (
 	DefaultMaxPending   = 1000
 )
 
-// NewTies makes the rules over a store.
-func NewTies(cfg TiesConfig) *Ties {
+// NewRelations makes the rules over a store.
+func NewRelations(cfg RelationsConfig) *Relations {
 	if cfg.RequestTTL == 0 {
 		cfg.RequestTTL = storage.DefaultRequestTTL
 	}
@@ -97,7 +97,7 @@ func NewTies(cfg TiesConfig) *Ties {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Ties{cfg}
+	return &Relations{cfg}
 }
 
 // Outcome is what a block, an act about a request, or the end of one has done.
@@ -115,7 +115,7 @@ type Outcome struct {
 
 // present says who cannot be dealt with: oneself, and who does not exist or is hidden.
 // The errors are in the order of others, nil for those who can.
-func (t *Ties) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) []error {
+func (t *Relations) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) []error {
 	errs := make([]error, len(others))
 	for i, r := range people.Users(ctx, others) {
 		switch {
