@@ -15,16 +15,16 @@ import (
 	"kith/storage/events"
 )
 
-// Absentees are the users who are hidden from everybody else, because they have
+// HiddenUsers are the users who are hidden from everybody else, because they have
 // deactivated their accounts or are being deleted. Every gateway keeps all of them in
 // memory, eight bytes each, so that leaving them out of an answer costs no look-up.
 //
 // A gateway knows of what it has done itself at once, of what others have done as soon
 // as an event comes, and of what it was not told within [refreshEvery], by reading
-// what has changed in the stores. It implements [kith/social.Absentees].
+// what has changed in the stores. It implements [kith/social.HiddenUsers].
 //
 // What it reads tells of changed passwords, too.
-type Absentees struct {
+type HiddenUsers struct {
 	Passwords *PasswordTimes
 
 	store   storage.StateStore
@@ -88,9 +88,9 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// NewAbsentees makes a set that is empty until [Absentees.Refresh].
-func NewAbsentees(store storage.StateStore, metrics *Metrics, now func() time.Time) *Absentees {
-	a := &Absentees{
+// NewHiddenUsers makes a set that is empty until [HiddenUsers.Refresh].
+func NewHiddenUsers(store storage.StateStore, metrics *Metrics, now func() time.Time) *HiddenUsers {
+	a := &HiddenUsers{
 		Passwords: newPasswordTimes(),
 
 		store: store, metrics: metrics, now: now,
@@ -107,7 +107,7 @@ func NewAbsentees(store storage.StateStore, metrics *Metrics, now func() time.Ti
 
 // Has tells whether a user is hidden, or has been deleted: of the latter nothing may be
 // left that comes late.
-func (a *Absentees) Has(id storage.UserID) bool {
+func (a *HiddenUsers) Has(id storage.UserID) bool {
 	return holds(*a.hidden.Load(), id) || holds(*a.deleted.Load(), id)
 }
 
@@ -118,10 +118,10 @@ func holds(ids []storage.UserID, id storage.UserID) bool {
 
 // IDs lists the users who are hidden, ascending, without those of whom nothing is left.
 // The slice is shared: it must not be changed.
-func (a *Absentees) IDs() []storage.UserID { return *a.hidden.Load() }
+func (a *HiddenUsers) IDs() []storage.UserID { return *a.hidden.Load() }
 
 // Note takes in the state of a user that was just written or read.
-func (a *Absentees) Note(id storage.UserID, state storage.UserState) {
+func (a *HiddenUsers) Note(id storage.UserID, state storage.UserState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted[id] = true
@@ -131,7 +131,7 @@ func (a *Absentees) Note(id storage.UserID, state storage.UserState) {
 
 // Refresh reads what has changed since the last time, from all shards at once. It
 // returns the first error; the other shards' changes have been taken in.
-func (a *Absentees) Refresh(ctx context.Context) error {
+func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	a.reading.Lock()
 	defer a.reading.Unlock()
 	a.mu.Lock()
@@ -151,7 +151,7 @@ func (a *Absentees) Refresh(ctx context.Context) error {
 	return nil
 }
 
-func (a *Absentees) refresh(ctx context.Context, shard int) error {
+func (a *HiddenUsers) refresh(ctx context.Context, shard int) error {
 	a.mu.Lock()
 	last := a.shards[shard].last
 	a.mu.Unlock()
@@ -182,7 +182,7 @@ func (a *Absentees) refresh(ctx context.Context, shard int) error {
 }
 
 // note keeps how far a shard has been read.
-func (a *Absentees) note(shard int, last storage.StatePosition, err error) {
+func (a *HiddenUsers) note(shard int, last storage.StatePosition, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := &a.shards[shard]
@@ -195,7 +195,7 @@ func (a *Absentees) note(shard int, last storage.StatePosition, err error) {
 }
 
 // apply takes changes in. The lock is held.
-func (a *Absentees) apply(changes []storage.StateChange) {
+func (a *HiddenUsers) apply(changes []storage.StateChange) {
 	now := storage.MicrosOf(a.now())
 	hide, bury := map[storage.UserID]bool{}, map[storage.UserID]bool{}
 	for _, c := range changes {
@@ -239,7 +239,7 @@ func change(list *atomic.Pointer[[]storage.UserID], member map[storage.UserID]bo
 }
 
 // Run refreshes until the context is done, and at once when the hub tells of a change.
-func (a *Absentees) Run(ctx context.Context, hub *events.Hub) {
+func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	listening.Go(func() { a.listen(ctx, hub) })
@@ -258,7 +258,7 @@ func (a *Absentees) Run(ctx context.Context, hub *events.Hub) {
 
 // listen asks for a refresh when somebody's state has changed, or when events may be
 // missing. A subscription that was too slow is taken up again.
-func (a *Absentees) listen(ctx context.Context, hub *events.Hub) {
+func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	ofStates := func(e events.Event) bool { return e.Kind == events.StateChanged }
 	for {
 		changes := hub.SubscribeWhere(ctx, ofStates)
@@ -276,7 +276,7 @@ func (a *Absentees) listen(ctx context.Context, hub *events.Hub) {
 
 // Ready tells whether the set is known well enough: an error when a shard has not
 // answered for long, so that somebody may be shown who wants to be hidden.
-func (a *Absentees) Ready(context.Context) error {
+func (a *HiddenUsers) Ready(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i, w := range a.shards {
@@ -288,7 +288,7 @@ func (a *Absentees) Ready(context.Context) error {
 }
 
 // unfinished lists the users whose deletion began before a time and has not ended.
-func (a *Absentees) unfinished(before storage.Micros) []storage.UserID {
+func (a *HiddenUsers) unfinished(before storage.Micros) []storage.UserID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var ids []storage.UserID
@@ -302,8 +302,8 @@ func (a *Absentees) unfinished(before storage.Micros) []storage.UserID {
 }
 
 // finished lists the users whose deletion ended not long ago, but before a time, and
-// that have not been [Absentees.swept] since.
-func (a *Absentees) finished(before storage.Micros) []storage.UserID {
+// that have not been [HiddenUsers.swept] since.
+func (a *HiddenUsers) finished(before storage.Micros) []storage.UserID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := storage.MicrosOf(a.now())
@@ -321,7 +321,7 @@ func (a *Absentees) finished(before storage.Micros) []storage.UserID {
 }
 
 // swept leaves a deletion alone from now on.
-func (a *Absentees) swept(id storage.UserID) {
+func (a *HiddenUsers) swept(id storage.UserID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if d, ok := a.gone[id]; ok {

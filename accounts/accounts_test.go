@@ -250,8 +250,8 @@ func (s *slow) Passwords(ctx context.Context, ids []storage.UserID) []storage.Re
 func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	a, id, store := service(t, identity.LimitsConfig{})
 	g := open(t, store, time.Now)
-	id.Verifier.Heed(g.absentees.Passwords)
-	a.Changed = g.absentees.Passwords.Note
+	id.Verifier.Heed(g.hiddenUsers.Passwords)
+	a.Changed = g.hiddenUsers.Passwords.Note
 	between := &slow{Store: store}
 	a.Store = between
 	ctx := t.Context()
@@ -291,9 +291,9 @@ func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 3)
 	g := open(t, store, time.Now)
-	during(t, func(ctx context.Context) { g.absentees.Run(ctx, g.hub) })
+	during(t, func(ctx context.Context) { g.hiddenUsers.Run(ctx, g.hub) })
 	var ended, others atomic.Int64
-	passwords := g.absentees.Passwords
+	passwords := g.hiddenUsers.Passwords
 	passwords.Watch(1, 0, func() { ended.Add(1) })
 	passwords.Watch(2, 0, func() { others.Add(1) })
 	passwords.Watch(1, 0, func() { others.Add(1) })() // has left

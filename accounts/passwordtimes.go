@@ -10,7 +10,7 @@ import (
 // PasswordTimes are the users who have ever changed their passwords, and when last, so
 // that tokens from before are refused without a look-up. Every gateway keeps them in
 // memory, some 40 bytes each, and hears of changes together with those of states: see
-// [Absentees]. It implements [kith/identity.PasswordTimes].
+// [HiddenUsers]. It implements [kith/identity.PasswordTimes].
 type PasswordTimes struct {
 	mu      sync.RWMutex
 	at      map[storage.UserID]storage.Micros

@@ -11,13 +11,13 @@ import (
 )
 
 // An account is active, deactivated or being deleted. The store keeps which, on the
-// user's own shard; gateways keep those who are hidden in memory, see [Absentees].
+// user's own shard; gateways keep those who are hidden in memory, see [HiddenUsers].
 
 // States changes what becomes of accounts.
 type States struct {
-	Store     storage.StateStore
-	Relations Ender
-	Absentees *Absentees
+	Store       storage.StateStore
+	Relations   Ender
+	HiddenUsers *HiddenUsers
 	// Tell lets other gateways know that a user's state has changed. It must not wait.
 	Tell func(storage.UserID)
 	Now  func() time.Time
@@ -31,7 +31,7 @@ type Ender interface {
 // MayAct tells whether a user may change anything: one who is hidden may not. The
 // store has the last word, as the user may have come back through another gateway.
 func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
-	if !s.Absentees.Has(user) {
+	if !s.HiddenUsers.Has(user) {
 		return nil
 	}
 	r := s.Store.StatesOf(ctx, []storage.UserID{user})[0]
@@ -40,7 +40,7 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 	}
 	switch r.Value {
 	case storage.Active:
-		s.Absentees.Note(user, r.Value)
+		s.HiddenUsers.Note(user, r.Value)
 		return nil
 	case storage.Deactivated:
 		return apierr.Forbidden("your account is deactivated: reactivate it first")
@@ -88,7 +88,7 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 	case err != nil:
 		return false, fmt.Errorf("set the state of user %s: %w", user, err)
 	}
-	s.Absentees.Note(user, state)
+	s.HiddenUsers.Note(user, state)
 	if changed {
 		s.Tell(user)
 	}
@@ -115,7 +115,7 @@ func (s *States) finish(ctx context.Context, user storage.UserID) error {
 	if err := s.Store.Erase(ctx, user, storage.MicrosOf(s.Now())); err != nil {
 		return fmt.Errorf("erase user %s: %w", user, err)
 	}
-	s.Absentees.Note(user, storage.Deleted)
+	s.HiddenUsers.Note(user, storage.Deleted)
 	s.Tell(user)
 	return nil
 }

@@ -23,11 +23,11 @@ import (
 
 // gateway is what one gateway of a deployment knows and does about accounts.
 type gateway struct {
-	absentees *accounts.Absentees
-	states    *accounts.States
-	relations *social.Relations
-	sweeper   *accounts.Sweeper
-	hub       *events.Hub
+	hiddenUsers *accounts.HiddenUsers
+	states      *accounts.States
+	relations   *social.Relations
+	sweeper     *accounts.Sweeper
+	hub         *events.Hub
 }
 
 // carried is a redundancy mode in which the rules alone write to other shards.
@@ -39,10 +39,10 @@ func (carried) Carry(context.Context, []storage.Written) error { return nil }
 func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	t.Helper()
 	g := &gateway{hub: events.NewHub(nil)}
-	g.absentees = accounts.NewAbsentees(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
-	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: carried{}, Absentees: g.absentees, Now: now})
+	g.hiddenUsers = accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
+	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: carried{}, HiddenUsers: g.hiddenUsers, Now: now})
 	g.states = &accounts.States{
-		Store: store, Relations: g.relations, Absentees: g.absentees, Now: now,
+		Store: store, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now,
 		Tell: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
 	}
 	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
@@ -78,7 +78,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // A gateway knows what it has done itself at once, what others have done when an event
 // comes, and otherwise when it reads again.
-func TestAbsenteesAreKnown(t *testing.T) {
+func TestHiddenUsersAreKnown(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 9)
 	one, other := open(t, store, time.Now), open(t, store, time.Now)
@@ -90,18 +90,18 @@ func TestAbsenteesAreKnown(t *testing.T) {
 	}
 	is := func(g *gateway, want ...storage.UserID) {
 		t.Helper()
-		if got := g.absentees.IDs(); !slices.Equal(got, want) {
+		if got := g.hiddenUsers.IDs(); !slices.Equal(got, want) {
 			t.Errorf("hidden are %v, want %v", got, want)
 		}
 		for id := storage.UserID(1); id <= 9; id++ {
-			if g.absentees.Has(id) != slices.Contains(want, id) {
-				t.Errorf("Has(%s) is %t", id, g.absentees.Has(id))
+			if g.hiddenUsers.Has(id) != slices.Contains(want, id) {
+				t.Errorf("Has(%s) is %t", id, g.hiddenUsers.Has(id))
 			}
 		}
 	}
 	refresh := func(g *gateway) {
 		t.Helper()
-		if err := g.absentees.Refresh(t.Context()); err != nil {
+		if err := g.hiddenUsers.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,14 +127,14 @@ func TestAbsenteesAreKnown(t *testing.T) {
 	refresh(one)
 	is(one, 3, 5)
 
-	during(t, func(ctx context.Context) { other.absentees.Run(ctx, one.hub) })
+	during(t, func(ctx context.Context) { other.hiddenUsers.Run(ctx, one.hub) })
 	set(one, one.states.Deactivate, 9)
-	eventually(t, "the other gateway knows", func() bool { return other.absentees.Has(9) })
+	eventually(t, "the other gateway knows", func() bool { return other.hiddenUsers.Has(9) })
 	if complete, err := one.states.Delete(t.Context(), 9); err != nil || !complete {
 		t.Fatal(complete, err)
 	}
-	eventually(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.absentees.IDs(), 9) })
-	if !other.absentees.Has(9) {
+	eventually(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.hiddenUsers.IDs(), 9) })
+	if !other.hiddenUsers.Has(9) {
 		t.Error("somebody deleted can be dealt with")
 	}
 	if err := one.states.MayAct(t.Context(), 9); !errors.Is(err, storage.ErrUserUnknown) {
@@ -159,20 +159,20 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	store := &failing{Store: memory.New()}
 	now := time.Now()
 	g := open(t, store, func() time.Time { return now })
-	if g.absentees.Ready(t.Context()) == nil {
+	if g.hiddenUsers.Ready(t.Context()) == nil {
 		t.Error("nothing has been read, and it is ready")
 	}
-	if err := g.absentees.Refresh(t.Context()); err != nil || g.absentees.Ready(t.Context()) != nil {
-		t.Error(err, g.absentees.Ready(t.Context()))
+	if err := g.hiddenUsers.Refresh(t.Context()); err != nil || g.hiddenUsers.Ready(t.Context()) != nil {
+		t.Error(err, g.hiddenUsers.Ready(t.Context()))
 	}
 	store.err = storage.ErrUnavailable
 	now = now.Add(3 * time.Second)
-	if err := g.absentees.Refresh(t.Context()); !errors.Is(err, storage.ErrUnavailable) || g.absentees.Ready(t.Context()) != nil {
-		t.Error("a short failure:", err, g.absentees.Ready(t.Context()))
+	if err := g.hiddenUsers.Refresh(t.Context()); !errors.Is(err, storage.ErrUnavailable) || g.hiddenUsers.Ready(t.Context()) != nil {
+		t.Error("a short failure:", err, g.hiddenUsers.Ready(t.Context()))
 	}
 	now = now.Add(time.Minute)
-	_ = g.absentees.Refresh(t.Context())
-	if err := g.absentees.Ready(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
+	_ = g.hiddenUsers.Refresh(t.Context())
+	if err := g.hiddenUsers.Ready(t.Context()); !errors.Is(err, storage.ErrUnavailable) {
 		t.Errorf("after a minute: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	if err != nil || complete || time.Since(began) < time.Second {
 		t.Errorf("complete %t after %s: %v", complete, time.Since(began), err)
 	}
-	if !g.absentees.Has(1) {
+	if !g.hiddenUsers.Has(1) {
 		t.Error("the user is not hidden meanwhile")
 	}
 	_, err = g.states.Reactivate(t.Context(), 1)
@@ -229,7 +229,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	if _, err := store.SetState(t.Context(), 1, storage.Deleting, storage.MicrosOf(time.Now())); err != nil {
 		t.Fatal(err)
 	}
-	during(t, func(ctx context.Context) { g.absentees.Run(ctx, g.hub) })
+	during(t, func(ctx context.Context) { g.hiddenUsers.Run(ctx, g.hub) })
 	during(t, g.sweeper.Run)
 	exists := func() bool { return store.Users(t.Context(), []storage.UserID{1})[0].Found }
 	eventually(t, "the deletion ends", func() bool { return !exists() })

@@ -58,7 +58,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 // sweep works on everybody who was left, each for a bounded time.
 func (s *Sweeper) sweep(ctx context.Context, owner string) {
 	before := storage.MicrosOf(s.States.Now()) - leftFor
-	for _, user := range s.States.Absentees.unfinished(before) {
+	for _, user := range s.States.HiddenUsers.unfinished(before) {
 		if !s.leased(ctx, owner) {
 			return
 		}
@@ -66,12 +66,12 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 			s.Logger.WarnContext(ctx, "a deletion goes on later", "user", user.String(), "error", err)
 		}
 	}
-	for _, user := range s.States.Absentees.finished(before) {
+	for _, user := range s.States.HiddenUsers.finished(before) {
 		if !s.leased(ctx, owner) {
 			return
 		}
 		if err := s.bounded(ctx, user, s.States.Relations.EndAll); err == nil {
-			s.States.Absentees.swept(user)
+			s.States.HiddenUsers.swept(user)
 		}
 	}
 }

@@ -116,13 +116,13 @@ func (d *discarding) Write(b []byte) (int, error) {
 func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) http.Handler {
 	b.Helper()
 	registry := prometheus.NewRegistry()
-	absentees := accounts.NewAbsentees(store, accounts.NewMetrics(registry), time.Now)
-	if err := absentees.Refresh(b.Context()); err != nil {
+	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(registry), time.Now)
+	if err := hiddenUsers.Refresh(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	relations := social.NewRelations(social.RelationsConfig{Store: store, Absentees: absentees})
+	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
 	root := &resolvers.Resolver{
-		Relations: relations, Absentees: absentees, Store: store, Handles: store,
+		Relations: relations, HiddenUsers: hiddenUsers, Store: store, Handles: store,
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}

@@ -31,22 +31,22 @@ import (
 
 // parts are what a gateway is made of, besides its settings.
 type parts struct {
-	store      *sqlstore.Store
-	caches     *deployment.Caches
-	redis      *deployment.Redis
-	identity   *identity.Service
-	ids        *ids.Generator
-	hub        *events.Hub
-	redundancy *deployment.Redundancy
-	tokens     *consistency.Tokens
-	cursors    *cursor.Sealer
-	absentees  *accounts.Absentees
-	relations  *social.Relations
-	states     *accounts.States
-	accounts   *accounts.Accounts
-	activity   *accounts.Activity
-	registry   *prometheus.Registry
-	logger     *slog.Logger
+	store       *sqlstore.Store
+	caches      *deployment.Caches
+	redis       *deployment.Redis
+	identity    *identity.Service
+	ids         *ids.Generator
+	hub         *events.Hub
+	redundancy  *deployment.Redundancy
+	tokens      *consistency.Tokens
+	cursors     *cursor.Sealer
+	hiddenUsers *accounts.HiddenUsers
+	relations   *social.Relations
+	states      *accounts.States
+	accounts    *accounts.Accounts
+	activity    *accounts.Activity
+	registry    *prometheus.Registry
+	logger      *slog.Logger
 
 	closers []func()
 }
@@ -112,18 +112,18 @@ func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 // openRelations loads who is hidden, and makes the rules that need it. What is done in the
 // background ends before the mode that carries its rows does.
 func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
-	p.absentees = accounts.NewAbsentees(p.store, accounts.NewMetrics(p.registry), time.Now)
-	if err := p.absentees.Refresh(ctx); err != nil {
+	p.hiddenUsers = accounts.NewHiddenUsers(p.store, accounts.NewMetrics(p.registry), time.Now)
+	if err := p.hiddenUsers.Refresh(ctx); err != nil {
 		return Misset("store", err)
 	}
-	p.identity.Verifier.Heed(p.absentees.Passwords)
-	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.absentees.Run(ctx, p.hub) }))
+	p.identity.Verifier.Heed(p.hiddenUsers.Passwords)
+	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
-		Store: p.caches.Writer, Redundancy: p.redundancy, Absentees: p.absentees,
+		Store: p.caches.Writer, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
 	})
 	p.states = &accounts.States{
-		Store: p.caches.Writer, Relations: p.relations, Absentees: p.absentees, Now: time.Now,
+		Store: p.caches.Writer, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
 		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
@@ -132,7 +132,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
 		Limits: p.identity.Limits, Now: time.Now,
 		Changed: func(id storage.UserID, at storage.Micros) {
-			p.absentees.Passwords.Note(id, at)
+			p.hiddenUsers.Passwords.Note(id, at)
 			bus.Send(ctx, events.State(id))
 		},
 		Active: p.activity.Note,
@@ -147,7 +147,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 	root := &resolvers.Resolver{
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
-		States:    p.states, Absentees: p.absentees,
+		States:    p.states, HiddenUsers: p.hiddenUsers,
 		Accounts: p.accounts,
 		Reads:    p.caches.Reader(),
 		Store:    p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
@@ -193,7 +193,7 @@ func (p *parts) checks() (list []gateway.Check) {
 	}
 	return append(list,
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
-		gateway.Check{Name: "absent-users", Ask: p.absentees.Ready, Advisory: true})
+		gateway.Check{Name: "absent-users", Ask: p.hiddenUsers.Ready, Advisory: true})
 }
 
 // tokens keeps a nil issuer from becoming an interface that is not nil.

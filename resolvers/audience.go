@@ -79,7 +79,9 @@ func (e *eyes) isAbsent(id storage.UserID) bool {
 	return e.resolver.isHidden(id) && (e.viewer == 0 || e.viewer != id)
 }
 
-func (r *Resolver) isHidden(id storage.UserID) bool { return r.Absentees != nil && r.Absentees.Has(id) }
+func (r *Resolver) isHidden(id storage.UserID) bool {
+	return r.HiddenUsers != nil && r.HiddenUsers.Has(id)
+}
 
 // audienceOf is for whom the answers are made. The first who asks has the viewer's
 // blocks read. A mutation that changes them asks afterwards only.
@@ -112,7 +114,7 @@ func (e *eyes) readAudience(ctx context.Context) (*social.Audience, error) {
 	e.request.mu.Lock()
 	defer e.request.mu.Unlock()
 	if e.request.audience == nil {
-		e.request.audience = social.NewAudience(e.viewer, e.resolver.Absentees, blocks)
+		e.request.audience = social.NewAudience(e.viewer, e.resolver.HiddenUsers, blocks)
 	}
 	return e.request.audience, nil
 }

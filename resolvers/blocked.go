@@ -26,7 +26,7 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	f := planned(ctx)
 	n := pageNeedsOf(f)
 	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
-	audience := social.NewAudience(obj.UserID, r.Absentees, nil)
+	audience := social.NewAudience(obj.UserID, r.HiddenUsers, nil)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
 		total, complete, err := list.size(ctx, r, audience)

@@ -31,8 +31,8 @@ type Resolver struct {
 	Accounts *accounts.Accounts
 	// States hides, shows and removes users. Nil: nobody is hidden.
 	States *accounts.States
-	// Absentees are the users who are hidden. Nil: nobody is.
-	Absentees social.Absentees
+	// HiddenUsers are the users who are hidden. Nil: nobody is.
+	HiddenUsers social.HiddenUsers
 
 	// Reads is what requests read from: the store, or caches of it. Nil: Store.
 	Reads storage.Reader

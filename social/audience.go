@@ -7,9 +7,9 @@ import (
 	"kith/storage"
 )
 
-// Absentees are the users whom nobody sees for now: those who have deactivated their
+// HiddenUsers are the users whom nobody sees for now: those who have deactivated their
 // accounts, and those who are being deleted.
-type Absentees interface {
+type HiddenUsers interface {
 	Has(id storage.UserID) bool
 	IDs() []storage.UserID // ascending; not to be changed
 }
@@ -19,7 +19,7 @@ type Absentees interface {
 type Audience struct {
 	Viewer storage.UserID // 0: nobody is signed in
 
-	absent Absentees
+	absent HiddenUsers
 	blocks []storage.UserID // in a block with the viewer, ascending
 
 	once   sync.Once
@@ -31,11 +31,11 @@ type Audience struct {
 
 // NewAudience makes the audience of one request. absent may be nil; blocks are those
 // of [storage.RelationReader].
-func NewAudience(viewer storage.UserID, absent Absentees, blocks []storage.UserID) *Audience {
+func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.UserID) *Audience {
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }
 
-// Hides tells whether a user must not be shown: an absentee, or somebody in a block
+// Hides tells whether a user must not be shown: a hidden user, or somebody in a block
 // with the viewer. The viewer always sees itself.
 func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.Lacks(id) }
 

@@ -35,11 +35,11 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 	store, kept := benchStore(b, id)
 	some := rand.New(rand.NewPCG(41, 42))
 	anyone := func() storage.UserID { return id(4 + some.IntN(benchUsers-4)) }
-	away := absentees{}
+	away := hiddenUsers{}
 	for n := 0; n < benchUsers; n += 100 {
 		away = append(away, id(n+5))
 	}
-	viewer := NewAudience(id(9), sortedAbsentees{away[:0]}, nil)
+	viewer := NewAudience(id(9), sortedHidden{away[:0]}, nil)
 	questions := []struct {
 		name     string
 		audience *Audience
@@ -51,7 +51,7 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 		{"common fans of celebrities", viewer, func(g *Graph) error {
 			return commonOf(g, List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))})
 		}},
-		{"the same, 500 hidden", NewAudience(id(9), sortedAbsentees{away}, nil), func(g *Graph) error {
+		{"the same, 500 hidden", NewAudience(id(9), sortedHidden{away}, nil), func(g *Graph) error {
 			return commonOf(g, List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))})
 		}},
 		{"the same, newest first", viewer, func(g *Graph) error {
@@ -115,13 +115,13 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// sortedAbsentees are looked up as the real ones are.
-type sortedAbsentees struct{ ids []storage.UserID }
+// sortedHidden are looked up as the real ones are.
+type sortedHidden struct{ ids []storage.UserID }
 
-func (a sortedAbsentees) Has(id storage.UserID) bool {
+func (a sortedHidden) Has(id storage.UserID) bool {
 	return len(behind(a.ids, id-1)) > 0 && behind(a.ids, id-1)[0] == id
 }
-func (a sortedAbsentees) IDs() []storage.UserID { return a.ids }
+func (a sortedHidden) IDs() []storage.UserID { return a.ids }
 
 // keptLists are lists that have been made before.
 type keptLists struct {

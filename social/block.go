@@ -33,7 +33,7 @@ func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Ou
 	switch {
 	case user == other:
 		return Outcome{}, ErrSelf
-	case t.Absentees.Has(other):
+	case t.HiddenUsers.Has(other):
 		return Outcome{}, nil
 	}
 	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.None, Ends: storage.Blocking})

@@ -37,7 +37,7 @@ func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.Er
 // error. Hidden ones are like unknown ones: their follows stay as they are.
 func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
 	relations = make([]Tie, len(others))
-	if t.Absentees.Has(user) {
+	if t.HiddenUsers.Has(user) {
 		return relations, false, unknown(user)
 	}
 	for i, other := range others {
@@ -55,7 +55,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	var changes []storage.EdgeChange
 	var index []int
 	for i, other := range others {
-		if relations[i].Err == nil && !t.Absentees.Has(other) {
+		if relations[i].Err == nil && !t.HiddenUsers.Has(other) {
 			changes = append(changes, storage.EdgeChange{To: other, Type: kind, At: at})
 			index = append(index, i)
 		}

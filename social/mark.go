@@ -16,7 +16,7 @@ func (t *Relations) Mark(ctx context.Context, user, other storage.UserID, change
 	switch {
 	case user == other:
 		return false, ErrSelf
-	case t.Absentees.Has(other):
+	case t.HiddenUsers.Has(other):
 		return false, fmt.Errorf("%w: user %s is hidden", storage.ErrNotFollowing, other)
 	}
 	_, changed, err = t.Store.SetMark(ctx, storage.Pair{From: user, To: other}, change)

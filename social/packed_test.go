@@ -242,11 +242,11 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	}
 	audiences := map[string]*Audience{
 		"nobody":              nil,
-		"no one is hidden":    NewAudience(7, absentees{}, nil),
-		"a few are":           NewAudience(9, absentees(some(5)), some(5)),
-		"hundreds are":        NewAudience(11, absentees(some(900)), some(300)),
-		"the viewer is":       NewAudience(some(1)[0], absentees(slices.Concat(some(50))), nil),
-		"nearly everybody is": NewAudience(12, absentees(some(5*users)), nil),
+		"no one is hidden":    NewAudience(7, hiddenUsers{}, nil),
+		"a few are":           NewAudience(9, hiddenUsers(some(5)), some(5)),
+		"hundreds are":        NewAudience(11, hiddenUsers(some(900)), some(300)),
+		"the viewer is":       NewAudience(some(1)[0], hiddenUsers(slices.Concat(some(50))), nil),
+		"nearly everybody is": NewAudience(12, hiddenUsers(some(5*users)), nil),
 	}
 	for name, a := range audiences {
 		t.Run(name, func(t *testing.T) {

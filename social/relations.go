@@ -67,8 +67,8 @@ type RelationsConfig struct {
 	// [DefaultMaxPending].
 	MaxPending int
 
-	// Absentees are hidden: nobody can follow, block or ask them. Defaults to nobody.
-	Absentees Absentees
+	// HiddenUsers are hidden: nobody can follow, block or ask them. Defaults to nobody.
+	HiddenUsers HiddenUsers
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
 }
@@ -91,8 +91,8 @@ func NewRelations(cfg RelationsConfig) *Relations {
 	if cfg.MaxPending == 0 {
 		cfg.MaxPending = DefaultMaxPending
 	}
-	if cfg.Absentees == nil {
-		cfg.Absentees = nobody{}
+	if cfg.HiddenUsers == nil {
+		cfg.HiddenUsers = nobody{}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -123,7 +123,7 @@ func (t *Relations) present(ctx context.Context, people People, user storage.Use
 			errs[i] = ErrSelf
 		case r.Err != nil:
 			errs[i] = r.Err
-		case !r.Found, t.Absentees.Has(others[i]):
+		case !r.Found, t.HiddenUsers.Has(others[i]):
 			errs[i] = unknown(others[i])
 		}
 	}

@@ -96,7 +96,7 @@ func (t *Relations) visible(user, other storage.UserID) error {
 	switch {
 	case user == other:
 		return ErrSelf
-	case t.Absentees.Has(other):
+	case t.HiddenUsers.Has(other):
 		return fmt.Errorf("%w: user %s is hidden", storage.ErrNoRequest, other)
 	}
 	return nil
@@ -118,7 +118,7 @@ func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Out
 	switch {
 	case user == other:
 		return Outcome{}, ErrSelf
-	case t.Absentees.Has(other):
+	case t.HiddenUsers.Has(other):
 		return Outcome{}, nil
 	}
 	o, err := t.request(ctx, storage.Pair{From: user, To: other}, storage.RequestChange{Act: storage.Remove})

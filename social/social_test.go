@@ -44,13 +44,13 @@ func drawAudience(t *rapid.T) *Audience {
 	slices.Sort(blocks)
 	slices.Sort(absent)
 	viewer := storage.UserID(rapid.IntRange(0, people).Draw(t, "viewer"))
-	return NewAudience(viewer, absentees(absent), blocks)
+	return NewAudience(viewer, hiddenUsers(absent), blocks)
 }
 
-type absentees []storage.UserID
+type hiddenUsers []storage.UserID
 
-func (a absentees) Has(id storage.UserID) bool { return slices.Contains(a, id) }
-func (a absentees) IDs() []storage.UserID      { return a }
+func (a hiddenUsers) Has(id storage.UserID) bool { return slices.Contains(a, id) }
+func (a hiddenUsers) IDs() []storage.UserID      { return a }
 
 // rows are those of a store.
 type rows interface {

@@ -101,23 +101,23 @@ func New(t T, store storage.Store, o Options) *API {
 		t.Cleanup(sync.Close)
 		o.Redundancy = sync
 	}
-	absentees := accounts.NewAbsentees(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
-	if err := absentees.Refresh(context.Background()); err != nil {
+	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	if err := hiddenUsers.Refresh(context.Background()); err != nil {
 		t.Fatalf("read who is hidden: %v", err)
 	}
 	relations := social.NewRelations(social.RelationsConfig{
-		Store: store, Redundancy: o.Redundancy, Absentees: absentees,
+		Store: store, Redundancy: o.Redundancy, HiddenUsers: hiddenUsers,
 		MaxFollowing: o.MaxFollowing, RequestTTL: o.RequestTTL, RequestPause: o.RequestPause, Now: o.Now,
 	})
 	states := &accounts.States{
-		Store: store, Relations: relations, Absentees: absentees, Now: time.Now,
+		Store: store, Relations: relations, HiddenUsers: hiddenUsers, Now: time.Now,
 		Tell: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
 	root := &resolvers.Resolver{
 		Budget:    o.Budget,
 		Relations: relations,
-		States:    states, Absentees: absentees,
+		States:    states, HiddenUsers: hiddenUsers,
 		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
 		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
