@@ -197,7 +197,7 @@ func (q setQuestion) common(ctx context.Context, side storage.Side) (setAnswer, 
 	}
 	kinds := commonKinds[side]
 	if q.arguments.recent {
-		return q.recent(ctx, kinds.recent, social.Companions{Base: a, Other: b})
+		return q.recent(ctx, kinds.recent, social.MatchQuery{Base: a, Other: b})
 	}
 	return q.intersection(ctx, kinds.byID, a, b)
 }
@@ -209,7 +209,7 @@ var commonKinds = [...]struct{ byID, recent cursor.Kind }{
 }
 
 // recent is a common list in the order of its first user's edges.
-func (q setQuestion) recent(ctx context.Context, kind cursor.Kind, lists social.Companions) (setAnswer, error) {
+func (q setQuestion) recent(ctx context.Context, kind cursor.Kind, lists social.MatchQuery) (setAnswer, error) {
 	rows, fits, err := q.graph.Fits(ctx, lists)
 	if err != nil {
 		return setAnswer{}, err
@@ -218,7 +218,7 @@ func (q setQuestion) recent(ctx context.Context, kind cursor.Kind, lists social.
 		return setAnswer{}, apierr.TooCostly(uint64(rows), uint64(q.graph.Budget()),
 			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, q.graph.Budget())
 	}
-	return q.companions(ctx, kind, lists, func(c social.Companion) storage.Micros { return c.At.UpdateTime })
+	return q.matches(ctx, kind, lists, func(c social.Match) storage.Micros { return c.At.UpdateTime })
 }
 
 // known is whom of a user's followers the viewer follows.
@@ -302,46 +302,46 @@ func otherList(text string) error {
 // bothWays are the answers that are worked out from both lists of one user.
 var bothWays = map[string]struct {
 	kind  cursor.Kind
-	lists func(user storage.UserID) social.Companions
+	lists func(user storage.UserID) social.MatchQuery
 }{
 	"friends":          {cursor.Friends, social.Friends},
 	"notFollowingBack": {cursor.NotFollowingBack, social.NotFollowingBack},
 	"notFollowedBack":  {cursor.NotFollowedBack, social.NotFollowedBack},
 }
 
-func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists social.Companions) (setAnswer, error) {
+func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists social.MatchQuery) (setAnswer, error) {
 	if open, err := isOpen(ctx, lists.Base, lists.Other); err != nil || !open {
 		return closed, err
 	}
-	return q.companions(ctx, kind, lists, func(c social.Companion) storage.Micros { return max(c.At.UpdateTime, c.Other) })
+	return q.matches(ctx, kind, lists, func(c social.Match) storage.Micros { return max(c.At.UpdateTime, c.Other) })
 }
 
-// companions is a page of companions. since tells when each came to be one.
-func (q setQuestion) companions(ctx context.Context, kind cursor.Kind, lists social.Companions, since func(social.Companion) storage.Micros) (setAnswer, error) {
-	var from social.CompanionMark
+// matches is a page of matches. since tells when each came to be one.
+func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social.MatchQuery, since func(social.Match) storage.Micros) (setAnswer, error) {
+	var from social.MatchMark
 	if text := q.arguments.from; text != "" {
 		var err error
-		if from, err = decodeCompanionMark(ctx, kind, text, lists); err != nil {
+		if from, err = decodeMatchMark(ctx, kind, text, lists); err != nil {
 			return setAnswer{}, err
 		}
 	}
-	c := social.CompanionPage{Complete: true}
+	c := social.MatchPage{Complete: true}
 	if !isAbsent(ctx, lists.Other.Owner) {
 		var err error
-		if c, err = q.graph.Companions(ctx, lists, from, q.arguments.size); err != nil {
+		if c, err = q.graph.Matches(ctx, lists, from, q.arguments.size); err != nil {
 			return setAnswer{}, err
 		}
 	}
-	page := make([]entry, len(c.Companions))
-	var last social.CompanionMark
-	for i, one := range c.Companions {
-		last = social.CompanionMark{After: one.At, Found: from.Found + i + 1}
-		page[i] = entry{one.ID, encodeCompanionMark(unsealed, kind, lists, last), timeOf(since(one))}
+	page := make([]entry, len(c.Matches))
+	var last social.MatchMark
+	for i, one := range c.Matches {
+		last = social.MatchMark{After: one.At, Found: from.Found + i + 1}
+		page[i] = entry{one.ID, encodeMatchMark(unsealed, kind, lists, last), timeOf(since(one))}
 	}
 	var beyond func() string
 	if len(page) == 0 || c.Next != last {
 		seal := resolverOf(ctx).away(c.Next.After == storage.Position{})
-		beyond = func() string { return encodeCompanionMark(seal, kind, lists, c.Next) }
+		beyond = func() string { return encodeMatchMark(seal, kind, lists, c.Next) }
 	}
 	return setAnswer{page: page, info: pageInfoOf(page, c.More, beyond), total: c.Total, complete: c.Complete}, nil
 }
@@ -352,7 +352,7 @@ func namesTwo(kind cursor.Kind) bool {
 	return kind == cursor.RecentCommonFollowings || kind == cursor.RecentCommonFollowers
 }
 
-func encodeCompanionMark(seal *cursor.Sealer, kind cursor.Kind, q social.Companions, m social.CompanionMark) string {
+func encodeMatchMark(seal *cursor.Sealer, kind cursor.Kind, q social.MatchQuery, m social.MatchMark) string {
 	numbers := []int64{int64(q.Base.Owner), int64(m.After.UpdateTime), int64(m.After.Peer), int64(m.Found)}
 	if namesTwo(kind) {
 		numbers = append(numbers, int64(q.Other.Owner))
@@ -360,7 +360,7 @@ func encodeCompanionMark(seal *cursor.Sealer, kind cursor.Kind, q social.Compani
 	return seal.Encode(kind, numbers...)
 }
 
-func decodeCompanionMark(ctx context.Context, kind cursor.Kind, text string, q social.Companions) (social.CompanionMark, error) {
+func decodeMatchMark(ctx context.Context, kind cursor.Kind, text string, q social.MatchQuery) (social.MatchMark, error) {
 	var base, at, peer, found int64
 	other := int64(q.Other.Owner)
 	places := []*int64{&base, &at, &peer, &found}
@@ -368,13 +368,13 @@ func decodeCompanionMark(ctx context.Context, kind cursor.Kind, text string, q s
 		places = append(places, &other)
 	}
 	if err := resolverOf(ctx).Cursors.Decode(kind, text, places...); err != nil {
-		return social.CompanionMark{}, err
+		return social.MatchMark{}, err
 	}
 	if storage.UserID(base) != q.Base.Owner || storage.UserID(other) != q.Other.Owner {
-		return social.CompanionMark{}, otherList(text)
+		return social.MatchMark{}, otherList(text)
 	}
 	after := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	return social.CompanionMark{After: after, Found: int(found)}, nil
+	return social.MatchMark{After: after, Found: int(found)}, nil
 }
 
 // pageInfoOf is the PageInfo of a list that pages forward only. It goes on behind the last

@@ -33,18 +33,18 @@ func TestFansNotFollowedBackOfTheFamous(t *testing.T) {
 		g = readBy(g, onRows{store})
 		g.budget = 1000
 		q := NotFollowedBack(1)
-		want := companionsOf(store, g.audience, q)
-		var got []Companion
-		var from CompanionMark
+		want := matchesOf(store, g.audience, q)
+		var got []Match
+		var from MatchMark
 		for {
-			p, err := g.Companions(t.Context(), q, from, rapid.IntRange(0, 60).Draw(t, "first"))
+			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(0, 60).Draw(t, "first"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if p.Total != len(want) || !p.Complete {
 				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
 			}
-			if got = append(got, p.Companions...); !p.More {
+			if got = append(got, p.Matches...); !p.More {
 				break
 			}
 			from = p.Next
@@ -68,12 +68,12 @@ func TestFansNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	for _, wrong := range []int64{-3000, 3000} {
 		g := New(onRows{miscounted{store, wrong}}, 500_000, nil)
 		n := 0
-		for from, pages := (CompanionMark{}), 0; ; pages++ {
-			p, err := g.Companions(t.Context(), NotFollowedBack(1), from, 100)
+		for from, pages := (MatchMark{}), 0; ; pages++ {
+			p, err := g.Matches(t.Context(), NotFollowedBack(1), from, 100)
 			if err != nil || pages > fans {
 				t.Fatalf("page %d: %+v, %v", pages, p, err)
 			}
-			n += len(p.Companions)
+			n += len(p.Matches)
 			if from = p.Next; !p.More {
 				break
 			}

@@ -55,16 +55,16 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 			return commonOf(g, List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))})
 		}},
 		{"the same, newest first", viewer, func(g *Graph) error {
-			q := Companions{Base: List{storage.Inverse, id(some.IntN(2))}, Other: List{storage.Inverse, id(2 + some.IntN(2))}}
-			_, err := g.Companions(context.Background(), q, CompanionMark{}, 20)
+			q := MatchQuery{Base: List{storage.Inverse, id(some.IntN(2))}, Other: List{storage.Inverse, id(2 + some.IntN(2))}}
+			_, err := g.Matches(context.Background(), q, MatchMark{}, 20)
 			return err
 		}},
 		{"fans of a celebrity not followed", viewer, func(g *Graph) error {
-			_, err := g.Companions(context.Background(), NotFollowedBack(id(some.IntN(4))), CompanionMark{}, 20)
+			_, err := g.Matches(context.Background(), NotFollowedBack(id(some.IntN(4))), MatchMark{}, 20)
 			return err
 		}},
 		{"friends", viewer, func(g *Graph) error {
-			_, err := g.Companions(context.Background(), Friends(anyone()), CompanionMark{}, 20)
+			_, err := g.Matches(context.Background(), Friends(anyone()), MatchMark{}, 20)
 			return err
 		}},
 		{"fans of two celebrities, not of a third", viewer, func(g *Graph) error {

@@ -91,12 +91,12 @@ func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery)
 		}
 		return c, c.Next, err
 	}
-	companions := func(q Companions) func(context.Context, *Graph, any, int) (any, any, error) {
+	matches := func(q MatchQuery) func(context.Context, *Graph, any, int) (any, any, error) {
 		return func(ctx context.Context, g *Graph, mark any, first int) (any, any, error) {
-			from, _ := mark.(CompanionMark)
-			p, err := g.Companions(ctx, q, from, first)
-			if len(p.Companions) == 0 {
-				p.Companions = nil
+			from, _ := mark.(MatchMark)
+			p, err := g.Matches(ctx, q, from, first)
+			if len(p.Matches) == 0 {
+				p.Matches = nil
 			}
 			if !p.More {
 				return p, nil, err
@@ -113,11 +113,11 @@ func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery)
 			from, _ := mark.(Mark)
 			return common(ctx, g, PeopleQuery{Filter: f, Empty: empty, From: from, First: first})
 		}},
-		{"recent", companions(Companions{Base: a, Other: b})},
-		{"absent", companions(Companions{Base: a, Other: b, Absent: true})},
-		{"friends", companions(Friends(a.Owner))},
+		{"recent", matches(MatchQuery{Base: a, Other: b})},
+		{"absent", matches(MatchQuery{Base: a, Other: b, Absent: true})},
+		{"friends", matches(Friends(a.Owner))},
 		{"fits", func(ctx context.Context, g *Graph, _ any, _ int) (any, any, error) {
-			_, fits, err := g.Fits(ctx, Companions{Base: a, Other: b})
+			_, fits, err := g.Fits(ctx, MatchQuery{Base: a, Other: b})
 			return fits, nil, err
 		}},
 		{"sizes", func(ctx context.Context, g *Graph, _ any, _ int) (any, any, error) {
@@ -290,14 +290,14 @@ func TestListsInMemoryNeedNoBudget(t *testing.T) {
 	if c := peopleOf(t, packed, common); !c.Complete || c.Total != 1998 || len(c.IDs) != 10 {
 		t.Errorf("%+v", c)
 	}
-	q := Companions{Base: a, Other: b}
+	q := MatchQuery{Base: a, Other: b}
 	if _, fits, _ := rows.Fits(t.Context(), q); fits {
 		t.Error("rows fit")
 	}
 	if _, fits, err := packed.Fits(t.Context(), q); err != nil || !fits {
 		t.Error("it does not fit in memory", err)
 	}
-	if p, err := packed.Companions(t.Context(), q, CompanionMark{}, 10); err != nil || !p.Complete || p.Total != 1998 || p.Companions[0].ID != 2000 {
+	if p, err := packed.Matches(t.Context(), q, MatchMark{}, 10); err != nil || !p.Complete || p.Total != 1998 || p.Matches[0].ID != 2000 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

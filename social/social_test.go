@@ -187,31 +187,31 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 	})
 }
 
-// Companions come in the order of the base list, with the times of both edges, whatever
+// MatchQuery come in the order of the base list, with the times of both edges, whatever
 // the plan, the pages and the budget.
-func TestCompanionsAreWhoIsOnTheOtherListOrNot(t *testing.T) {
+func TestMatchesAreWhoIsOnTheOtherListOrNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		user := storage.UserID(rapid.IntRange(1, people).Draw(t, "user"))
-		q := rapid.SampledFrom([]Companions{
+		q := rapid.SampledFrom([]MatchQuery{
 			Friends(user), NotFollowingBack(user), NotFollowedBack(user),
 			{Base: drawList(t, "base"), Other: drawList(t, "other")},
 		}).Draw(t, "which")
-		want := companionsOf(store, g.audience, q)
+		want := matchesOf(store, g.audience, q)
 
-		var got []Companion
-		var from CompanionMark
+		var got []Match
+		var from MatchMark
 		for page := 0; ; page++ {
 			first := rapid.IntRange(1, 5).Draw(t, "first")
-			p, err := g.Companions(t.Context(), q, from, first)
+			p, err := g.Matches(t.Context(), q, from, first)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if p.Complete && p.Total != len(want) || !p.Complete && !p.More || p.Total > len(want) {
 				t.Fatalf("page %d: %+v; want %d in all", page, p, len(want))
 			}
-			got = append(got, p.Companions...)
+			got = append(got, p.Matches...)
 			if !p.More {
 				break
 			}
@@ -226,19 +226,19 @@ func TestCompanionsAreWhoIsOnTheOtherListOrNot(t *testing.T) {
 	})
 }
 
-func companionsOf(store *memory.Store, a *Audience, q Companions) []Companion {
+func matchesOf(store *memory.Store, a *Audience, q MatchQuery) []Match {
 	others := map[storage.UserID]storage.Micros{}
 	for _, e := range edgesOf(store, a, q.Other) {
 		others[q.Other.Side.Peer(e.Pair())] = e.UpdateTime
 	}
-	var list []Companion
+	var list []Match
 	for _, e := range edgesOf(store, a, q.Base) {
 		at := storage.PositionOf(q.Base.Side, e)
 		if other, ok := others[at.Peer]; ok != q.Absent {
 			if q.Base.Owner != q.Other.Owner {
 				other = 0
 			}
-			list = append(list, Companion{at.Peer, at, other})
+			list = append(list, Match{at.Peer, at, other})
 		}
 	}
 	return list

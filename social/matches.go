@@ -10,39 +10,39 @@ import (
 	"kith/storage/idset"
 )
 
-// Companions asks for those on one list who are also on another one, or who are not:
+// MatchQuery asks for those on one list who are also on another one, or who are not:
 // friends are followings who are fans, too; fans not followed back are fans who are no
 // followings. The answer has the base list's order, newest first.
-type Companions struct {
+type MatchQuery struct {
 	Base, Other List
 	Absent      bool // those who are not on the other list
 }
 
 // Friends are the mutual follows of a user, its newest following first. Both halves of
 // every pair lie on the user's own shard.
-func Friends(user storage.UserID) Companions {
-	return Companions{Base: List{storage.Forward, user}, Other: List{storage.Inverse, user}}
+func Friends(user storage.UserID) MatchQuery {
+	return MatchQuery{Base: List{storage.Forward, user}, Other: List{storage.Inverse, user}}
 }
 
 // NotFollowingBack are the followings of a user who do not follow it.
-func NotFollowingBack(user storage.UserID) Companions {
-	return Companions{Base: List{storage.Forward, user}, Other: List{storage.Inverse, user}, Absent: true}
+func NotFollowingBack(user storage.UserID) MatchQuery {
+	return MatchQuery{Base: List{storage.Forward, user}, Other: List{storage.Inverse, user}, Absent: true}
 }
 
 // NotFollowedBack are the fans of a user whom it does not follow.
-func NotFollowedBack(user storage.UserID) Companions {
-	return Companions{Base: List{storage.Inverse, user}, Other: List{storage.Forward, user}, Absent: true}
+func NotFollowedBack(user storage.UserID) MatchQuery {
+	return MatchQuery{Base: List{storage.Inverse, user}, Other: List{storage.Forward, user}, Absent: true}
 }
 
-// CompanionMark is where an answer goes on: behind the place After in the base list,
-// with Found companions up to there.
-type CompanionMark struct {
+// MatchMark is where an answer goes on: behind the place After in the base list,
+// with Found matches up to there.
+type MatchMark struct {
 	After storage.Position
 	Found int
 }
 
-// Companion is one of them.
-type Companion struct {
+// Match is one of them.
+type Match struct {
 	ID    storage.UserID
 	At    storage.Position // in the base list
 	Other storage.Micros   // when the edge of the other list came to be; 0 where there is none, or the lists are of two users
@@ -50,20 +50,20 @@ type Companion struct {
 
 // hasOther tells whether it matters when the edges of the other list came to be: that of a
 // friendship is the later of two.
-func (q Companions) hasOther() bool { return !q.Absent && q.Base.Owner == q.Other.Owner }
+func (q MatchQuery) hasOther() bool { return !q.Absent && q.Base.Owner == q.Other.Owner }
 
-// CompanionPage is a page of companions. Its other fields are those of [Common].
-type CompanionPage struct {
-	Companions []Companion
-	Total      int
-	Complete   bool
-	More       bool
-	Next       CompanionMark
+// MatchPage is a page of matches. Its other fields are those of [Common].
+type MatchPage struct {
+	Matches  []Match
+	Total    int
+	Complete bool
+	More     bool
+	Next     MatchMark
 }
 
 // Fits tells whether the whole base list can be looked through within one budget, and
 // how many rows that takes. Lists in memory always fit.
-func (g *Graph) Fits(ctx context.Context, q Companions) (rows int64, fits bool, err error) {
+func (g *Graph) Fits(ctx context.Context, q MatchQuery) (rows int64, fits bool, err error) {
 	base, _, inMemory, err := g.pair(ctx, q)
 	if err != nil {
 		return 0, false, fmt.Errorf("read counts of user %s: %w", q.Base.Owner, err)
@@ -75,7 +75,7 @@ func (g *Graph) Fits(ctx context.Context, q Companions) (rows int64, fits bool, 
 }
 
 // pair returns both lists if they are in memory, else how long they are.
-func (g *Graph) pair(ctx context.Context, q Companions) (base, other *part, inMemory bool, err error) {
+func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *part, inMemory bool, err error) {
 	base, other = &part{List: q.Base}, &part{List: q.Other}
 	parts := []*part{base, other}
 	g.recall(ctx, parts)
@@ -83,44 +83,44 @@ func (g *Graph) pair(ctx context.Context, q Companions) (base, other *part, inMe
 	return base, other, base.set != nil && other.set != nil, errors.Join(base.err, other.err)
 }
 
-// Companions returns the first companions behind a mark, without hidden users.
+// Matches returns the first matches behind a mark, without hidden users.
 //
 // The base is gone through, newest first, in memory or as rows, which are looked up in the other
 // list. If far fewer are on the other list than on the base, those are looked up in the base
 // instead: they are the answer, or all others are, who are counted by leaving them out.
-func (g *Graph) Companions(ctx context.Context, q Companions, from CompanionMark, first int) (CompanionPage, error) {
-	c := &companions{Companions: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: int(g.budget)}
+func (g *Graph) Matches(ctx context.Context, q MatchQuery, from MatchMark, first int) (MatchPage, error) {
+	c := &matches{MatchQuery: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: int(g.budget)}
 	if err := c.run(ctx); err != nil {
-		return CompanionPage{}, fmt.Errorf("look up %s of user %s among %s of user %s: %w", q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
+		return MatchPage{}, fmt.Errorf("look up %s of user %s among %s of user %s: %w", q.Base.Side, q.Base.Owner, q.Other.Side, q.Other.Owner, err)
 	}
 	return c.page(), nil
 }
 
-// companions is the state of one answer.
-type companions struct {
-	Companions
+// matches is the state of one answer.
+type matches struct {
+	MatchQuery
 	graph      *Graph
-	from       CompanionMark
+	from       MatchMark
 	first      int
 	examinable int // places that may still be gone through
 
-	// next returns companions behind decided, which it moves on, of so many places or so many companions at most, and
+	// next returns matches behind decided, which it moves on, of so many places or so many matches at most, and
 	// tells whether the base ends there.
-	next  func(ctx context.Context, most int) (some []Companion, end bool, err error)
+	next  func(ctx context.Context, most int) (some []Match, end bool, err error)
 	total int // of all; notCounted if it is found by going through the base
 
 	isExact bool // behind the mark are so many as the total says, and none behind the last of them
 
-	list    []Companion // one more than the page holds, if there are so many
-	found   int         // behind the mark
+	list    []Match // one more than the page holds, if there are so many
+	found   int     // behind the mark
 	decided storage.Position
 	done    bool // the base has ended
 }
 
 const notCounted = -1
 
-func (c *companions) run(ctx context.Context) error {
-	base, other, inMemory, err := c.graph.pair(ctx, c.Companions)
+func (c *matches) run(ctx context.Context) error {
+	base, other, inMemory, err := c.graph.pair(ctx, c.MatchQuery)
 	if err != nil {
 		return err
 	}
@@ -148,11 +148,11 @@ func (c *companions) run(ctx context.Context) error {
 }
 
 // isEnough tells whether nothing more has to be found.
-func (c *companions) isEnough() bool {
+func (c *matches) isEnough() bool {
 	return c.done || c.total != notCounted && (len(c.list) > c.first || c.first == 0)
 }
 
-func (c *companions) step(ctx context.Context, most int) (err error) {
+func (c *matches) step(ctx context.Context, most int) (err error) {
 	some, end, err := c.next(ctx, most)
 	if err != nil {
 		return err
@@ -170,21 +170,21 @@ func (c *companions) step(ctx context.Context, most int) (err error) {
 }
 
 // inSets compares lists in memory. They are counted as sets, unless going through is as fast.
-func (c *companions) inSets(base, other *part) {
+func (c *matches) inSets(base, other *part) {
 	c.examinable = int(c.graph.budget) * c.graph.sizes.placesPerRow
 	if base.order.Len() > min(c.graph.sizes.fewPlaces, c.examinable) {
 		c.total = c.countSets(base.set, other.set)
 	}
-	c.next = func(_ context.Context, most int) ([]Companion, bool, error) {
+	c.next = func(_ context.Context, most int) ([]Match, bool, error) {
 		if c.total == notCounted {
 			most = base.order.Len() + 1
 		}
 		a := base.order.Among(other.set, c.Absent, c.decided, most, c.examinable)
 		c.decided = a.Last
 		c.examinable -= a.Examined
-		some := make([]Companion, len(a.Positions))
+		some := make([]Match, len(a.Positions))
 		for i, at := range a.Positions {
-			some[i] = Companion{ID: at.Peer, At: at}
+			some[i] = Match{ID: at.Peer, At: at}
 		}
 		return some, a.End, nil
 	}
@@ -192,8 +192,8 @@ func (c *companions) inSets(base, other *part) {
 	c.done = c.isExact && c.total == 0
 }
 
-// countSets counts all companions: whoever of the base is not common is absent from the other list.
-func (c *companions) countSets(base, other *idset.Set) int {
+// countSets counts all matches: whoever of the base is not common is absent from the other list.
+func (c *matches) countSets(base, other *idset.Set) int {
 	both := idset.Term{All: []idset.Term{{Set: base}, {Set: other}}}
 	if a := c.graph.audience; a.HidesAtMost() > 0 {
 		both = a.shownOf(base.Directory(), both)
@@ -206,7 +206,7 @@ func (c *companions) countSets(base, other *idset.Set) int {
 }
 
 // fromBase reads the next rows of the base, and looks them up in the other list.
-func (c *companions) fromBase(ctx context.Context, most int) (some []Companion, end bool, err error) {
+func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end bool, err error) {
 	positions, end, err := c.read(ctx, most)
 	if err != nil {
 		return nil, false, err
@@ -214,14 +214,14 @@ func (c *companions) fromBase(ctx context.Context, most int) (some []Companion, 
 	others, err := c.look(ctx, c.Other, peersOf(positions))
 	for i, at := range positions {
 		if err == nil && isFollow(others[i]) != c.Absent {
-			some = append(some, Companion{at.Peer, at, others[i].Value.UpdateTime})
+			some = append(some, Match{at.Peer, at, others[i].Value.UpdateTime})
 		}
 	}
 	return some, end, err
 }
 
 // read reads the next rows of the base.
-func (c *companions) read(ctx context.Context, most int) (positions []storage.Position, end bool, err error) {
+func (c *matches) read(ctx context.Context, most int) (positions []storage.Position, end bool, err error) {
 	r := c.graph.store.Pages(ctx, c.Base.Side, []storage.PageQuery{{Owner: c.Base.Owner, After: c.decided, Limit: most}})[0]
 	c.examinable -= len(r.Value)
 	for _, e := range r.Value {
@@ -232,7 +232,7 @@ func (c *companions) read(ctx context.Context, most int) (positions []storage.Po
 }
 
 // look reads the edges of users in a list.
-func (c *companions) look(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
+func (c *matches) look(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
 	c.examinable -= len(ids)
 	pairs := make([]storage.Pair, len(ids))
 	for i, id := range ids {
@@ -248,7 +248,7 @@ func (c *companions) look(ctx context.Context, l List, ids []storage.UserID) ([]
 }
 
 // lookUpOther reads the other list, and looks it and more users up in the base.
-func (c *companions) lookUpOther(ctx context.Context, other *part, more []storage.UserID) (on []storage.Position, ids []storage.UserID, err error) {
+func (c *matches) lookUpOther(ctx context.Context, other *part, more []storage.UserID) (on []storage.Position, ids []storage.UserID, err error) {
 	if c.graph.read(ctx, []*part{other}); other.err != nil {
 		return nil, nil, other.err
 	}
@@ -265,13 +265,13 @@ func (c *companions) lookUpOther(ctx context.Context, other *part, more []storag
 }
 
 // fromOther sorts those of a short list who are on the base.
-func (c *companions) fromOther(ctx context.Context, other *part) error {
+func (c *matches) fromOther(ctx context.Context, other *part) error {
 	on, _, err := c.lookUpOther(ctx, other, nil)
 	slices.SortFunc(on, storage.Position.Compare)
-	c.next = func(context.Context, int) (some []Companion, end bool, err error) {
+	c.next = func(context.Context, int) (some []Match, end bool, err error) {
 		for _, at := range on {
 			if (c.from.After == storage.Position{}) || at.Compare(c.from.After) > 0 {
-				some = append(some, Companion{ID: at.Peer, At: at})
+				some = append(some, Match{ID: at.Peer, At: at})
 			}
 		}
 		return some, true, nil
@@ -286,14 +286,14 @@ const fewLeftOut = 1000
 // nearly everybody, such as the fans of a celebrity whom it does not follow back. Looking through a list of a
 // million for their number takes a second. But the long list is counted, and those who must not be
 // counted are few: those on the short list, and hidden users. The base is read for the page only.
-func (c *companions) fromAll(ctx context.Context, base, other *part) error {
+func (c *matches) fromAll(ctx context.Context, base, other *part) error {
 	on, without, err := c.lookUpOther(ctx, other, c.graph.audience.Hidden())
 	c.total = max(0, int(base.length)-len(on))
-	c.next = func(ctx context.Context, most int) (some []Companion, end bool, err error) {
+	c.next = func(ctx context.Context, most int) (some []Match, end bool, err error) {
 		positions, end, err := c.read(ctx, most)
 		for _, at := range positions {
 			if _, isOut := slices.BinarySearch(without, at.Peer); !isOut {
-				some = append(some, Companion{ID: at.Peer, At: at})
+				some = append(some, Match{ID: at.Peer, At: at})
 			}
 		}
 		return some, end, err
@@ -303,7 +303,7 @@ func (c *companions) fromAll(ctx context.Context, base, other *part) error {
 
 // addOthers reads when the edges of the other list came to be, for the page, where that matters and is not
 // known yet.
-func (c *companions) addOthers(ctx context.Context) error {
+func (c *matches) addOthers(ctx context.Context) error {
 	page := c.list[:min(c.first, len(c.list))]
 	if !c.hasOther() {
 		for i := range page {
@@ -327,12 +327,12 @@ func (c *companions) addOthers(ctx context.Context) error {
 	return err
 }
 
-func (c *companions) page() CompanionPage {
+func (c *matches) page() MatchPage {
 	n := min(c.first, len(c.list))
 	onPage, sum := c.from.Found+n, c.from.Found+c.found
-	p := CompanionPage{
-		Companions: c.list[:n], Total: sum, Complete: c.isEnough(), More: len(c.list) > c.first,
-		Next: CompanionMark{c.from.After, onPage},
+	p := MatchPage{
+		Matches: c.list[:n], Total: sum, Complete: c.isEnough(), More: len(c.list) > c.first,
+		Next: MatchMark{c.from.After, onPage},
 	}
 	switch isFull := p.More; {
 	case p.Complete && !c.done:
@@ -345,7 +345,7 @@ func (c *companions) page() CompanionPage {
 		}
 	case !p.Complete && (c.first == 0 || !isFull):
 		// The budget has ended before the page was full.
-		p.More, p.Next = true, CompanionMark{c.decided, sum}
+		p.More, p.Next = true, MatchMark{c.decided, sum}
 		return p
 	}
 	if n > 0 {
