@@ -12,11 +12,11 @@ import (
 
 // planned is the running field as the request's plan has it.
 func planned(ctx context.Context) *selections.Field {
-	return requestOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
+	return stateOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
 }
 
 // planOf is the plan of the request, whose arguments are parsed when it is asked for first.
-func (r *request) planOf(ctx context.Context) *selections.Plan {
+func (r *requestState) planOf(ctx context.Context) *selections.Plan {
 	r.once.Do(func() {
 		r.plan = selections.Of(ctx)
 		r.arguments = make([]any, len(r.plan.Asked))
@@ -37,7 +37,7 @@ func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
 
 // argument is what the arguments of a planned field say, as [parse] has read them. What is
 // wrong is told where the field is resolved.
-func argument[T any](r *request, f *selections.Field) (T, error) {
+func argument[T any](r *requestState, f *selections.Field) (T, error) {
 	p := r.arguments[f.Index].(*parsed[T])
 	return p.value, p.err
 }

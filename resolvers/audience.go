@@ -25,8 +25,8 @@ type resolverKey struct{}
 
 func resolverOf(ctx context.Context) *Resolver { return ctx.Value(resolverKey{}).(*Resolver) }
 
-// request is what is known for the length of a request.
-type request struct {
+// requestState is what is known for the length of a request.
+type requestState struct {
 	once      sync.Once // makes the plan
 	plan      *selections.Plan
 	arguments []any // of the fields that the plan asks, see parse
@@ -39,15 +39,15 @@ type request struct {
 	sets     few[setName, *setAnswer]
 }
 
-func requestOf(ctx context.Context) *request { return loaders.Kept[request](loaders.For(ctx)) }
+func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }
 
-// eyes are those of whoever asks. What they need of a context, which is a long chain, is
+// access is what whoever asks may see. What they need of a context, which is a long chain, is
 // found once for many questions; they are for one goroutine.
-type eyes struct {
+type access struct {
 	viewer   storage.UserID // 0: nobody is signed in
 	resolver *Resolver
 	loaders  *loaders.Loaders
-	request  *request
+	request  *requestState
 
 	known *social.Audience           // nil: nobody has asked yet
 	last  [len(storage.Sides)]opened // by side, the list that was asked about last: many relationships have one end
@@ -59,10 +59,10 @@ type opened struct {
 	open  bool
 }
 
-func eyesOf(ctx context.Context) *eyes {
+func accessOf(ctx context.Context) *access {
 	viewer, _ := identity.Of(ctx)
 	l := loaders.For(ctx)
-	return &eyes{viewer: viewer.ID, resolver: resolverOf(ctx), loaders: l, request: loaders.Kept[request](l)}
+	return &access{viewer: viewer.ID, resolver: resolverOf(ctx), loaders: l, request: loaders.Kept[requestState](l)}
 }
 
 // isAbsent tells whether a user is hidden from everybody but itself. It reads nothing.
@@ -75,7 +75,7 @@ func isAbsent(ctx context.Context, id storage.UserID) bool {
 }
 
 // isAbsent is [isAbsent].
-func (e *eyes) isAbsent(id storage.UserID) bool {
+func (e *access) isAbsent(id storage.UserID) bool {
 	return e.resolver.isHidden(id) && (e.viewer == 0 || e.viewer != id)
 }
 
@@ -86,20 +86,20 @@ func (r *Resolver) isHidden(id storage.UserID) bool {
 // audienceOf is for whom the answers are made. The first who asks has the viewer's
 // blocks read. A mutation that changes them asks afterwards only.
 func audienceOf(ctx context.Context) (*social.Audience, error) {
-	if a := requestOf(ctx).knownAudience(); a != nil {
+	if a := stateOf(ctx).knownAudience(); a != nil {
 		return a, nil
 	}
-	return eyesOf(ctx).audience(ctx)
+	return accessOf(ctx).audience(ctx)
 }
 
-func (e *eyes) audience(ctx context.Context) (_ *social.Audience, err error) {
+func (e *access) audience(ctx context.Context) (_ *social.Audience, err error) {
 	if e.known == nil {
 		e.known, err = e.readAudience(ctx)
 	}
 	return e.known, err
 }
 
-func (e *eyes) readAudience(ctx context.Context) (*social.Audience, error) {
+func (e *access) readAudience(ctx context.Context) (*social.Audience, error) {
 	if a := e.request.knownAudience(); a != nil {
 		return a, nil
 	}
@@ -119,7 +119,7 @@ func (e *eyes) readAudience(ctx context.Context) (*social.Audience, error) {
 	return e.request.audience, nil
 }
 
-func (r *request) knownAudience() *social.Audience {
+func (r *requestState) knownAudience() *social.Audience {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.audience
@@ -164,7 +164,7 @@ func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 // been fetched. The lists of somebody who is unknown, or absent, are open: there is
 // nothing on them.
 func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	for _, list := range lists {
 		if open, err := e.isOpen(ctx, list); err != nil || !open {
 			return false, err
@@ -173,7 +173,7 @@ func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
 	return true, nil
 }
 
-func (e *eyes) isOpen(ctx context.Context, list social.List) (open bool, err error) {
+func (e *access) isOpen(ctx context.Context, list social.List) (open bool, err error) {
 	last := &e.last[list.Side]
 	if last.owner == list.Owner && last.owner != 0 {
 		return last.open, nil
@@ -191,14 +191,14 @@ func (e *eyes) isOpen(ctx context.Context, list social.List) (open bool, err err
 	return open, nil
 }
 
-func (r *request) isOpen(list social.List) (open, known bool) {
+func (r *requestState) isOpen(list social.List) (open, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.opens.get(list)
 }
 
 // look is isOpen for a list that the request has not asked about.
-func (e *eyes) look(ctx context.Context, list social.List) (bool, error) {
+func (e *access) look(ctx context.Context, list social.List) (bool, error) {
 	a, err := e.audience(ctx)
 	if err != nil {
 		return false, err
@@ -223,13 +223,13 @@ func (e *eyes) look(ctx context.Context, list social.List) (bool, error) {
 
 // isBetweenOthers tells whether a relationship has to be asked whether it may be seen:
 // the viewer may see its own, and of a user with itself there is nothing to see.
-func (e *eyes) isBetweenOthers(p storage.Pair) bool {
+func (e *access) isBetweenOthers(p storage.Pair) bool {
 	return p.From != e.viewer && p.To != e.viewer && p.From != p.To
 }
 
 // isViewers tells whether a relationship is the viewer's own, towards somebody who is
 // not hidden from everybody.
-func (e *eyes) isViewers(p storage.Pair) bool {
+func (e *access) isViewers(p storage.Pair) bool {
 	return e.viewer != 0 && p.From == e.viewer && p.To != e.viewer && !e.isAbsent(p.To)
 }
 
@@ -237,7 +237,7 @@ func (e *eyes) isViewers(p storage.Pair) bool {
 // is on both lists of the first user, so both have to be open, whatever the second user
 // shows: otherwise a closed list could be read by asking about everybody who may be on it.
 // Somebody in a block with the viewer is hidden here as in lists.
-func (e *eyes) isVisible(ctx context.Context, p storage.Pair) (bool, error) {
+func (e *access) isVisible(ctx context.Context, p storage.Pair) (bool, error) {
 	if !e.isBetweenOthers(p) {
 		return true, nil
 	}

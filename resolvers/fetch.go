@@ -35,7 +35,7 @@ func needsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs) 
 // fetch reads all that a level and the levels below it need into the request's loaders: on each
 // level one batch for each look-up, all of them at once, and then what its set answers take.
 func fetch(ctx context.Context, level ...wanted) {
-	requestOf(ctx).planOf(ctx)
+	stateOf(ctx).planOf(ctx)
 	for len(level) > 0 {
 		b := batchOf(ctx, level)
 		level = b.run(ctx)
@@ -114,7 +114,7 @@ func (b *batch) addOpens(side storage.Side, owners []storage.UserID) {
 // addField adds what the arguments of a field of users, and what is selected below it, take.
 // Arguments that are wrong are left to the field's own resolver, which refuses them.
 func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selections.Field) {
-	request := requestOf(ctx)
+	request := stateOf(ctx)
 	if f.Ahead.IsSet() {
 		for _, id := range users {
 			b.sets = append(b.sets, setName{f, id})
@@ -183,7 +183,7 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 	}
 	var own []storage.Pair
 	var shown distinct // whose lists are shown to the viewer by a relationship with somebody else
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	for _, p := range pairs {
 		switch {
 		case e.isViewers(p):
@@ -271,7 +271,7 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 // level.
 func (b *batch) run(ctx context.Context) []wanted {
 	l := loaders.For(ctx)
-	known := requestOf(ctx).knownAudience()
+	known := stateOf(ctx).knownAudience()
 	lists := b.pagesAhead(known)
 
 	rows := joined(b.rows, b.owners(ctx))
@@ -358,7 +358,7 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		}
 		var ids []storage.UserID
 		for _, owner := range list.owners {
-			shown, ok := requestOf(ctx).page(listPage{social.List{Side: list.Side, Owner: owner}, list.page})
+			shown, ok := stateOf(ctx).page(listPage{social.List{Side: list.Side, Owner: owner}, list.page})
 			if !ok {
 				continue
 			}

@@ -144,19 +144,19 @@ type listPage struct {
 }
 
 // page is what has been fetched of a list, if that is open.
-func (r *request) page(p listPage) (shown storage.Result[social.Shown], ok bool) {
+func (r *requestState) page(p listPage) (shown storage.Result[social.Shown], ok bool) {
 	return kept(r, &r.shown, p)
 }
 
 // kept is what the plan has read for a name.
-func kept[K comparable, V any](r *request, of *few[K, V], name K) (V, bool) {
+func kept[K comparable, V any](r *requestState, of *few[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of.get(name)
 }
 
 // mustHave is [kept] for what the plan reads of every field.
-func mustHave[K comparable, V any](r *request, of *few[K, V], name K) V {
+func mustHave[K comparable, V any](r *requestState, of *few[K, V], name K) V {
 	value, ok := kept(r, of, name)
 	if !ok {
 		panic(fmt.Sprintf("the plan has not read %+v", name))
@@ -210,7 +210,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	if len(p.names)+len(p.totals.keys) == 0 {
 		return
 	}
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	request, graph := e.request, social.New(e.loaders.Reader(), e.resolver.Budget, a)
 	var names []listPage
 	var queries, asked []storage.PageQuery
@@ -248,7 +248,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 
 // listAt answers `followings` and `followers`.
 func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
-	f, request := planned(ctx), requestOf(ctx)
+	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[listArguments](request, f)
 	switch {
 	case err != nil:

@@ -16,7 +16,7 @@ import (
 // loaders hold. One of two others whose edges are not to be seen is nil; so is one whose
 // shard did not answer, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, path func(i int) ast.Path) []*model.Relationship {
-	e, selected := eyesOf(ctx), fieldsOn(on)
+	e, selected := accessOf(ctx), fieldsOn(on)
 	needs := needsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
@@ -53,7 +53,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 
 // addMarks adds what the viewer has noted to its own relationships.
 func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) ast.Path) {
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	for i, r := range list {
 		if r == nil || !r.IsViewers {
 			continue
@@ -78,7 +78,7 @@ var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
 // addRequests adds the requests on one side to the viewer's own relationships.
 func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) {
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	places := func(i int) (paths []ast.Path) {
 		for _, f := range asked {
 			paths = append(paths, append(path(i), ast.PathName(f.Alias)))
@@ -111,7 +111,7 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 
 // addHalves adds the edges of a relationship that its needs name. Towards somebody who
 // is hidden from everybody there is nothing.
-func (e *eyes) addHalves(ctx context.Context, r *model.Relationship, p storage.Pair, needs fields.Needs) error {
+func (e *access) addHalves(ctx context.Context, r *model.Relationship, p storage.Pair, needs fields.Needs) error {
 	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
 		return nil
 	}
@@ -169,7 +169,7 @@ func relationshipEnds(ctx context.Context, list []*model.Relationship, side stor
 // tells the place of each in the answer.
 func relationshipsAt(ctx context.Context, path func(i int) ast.Path) ([]*model.Relationship, error) {
 	f := fetchQuery(ctx)
-	pairs, err := argument[given[storage.Pair]](requestOf(ctx), f)
+	pairs, err := argument[given[storage.Pair]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func relationshipsAt(ctx context.Context, path func(i int) ast.Path) ([]*model.R
 // towardsAt answers `relationship` of a user.
 func towardsAt(ctx context.Context, obj *model.User) (*model.Relationship, error) {
 	f := planned(ctx)
-	other, err := argument[storage.UserID](requestOf(ctx), f)
+	other, err := argument[storage.UserID](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // need, the first time that it is called in a request. It returns the running field.
 func fetchQuery(ctx context.Context) *selections.Field {
 	loaders.For(ctx).Once.Do(func() {
-		root := requestOf(ctx).planOf(ctx).Root
+		root := stateOf(ctx).planOf(ctx).Root
 		fetchHandles(ctx, root.Fields)
 		var level []wanted
 		for _, f := range root.Fields {
@@ -30,7 +30,7 @@ func fetchHandles(ctx context.Context, root []*selections.Field) {
 	var handles []string
 	for _, f := range root {
 		if f.Ahead == fields.Handle {
-			if handle, _ := argument[string](requestOf(ctx), f); storage.ValidHandle(handle) {
+			if handle, _ := argument[string](stateOf(ctx), f); storage.ValidHandle(handle) {
 				handles = append(handles, handle)
 			}
 		}
@@ -43,7 +43,7 @@ func fetchHandles(ctx context.Context, root []*selections.Field) {
 // wantedByRoot leaves arguments that are wrong to the field's own resolver, which
 // refuses them.
 func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
-	request := requestOf(ctx)
+	request := stateOf(ctx)
 	users := func(ids ...storage.UserID) []wanted {
 		return []wanted{{users: ids, exist: true, on: f.Below}}
 	}

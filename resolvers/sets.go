@@ -84,7 +84,7 @@ func forwardPage(first, after any) (size int, from string, err error) {
 // answerSets works out the set answers of a level, and adds those who are on them to the next
 // one.
 func (b *batch) answerSets(ctx context.Context) {
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	var sets few[setName, *setAnswer]
 	for _, name := range b.sets {
 		if !e.isAbsent(name.user) && !b.lacks(e, name.user) {
@@ -106,7 +106,7 @@ func (b *batch) answerSets(ctx context.Context) {
 }
 
 // lacks tells whether a user whose row has been read is not there.
-func (b *batch) lacks(e *eyes, id storage.UserID) bool {
+func (b *batch) lacks(e *access, id storage.UserID) bool {
 	return slices.Contains(b.rows, id) && !e.loaders.Users.Load(id).Found
 }
 
@@ -137,7 +137,7 @@ func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Rea
 	if err != nil {
 		return &setAnswer{err: err}
 	}
-	args, err := argument[setArguments](requestOf(ctx), f)
+	args, err := argument[setArguments](stateOf(ctx), f)
 	if err != nil {
 		return &setAnswer{err: err}
 	}
@@ -159,14 +159,14 @@ func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Rea
 }
 
 // setAnswer is one that has been worked out.
-func (r *request) setAnswer(f *selections.Field, user storage.UserID) *setAnswer {
+func (r *requestState) setAnswer(f *selections.Field, user storage.UserID) *setAnswer {
 	return mustHave(r, &r.sets, setName{f, user})
 }
 
 // setAt answers a field that is a set answer of users.
 func setAt(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
 	f := planned(ctx)
-	a := requestOf(ctx).setAnswer(f, obj.UserID)
+	a := stateOf(ctx).setAnswer(f, obj.UserID)
 	if a.err != nil || a.isClosed {
 		return nil, a.err
 	}

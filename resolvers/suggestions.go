@@ -68,7 +68,7 @@ func (q setQuestion) suggestions(ctx context.Context, r *Resolver, via int) (set
 // suggestionsAt answers `followSuggestions`.
 func suggestionsAt(ctx context.Context, obj *model.User) (*model.SuggestionConnection, error) {
 	f := planned(ctx)
-	a := requestOf(ctx).setAnswer(f, obj.UserID)
+	a := stateOf(ctx).setAnswer(f, obj.UserID)
 	if a.err != nil || a.isClosed {
 		return nil, a.err
 	}
@@ -164,7 +164,7 @@ func viaOf(ctx context.Context, suggestions *selections.Field) viaNeeds {
 	var n viaNeeds
 	for _, edges := range suggestions.Below[0].Named("edges") {
 		for _, f := range edges.Below[0].Named("via") {
-			size, _ := argument[int](requestOf(ctx), f)
+			size, _ := argument[int](stateOf(ctx), f)
 			n.most = max(n.most, size)
 			n.on = append(n.on, f.Below...)
 		}
@@ -175,7 +175,7 @@ func viaOf(ctx context.Context, suggestions *selections.Field) viaNeeds {
 // viaAt answers `via`.
 func viaAt(ctx context.Context, obj *model.SuggestionEdge) ([]*model.User, error) {
 	f := planned(ctx)
-	size, err := argument[int](requestOf(ctx), f)
+	size, err := argument[int](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}

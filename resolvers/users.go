@@ -20,7 +20,7 @@ import (
 // A user who does not exist, or is hidden from everybody else, is nil; so is one whose
 // shard did not answer, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
-	e := eyesOf(ctx)
+	e := accessOf(ctx)
 	needs := needsOf(ctx, w.on)
 	l := e.loaders
 	users, made := make([]*model.User, len(w.users)), make([]model.User, len(w.users))
@@ -87,7 +87,7 @@ func viewerAt(ctx context.Context) (*model.User, error) {
 // userAt answers `user`.
 func userAt(ctx context.Context) (*model.User, error) {
 	f := fetchQuery(ctx)
-	ids, err := argument[given[storage.UserID]](requestOf(ctx), f)
+	ids, err := argument[given[storage.UserID]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func rootUser(ctx context.Context, f *selections.Field, id storage.UserID) (*mod
 // usersAt answers `users`.
 func usersAt(ctx context.Context) ([]*model.User, error) {
 	f := fetchQuery(ctx)
-	ids, err := argument[given[storage.UserID]](requestOf(ctx), f)
+	ids, err := argument[given[storage.UserID]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func usersAt(ctx context.Context) ([]*model.User, error) {
 // userByHandleAt answers `userByHandle`.
 func userByHandleAt(ctx context.Context) (*model.User, error) {
 	f := fetchQuery(ctx)
-	handle, _ := argument[string](requestOf(ctx), f)
+	handle, _ := argument[string](stateOf(ctx), f)
 	if !storage.ValidHandle(handle) { // nobody has it
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func userByHandleAt(ctx context.Context) (*model.User, error) {
 // the answer.
 func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, error) {
 	f := fetchQuery(ctx)
-	ids, err := argument[given[nodeID]](requestOf(ctx), f)
+	ids, err := argument[given[nodeID]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
