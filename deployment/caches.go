@@ -161,11 +161,11 @@ type Hearing struct {
 func (c *Caches) Run(ctx context.Context, h Hearing) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	roll := newRollCall(c.store)
-	alone := roll.enter(ctx) && h.SelfSufficient
+	own := newPresence(c.store)
+	alone := own.enter(ctx) && h.SelfSufficient
 	if c.local == nil {
 		h.Started()
-		roll.watch(ctx, func(bool) {})
+		own.watch(ctx, func(bool) {})
 		return
 	}
 	defer c.local.Close()
@@ -182,7 +182,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	}
 	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
 	h.Started()
-	roll.watch(ctx, func(is bool) { change(&alone, is && h.SelfSufficient) })
+	own.watch(ctx, func(is bool) { change(&alone, is && h.SelfSufficient) })
 }
 
 // mode is what the cache of this process may do. hearing tells that the others' events

@@ -69,7 +69,7 @@ func corrected(bus *events.Bus, users []storage.UserID) {
 // ChangingAll notes that everything is about to be changed, for commands that tell of that when
 // they have come to their end. If they do not, gateways forget everything.
 func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
-	b, err := d.besideGateways(ctx, store)
+	b, err := d.connectPeers(ctx, store)
 	if b == nil || err != nil { // telling fails as well, and says so
 		return func() {}
 	}

@@ -18,7 +18,7 @@ type Metrics struct {
 	turned   prometheus.Counter
 
 	connections *prometheus.GaugeVec
-	crowded     *prometheus.CounterVec
+	tooMany     *prometheus.CounterVec
 	ended       *prometheus.CounterVec
 	running     prometheus.Gauge
 	answers     *prometheus.CounterVec
@@ -54,7 +54,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_subscription_connections",
 			Help: "Connections that stay open, by transport (websocket, sse).",
 		}, []string{"transport"}),
-		crowded: prometheus.NewCounterVec(prometheus.CounterOpts{
+		tooMany: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_subscription_connections_refused_total",
 			Help: "Such connections that were one too many, by transport and whose bound it was (all, address, user).",
 		}, []string{"transport", "bound"}),
@@ -80,7 +80,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_subscription_read_failures_total",
 		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
 	})
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.turned, m.connections, m.crowded, m.ended, m.running, m.answers, m.answering, m.unread)
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.turned, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -154,9 +154,9 @@ func (m *Metrics) disconnected(x *exchange) {
 	m.ended.WithLabelValues(x.stream.transport, x.stream.ended).Inc()
 }
 
-func (m *Metrics) connectionRefused(transport string, full *crowded) {
+func (m *Metrics) connectionRefused(transport string, full *tooMany) {
 	if m != nil {
-		m.crowded.WithLabelValues(transport, full.bound).Inc()
+		m.tooMany.WithLabelValues(transport, full.bound).Inc()
 	}
 }
 

@@ -66,9 +66,9 @@ func (o origins) forged(r *http.Request) bool {
 	}
 }
 
-// strange tells whether a page of another origin that nobody allowed wants a
+// isForeign tells whether a page of another origin that nobody allowed wants a
 // WebSocket, for which browsers ask nobody.
-func (o origins) strange(r *http.Request) bool {
+func (o origins) isForeign(r *http.Request) bool {
 	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
 }
 

@@ -41,20 +41,20 @@ type share struct {
 
 // Why there is no room. Each is for somebody else to change: another connection has to end.
 const (
-	crowdedAll     = "all"
-	crowdedAddress = "address"
-	crowdedUser    = "user"
+	allConnections = "all"
+	perAddress     = "address"
+	perUser        = "user"
 )
 
-// crowded is one connection too many.
-type crowded struct {
+// tooMany is one connection too many.
+type tooMany struct {
 	bound string // one of the above
 	most  int
 }
 
 // Error implements error.
-func (c *crowded) Error() string {
-	if c.bound == crowdedAll {
+func (c *tooMany) Error() string {
+	if c.bound == allConnections {
 		return tooManyConnections
 	}
 	return "at most " + strconv.Itoa(c.most) + " connections may be open for one " + c.bound
@@ -62,8 +62,8 @@ func (c *crowded) Error() string {
 
 // refuse answers it. Who has too many of its own is told so, everybody else that the
 // gateway has.
-func (c *crowded) refuse(w http.ResponseWriter, a answer) {
-	if c.bound == crowdedAll {
+func (c *tooMany) refuse(w http.ResponseWriter, a answer) {
+	if c.bound == allConnections {
 		busy(w, a, tooManyConnections)
 		return
 	}
@@ -73,11 +73,11 @@ func (c *crowded) refuse(w http.ResponseWriter, a answer) {
 
 // enter counts one more connection, unless there are too many or the gateway stops. Who
 // has entered leaves.
-func (c *connections) enter(party Party) (*place, *crowded) {
+func (c *connections) enter(party Party) (*place, *tooMany) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open >= c.MaxConnections || c.stopped() {
-		return nil, &crowded{bound: crowdedAll}
+		return nil, &tooMany{bound: allConnections}
 	}
 	if err := c.fits(party, Party{}); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (c *connections) enter(party Party) (*place, *crowded) {
 }
 
 // become makes the connection somebody else's, such as when it is initialised.
-func (p *place) become(party Party) *crowded {
+func (p *place) become(party Party) *tooMany {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	if err := p.of.fits(party, p.party); err != nil {
@@ -146,12 +146,12 @@ func (p *place) unsubscribe(cost uint64) {
 func (p *place) turn(ctx context.Context) grant { return p.of.turns.take(ctx, p.queue) }
 
 // fits tells whether a party has room for one more, besides what it has already.
-func (c *connections) fits(party, already Party) *crowded {
+func (c *connections) fits(party, already Party) *tooMany {
 	if s := c.addresses[party.Address]; s != nil && party.Address != already.Address && s.connections >= c.MaxAddressConnections {
-		return &crowded{crowdedAddress, c.MaxAddressConnections}
+		return &tooMany{perAddress, c.MaxAddressConnections}
 	}
 	if s := c.users[party.User]; s != nil && party.User != already.User && s.connections >= c.MaxUserConnections {
-		return &crowded{crowdedUser, c.MaxUserConnections}
+		return &tooMany{perUser, c.MaxUserConnections}
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (s *socket) seat(ctx context.Context) context.Context {
 	party := s.Party(ctx)
 	if full := s.place.become(party); full != nil {
 		s.metrics.connectionRefused(transportWebSocket, full)
-		s.end(crowdedOut(full))
+		s.end(tooManyEnding(full))
 		return nil
 	}
 	if party.Anonymous {

@@ -48,7 +48,7 @@ func (t webSockets) Supports(r *http.Request) bool { return upgrades(r) }
 // Do serves one connection to its end.
 func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
 	a := answer{w: w, exchange: exchangeOf(r.Context()), media: mediaJSON}
-	if t.origins.strange(r) {
+	if t.origins.isForeign(r) {
 		a.setHeaders()
 		a.refuse(http.StatusForbidden, apierr.Forbidden("a page of another origin may not connect"))
 		return
@@ -132,9 +132,9 @@ func forbidden(reason string) *ending {
 	return &ending{"refused", 4403, apierr.Shortened(reason, maxReason-len("…"))}
 }
 
-// crowdedOut is a connection that turns out to be one too many for its user. Clients come
+// tooManyEnding is a connection that turns out to be one too many for its user. Clients come
 // back after a while.
-func crowdedOut(full *crowded) *ending {
+func tooManyEnding(full *tooMany) *ending {
 	return &ending{"refused", 1013, full.Error()}
 }
 

@@ -24,7 +24,7 @@ type Runs struct {
 
 	mu      sync.Mutex
 	known   map[string]bool // run ids of the masters
-	strange map[string]bool // others, since the last time that all were asked
+	unknown map[string]bool // others, since the last time that all were asked
 }
 
 // NewRuns makes it for one client.
@@ -55,10 +55,10 @@ func (r *Runs) met(run string) {
 	if r.known[run] {
 		return
 	}
-	if r.strange == nil {
-		r.strange = map[string]bool{}
+	if r.unknown == nil {
+		r.unknown = map[string]bool{}
 	}
-	r.strange[run] = true
+	r.unknown[run] = true
 	r.turn.Add(1)
 }
 
@@ -66,7 +66,7 @@ func (r *Runs) met(run string) {
 func (r *Runs) asking() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.strange = nil
+	r.unknown = nil
 }
 
 // believe takes what they said, and tells the turn in which it holds. It is false if
@@ -74,12 +74,12 @@ func (r *Runs) asking() {
 func (r *Runs) believe(runs []string) (turn int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for run := range r.strange {
+	for run := range r.unknown {
 		if !slices.Contains(runs, run) {
 			return 0, false
 		}
 	}
-	r.known, r.strange = map[string]bool{}, nil
+	r.known, r.unknown = map[string]bool{}, nil
 	for _, run := range runs {
 		r.known[run] = true
 	}

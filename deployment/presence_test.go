@@ -11,7 +11,7 @@ import (
 
 func TestGatewaysCountEachOther(t *testing.T) {
 	store := memory.New()
-	first, second := newRollCall(store), newRollCall(store)
+	first, second := newPresence(store), newPresence(store)
 	if !first.enter(t.Context()) {
 		t.Error("the first one is not alone")
 	}
@@ -48,7 +48,7 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	}
 	leave()
 	watching.Wait()
-	if n, err := store.Holders(t.Context(), rollKind, 0); n != 0 || err != nil {
+	if n, err := store.Holders(t.Context(), presenceKind, 0); n != 0 || err != nil {
 		t.Errorf("%d leases are left, %v", n, err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// beside is how a command that writes beside the gateways tells them, and the cache that
+// peers is how a command that writes beside the gateways tells them, and the cache that
 // they share.
-type beside struct {
+type peers struct {
 	redis *Redis
 	cache *rediscache.Cache // nil: there is none
 	bus   *events.Bus
@@ -25,8 +25,8 @@ type beside struct {
 	intents *intents.Log // nil: see openIntents
 }
 
-// besideGateways connects to the Redis; nil without one. The caller closes it.
-func (d Config) besideGateways(ctx context.Context, store *sqlstore.Store) (*beside, error) {
+// connectPeers connects to the Redis; nil without one. The caller closes it.
+func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (*peers, error) {
 	if d.Redis == "" {
 		return nil, nil
 	}
@@ -34,7 +34,7 @@ func (d Config) besideGateways(ctx context.Context, store *sqlstore.Store) (*bes
 	if err != nil {
 		return nil, err
 	}
-	b := &beside{redis: redis, bus: EventsOf(store, redis, events.NewHub(nil), nil)}
+	b := &peers{redis: redis, bus: EventsOf(store, redis, events.NewHub(nil), nil)}
 	if b.cache, err = d.cacheOf(redis, store, nil, prometheus.NewRegistry()); err != nil {
 		redis.Close()
 		return nil, err
@@ -64,14 +64,14 @@ func InBackground(run func(context.Context)) (stop func()) {
 // Repairs tell the gateways of repaired rows. On SQLite the relation_log tells those in this
 // process's place, but not Redis.
 type Repairs struct {
-	*beside // nil: there is nobody to tell
-	store   *sqlstore.Store
-	open    *intents.Intent
+	*peers // nil: there is nobody to tell
+	store  *sqlstore.Store
+	open   *intents.Intent
 }
 
 // Before notes whose edges are about to be repaired.
 func (r *Repairs) Before(keys []reconcile.Key) {
-	if r.beside == nil {
+	if r.peers == nil {
 		return
 	}
 	users := make([]storage.UserID, 0, 2*len(keys))
@@ -84,7 +84,7 @@ func (r *Repairs) Before(keys []reconcile.Key) {
 
 // Told tells of what was repaired.
 func (r *Repairs) Told(ctx context.Context, rows []storage.Row) {
-	if r.beside == nil {
+	if r.peers == nil {
 		return
 	}
 	var w notify.Write
@@ -102,21 +102,21 @@ func (r *Repairs) Told(ctx context.Context, rows []storage.Row) {
 
 // Close ends the connection.
 func (r *Repairs) Close() {
-	if r.beside != nil {
+	if r.peers != nil {
 		r.close()
 	}
 }
 
 // OpenRepairs connects to those who are told of repairs.
 func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
-	b, err := d.besideGateways(ctx, store)
-	return &Repairs{beside: b, store: store}, err
+	b, err := d.connectPeers(ctx, store)
+	return &Repairs{peers: b, store: store}, err
 }
 
 // ForgetAll has the gateways, and the cache that they share, forget what they know: more
 // has changed than could be told.
 func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
-	b, err := d.besideGateways(ctx, store)
+	b, err := d.connectPeers(ctx, store)
 	if b == nil {
 		return err
 	}
