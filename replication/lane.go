@@ -101,7 +101,7 @@ func (l *lane) run(ctx context.Context) {
 // context ends first.
 func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
 	for _, side := range truths {
-		if !l.insist(ctx, side, batch) {
+		if !l.applySideUntilDone(ctx, side, batch) {
 			return false
 		}
 	}
@@ -109,9 +109,9 @@ func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
 	return true
 }
 
-// insist applies those of a batch's rows that are of one table, over and over while the
+// applySideUntilDone applies those of a batch's rows that are of one table, over and over while the
 // shard fails; false when the context ends first.
-func (l *lane) insist(ctx context.Context, side storage.Side, batch []row) bool {
+func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, batch []row) bool {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	for wait := shortest; ; wait = min(2*wait, longest) {
 		var err error

@@ -134,7 +134,7 @@ func (r *running) write(t *testing.T) (wait func()) {
 		random := rand.New(rand.NewPCG(r.seed, uint64(i)))
 		writers.Go(func() {
 			for ctx.Err() == nil && started.Add(1) <= int64(r.operations) {
-				r.insist(ctx, c, randomOperation(random, r.users, r.calm.Load()), random)
+				r.sendUntilDone(ctx, c, randomOperation(random, r.users, r.calm.Load()), random)
 				r.done.Add(1)
 			}
 		})
@@ -143,9 +143,9 @@ func (r *running) write(t *testing.T) (wait func()) {
 	return writers.Wait
 }
 
-// insist sends an operation to one of the gateways that are there. What is not
+// sendUntilDone sends an operation to one of the gateways that are there. What is not
 // answered is not sent again: nobody knows what became of it.
-func (r *running) insist(ctx context.Context, c *client, o operation, random *rand.Rand) {
+func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, random *rand.Rand) {
 	for ctx.Err() == nil {
 		l := r.gateways[random.IntN(len(r.gateways))].now.Load()
 		if l == nil {

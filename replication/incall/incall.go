@@ -117,7 +117,7 @@ func (r *Redundancy) retry(ctx context.Context) {
 			r.leave()
 			return
 		case rows := <-r.retries:
-			r.insist(ctx, rows)
+			r.applyUntilDone(ctx, rows)
 		}
 	}
 }
@@ -134,9 +134,9 @@ func (r *Redundancy) leave() {
 	}
 }
 
-// insist tries rows again and again. What follows from those that it could write and
+// applyUntilDone tries rows again and again. What follows from those that it could write and
 // cannot be written itself has failed, too.
-func (r *Redundancy) insist(ctx context.Context, rows []storage.Written) {
+func (r *Redundancy) applyUntilDone(ctx context.Context, rows []storage.Written) {
 	pause := firstRetry
 	for range tries {
 		select {
