@@ -163,8 +163,8 @@ func tellFindings(out io.Writer, listed []reconcile.Finding, found, repaired map
 	}
 	fmt.Fprintf(out, "  %-12s%12s%12s%12s\n", "", "found", "repaired", "left")
 	for _, kind := range reconcile.Kinds() {
-		n, mended := found[kind], repaired[kind]
-		fmt.Fprintf(out, "  %-12s%12s%12s%12s\n", kind, humanize.Comma(int64(n)), humanize.Comma(int64(mended)), humanize.Comma(int64(n-mended)))
+		n, repaired := found[kind], repaired[kind]
+		fmt.Fprintf(out, "  %-12s%12s%12s%12s\n", kind, humanize.Comma(int64(n)), humanize.Comma(int64(repaired)), humanize.Comma(int64(n-repaired)))
 	}
 }
 

@@ -104,16 +104,16 @@ func (f *full) confirm(ctx context.Context, suspects []Key) (c confirmed, err er
 	return c, err
 }
 
-// mend repairs what was found of edges, unless the scan is a dry run. What cannot be
+// repair repairs what was found of edges, unless the scan is a dry run. What cannot be
 // repaired is left, and told; only the context's end is an error.
-func (f *full) mend(ctx context.Context, c *confirmed) error {
+func (f *full) repair(ctx context.Context, c *confirmed) error {
 	if !f.cfg.Repair || len(c.found) == 0 {
 		return nil
 	}
 	left := make(map[Key]bool)
-	for chunk := range slices.Chunk(c.found, owedAtOnce) {
-		f.owe(ctx, mayFollow(chunk))
-		m, err := Mend(ctx, f.store, keysOf(chunk))
+	for chunk := range slices.Chunk(c.found, unsettledAtOnce) {
+		f.noteUnsettled(ctx, mayFollow(chunk))
+		m, err := RepairEdges(ctx, f.store, keysOf(chunk))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

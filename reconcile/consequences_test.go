@@ -114,12 +114,12 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	}
 }
 
-// In modes without a log that carries what follows from repairs, mending does.
-func TestMendCarriesWhatFollows(t *testing.T) {
+// In modes without a log that carries what follows from repairs, repairing does.
+func TestRepairCarriesWhatFollows(t *testing.T) {
 	g := newGraph(t, 12, 2, 10, 20)
 	block := g.lostBlock(g.apart[0], g.apart[1])
 	accepted := g.lostAcceptance(g.apart[2], g.apart[3])
-	m, err := reconcile.Mend(t.Context(), g, []reconcile.Key{{Side: block.side, Pair: block.pair}, {Side: accepted.side, Pair: accepted.pair}})
+	m, err := reconcile.RepairEdges(t.Context(), g, []reconcile.Key{{Side: block.side, Pair: block.pair}, {Side: accepted.side, Pair: accepted.pair}})
 	if err != nil || m.Rows != 2 || len(m.Left) > 0 {
 		t.Fatal(m, err)
 	}

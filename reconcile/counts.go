@@ -134,7 +134,7 @@ func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sto
 	return wrong, nil
 }
 
-// recount mends counts, unless the scan is a dry run, also those that are wrong
+// recount repairs counts, unless the scan is a dry run, also those that are wrong
 // because of edges.
 func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.WrongCount, c *confirmed) error {
 	if !f.cfg.Repair || len(wrong) == 0 {

@@ -69,14 +69,14 @@ func (f *full) descend(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := f.mend(ctx, &c); err != nil {
+		if err := f.repair(ctx, &c); err != nil {
 			return err
 		}
 		f.commit(ctx, func(s *state) {
 			s.take(c, f.cfg.List)
 			s.Report.RowsRead += read
 			s.Report.Bytes += read*rowBytes + 4*int64(len(suspects))*rowBytes
-			s.NextSlice, s.Owed = i+1, nil
+			s.NextSlice, s.Unsettled = i+1, nil
 		})
 	}
 	return nil

@@ -38,7 +38,7 @@ func (f *full) forbid(ctx context.Context, shard int) error {
 			s.Report.Bytes += n * 5 * rowBytes
 			s.Follows[shard] = upTo
 			if len(c.found) > 0 {
-				s.Owed = nil
+				s.Unsettled = nil
 			}
 		})
 		return nil
@@ -128,7 +128,7 @@ func (f *full) endChunk(ctx context.Context, found []Finding) (ended int, err er
 		keys = append(keys, KeysOf(storage.Forward, []storage.Pair{d.Pair()})...)
 		keys = append(keys, KeysOf(storage.Requests, []storage.Pair{d.Pair()})...)
 	}
-	f.owe(ctx, keys)
+	f.noteUnsettled(ctx, keys)
 	left := make(map[Key]bool)
 	for i, r := range f.cfg.Store.RepairInverse(ctx, repairs) {
 		if r.Err != nil {
@@ -136,7 +136,7 @@ func (f *full) endChunk(ctx context.Context, found []Finding) (ended int, err er
 			err = fmt.Errorf("end the follow from %d to %d: %w", found[i].Forward.From, found[i].Forward.To, r.Err)
 		}
 	}
-	m, failed := Mend(ctx, f.store, keys)
+	m, failed := RepairEdges(ctx, f.store, keys)
 	if err == nil {
 		err = failed
 	}

@@ -14,7 +14,7 @@ import (
 
 // FullStore is what a full scan needs of a store.
 type FullStore interface {
-	MendStore
+	RepairStore
 	storage.Comparer
 	Checkpoints
 }
@@ -30,7 +30,7 @@ type Checkpoints interface {
 type FullConfig struct {
 	Store FullStore
 
-	// Repair mends what is found. Defaults to a dry run.
+	// Repair repairs what is found. Defaults to a dry run.
 	Repair bool
 
 	// Restart begins anew where an earlier scan could be gone on with.
@@ -57,7 +57,7 @@ type FullConfig struct {
 	// keeps what it began with.
 	SliceRows int64
 
-	// List is how many findings the report lists; all are counted, and mended.
+	// List is how many findings the report lists; all are counted, and repaired.
 	// Defaults to 10,000; 50,000 at most.
 	List int
 
@@ -178,7 +178,7 @@ func (f *full) begin(ctx context.Context) error {
 }
 
 func (f *full) run(ctx context.Context) error {
-	if err := f.settleOwed(ctx); err != nil {
+	if err := f.settleUnsettled(ctx); err != nil {
 		return err
 	}
 	for f.state.Pair < len(pairs) {
@@ -258,14 +258,14 @@ func (f *full) finish(ctx context.Context) (Report, error) {
 
 // paced is a store that is read at the scan's pace.
 type paced struct {
-	MendStore
+	RepairStore
 	pace throttle
 }
 
 func (p paced) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) (rows []storage.Result[storage.Edge]) {
 	// What ends the pause early ends the next statement, too.
 	_ = p.pace.do(ctx, func() error {
-		rows = p.MendStore.Edges(ctx, side, pairs)
+		rows = p.RepairStore.Edges(ctx, side, pairs)
 		return nil
 	})
 	return rows

@@ -16,7 +16,7 @@ import (
 
 // ChangesConfig says what the modes that read logs look at, and how.
 type ChangesConfig struct {
-	Store       MendStore
+	Store       RepairStore
 	Changes     Changes
 	Checkpoints Checkpoints
 

@@ -19,7 +19,7 @@ const (
 // Modes are all modes, from the one that sees most to the one that sees soonest.
 func Modes() []Mode { return []Mode{ModeFull, ModeIncremental, ModeRealtime} }
 
-// Metrics counts what the modes that read logs find and mend in this process. A nil
+// Metrics counts what the modes that read logs find and repair in this process. A nil
 // one counts nothing. What other processes have found, and full scans, is told by
 // [Runs].
 type Metrics struct {

@@ -63,14 +63,14 @@ func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Fin
 	if c.BeforeRepair != nil {
 		c.BeforeRepair(keysOf(findings))
 	}
-	m, err := Mend(ctx, c.Store, keysOf(findings))
-	unmended := map[Key]bool{}
+	m, err := RepairEdges(ctx, c.Store, keysOf(findings))
+	unrepaired := map[Key]bool{}
 	for _, k := range m.Left {
-		unmended[k] = true
+		unrepaired[k] = true
 	}
 	rows := m.After
 	for _, f := range findings {
-		if !unmended[f.Key()] {
+		if !unrepaired[f.Key()] {
 			c.Metrics.Repaired(c.mode, f.Kind, 1)
 			repaired = append(repaired, f)
 			rows = append(rows, storage.Row{Side: f.Side, Edge: f.Forward})

@@ -35,7 +35,7 @@ type state struct {
 	Coarse    tally // of that pair
 	Fine      tally // of what differs in Coarse; not made where that is fine enough
 	NextSlice int   // of those that the finest tally makes
-	Owed      []Key // what may differ by repairs that were begun, see [full.owe]
+	Unsettled []Key // what may differ by repairs that were begun, see [full.noteUnsettled]
 
 	Follows []storage.UserID         // by shard: the last owner whose follows were looked at for forbidden ones
 	Counted [counts][]storage.UserID // and whose count was compared

@@ -35,8 +35,8 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 			s.Counted[which][i] = id()
 		}
 	}
-	for range 2 * owedAtOnce {
-		s.Owed = append(s.Owed, Key{storage.Requests, storage.Pair{From: id(), To: id()}})
+	for range 2 * unsettledAtOnce {
+		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id()}})
 	}
 	for len(s.Explained) < mostExplained {
 		s.Explained[id()] = countsOff{math.MinInt32, math.MinInt32}

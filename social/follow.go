@@ -21,7 +21,7 @@ type Tie struct {
 // it is. Where one of two blocks the other, neither can follow.
 //
 // stale tells that the inverse side is behind for a reason that waiting does not
-// mend. err is set when the user itself is unknown, or its shard did not answer.
+// repair. err is set when the user itself is unknown, or its shard did not answer.
 func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
 	relations = make([]Tie, len(others))
 	for i, err := range t.present(ctx, people, user, others) {

@@ -109,7 +109,7 @@ type Outcome struct {
 	// Row; those whose Inverse is set are on both sides.
 	Written []storage.Written
 
-	// Stale tells that some other side is behind for a reason that waiting does not mend.
+	// Stale tells that some other side is behind for a reason that waiting does not repair.
 	Stale bool
 }
 

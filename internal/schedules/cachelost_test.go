@@ -15,7 +15,7 @@ func TestWriterCannotTell(t *testing.T) {
 	d, way := deployLinked(t, "sync", 1)
 	c := d.client(t)
 	user := int64(10)
-	for what, interrupt := range map[string]func() (mend func()){
+	for what, interrupt := range map[string]func() (repair func()){
 		"no connection": func() func() {
 			way.become(cut)
 			l := d.gateways[0].now.Load()
@@ -41,12 +41,12 @@ func TestWriterCannotTell(t *testing.T) {
 }
 
 // cannotTell changes a user on the first gateway while something is broken, and looks at it
-// on the other one until that is mended and for as long as it may take.
-func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, interrupt func() (mend func())) {
+// on the other one until that is repaired and for as long as it may take.
+func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, interrupt func() (repair func())) {
 	t.Helper()
 	name, fan := fmt.Sprintf("User %d #1", user), user+20
 	d.sees(t, c, 1, user) // in the memory of the other, and in Redis
-	mend := interrupt()
+	repair := interrupt()
 	d.rename(t, c, 0, user, name)
 	d.follows(t, c, 0, fan, user)
 	right := func(s seenFans) bool {
@@ -55,7 +55,7 @@ func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, inter
 	if got := d.sees(t, c, 0, user); !right(got) {
 		t.Errorf("the gateway that has written shows %v", got)
 	}
-	mend()
+	repair()
 	began := time.Now()
 	var last seenFans
 	var since time.Time // it is right

@@ -167,12 +167,12 @@ func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, ran
 	}
 }
 
-// fault is something that breaks and is mended.
+// fault is something that breaks and is repaired.
 type fault struct {
-	name  string
-	hold  int64 // operations until it is mended
-	begin func(testing.TB)
-	mend  func(testing.TB)
+	name   string
+	hold   int64 // operations until it is repaired
+	begin  func(testing.TB)
+	repair func(testing.TB)
 }
 
 // faults are those of the schedule, in random order.
@@ -190,7 +190,7 @@ func (r *running) faults() []fault {
 	of := func(nodes []*node) func() fault {
 		return func() fault {
 			n := nodes[random.IntN(len(nodes))]
-			return fault{name: n.name, begin: n.kill, mend: n.start}
+			return fault{name: n.name, begin: n.kill, repair: n.start}
 		}
 	}
 	working := r.replicators
@@ -206,10 +206,10 @@ func (r *running) faults() []fault {
 		return r.serverFault(s, working)
 	})
 	add(r.redisKills, func() fault {
-		return fault{name: "redis", begin: r.redis.Kill, mend: r.redis.Restart}
+		return fault{name: "redis", begin: r.redis.Kill, repair: r.redis.Restart}
 	})
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	// At the end, so that what it costs is not mended by later writes, the server that
+	// At the end, so that what it costs is not repaired by later writes, the server that
 	// does not hold the checkpoints.
 	return append(list, r.serverFault(r.servers[1], working))
 }
@@ -229,7 +229,7 @@ func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
 			from = time.Now()
 			s.Kill(t)
 		},
-		mend: func(t testing.TB) {
+		repair: func(t testing.TB) {
 			time.Sleep(time.Until(from.Add(outageTime)))
 			for _, n := range working {
 				n.kill(t)
@@ -252,7 +252,7 @@ func (r *running) strike(t *testing.T, faults []fault) {
 		r.progress(t, step*int64(i+1))
 		f.begin(t)
 		r.progress(t, min(step*int64(i+1)+f.hold, int64(r.operations)))
-		f.mend(t)
+		f.repair(t)
 	}
 	r.progress(t, int64(r.operations))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // TestDamageIsFoundAndRepaired damages a real graph behind the back of store and
-// binlogs: a full scan finds exactly that, while others write, and mends it. Then all
+// binlogs: a full scan finds exactly that, while others write, and repairs it. Then all
 // that is known of the graph is answered again over GraphQL.
 // See [TestLongDamageIsFoundAndRepaired].
 func TestDamageIsFoundAndRepaired(t *testing.T) {

@@ -15,7 +15,7 @@ type StopError struct {
 	Server string // host:port
 	GTID   string // of the transaction, empty where it is the server's set-up
 	What   string // what cannot be followed, with the statement or the variable
-	Mend   string // what to do about it
+	Remedy string // what to do about it
 }
 
 // Error tells all of it.
@@ -24,7 +24,7 @@ func (e *StopError) Error() string {
 	if e.GTID != "" {
 		where += " at transaction " + e.GTID
 	}
-	return where + ": " + e.What + "; " + e.Mend
+	return where + ": " + e.What + "; " + e.Remedy
 }
 
 // errHistory means that the server's binlog does not continue what has been read:
@@ -60,7 +60,7 @@ func (s *server) noGrant(cause error) error {
 	return &StopError{
 		Server: s.name,
 		What:   fmt.Sprintf("user %s may not read the binlog (%v)", s.dsn.User, cause),
-		Mend:   fmt.Sprintf("run: GRANT REPLICATION SLAVE ON *.* TO %s", s.account()),
+		Remedy: fmt.Sprintf("run: GRANT REPLICATION SLAVE ON *.* TO %s", s.account()),
 	}
 }
 

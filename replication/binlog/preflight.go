@@ -61,19 +61,19 @@ func (s *server) preflight(ctx context.Context) error {
 }
 
 func (s *server) misset(v setting, value string) error {
-	mend := fmt.Sprintf("run: SET GLOBAL %s = '%s'; and set it in the server's configuration", v.variable, v.value)
+	remedy := fmt.Sprintf("run: SET GLOBAL %s = '%s'; and set it in the server's configuration", v.variable, v.value)
 	switch {
 	case v.restart && s.flavor == mysql.MariaDBFlavor:
-		mend = "start the server with log_bin, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL, gtid_strict_mode=ON"
+		remedy = "start the server with log_bin, binlog_format=ROW, binlog_row_image=FULL, binlog_row_metadata=FULL, gtid_strict_mode=ON"
 	case v.restart:
-		mend = "start the server without skip_log_bin"
+		remedy = "start the server without skip_log_bin"
 	case v.variable == "gtid_mode":
-		mend = "turn gtid_mode on step by step, as the server's manual says, or start the server with gtid_mode=ON and enforce_gtid_consistency=ON"
+		remedy = "turn gtid_mode on step by step, as the server's manual says, or start the server with gtid_mode=ON and enforce_gtid_consistency=ON"
 	}
 	return &StopError{
 		Server: s.name,
 		What:   fmt.Sprintf("%s is %s, it has to be %s (%s)", v.variable, value, v.value, v.why),
-		Mend:   mend,
+		Remedy: remedy,
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *server) filters(ctx context.Context) error {
 				return &StopError{
 					Server: s.name,
 					What:   fmt.Sprintf("database %s is not in the binlog (binlog_do_db, binlog_ignore_db)", name),
-					Mend:   "take the filter out of the server's configuration and start it again",
+					Remedy: "take the filter out of the server's configuration and start it again",
 				}
 			}
 		}

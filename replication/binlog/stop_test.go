@@ -66,7 +66,7 @@ func TestStopsLoudly(t *testing.T) {
 			if says := strings.ReplaceAll(test.says, "DB", database); !strings.Contains(stop.What, says) {
 				t.Errorf("it says %q, not %q", stop.What, says)
 			}
-			if stop.GTID == "" || stop.Server == "" || stop.Mend == "" {
+			if stop.GTID == "" || stop.Server == "" || stop.Remedy == "" {
 				t.Errorf("%+v", stop)
 			}
 
@@ -109,7 +109,7 @@ func TestSkipGoesOn(t *testing.T) {
 	r = w.replicate(t, func(c *binlog.Config) { c.Skip = []string{stop.GTID} })
 	r.await(t, binlog.Tailing)
 	lost.UpdateTime = w.tick()
-	w.write(t, lost) // the way to mend it
+	w.write(t, lost) // the way to remedy it
 	w.settle(t)
 }
 
@@ -215,7 +215,7 @@ func TestPreflight(t *testing.T) {
 	} {
 		server.Exec(t, "SET GLOBAL "+test.variable+" = '"+test.bad+"'")
 		stop := w.replicate(t).stopped(t)
-		if !strings.Contains(stop.What, test.variable+" is "+test.bad) || !strings.Contains(stop.Mend, "SET GLOBAL "+test.variable+" = '"+test.good+"'") {
+		if !strings.Contains(stop.What, test.variable+" is "+test.bad) || !strings.Contains(stop.Remedy, "SET GLOBAL "+test.variable+" = '"+test.good+"'") {
 			t.Errorf("%v", stop)
 		}
 		server.Exec(t, "SET GLOBAL "+test.variable+" = '"+test.good+"'")
@@ -227,7 +227,7 @@ func TestPreflight(t *testing.T) {
 		dsns[i] = strings.Replace(dsns[i], "app:app", "poor:poor", 1)
 	}
 	stop := w.replicate(t).stopped(t)
-	if !strings.Contains(stop.Mend, "GRANT REPLICATION SLAVE ON *.* TO 'poor'@'%'") {
+	if !strings.Contains(stop.Remedy, "GRANT REPLICATION SLAVE ON *.* TO 'poor'@'%'") {
 		t.Errorf("%v", stop)
 	}
 	server.Exec(t, "GRANT REPLICATION SLAVE ON *.* TO poor")
@@ -242,7 +242,7 @@ func TestPreflightWithoutBinlog(t *testing.T) {
 	t.Parallel()
 	server := testenv.MariaDB(t, "--skip-log-bin")
 	w := worldOn(t, server.CreateDatabase(t, "kith_a"))
-	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "log_bin is OFF") || !strings.Contains(stop.Mend, "log_bin") {
+	if stop := w.replicate(t).stopped(t); !strings.Contains(stop.What, "log_bin is OFF") || !strings.Contains(stop.Remedy, "log_bin") {
 		t.Errorf("%v", stop)
 	}
 }

@@ -314,7 +314,7 @@ const alike = "make sure that follower has what following has, and friend_reques
 const mendStatement = alike + ", then start again with --resync"
 
 // stop is the error of what cannot be followed; nil when it is to be passed over.
-func (a *assembler) stop(what, mend string) error {
+func (a *assembler) stop(what, remedy string) error {
 	id := ""
 	if a.open != nil {
 		id = a.open.gtid.String()
@@ -322,7 +322,7 @@ func (a *assembler) stop(what, mend string) error {
 			return nil
 		}
 	}
-	return &StopError{Server: a.server, GTID: id, What: what, Mend: mend}
+	return &StopError{Server: a.server, GTID: id, What: what, Remedy: remedy}
 }
 
 // rowsOf tells how many rows there are and which is the first.

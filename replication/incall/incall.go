@@ -41,9 +41,9 @@ const (
 
 // Metrics counts what went wrong.
 type Metrics struct {
-	failed  prometheus.Counter
-	mended  prometheus.Counter
-	dropped prometheus.Counter
+	failed   prometheus.Counter
+	repaired prometheus.Counter
+	dropped  prometheus.Counter
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -52,11 +52,11 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	m := &Metrics{
-		failed:  counter("kith_sync_inverse_failed_total", "Edges whose inverse row could not be written in the request (redundancy sync)."),
-		mended:  counter("kith_sync_inverse_mended_total", "Of those, edges whose inverse row a later try has written."),
-		dropped: counter("kith_sync_inverse_dropped_total", "Of those, edges that are left to reconcile."),
+		failed:   counter("kith_sync_inverse_failed_total", "Edges whose inverse row could not be written in the request (redundancy sync)."),
+		repaired: counter("kith_sync_inverse_mended_total", "Of those, edges whose inverse row a later try has written."),
+		dropped:  counter("kith_sync_inverse_dropped_total", "Of those, edges that are left to reconcile."),
 	}
-	registerer.MustRegister(m.failed, m.mended, m.dropped)
+	registerer.MustRegister(m.failed, m.repaired, m.dropped)
 	return m
 }
 
@@ -157,7 +157,7 @@ func (r *Redundancy) applyUntilDone(ctx context.Context, rows []storage.Written)
 				r.metrics.failed.Inc()
 			}
 		}
-		r.metrics.mended.Add(float64(len(waiting)))
+		r.metrics.repaired.Add(float64(len(waiting)))
 		if rows = left; len(rows) == 0 {
 			return
 		}

@@ -77,7 +77,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 			eventually(t, "both sides agree", func() bool {
 				return w.row(storage.Forward, 2, 1).Type == storage.None && w.agree(2, 1) && w.agree(1, 2)
 			})
-			eventually(t, "all is counted as mended", func() bool {
+			eventually(t, "all is counted as repaired", func() bool {
 				return w.counter(t, "kith_sync_inverse_mended_total") == away.failed && w.counter(t, "kith_sync_inverse_failed_total") == away.failed
 			})
 			if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 0 {

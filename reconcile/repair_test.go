@@ -41,7 +41,7 @@ func inverseOf(t *testing.T, s *memory.Store) (storage.Edge, int64) {
 		s.Counts(t.Context(), []storage.UserID{2})[0].Value.Follower
 }
 
-func TestMendNeitherUndoesNorLosesANewerWrite(t *testing.T) {
+func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 	for name, inverse := range map[string]storage.Edge{
 		"that was applied":                  edgeAt(storage.Following, 3),
 		"that a false, newer time kept out": edgeAt(storage.Following, 1e9),
@@ -55,7 +55,7 @@ func TestMendNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 				m.Apply(t.Context(), storage.Forward, newer, storage.IfNewer)
 				m.Apply(t.Context(), storage.Inverse, newer, storage.IfNewer)
 			}
-			done, err := reconcile.Mend(t.Context(), m, one)
+			done, err := reconcile.RepairEdges(t.Context(), m, one)
 			if err != nil || len(done.Left) > 0 {
 				t.Fatal(done, err)
 			}
@@ -66,10 +66,10 @@ func TestMendNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 	}
 }
 
-func TestMendMakesATombstoneOfARowTooMany(t *testing.T) {
+func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 	s := memory.New()
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1e9)}, storage.IfNewer)
-	if m, err := reconcile.Mend(t.Context(), s, one); m.Rows != 1 || len(m.Left) > 0 || err != nil {
+	if m, err := reconcile.RepairEdges(t.Context(), s, one); m.Rows != 1 || len(m.Left) > 0 || err != nil {
 		t.Fatal(m, err)
 	}
 	if row, fans := inverseOf(t, s); row != edgeAt(storage.None, 0) || fans != 0 {
@@ -94,10 +94,10 @@ func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) 
 	return r.Store.RepairInverse(ctx, repairs)
 }
 
-func TestMendGivesUp(t *testing.T) {
+func TestRepairGivesUp(t *testing.T) {
 	r := &restless{Store: memory.New()}
 	r.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
-	m, err := reconcile.Mend(t.Context(), r, one)
+	m, err := reconcile.RepairEdges(t.Context(), r, one)
 	if m.Rows != 0 || !slices.Equal(m.Left, one) || err == nil {
 		t.Error(m, err)
 	}
@@ -130,12 +130,12 @@ func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) [
 	return results
 }
 
-func TestMendDoesNotUndoAWriteForAMoment(t *testing.T) {
+func TestRepairDoesNotUndoAWriteForAMoment(t *testing.T) {
 	w := &written{Store: memory.New(), t: t}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		w.Apply(t.Context(), side, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 	}
-	if m, err := reconcile.Mend(t.Context(), w, one); len(m.Left) > 0 || err != nil {
+	if m, err := reconcile.RepairEdges(t.Context(), w, one); len(m.Left) > 0 || err != nil {
 		t.Error(m, err)
 	}
 }

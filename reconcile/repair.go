@@ -11,26 +11,26 @@ import (
 	"kith/storage"
 )
 
-// MendStore is what mending needs of a store.
-type MendStore interface {
+// RepairStore is what repairing needs of a store.
+type RepairStore interface {
 	Edges
 	storage.Repairer
 }
 
-// mendRounds is how often an edge's rows are read and written before it is left.
-const mendRounds = 10
+// repairRounds is how often an edge's rows are read and written before it is left.
+const repairRounds = 10
 
-// errUnsettled says that an edge was changed whenever it was to be mended.
+// errUnsettled says that an edge was changed whenever it was to be repaired.
 var errUnsettled = errors.New("the rows kept changing")
 
-// Mended tells what [Mend] has done.
-type Mended struct {
+// Repairs tells what [RepairEdges] has done.
+type Repairs struct {
 	Rows  int           // inverse rows that were written, of the edges that were given
 	Left  []Key         // edges that still differ
 	After []storage.Row // forward rows that followed from repairs, and are on their other side now
 }
 
-// Mend makes the inverse row of each edge what its forward row is. Its error is the
+// RepairEdges makes the inverse row of each edge what its forward row is. Its error is the
 // reason of the first edge that it has left. Counts follow the rows.
 //
 // A row is written only if it is still as it was observed, and then both are read
@@ -41,9 +41,9 @@ type Mended struct {
 // What follows from a row that is written, such as the end of a follow from a block, is
 // written along with it, on the forward side. It is brought to its other side as
 // everything else is: by looking at both.
-func Mend(ctx context.Context, store MendStore, keys []Key) (all Mended, err error) {
+func RepairEdges(ctx context.Context, store RepairStore, keys []Key) (all Repairs, err error) {
 	for chunk := range slices.Chunk(keys, readAtOnce) {
-		m, failed := mendChunk(ctx, store, chunk)
+		m, failed := repairChunk(ctx, store, chunk)
 		all.Rows += m.Rows
 		all.Left = append(all.Left, m.Left...)
 		all.After = append(all.After, m.After...)
@@ -54,14 +54,14 @@ func Mend(ctx context.Context, store MendStore, keys []Key) (all Mended, err err
 	return all, err
 }
 
-func mendChunk(ctx context.Context, store MendStore, keys []Key) (Mended, error) {
+func repairChunk(ctx context.Context, store RepairStore, keys []Key) (Repairs, error) {
 	written := make(map[Key]storage.Edge) // what was wanted
 	pending := keys
 	var err error
-	for round := range mendRounds {
+	for round := range repairRounds {
 		if round > 1 { // the second reading only sees whether all is well
 			if waited := sleep.For(ctx, time.Duration(round)*10*time.Millisecond); waited != nil {
-				return mendedOf(keys, written, pending), waited
+				return repairsOf(keys, written, pending), waited
 			}
 		}
 		var found []Finding
@@ -69,22 +69,22 @@ func mendChunk(ctx context.Context, store MendStore, keys []Key) (Mended, error)
 			continue
 		}
 		if pending = keysOf(found); len(pending) == 0 {
-			return mendedOf(keys, written, nil), nil
+			return repairsOf(keys, written, nil), nil
 		}
 		var after []Key
 		after, err = repair(ctx, store, found, written)
 		pending = distinct(append(pending, after...))
 	}
 	if err == nil {
-		err = fmt.Errorf("mend %d edges: %w", len(pending), errUnsettled)
+		err = fmt.Errorf("repair %d edges: %w", len(pending), errUnsettled)
 	}
-	return mendedOf(keys, written, pending), err
+	return repairsOf(keys, written, pending), err
 }
 
-// mendedOf tells what has become of edges. A row that was written, and differs again,
-// is not mended.
-func mendedOf(keys []Key, written map[Key]storage.Edge, left []Key) Mended {
-	m := Mended{Left: left}
+// repairsOf tells what has become of edges. A row that was written, and differs again,
+// is not repaired.
+func repairsOf(keys []Key, written map[Key]storage.Edge, left []Key) Repairs {
+	m := Repairs{Left: left}
 	for _, k := range left {
 		delete(written, k)
 	}
@@ -102,7 +102,7 @@ func mendedOf(keys []Key, written map[Key]storage.Edge, left []Key) Mended {
 
 // repair tries to write each inverse row once and notes those it has written. It
 // returns the edges that have changed by that, or may have.
-func repair(ctx context.Context, store MendStore, found []Finding, written map[Key]storage.Edge) (after []Key, err error) {
+func repair(ctx context.Context, store RepairStore, found []Finding, written map[Key]storage.Edge) (after []Key, err error) {
 	repairs := make([]storage.Repair, len(found))
 	for i, f := range found {
 		repairs[i] = storage.Repair{Side: f.Side, Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}

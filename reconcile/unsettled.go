@@ -1,0 +1,45 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"kith/storage"
+)
+
+// unsettledAtOnce is how many repairs are done together, and bounds what is unsettled: it is part
+// of a state.
+const unsettledAtOnce = 5000
+
+// noteUnsettled keeps which edges may change by repairs that are about to be done. Killed between
+// a repair and what follows from it, a scan would not see the latter any more: by then
+// the edge that was repaired agrees, and the one that is unsettled had been digested before.
+func (f *full) noteUnsettled(ctx context.Context, keys []Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.state.Unsettled = keys
+	if len(keys) == 0 {
+		return
+	}
+	if err := f.save(ctx); err != nil && ctx.Err() == nil {
+		f.cfg.Logger.WarnContext(ctx, "how far the scan is was not saved", "error", err)
+	}
+}
+
+// settleUnsettled does what an earlier run has left unsettled when it was killed.
+func (f *full) settleUnsettled(ctx context.Context) error {
+	if len(f.state.Unsettled) == 0 {
+		return nil
+	}
+	m, err := RepairEdges(ctx, f.store, f.state.Unsettled)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, storage.ErrUnavailable):
+		return err // the scan needs that shard, too
+	case err != nil:
+		f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(m.Left), "error", err)
+	}
+	f.commit(ctx, func(s *state) { s.Unsettled = nil })
+	return nil
+}
