@@ -25,7 +25,7 @@ type chunk struct {
 	read       int64 // bytes of all files, as they lie on disk, up to end
 	users      []userRow
 	edges      []edgeRow // ascending by (from, to), each pair once
-	tally      Report    // what reading it counted
+	totals     Report    // what reading it counted
 	problems   []Problem
 }
 
@@ -44,7 +44,7 @@ func (c *chunk) pack() {
 	})
 	before := len(c.edges)
 	c.edges = slices.CompactFunc(c.edges, func(a, b edgeRow) bool { return a.from == b.from && a.to == b.to })
-	c.tally.Duplicates += int64(before - len(c.edges))
+	c.totals.Duplicates += int64(before - len(c.edges))
 }
 
 // reader cuts the files into chunks.
@@ -105,7 +105,7 @@ func (r *reader) next() (*chunk, error) {
 	case err != nil:
 		return nil, err
 	}
-	c.tally.Lines = r.pos.Ordinal - c.begin.Ordinal
+	c.totals.Lines = r.pos.Ordinal - c.begin.Ordinal
 	c.end = r.pos
 	c.pack()
 	return c, nil
@@ -133,7 +133,7 @@ func (r *reader) malformed(c *chunk, line int64, text []byte, reason error) erro
 	if r.strict {
 		return fmt.Errorf("%w: %s", ErrMalformed, p)
 	}
-	c.tally.Malformed++
+	c.totals.Malformed++
 	if r.room > 0 {
 		r.room--
 		c.problems = append(c.problems, p)

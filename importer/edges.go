@@ -64,7 +64,7 @@ func (r *reader) addEdge(c *chunk, line []byte, long bool) error {
 		return nil
 	}
 	if p.from == p.to {
-		c.tally.SelfFollows++
+		c.totals.SelfFollows++
 		return nil
 	}
 	row := edgeRow{from: p.from, to: p.to, time: p.time, ordinal: r.pos.Ordinal, timed: p.timed}

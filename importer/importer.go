@@ -224,13 +224,13 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 	for _, p := range c.problems {
 		im.tell(p)
 	}
-	tally, err := im.write(ctx, c)
+	totals, err := im.write(ctx, c)
 	if err != nil {
-		return fmt.Errorf("import lines %d to %d of %s: %w", c.begin.Line+1, c.begin.Line+c.tally.Lines, im.inputs[c.begin.File].name, err)
+		return fmt.Errorf("import lines %d to %d of %s: %w", c.begin.Line+1, c.begin.Line+c.totals.Lines, im.inputs[c.begin.File].name, err)
 	}
-	tally.add(c.tally)
+	totals.add(c.totals)
 	im.at.Next, im.at.Bytes = c.end, c.read
-	im.at.Report.add(tally)
+	im.at.Report.add(totals)
 	im.at.Report.Elapsed = im.found.Report.Elapsed + time.Since(im.began)
 	im.progress()
 	return nil

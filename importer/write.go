@@ -15,28 +15,28 @@ import (
 // Doing it once more, after a crash at any point, ends in the same rows and
 // returns the same counts.
 func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
-	tally, err := im.writeUsers(ctx, c)
+	totals, err := im.writeUsers(ctx, c)
 	if err != nil || len(c.edges) == 0 {
-		return tally, err
+		return totals, err
 	}
 	ends, err := im.ensureEnds(ctx, c)
 	if err != nil {
-		return tally, err
+		return totals, err
 	}
-	tally.add(ends)
+	totals.add(ends)
 	edges, err := im.writeEdges(ctx, c)
-	tally.add(edges)
-	return tally, err
+	totals.add(edges)
+	return totals, err
 }
 
 // writeUsers makes the users of a users file. Of several lines with one id the
 // first that the store takes wins.
-func (im *run) writeUsers(ctx context.Context, c *chunk) (tally Report, err error) {
+func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err error) {
 	var rows []userRow
 	here := make(map[storage.UserID]bool, len(c.users))
 	for _, row := range c.users {
 		if here[row.user.ID] || im.users[row.user.ID] {
-			tally.UsersExisted++
+			totals.UsersExisted++
 			continue
 		}
 		here[row.user.ID] = true
@@ -48,27 +48,27 @@ func (im *run) writeUsers(ctx context.Context, c *chunk) (tally Report, err erro
 	}
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
-		return tally, err
+		return totals, err
 	}
 	for i, result := range results {
 		switch {
 		case result.Err != nil:
-			tally.Refused++
+			totals.Refused++
 			im.tell(Problem{File: rows[i].file, Line: rows[i].line, Reason: storage.ErrHandleTaken, Text: rows[i].user.Handle})
 			continue
 		case result.Value:
-			tally.UsersMade++
+			totals.UsersMade++
 		default:
-			tally.UsersExisted++
+			totals.UsersExisted++
 		}
 		im.users[rows[i].user.ID] = true
 	}
-	return tally, nil
+	return totals, nil
 }
 
 // ensureEnds makes the users whom only edges name, and drops the edges of those
 // that cannot be made because their handle is taken.
-func (im *run) ensureEnds(ctx context.Context, c *chunk) (tally Report, err error) {
+func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err error) {
 	var users []storage.User
 	here := map[storage.UserID]bool{}
 	ensure := func(id storage.UserID) {
@@ -84,26 +84,26 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) (tally Report, err erro
 	slices.SortFunc(users, func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) })
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
-		return tally, err
+		return totals, err
 	}
 	for i, result := range results {
 		im.users[users[i].ID] = result.Err == nil
 		if result.Err != nil {
 			im.refusals++
-			tally.Refused++
+			totals.Refused++
 			im.tell(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
 				Reason: fmt.Errorf("user %d, named here or soon after: %w", users[i].ID, storage.ErrHandleTaken), Text: users[i].Handle})
 		}
 		if result.Value {
-			tally.UsersMade++
+			totals.UsersMade++
 		}
 	}
 	if im.refusals > 0 {
 		before := len(c.edges)
 		c.edges = slices.DeleteFunc(c.edges, func(row edgeRow) bool { return !im.users[row.from] || !im.users[row.to] })
-		tally.Refused += int64(before - len(c.edges))
+		totals.Refused += int64(before - len(c.edges))
 	}
-	return tally, nil
+	return totals, nil
 }
 
 // createUsers makes users and tells of each whether this import made it, in this
@@ -157,19 +157,19 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 // to what the forward one holds now, and carries on what follows from that: a block
 // ends the follow in return, requests that cross accept each other. So rows that
 // existed win on both sides, and a chunk that was written by half becomes whole.
-func (im *run) writeEdges(ctx context.Context, c *chunk) (tally Report, err error) {
+func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
 	edges := make([]storage.Edge, len(c.edges))
 	for i, row := range c.edges {
 		edges[i] = storage.Edge{From: row.from, To: row.to, Type: im.relation.kind, UpdateTime: row.time}
 	}
 	results, err := im.apply(ctx, im.relation.side, edges, storage.IfAbsent)
 	if err != nil {
-		return tally, err
+		return totals, err
 	}
 	var also []storage.Written
 	edges = edges[:0]
 	for i, result := range results {
-		im.count(&tally, c.edges[i], result.Value)
+		im.count(&totals, c.edges[i], result.Value)
 		also = append(also, result.Value.Also...)
 		if result.Value.Row.UpdateTime > 0 { // else it was refused: the one blocks the other
 			edges = append(edges, result.Value.Row)
@@ -179,12 +179,12 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (tally Report, err erro
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
 	if results, err = im.apply(ctx, im.relation.side.Replica(), edges, storage.IfNewer); err != nil {
-		return tally, err
+		return totals, err
 	}
 	for _, result := range results {
 		also = append(also, result.Value.Also...)
 	}
-	return tally, im.carry(ctx, also)
+	return totals, im.carry(ctx, also)
 }
 
 // carry brings what has followed from rows to its other sides.
@@ -219,16 +219,16 @@ func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edg
 // chunk that run was killed in and says the same as the line; a row that said so
 // before the import cannot be told apart from it. A request that was written by that
 // run and has met one in return says something else by now, and counts as existed.
-func (im *run) count(tally *Report, row edgeRow, applied storage.Applied) {
+func (im *run) count(totals *Report, row edgeRow, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row
 	mine := was.Type == im.relation.kind && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
 	switch {
 	case applied.Changed || mine:
-		tally.Edges++
+		totals.Edges++
 	case base <= was.UpdateTime && was.UpdateTime < base+storage.Micros(row.ordinal):
-		tally.Duplicates++
+		totals.Duplicates++
 	default:
-		tally.Existed++
+		totals.Existed++
 	}
 }

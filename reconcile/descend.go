@@ -25,9 +25,9 @@ func (s slice) holds(p storage.Pair) bool {
 	return mixed>>32%s.parts == s.part
 }
 
-// slices are made of all groups of a tally that differ, each of so many rows at
+// slices are made of all groups of a summary that differ, each of so many rows at
 // most. Of the same sums they are the same.
-func (t *tally) slices(limit int64) []slice {
+func (t *summary) slices(limit int64) []slice {
 	var made []slice
 	var rows int64
 	open := false // whether the last slice takes more groups

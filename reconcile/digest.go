@@ -30,7 +30,7 @@ func (f *full) sides() [2]storage.Side {
 }
 
 // digest adds up what one shard has on both sides.
-func (f *full) digest(ctx context.Context, t *tally, shard int) error {
+func (f *full) digest(ctx context.Context, t *summary, shard int) error {
 	for half, side := range f.sides() {
 		var digests map[int]storage.Digest
 		read := func(r storage.OwnerRange) (err error) {

@@ -206,11 +206,11 @@ func (f *full) comparePair(ctx context.Context) error {
 	return f.descend(ctx)
 }
 
-func (f *full) digestAll(ctx context.Context, t *tally) error {
+func (f *full) digestAll(ctx context.Context, t *summary) error {
 	return f.everyShard(ctx, func(ctx context.Context, shard int) error { return f.digest(ctx, t, shard) })
 }
 
-// narrow decides on a finer tally, unless that has been decided. Of the same sums it
+// narrow decides on a finer summary, unless that has been decided. Of the same sums it
 // decides the same.
 func (f *full) narrow() {
 	f.mu.Lock()
@@ -223,8 +223,8 @@ func (f *full) narrow() {
 	}
 }
 
-// finest is the tally whose groups are read.
-func (f *full) finest() *tally {
+// finest is the summary whose groups are read.
+func (f *full) finest() *summary {
 	if f.state.Fine.Cut.Parts > 0 {
 		return &f.state.Fine
 	}

@@ -71,7 +71,7 @@ func (f *full) stretchesDone(owners []storage.UserID) (n int64) {
 	return n
 }
 
-func (f *full) digested(t *tally) int64 {
+func (f *full) digested(t *summary) int64 {
 	return f.stretchesDone(t.Digested[0]) + f.stretchesDone(t.Digested[1])
 }
 

@@ -17,7 +17,7 @@ const fullCheckpoint = "reconcile/full"
 const stateLayout = 3
 
 // A state has to fit into a column of 16 MB, whatever the number of shards and of
-// disagreements. These bound it, and mostSums the tallies.
+// disagreements. These bound it, and mostSums the summaries.
 const (
 	mostExplained = 200_000
 	mostListed    = 50_000
@@ -31,11 +31,11 @@ type state struct {
 	GroupRows int64
 	SliceRows int64
 
-	Pair      int   // which pair of tables is compared; behind the last one, their rows have been
-	Coarse    tally // of that pair
-	Fine      tally // of what differs in Coarse; not made where that is fine enough
-	NextSlice int   // of those that the finest tally makes
-	Unsettled []Key // what may differ by repairs that were begun, see [full.noteUnsettled]
+	Pair      int     // which pair of tables is compared; behind the last one, their rows have been
+	Coarse    summary // of that pair
+	Fine      summary // of what differs in Coarse; not made where that is fine enough
+	NextSlice int     // of those that the finest summary makes
+	Unsettled []Key   // what may differ by repairs that were begun, see [full.noteUnsettled]
 
 	Follows []storage.UserID         // by shard: the last owner whose follows were looked at for forbidden ones
 	Counted [counts][]storage.UserID // and whose count was compared
@@ -67,7 +67,7 @@ func (f *full) newState() state {
 
 // beginPair forgets the sums of the pair of tables before.
 func (s *state) beginPair(shards int) {
-	s.Coarse, s.Fine, s.NextSlice = newTally(1, allClasses(), shards), tally{}, 0
+	s.Coarse, s.Fine, s.NextSlice = newSummary(1, allClasses(), shards), summary{}, 0
 }
 
 // take adds what was found to the report.

@@ -17,15 +17,15 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	f := &full{cfg: FullConfig{Repair: true}.withDefaults(), shards: shard.Buckets}
 	f.state = f.newState()
 	s := &f.state
-	s.Fine = newTally(127, allClasses(), f.shards)
+	s.Fine = newSummary(127, allClasses(), f.shards)
 	id := func() storage.UserID { return storage.UserID(1<<62 + r.Int64N(1<<62)) }
-	for _, tally := range []*tally{&s.Coarse, &s.Fine} {
-		for i := range tally.Sums {
-			tally.Sums[i] = sum{[2]int64{1e9 + r.Int64N(1e9), 1e9 + r.Int64N(1e9)}, 1<<63 | r.Uint64()}
+	for _, summary := range []*summary{&s.Coarse, &s.Fine} {
+		for i := range summary.Sums {
+			summary.Sums[i] = sum{[2]int64{1e9 + r.Int64N(1e9), 1e9 + r.Int64N(1e9)}, 1<<63 | r.Uint64()}
 		}
 		for side := range 2 {
 			for i := range f.shards {
-				tally.Digested[side][i] = id()
+				summary.Digested[side][i] = id()
 			}
 		}
 	}
@@ -55,12 +55,12 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	}
 }
 
-// A finer tally has no more sums than fit, whatever differs, and is as fine as asked
+// A finer summary has no more sums than fit, whatever differs, and is as fine as asked
 // for where it can be.
-func TestAFinerTallyIsBounded(t *testing.T) {
+func TestAFinerSummaryIsBounded(t *testing.T) {
 	for _, differ := range []int{1, 100, storage.Classes} {
 		for _, rows := range []int64{100, 1e3, 1e6, 1e12} {
-			coarse := newTally(1, allClasses(), 3)
+			coarse := newSummary(1, allClasses(), 3)
 			for i := range differ {
 				coarse.Sums[i*storage.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
 			}

@@ -59,13 +59,13 @@ func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, afte
 
 // Bounds on counting a list.
 const (
-	// maxTally is how far it is counted.
-	maxTally = 10_000
+	// maxCounted is how far it is counted.
+	maxCounted = 10_000
 	// maxProbed is how many hidden users are looked up on the list. If there are more,
 	// it is read instead.
 	maxProbed = 1000
-	// tallyStep is how many of its edges are read at a time then.
-	tallyStep = 1000
+	// countStep is how many of its edges are read at a time then.
+	countStep = 1000
 )
 
 // size counts who is on the list without those hidden; not complete where there are more
@@ -74,13 +74,13 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 	if a.HidesAtMost() > maxProbed {
 		return l.sizeRead(ctx, r, a)
 	}
-	all, err := l.tally(ctx, r, l.newerThan)
+	all, err := l.count(ctx, r, l.newerThan)
 	if err != nil {
 		return 0, false, err
 	}
 	newer := 0
 	if l.upTo > 0 {
-		if newer, err = l.tally(ctx, r, l.upTo); err != nil {
+		if newer, err = l.count(ctx, r, l.upTo); err != nil {
 			return 0, false, err
 		}
 	}
@@ -91,7 +91,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 	}
 	n = all - newer
 	if len(pairs) == 0 {
-		return n, all < maxTally, nil
+		return n, all < maxCounted, nil
 	}
 	for _, e := range r.Store.Edges(ctx, l.side, pairs) {
 		if e.Err != nil {
@@ -101,21 +101,21 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 			n--
 		}
 	}
-	return max(n, 0), all < maxTally, nil
+	return max(n, 0), all < maxCounted, nil
 }
 
-// tally counts the edges of the list's kind that are newer than a time, whoever it is.
-func (l ownList) tally(ctx context.Context, r *Resolver, since storage.Micros) (int, error) {
-	query := storage.TallyQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxTally}
-	t := r.Store.Tally(ctx, l.side, []storage.TallyQuery{query})[0]
+// count counts the edges of the list's kind that are newer than a time, whoever it is.
+func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int, error) {
+	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
+	t := r.Store.CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]
 	return t.Value, t.Err
 }
 
 // sizeRead counts by reading.
 func (l ownList) sizeRead(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
 	var after storage.Position
-	for examined := 0; examined < maxTally; examined += tallyStep {
-		read := r.Store.Pages(ctx, l.side, []storage.PageQuery{l.query(after, tallyStep)})[0]
+	for examined := 0; examined < maxCounted; examined += countStep {
+		read := r.Store.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
 		if read.Err != nil {
 			return 0, false, read.Err
 		}
@@ -125,7 +125,7 @@ func (l ownList) sizeRead(ctx context.Context, r *Resolver, a *social.Audience) 
 				n++
 			}
 		}
-		if len(read.Value) < tallyStep {
+		if len(read.Value) < countStep {
 			return n, true, nil
 		}
 	}

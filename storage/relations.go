@@ -10,8 +10,8 @@ type RelationReader interface {
 	// Every user is Found.
 	Blocks(ctx context.Context, users []UserID) []Result[[]UserID]
 
-	// Tally counts edges of an owner without reading them all. Every query is Found.
-	Tally(ctx context.Context, side Side, queries []TallyQuery) []Result[int]
+	// CountEdges counts edges of an owner without reading them all. Every query is Found.
+	CountEdges(ctx context.Context, side Side, queries []EdgeCountQuery) []Result[int]
 
 	// Marks reads what users have noted on whom they follow.
 	Marks(ctx context.Context, pairs []Pair) []Result[EdgeMark]
@@ -28,9 +28,9 @@ type RelationReader interface {
 	Dismissals(ctx context.Context, queries []DismissalQuery) []Result[[]UserID]
 }
 
-// TallyQuery asks for a number of edges. It is comparable, so that it can be a
+// EdgeCountQuery asks for a number of edges. It is comparable, so that it can be a
 // loader's key.
-type TallyQuery struct {
+type EdgeCountQuery struct {
 	Owner UserID
 	Type  EdgeType // 0 stands for 1, as in [PageQuery]
 	Since Micros   // only edges newer than that; 0 is open

@@ -27,7 +27,7 @@ import (
 func BenchmarkSets(b *testing.B) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	b.Run("pairs", func(b *testing.B) { pairTable(b, table) })
-	b.Run("tally", func(b *testing.B) { tallyTable(b, table) })
+	b.Run("count", func(b *testing.B) { edgeCountTable(b, table) })
 	b.Run("changes", func(b *testing.B) { changeTable(b, table) })
 	b.ReportMetric(0, "ns/op")
 }
@@ -210,20 +210,20 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func tallyTable(b *testing.B, out *tabwriter.Writer) {
+func edgeCountTable(b *testing.B, out *tabwriter.Writer) {
 	fmt.Fprintf(out, "\n| ids | lists | of users | best 20, without two lists | hash map |\n")
 	for _, users := range []int{50_000, 1_000_000, 10_000_000} {
 		for _, w := range worlds(users) {
 			for _, n := range []int{50, 300} {
-				tallyRow(b, out, w, n)
+				edgeCountRow(b, out, w, n)
 			}
 		}
 	}
 	out.Flush()
 }
 
-// tallyRow counts the counts of n lists of n users.
-func tallyRow(b *testing.B, out io.Writer, w world, n int) {
+// edgeCountRow counts the counts of n lists of n users.
+func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 	random := rand.New(rand.NewPCG(13, 14))
 	queries := make([][]*Set, 20)
 	slow := make([][][]storage.UserID, len(queries))

@@ -21,8 +21,8 @@ func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
 	return counts
 }
 
-// TestTally compares counting with a map, and the best with a sort of all.
-func TestTally(t *testing.T) {
+// TestTopKCounts compares counting with a map, and the best with a sort of all.
+func TestTopKCounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
@@ -53,7 +53,7 @@ func TestTally(t *testing.T) {
 		}
 		counts := allCandidates(sets, weights)
 		if again := allCandidates(sets, weights); !slices.Equal(again, counts) {
-			t.Fatal("another tally has other counts")
+			t.Fatal("another count has other counts")
 		}
 		for _, v := range counts {
 			if want[v.ID] != v {

@@ -18,10 +18,10 @@ import (
 // sideServedBy is what servedBy is, for the tables beside edges.
 var sideServedBy = map[string][]string{
 	"blocks":                      {"idx_following_list", "idx_follower_list"},
-	"tally.following":             {"idx_following_list"},
-	"tally.follower":              {"idx_follower_list"},
-	"tally.friend_request":        {"idx_friend_request_list"},
-	"tally.friend_request_inbox":  {"idx_friend_request_inbox_list"},
+	"count.following":             {"idx_following_list"},
+	"count.follower":              {"idx_follower_list"},
+	"count.friend_request":        {"idx_friend_request_list"},
+	"count.friend_request_inbox":  {"idx_friend_request_inbox_list"},
 	"marks":                       {"PRIMARY"},
 	"specials":                    {"idx_special"},
 	"messages":                    {"PRIMARY"},
@@ -170,19 +170,19 @@ func runSideLookUps(t *testing.T, s *Store) {
 		ids := make([]storage.UserID, n)
 		ofOne := make([]storage.Pair, n)
 		ofMany := make([]storage.Pair, n)
-		var tallies []storage.TallyQuery
+		var counts []storage.EdgeCountQuery
 		var dismissed []storage.DismissalQuery
 		for i := range ids {
 			ids[i] = storage.UserID(1 + i*2)
 			ofOne[i] = storage.Pair{From: 1, To: storage.UserID(10_000 + i)}
 			ofMany[i] = storage.Pair{From: ids[i], To: 10_002}
 			since := storage.Micros(i % 2 * 5e8)
-			tallies = append(tallies, storage.TallyQuery{Owner: ids[i], Since: since, Limit: 1000})
+			counts = append(counts, storage.EdgeCountQuery{Owner: ids[i], Since: since, Limit: 1000})
 			dismissed = append(dismissed, storage.DismissalQuery{User: ids[i], Since: since / 1e6})
 		}
 		s.Blocks(ctx, ids)
 		for _, side := range storage.Sides {
-			s.Tally(ctx, side, tallies)
+			s.CountEdges(ctx, side, counts)
 		}
 		s.Marks(ctx, ofOne)
 		s.Marks(ctx, ofMany)

@@ -27,7 +27,7 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	_, err = s.store.StateChanges(ctx, 0, storage.StatePosition{}, 10)
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		wantEnded(t, "tally", s.store.Tally(ctx, side, []storage.TallyQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
+		wantEnded(t, "count", s.store.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
 		wantEnded(t, "rows", s.store.AllRows(ctx, side, []storage.RowsQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
 	})
 }

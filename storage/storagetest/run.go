@@ -45,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return lifecycle{h, open} },
 		func(h *harness) any { return profile{h} },
 		func(h *harness) any { return blockLists{h} },
-		func(h *harness) any { return tally{h} },
+		func(h *harness) any { return count{h} },
 		func(h *harness) any { return marks{h} },
 		func(h *harness) any { return messages{h} },
 		func(h *harness) any { return dismissals{h} },

@@ -23,10 +23,10 @@ var sideMistakes = []struct {
 	{"whoever blocks is not listed", func(s *memory.Store) storage.Store { return ownBlocks{s} }, "blockLists/BothDirectionsAreListedOnce", promiseOnly},
 	{"every row of type 2 is a block", func(s *memory.Store) storage.Store { return acceptedBlocks{s} }, "blockLists/OnlyBlocksAreListed", promiseOnly},
 	{"the end of a batch has no blocks", func(s *memory.Store) storage.Store { return shortSides{s} }, "blockLists/EveryUserIsAnsweredAtItsIndex", promiseOnly},
-	{"all types are tallied as one", func(s *memory.Store) storage.Store { return talliesOneType{s} }, "tally/OnlyTheTypeOfTheOwnerIsCounted", promiseOnly},
-	{"the bound is tallied, too", func(s *memory.Store) storage.Store { return talliesBound{s} }, "tally/OnlyNewerEdgesAreCounted", promiseOnly},
-	{"tallies have no limit", func(s *memory.Store) storage.Store { return talliesAll{s} }, "tally/TheLimitBoundsTheNumber", promiseOnly},
-	{"the end of a batch is not tallied", func(s *memory.Store) storage.Store { return shortSides{s} }, "tally/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
+	{"all types are tallied as one", func(s *memory.Store) storage.Store { return countsOneType{s} }, "count/OnlyTheTypeOfTheOwnerIsCounted", promiseOnly},
+	{"the bound is tallied, too", func(s *memory.Store) storage.Store { return countsBound{s} }, "count/OnlyNewerEdgesAreCounted", promiseOnly},
+	{"counts have no limit", func(s *memory.Store) storage.Store { return countsAll{s} }, "count/TheLimitBoundsTheNumber", promiseOnly},
+	{"the end of a batch is not tallied", func(s *memory.Store) storage.Store { return shortSides{s} }, "count/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
 
 	{"a mark is replaced", func(s *memory.Store) storage.Store { return replacesMark{s} }, "marks/WhatIsGivenIsChanged", promiseOnly},
 	{"an empty mark stays", func(s *memory.Store) storage.Store { return emptyMarks{s} }, "marks/OneWithNeitherIsRemoved", promiseOnly},
@@ -158,8 +158,8 @@ func (s shortSides) Blocks(ctx context.Context, users []storage.UserID) []storag
 	return shortened(s.Store.Blocks(ctx, users))
 }
 
-func (s shortSides) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
-	return shortened(s.Store.Tally(ctx, side, queries))
+func (s shortSides) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return shortened(s.Store.CountEdges(ctx, side, queries))
 }
 
 func (s shortSides) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
@@ -174,8 +174,8 @@ func (s shortSides) StatesOf(ctx context.Context, users []storage.UserID) []stor
 	return shortened(s.Store.StatesOf(ctx, users))
 }
 
-// eachTally changes queries.
-func eachTally(queries []storage.TallyQuery, change func(*storage.TallyQuery)) []storage.TallyQuery {
+// eachEdgeCount changes queries.
+func eachEdgeCount(queries []storage.EdgeCountQuery, change func(*storage.EdgeCountQuery)) []storage.EdgeCountQuery {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		change(&queries[i])
@@ -183,22 +183,22 @@ func eachTally(queries []storage.TallyQuery, change func(*storage.TallyQuery)) [
 	return queries
 }
 
-type talliesOneType struct{ *memory.Store }
+type countsOneType struct{ *memory.Store }
 
-func (s talliesOneType) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
-	return s.Store.Tally(ctx, side, eachTally(queries, func(q *storage.TallyQuery) { q.Type = storage.Following }))
+func (s countsOneType) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Type = storage.Following }))
 }
 
-type talliesBound struct{ *memory.Store }
+type countsBound struct{ *memory.Store }
 
-func (s talliesBound) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
-	return s.Store.Tally(ctx, side, eachTally(queries, func(q *storage.TallyQuery) { q.Since-- }))
+func (s countsBound) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Since-- }))
 }
 
-type talliesAll struct{ *memory.Store }
+type countsAll struct{ *memory.Store }
 
-func (s talliesAll) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
-	return s.Store.Tally(ctx, side, eachTally(queries, func(q *storage.TallyQuery) { q.Limit = 1 << 30 }))
+func (s countsAll) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Limit = 1 << 30 }))
 }
 
 type replacesMark struct{ *memory.Store }

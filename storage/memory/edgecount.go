@@ -23,9 +23,9 @@ func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 	})
 }
 
-// Tally implements [storage.RelationReader].
-func (s *Store) Tally(ctx context.Context, side storage.Side, queries []storage.TallyQuery) []storage.Result[int] {
-	return lookUp(ctx, s, queries, func(q storage.TallyQuery) (int, bool) {
+// CountEdges implements [storage.RelationReader].
+func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	return lookUp(ctx, s, queries, func(q storage.EdgeCountQuery) (int, bool) {
 		n := 0
 		for _, edge := range s.byPeer(side, q.Owner) {
 			if edge.Type == max(q.Type, storage.Following) && (q.Since == 0 || edge.UpdateTime > q.Since) {

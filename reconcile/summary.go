@@ -6,20 +6,20 @@ import (
 	"kith/storage"
 )
 
-// A tally is the sums of a cut's groups: of those in some classes. Its size is
+// A summary is the sums of a cut's groups: of those in some classes. Its size is
 // bounded whatever the number of shards and edges: a scan keeps two.
 //
 // The coarse one is of all edges of a pair of tables. Where it differs, groups may still be large; then a
 // finer one is made of the classes that differ, so that fewer rows have to be read.
-type tally struct {
+type summary struct {
 	Cut      storage.Cut         // no parts: it has not been made
 	Classes  []int               // ascending
 	Sums     []sum               // see indexOf
 	Digested [2][]storage.UserID // forward and inverse, by shard: the last owner whose digest is in Sums
 }
 
-func newTally(parts int, classes []int, shards int) tally {
-	t := tally{Cut: storage.Cut{Parts: parts}, Classes: classes, Sums: make([]sum, len(classes)*parts)}
+func newSummary(parts int, classes []int, shards int) summary {
+	t := summary{Cut: storage.Cut{Parts: parts}, Classes: classes, Sums: make([]sum, len(classes)*parts)}
 	for half := range t.Digested {
 		t.Digested[half] = make([]storage.UserID, shards)
 	}
@@ -35,7 +35,7 @@ func allClasses() []int {
 }
 
 // choice is the classes as a store wants them.
-func (t *tally) choice() storage.Choice {
+func (t *summary) choice() storage.Choice {
 	if len(t.Classes) == storage.Classes {
 		return nil
 	}
@@ -43,17 +43,17 @@ func (t *tally) choice() storage.Choice {
 }
 
 // A sum lies at the index of its group among those of the classes.
-func (t *tally) indexOf(group int) int {
+func (t *summary) indexOf(group int) int {
 	rank, _ := slices.BinarySearch(t.Classes, group/t.Cut.Parts)
 	return rank*t.Cut.Parts + group%t.Cut.Parts
 }
 
-func (t *tally) groupAt(index int) int {
+func (t *summary) groupAt(index int) int {
 	return t.Classes[index/t.Cut.Parts]*t.Cut.Parts + index%t.Cut.Parts
 }
 
 // differing returns the indexes of groups that differ, and the rows of the largest.
-func (t *tally) differing() (indexes []int, largest int64) {
+func (t *summary) differing() (indexes []int, largest int64) {
 	for i := range t.Sums {
 		if s := &t.Sums[i]; s.differs() {
 			indexes = append(indexes, i)
@@ -63,17 +63,17 @@ func (t *tally) differing() (indexes []int, largest int64) {
 	return indexes, largest
 }
 
-// mostSums bounds a tally. As part of a state they take up to 20 bytes each.
+// mostSums bounds a summary. As part of a state they take up to 20 bytes each.
 const mostSums = 1 << 17
 
 // cuts are the numbers of parts that a class may be cut into. They are primes, as
 // [storage.Classes] is.
 var cuts = []int{1, 7, 31, 127, 1009}
 
-// finer returns the tally that is to be made of what differs in a coarse one, so that
+// finer returns the summary that is to be made of what differs in a coarse one, so that
 // groups have at most so many rows, or as few as can be; false where that is as well
 // as it can be.
-func (t *tally) finer(rows int64, shards int) (tally, bool) {
+func (t *summary) finer(rows int64, shards int) (summary, bool) {
 	classes, largest := t.differing()
 	parts := 1
 	for _, c := range cuts {
@@ -82,7 +82,7 @@ func (t *tally) finer(rows int64, shards int) (tally, bool) {
 		}
 	}
 	if parts == 1 {
-		return tally{}, false
+		return summary{}, false
 	}
-	return newTally(parts, classes, shards), true
+	return newSummary(parts, classes, shards), true
 }
