@@ -23,12 +23,12 @@ import (
 )
 
 var (
-	fans        = flag.Int("fans", 1_000_000, "fans of the star that BenchmarkCelebrity asks about")
-	fameSamples = flag.Int("fame-samples", 2500, "answers that BenchmarkCelebrity times of each question, about the star and about users of 100 fans")
+	followers   = flag.Int("followers", 1_000_000, "followers of the star that BenchmarkCelebrity asks about")
+	fameSamples = flag.Int("fame-samples", 2500, "answers that BenchmarkCelebrity times of each question, about the star and about users of 100 followers")
 	fameOnly    = flag.String("fame-only", "", "the questions of BenchmarkCelebrity whose name begins so")
 )
 
-// BenchmarkCelebrity asks every question about a user with a million fans and about users
+// BenchmarkCelebrity asks every question about a user with a million followers and about users
 // with a hundred, in turn, through the program over HTTP on MariaDB: first cold, then with
 // its memory on. Each connection asks about the one and then about the other, so whatever
 // else the machine does slows both. ×star is the 99th percentile of the one divided by that of
@@ -36,7 +36,7 @@ var (
 //
 //	go test ./bench -run '^$' -bench Celebrity -benchtime 1x -timeout 30m
 func BenchmarkCelebrity(b *testing.B) {
-	f := fame{fans: *fans, blocks: 200}
+	f := fame{followers: *followers, blocks: 200}
 	server := testenv.MariaDB(b, "--innodb-buffer-pool-size=2G", "--innodb-log-file-size=512M")
 	location := "mysql:" + server.CreateDatabase(b, "kith")
 	began := time.Now()
@@ -49,7 +49,7 @@ func BenchmarkCelebrity(b *testing.B) {
 				kithtest.Env(state.setting, "KITH_JWT_SECRET="+fameSecret))
 			defer g.Interrupt(b)
 			table := &strings.Builder{}
-			fmt.Fprintf(table, "| %s | 100 fans: p50 ms | p99 ms | %d fans: p50 ms | p99 ms | p50 × | p99 × |\n|---|---:|---:|---:|---:|---:|---:|\n", state.name, f.fans)
+			fmt.Fprintf(table, "| %s | 100 followers: p50 ms | p99 ms | %d followers: p50 ms | p99 ms | p50 × | p99 × |\n|---|---:|---:|---:|---:|---:|---:|\n", state.name, f.followers)
 			for b.Loop() {
 				for _, q := range fameQuestions {
 					if !strings.HasPrefix(q.name, *fameOnly) {
@@ -70,7 +70,7 @@ func BenchmarkCelebrity(b *testing.B) {
 const fameSecret = "the secret of those who ask about celebrities"
 
 // compare asks one question on four connections until there are enough answers, and returns
-// the times about users of 100 fans and about the star. The first answers, which fill what is
+// the times about users of 100 followers and about the star. The first answers, which fill what is
 // kept, are left out.
 func (f fame) compare(b *testing.B, url string, q fameQuestion) (quiet, famous []time.Duration) {
 	b.Helper()
@@ -153,11 +153,11 @@ func ratio(quiet, famous []time.Duration, percent int) float64 {
 	return at(famous, percent).Seconds() / at(quiet, percent).Seconds()
 }
 
-// What an answer about a celebrity costs does not depend on how many fans there are: no
-// question takes more statements, or asks for many more keys, than about users of 100 fans.
+// What an answer about a celebrity costs does not depend on how many followers there are: no
+// question takes more statements, or asks for many more keys, than about users of 100 followers.
 // Lists that are long are read in a few larger steps.
 func TestCelebrity(t *testing.T) {
-	f := fame{fans: 20_000, blocks: 20}
+	f := fame{followers: 20_000, blocks: 20}
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	f.store(t, location)
 	var recorder apitest.Recorder

@@ -16,32 +16,32 @@ import (
 )
 
 // fame is a graph to compare one user whom everybody follows with quiet users of exactly
-// 100 fans. Each belongs to a block of 100 members, half of whom it follows and all of whom
-// follow it; there is no other difference between the star and a quiet user than the fans
+// 100 followers. Each belongs to a block of 100 members, half of whom it follows and all of whom
+// follow it; there is no other difference between the star and a quiet user than the followers
 // from elsewhere. Members follow 49 or 50 users: those of fame, and others of the block.
 type fame struct {
-	fans   int // of the star
-	blocks int // the first is the star's, each other one that of two quiet users
+	followers int // of the star
+	blocks    int // the first is the star's, each other one that of two quiet users
 }
 
 const (
-	star       storage.UserID = 1
-	firstQuiet storage.UserID = 2
-	quietFans                 = 100 // members of a block
-	followed                  = 50
-	fameEpoch                 = storage.Micros(1_700_000_000_000_000)
-	fameSpan                  = storage.Micros(365 * 24 * 3600 * 1_000_000) // follows lie in this time
+	star           storage.UserID = 1
+	firstQuiet     storage.UserID = 2
+	quietFollowers                = 100 // members of a block
+	followed                      = 50
+	fameEpoch                     = storage.Micros(1_700_000_000_000_000)
+	fameSpan                      = storage.Micros(365 * 24 * 3600 * 1_000_000) // follows lie in this time
 )
 
 func (f fame) quiets() int { return 2 * (f.blocks - 1) }
 
 // member is one of a block's members.
 func (f fame) member(block, i int) storage.UserID {
-	return firstQuiet + storage.UserID(f.quiets()+block*quietFans+i%quietFans)
+	return firstQuiet + storage.UserID(f.quiets()+block*quietFollowers+i%quietFollowers)
 }
 
-// last is the last user: the star has so many fans.
-func (f fame) last() storage.UserID { return firstQuiet + storage.UserID(f.quiets()+f.fans) - 1 }
+// last is the last user: the star has so many followers.
+func (f fame) last() storage.UserID { return firstQuiet + storage.UserID(f.quiets()+f.followers) - 1 }
 
 // blockOf is the block of the star or a quiet user.
 func blockOf(id storage.UserID) int { return int(id) / 2 }
@@ -53,10 +53,10 @@ func (f fame) randomQuiet(r *rand.Rand) storage.UserID {
 
 // near draws a member of the block of the star or a quiet user.
 func (f fame) near(id storage.UserID, r *rand.Rand) storage.UserID {
-	return f.member(blockOf(id), r.IntN(quietFans))
+	return f.member(blockOf(id), r.IntN(quietFollowers))
 }
 
-// twin is a quiet user with the same fans as another; for the star, one of whose fans all
+// twin is a quiet user with the same followers as another; for the star, one of whose followers all
 // are the star's as well.
 func (f fame) twin(id storage.UserID, r *rand.Rand) storage.UserID {
 	if id == star {
@@ -67,14 +67,14 @@ func (f fame) twin(id storage.UserID, r *rand.Rand) storage.UserID {
 
 // anybody draws a member of any block.
 func (f fame) anybody(r *rand.Rand) storage.UserID {
-	return f.member(r.IntN(f.blocks), r.IntN(quietFans))
+	return f.member(r.IntN(f.blocks), r.IntN(quietFollowers))
 }
 
 // followings is whom a user follows, in no order.
 func (f fame) followings(id storage.UserID) []storage.UserID {
 	n := int(id-firstQuiet) - f.quiets() // among those who are not famous
 	var list []storage.UserID
-	block, at := n/quietFans, n%quietFans
+	block, at := n/quietFollowers, n%quietFollowers
 	switch {
 	case n < 0:
 		block, at = blockOf(id), -1
@@ -121,9 +121,9 @@ func (f fame) store(t testing.TB, location string) {
 		t.Fatal(err)
 	}
 	for _, id := range []storage.UserID{star, firstQuiet, storage.UserID(f.quiets() + 1)} {
-		want := storage.Counts{Following: followed, Follower: quietFans, Friend: followed}
+		want := storage.Counts{Following: followed, Follower: quietFollowers, Friend: followed}
 		if id == star {
-			want.Follower = int64(f.fans)
+			want.Follower = int64(f.followers)
 		}
 		got := store.Counts(t.Context(), []storage.UserID{id})[0].Value
 		got.Version = 0
@@ -143,10 +143,10 @@ type fameQuestion struct {
 
 const userFields = `{ nodes { id name } complete }`
 
-// middle is a cursor in the middle of a list of fans.
+// middle is a cursor in the middle of a list of followers.
 var middle = cursor.Encode(cursor.Followers, int64(fameEpoch+fameSpan/2), int64(star))
 
-// fameQuestions is every question about a user that its fans may make dear.
+// fameQuestions is every question about a user that its followers may make dear.
 var fameQuestions = []fameQuestion{
 	{name: "q1, counts", query: `($id: ID!) { user(id: $id) { id name followingCount followerCount } }`},
 	{name: "q2, followings", query: `($id: ID!) { user(id: $id) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`},
@@ -155,18 +155,18 @@ var fameQuestions = []fameQuestion{
 	{name: "relation, with times", query: `($id: ID!, $x: ID!) { relationship(from: $id, to: $x) { status followedAt followedByAt } }`, args: withMember},
 	{name: "viewer's relation", query: `($id: ID!) { user(id: $id) { viewerRelationship { status followedAt followedByAt } } }`},
 	{name: "q4, common followings", query: `($id: ID!, $x: ID!) { user(id: $id) { commonFollowings(with: $x, first: 20) { totalCount nodes { id name } complete } } }`, args: withMember},
-	{name: "q5, common fans", query: `($id: ID!, $x: ID!) { user(id: $id) { commonFollowers(with: $x, first: 20) { totalCount nodes { id name } complete } } }`, args: withTwin},
-	{name: "common fans, latest", query: `($id: ID!, $x: ID!) { user(id: $x) { commonFollowers(with: $id, first: 20, orderBy: RECENT) { nodes { id name } complete } } }`, args: withTwin},
+	{name: "q5, common followers", query: `($id: ID!, $x: ID!) { user(id: $id) { commonFollowers(with: $x, first: 20) { totalCount nodes { id name } complete } } }`, args: withTwin},
+	{name: "common followers, latest", query: `($id: ID!, $x: ID!) { user(id: $x) { commonFollowers(with: $id, first: 20, orderBy: RECENT) { nodes { id name } complete } } }`, args: withTwin},
 	{name: "q6, suggestions", query: `($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { mutualCount node { id name } } complete } } }`},
-	{name: "fans", query: `($id: ID!) { user(id: $id) { followers(first: 20) { edges { followedAt node { id name } } complete } } }`},
-	{name: "fans, oldest", query: `($id: ID!) { user(id: $id) { followers(last: 20) { edges { followedAt node { id name } } complete } } }`},
-	{name: "fans, from the middle", query: `($id: ID!) { user(id: $id) { followers(first: 20, after: "` + middle + `") { edges { followedAt node { id name } } complete } } }`},
+	{name: "followers", query: `($id: ID!) { user(id: $id) { followers(first: 20) { edges { followedAt node { id name } } complete } } }`},
+	{name: "followers, oldest", query: `($id: ID!) { user(id: $id) { followers(last: 20) { edges { followedAt node { id name } } complete } } }`},
+	{name: "followers, from the middle", query: `($id: ID!) { user(id: $id) { followers(first: 20, after: "` + middle + `") { edges { followedAt node { id name } } complete } } }`},
 	{name: "followers you know", query: `($id: ID!) { user(id: $id) { followersYouKnow(first: 20) { totalCount nodes { id name } complete } } }`},
 	{name: "friends", query: `($id: ID!) { user(id: $id) { friends(first: 20) { totalCount nodes { id name } complete } } }`},
 	{name: "not following back", query: `($id: ID!) { user(id: $id) { notFollowingBack(first: 20) ` + userFields + ` } }`},
 	{name: "not followed back", query: `($id: ID!) { user(id: $id) { notFollowedBack(first: 20) ` + userFields + ` } }`},
-	{name: "people: fans of both", query: `($id: ID!, $x: ID!) { people(where: {and: [{followersOf: $id}, {followersOf: $x}]}, first: 20) ` + userFields + ` }`, args: withTwin},
-	{name: "people: followed, not fans", query: `($id: ID!, $x: ID!) { people(where: {and: [{followedBy: $x}, {not: {followersOf: $id}}]}, first: 20) ` + userFields + ` }`, args: withMember},
+	{name: "people: followers of both", query: `($id: ID!, $x: ID!) { people(where: {and: [{followersOf: $id}, {followersOf: $x}]}, first: 20) ` + userFields + ` }`, args: withTwin},
+	{name: "people: followed, not followers", query: `($id: ID!, $x: ID!) { people(where: {and: [{followedBy: $x}, {not: {followersOf: $id}}]}, first: 20) ` + userFields + ` }`, args: withMember},
 }
 
 func withFifty(f fame, r *rand.Rand, about storage.UserID, v map[string]any) {

@@ -59,7 +59,7 @@ const (
 
 // NewGraph returns the graph that speed is measured on, at any number of users
 // from Community up: at 50,000 it has 2.5 M follows and celebrities with 21,000 to
-// 32,000 fans.
+// 32,000 followers.
 func NewGraph(users int, seed uint64) *Graph {
 	return &Graph{Users: max(users, Community), Degree: 50, Seed: seed}
 }
@@ -149,7 +149,7 @@ func (g *Graph) followings(n int) []int {
 	} else {
 		fame := 0.0
 		for c := 1; c <= Celebrities; c++ {
-			share := shareOfFans(c)
+			share := shareOfFollowers(c)
 			fame += share
 			if r.Float64() < share {
 				add(c)
@@ -172,9 +172,9 @@ func (g *Graph) followings(n int) []int {
 	return list
 }
 
-// shareOfFans is the part of all users who follow the c-th celebrity: from 64 %
+// shareOfFollowers is the part of all users who follow the c-th celebrity: from 64 %
 // down to 42 %.
-func shareOfFans(c int) float64 { return 0.64 / math.Pow(float64(c), 0.30) }
+func shareOfFollowers(c int) float64 { return 0.64 / math.Pow(float64(c), 0.30) }
 
 // pickPopular draws a user, no celebrity, by popularity.
 func (g *Graph) pickPopular(r *rand.Rand) int {

@@ -39,7 +39,7 @@ func TestGraphIsTheSameAlways(t *testing.T) {
 func TestGraphIsSkewedAsSocialGraphsAre(t *testing.T) {
 	const users = 10_000
 	edges, near := 0, 0
-	fans := make([]int, users+1)
+	followers := make([]int, users+1)
 	seen := map[storage.Pair]bool{}
 	for e := range bench.NewGraph(users, 42).Edges() {
 		switch {
@@ -50,7 +50,7 @@ func TestGraphIsSkewedAsSocialGraphsAre(t *testing.T) {
 		}
 		seen[e.Pair()] = true
 		edges++
-		fans[e.To]++
+		followers[e.To]++
 		if (e.From-1)/bench.Community == (e.To-1)/bench.Community {
 			near++
 		}
@@ -62,22 +62,22 @@ func TestGraphIsSkewedAsSocialGraphsAre(t *testing.T) {
 		t.Errorf("%.2f of all follows are within communities, want 0.3 and more", share)
 	}
 	for i, want := range []float64{0.64, 0.52, 0.46, 0.42} {
-		if got := float64(fans[i+1]) / users; math.Abs(got-want) > 0.02 {
-			t.Errorf("celebrity %d has %.2f of all users as fans, want %.2f", i+1, got, want)
+		if got := float64(followers[i+1]) / users; math.Abs(got-want) > 0.02 {
+			t.Errorf("celebrity %d has %.2f of all users as followers, want %.2f", i+1, got, want)
 		}
 	}
 	popular, few := 0, 0
-	for _, n := range fans[bench.Celebrities+1:] {
+	for _, n := range followers[bench.Celebrities+1:] {
 		popular = max(popular, n)
 		if n < 50 {
 			few++
 		}
 	}
 	if popular < 500 || popular > users/4 {
-		t.Errorf("the most popular user who is no celebrity has %d fans", popular)
+		t.Errorf("the most popular user who is no celebrity has %d followers", popular)
 	}
 	if few < users/2 {
-		t.Errorf("only %d of %d users have fewer fans than the average", few, users)
+		t.Errorf("only %d of %d users have fewer followers than the average", few, users)
 	}
 }
 

@@ -27,7 +27,7 @@ type Question struct {
 }
 
 // Questions are the six questions. The fifth is asked three times: of a random pair, of
-// two among the most followed users, and of two celebrities, whose fans are tens of
+// two among the most followed users, and of two celebrities, whose followers are tens of
 // thousands.
 var Questions = []*Question{
 	{
@@ -60,21 +60,21 @@ var Questions = []*Question{
 	},
 	{
 		Name:  "q5r",
-		Asks:  "common fans of a random pair: the first 20 with names, and the total",
+		Asks:  "common followers of a random pair: the first 20 with names, and the total",
 		Query: `query Q5r($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawPair,
 		check: checkCommon,
 	},
 	{
 		Name:  "q5c",
-		Asks:  "common fans of two of the 40 most followed users: the first 20 with names, and the total",
+		Asks:  "common followers of two of the 40 most followed users: the first 20 with names, and the total",
 		Query: `query Q5c($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawFamous,
 		check: checkCommon,
 	},
 	{
 		Name:  "q5t",
-		Asks:  "common fans of two of the four celebrities: the first 20 with names, and the total",
+		Asks:  "common followers of two of the four celebrities: the first 20 with names, and the total",
 		Query: `query Q5t($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawCelebrities,
 		check: checkCommon,

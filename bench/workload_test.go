@@ -79,14 +79,14 @@ func TestArguments(t *testing.T) {
 			famous[a.ID], famous[a.With] = true, true
 		}
 	}
-	fans := make([]int, g.Users+1)
+	followers := make([]int, g.Users+1)
 	for e := range g.Edges() {
-		fans[e.To]++
+		followers[e.To]++
 	}
-	most := slices.Sorted(slices.Values(fans))
+	most := slices.Sorted(slices.Values(followers))
 	for id := range famous {
-		if fans[id] < most[len(most)-2*bench.Famous] { // ranks are of chances, fans are drawn
-			t.Errorf("q5c asks about user %d with %d fans", id, fans[id])
+		if followers[id] < most[len(most)-2*bench.Famous] { // ranks are of chances, followers are drawn
+			t.Errorf("q5c asks about user %d with %d followers", id, followers[id])
 		}
 	}
 	if len(famous) != bench.Famous || len(pairs) < 700 {

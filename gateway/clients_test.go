@@ -167,11 +167,11 @@ func TestNpmClientsSubscribe(t *testing.T) {
 		cfg.RequestTimeout = time.Minute
 		s := serve(t, cfg)
 		c := npmRun(t, script, npmJob{URL: s.url, Headers: map[string]string{"Authorization": "Bearer ann"}, Operations: []npmOperation{
-			{Query: fansQuery, Take: 30}, {Query: fansQuery, Take: 10}, {Query: `{ __typename }`},
+			{Query: followersQuery, Take: 30}, {Query: followersQuery, Take: 10}, {Query: `{ __typename }`},
 		}})
 		got := c.rest(func(h happening) {
-			fans, subscribed := h.Answer.Data["newFollowers"].(map[string]any)
-			if h.What == "next" && (subscribed && fans["cursor"] != "line\nbreak" || h.Answer.Errors != nil) {
+			followers, subscribed := h.Answer.Data["newFollowers"].(map[string]any)
+			if h.What == "next" && (subscribed && followers["cursor"] != "line\nbreak" || h.Answer.Errors != nil) {
 				t.Errorf("got %+v", h.Answer)
 			}
 		})
@@ -186,7 +186,7 @@ func TestNpmClientsSeeTheEnd(t *testing.T) {
 	eachClient(t, func(t *testing.T, script string) {
 		l := newLive()
 		s := serve(t, l.config(gateway.Subscriptions{}))
-		c := npmRun(t, script, npmJob{URL: s.url, Operations: []npmOperation{{Query: fansQuery}}})
+		c := npmRun(t, script, npmJob{URL: s.url, Operations: []npmOperation{{Query: followersQuery}}})
 		eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 		l.publish(1)
 		c.until("next")
@@ -220,7 +220,7 @@ func TestNpmClientsSeeErrors(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
-		if got := code(fansQuery); got != "UNAUTHENTICATED" {
+		if got := code(followersQuery); got != "UNAUTHENTICATED" {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -229,7 +229,7 @@ func TestNpmClientsSeeErrors(t *testing.T) {
 func TestNpmClientIsRefusedByItsToken(t *testing.T) {
 	s := serve(t, newLive().config(gateway.Subscriptions{Init: withToken, Expires: soon}))
 	for token, reason := range map[string]string{"Bearer eve": "the token is not valid", "Bearer expired": "the token has expired"} {
-		c := npmRun(t, "ws", npmJob{URL: s.url, Headers: map[string]string{"Authorization": token}, Operations: []npmOperation{{Query: fansQuery}}})
+		c := npmRun(t, "ws", npmJob{URL: s.url, Headers: map[string]string{"Authorization": token}, Operations: []npmOperation{{Query: followersQuery}}})
 		if h := c.until("error"); h.Code != 4403.0 || h.Message != reason {
 			t.Errorf("%s: %+v", token, h)
 		}
@@ -246,7 +246,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 		cfg.RequestTimeout = time.Minute
 		g := startGateway(t, cfg, "127.0.0.1:0")
-		c := npmRun(t, script, npmJob{URL: "http://" + g.address, Retries: 100, Operations: []npmOperation{{Query: fansQuery, Take: 100_000}, {Query: `{ viewer { id } }`}}})
+		c := npmRun(t, script, npmJob{URL: "http://" + g.address, Retries: 100, Operations: []npmOperation{{Query: followersQuery, Take: 100_000}, {Query: `{ viewer { id } }`}}})
 		c.until("next")
 		eventually(t, "both operations run", func() bool { return l.began.Load() == 2 })
 

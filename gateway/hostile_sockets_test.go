@@ -70,7 +70,7 @@ func TestExtensionsOfSubscriptionsAreNotKept(t *testing.T) {
 	}
 	before := heap()
 	for i := range 100 {
-		c.send(fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":%q,"extensions":%s}}`, i, fansQuery, extensions))
+		c.send(fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":%q,"extensions":%s}}`, i, followersQuery, extensions))
 	}
 	eventually(t, "all have begun", func() bool { return l.began.Load() == 100 })
 	if grown := heap() - before; grown > 10<<20 {

@@ -75,7 +75,7 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	if _, status := s.from("here", "2"); status != http.StatusTooManyRequests {
 		t.Errorf("a third from there: %d", status)
 	}
-	if got := s.query(fansQuery, "Accept", "text/event-stream", "X-From", "here"); got.status != http.StatusTooManyRequests ||
+	if got := s.query(followersQuery, "Accept", "text/event-stream", "X-From", "here"); got.status != http.StatusTooManyRequests ||
 		got.code(t) != "RATE_LIMITED" || got.header.Get("Retry-After") == "" || !strings.Contains(got.text, "at most 2 connections may be open for one address") {
 		t.Errorf("a stream from there: %d %s", got.status, got.text)
 	}
@@ -127,7 +127,7 @@ func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
 	working, _ := s.from("a", "")
 	working.init("")
 	working.expect(`{"type":"connection_ack"}`)
-	working.subscribe("a", fansQuery)
+	working.subscribe("a", followersQuery)
 	user, _ := s.from("a", "")
 	user.init("1")
 	user.expect(`{"type":"connection_ack"}`)
@@ -141,7 +141,7 @@ func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
 }
 
 func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
-	const cost = 48 + uint64(len(fansQuery)/16)
+	const cost = 48 + uint64(len(followersQuery)/16)
 	for name, c := range map[string]struct {
 		bounds gateway.Subscriptions
 		most   int // on two connections
@@ -156,7 +156,7 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			s := serve(t, l.counting(c.bounds))
 			refused := func(client *wsClient, id string) {
 				t.Helper()
-				client.subscribe(id, fansQuery)
+				client.subscribe(id, followersQuery)
 				if got, err := client.read(); err != nil || !strings.HasPrefix(got, `{"id":"`+id+`","type":"error"`) ||
 					!strings.Contains(got, "RATE_LIMITED") || !strings.Contains(got, c.want) {
 					t.Errorf("got %s %v, want %s", got, err, c.want)
@@ -170,18 +170,18 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			second.expect(`{"type":"connection_ack"}`)
 			for i := range c.most {
 				client := []*wsClient{first, second}[i/2]
-				client.subscribe(fmt.Sprint(i), fansQuery)
+				client.subscribe(fmt.Sprint(i), followersQuery)
 				eventually(t, "it has begun", func() bool { return l.began.Load() == int64(i+1) })
 			}
 			refused(second, "more")
 			if c.most == 3 {
-				if _, data := s.subscribeSSE(fansQuery, "Authorization", "1").next(); !strings.Contains(data, c.want) {
+				if _, data := s.subscribeSSE(followersQuery, "Authorization", "1").next(); !strings.Contains(data, c.want) {
 					t.Errorf("by server-sent events: %s", data)
 				}
 			}
 			second.send(`{"type":"complete","id":"2"}`)
 			eventually(t, "there is room again", func() bool {
-				second.subscribe("again", fansQuery)
+				second.subscribe("again", followersQuery)
 				second.send(`{"type":"ping"}`)
 				got, err := second.read()
 				if err != nil {
@@ -195,7 +195,7 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 			other, _ := s.from("a", "2")
 			other.init("2")
 			other.expect(`{"type":"connection_ack"}`)
-			other.subscribe("a", fansQuery)
+			other.subscribe("a", followersQuery)
 			other.send(`{"type":"ping"}`)
 			other.expect(`{"type":"pong"}`)
 		})

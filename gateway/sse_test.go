@@ -79,7 +79,7 @@ func (e *eventStream) expect(name, data string) {
 func TestServerSentEvents(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{}))
-	e := s.subscribeSSE(fansQuery, "Accept-Encoding", "gzip")
+	e := s.subscribeSSE(followersQuery, "Accept-Encoding", "gzip")
 	h := e.response.Header
 	if e.response.StatusCode != http.StatusOK || h.Get("Content-Type") != "text/event-stream" || h.Get("Content-Encoding") != "" ||
 		h.Get("Cache-Control") != "no-store" || h.Get("X-Request-Id") == "" || h.Get("No-Gzip-Compression") != "" {
@@ -88,9 +88,9 @@ func TestServerSentEvents(t *testing.T) {
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	time.Sleep(300 * time.Millisecond) // longer than one answer may take
 	l.publish(7)
-	e.expect("next", fan(7, 2, "null"))
+	e.expect("next", follower(7, 2, "null"))
 	l.publish(8)
-	e.expect("next", fan(8, 3, "null"))
+	e.expect("next", follower(8, 3, "null"))
 	l.end()
 	e.expect("complete", "")
 	e.expect("", "")
@@ -101,7 +101,7 @@ func TestServerSentEvents(t *testing.T) {
 		}
 	}
 
-	left := s.subscribeSSE(fansQuery)
+	left := s.subscribeSSE(followersQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 2 })
 	left.leave()
 	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 2 })
@@ -112,7 +112,7 @@ func TestEventSourcesOfBrowsers(t *testing.T) {
 	l := newLive()
 	l.tick(t)
 	s := serve(t, l.config(gateway.Subscriptions{}))
-	path := "/graphql?query=" + url.QueryEscape(fansQuery)
+	path := "/graphql?query=" + url.QueryEscape(followersQuery)
 	if name, data := s.stream(s.request(http.MethodGet, path, "", "Sec-Fetch-Site", "same-origin")).next(); name != "next" || !strings.Contains(data, "newFollowers") {
 		t.Errorf("got %s %s", name, data)
 	}
@@ -164,7 +164,7 @@ func TestErrorsOfServerSentEvents(t *testing.T) {
 	}
 	expect(s.subscribeSSE(`subscription { nonsense }`), "BAD_USER_INPUT")
 	l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
-	expect(s.subscribeSSE(fansQuery), "UNAUTHENTICATED")
+	expect(s.subscribeSSE(followersQuery), "UNAUTHENTICATED")
 
 	failing := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"tick": func(ctx context.Context, _ map[string]any) (any, error) {
 		subscription.Fail(ctx, apierr.RateLimited("the client is too slow"))
@@ -185,7 +185,7 @@ func TestErrorsOfServerSentEvents(t *testing.T) {
 // nothing to say, and show the server that the other end is gone.
 func TestQuietStreamsAreKeptOpen(t *testing.T) {
 	s := serve(t, newLive().config(gateway.Subscriptions{PingInterval: 20 * time.Millisecond}))
-	e := s.subscribeSSE(fansQuery)
+	e := s.subscribeSSE(followersQuery)
 	for range 5 {
 		if line, err := e.lines.ReadString('\n'); err != nil || line != ":\n" && line != "\n" {
 			t.Fatalf("got %q %v", line, err)
@@ -204,7 +204,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 		})
 	}
 	s := serve(t, cfg)
-	e := s.subscribeSSE(fansQuery, "Authorization", "Bearer expired")
+	e := s.subscribeSSE(followersQuery, "Authorization", "Bearer expired")
 	n := 0
 	for name, _ := e.next(); name != ""; name, _ = e.next() {
 		if n++; name == "complete" {
@@ -225,11 +225,11 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	server := &http.Server{Handler: gateway.New(cfg), ReadTimeout: time.Second, WriteTimeout: time.Second}
 	s := listen(t, server)
-	e := s.subscribeSSE(fansQuery)
+	e := s.subscribeSSE(followersQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	time.Sleep(1500 * time.Millisecond)
 	l.publish(storage.UserID(3))
-	e.expect("next", fan(3, 2, "null"))
+	e.expect("next", follower(3, 2, "null"))
 	if l.ended.Load() != 0 {
 		t.Error("the subscription's context is done")
 	}

@@ -18,22 +18,22 @@ import (
 )
 
 // live is the real schema, whose subscription newFollowers sends what the test
-// publishes. A fan's handle tells which set of loaders answered it.
+// publishes. A follower's handle tells which set of loaders answered it.
 type live struct {
 	generated.ResolverRoot
 
-	mu       sync.Mutex
-	fans     map[chan *model.UserEdge]bool
-	began    atomic.Int64  // subscriptions so far
-	ended    atomic.Int64  // of them, those whose context is done
-	attached atomic.Int64  // sets of loaders made
-	hold     chan struct{} // requests wait for it, and answers about fan 303
-	working  atomic.Int64  // answers about fan 303 that have been begun
-	refuse   error
+	mu        sync.Mutex
+	followers map[chan *model.UserEdge]bool
+	began     atomic.Int64  // subscriptions so far
+	ended     atomic.Int64  // of them, those whose context is done
+	attached  atomic.Int64  // sets of loaders made
+	hold      chan struct{} // requests wait for it, and answers about follower 303
+	working   atomic.Int64  // answers about follower 303 that have been begun
+	refuse    error
 }
 
 func newLive() *live {
-	return &live{fans: make(map[chan *model.UserEdge]bool), hold: make(chan struct{})}
+	return &live{followers: make(map[chan *model.UserEdge]bool), hold: make(chan struct{})}
 }
 
 func (l *live) Query() generated.QueryResolver               { return liveQuery{nil, l} }
@@ -65,21 +65,21 @@ type viewerKey struct{}
 type loaderKey struct{}
 
 func (l liveSubscription) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
-	fans := make(chan *model.UserEdge, 10)
+	followers := make(chan *model.UserEdge, 10)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refuse != nil {
 		return nil, l.refuse
 	}
-	l.fans[fans] = true
+	l.followers[followers] = true
 	l.began.Add(1)
 	context.AfterFunc(ctx, func() {
 		l.mu.Lock()
-		delete(l.fans, fans)
+		delete(l.followers, followers)
 		l.mu.Unlock()
 		l.ended.Add(1)
 	})
-	return fans, nil
+	return followers, nil
 }
 
 // refuseWith has subscriptions fail from now on.
@@ -89,19 +89,19 @@ func (l *live) refuseWith(err error) {
 	l.refuse = err
 }
 
-// publish sends one fan to everybody who is subscribed and has room.
+// publish sends one follower to everybody who is subscribed and has room.
 func (l *live) publish(id storage.UserID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for fans := range l.fans {
+	for followers := range l.followers {
 		select {
-		case fans <- &model.UserEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("fan ", id)}}}:
+		case followers <- &model.UserEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}:
 		default:
 		}
 	}
 }
 
-// tick publishes one fan after another until the test ends.
+// tick publishes one follower after another until the test ends.
 func (l *live) tick(t *testing.T) {
 	stop := make(chan struct{})
 	var ticking sync.WaitGroup
@@ -122,13 +122,13 @@ func (l *live) tick(t *testing.T) {
 func (l *live) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for fans := range l.fans {
-		close(fans)
-		delete(l.fans, fans)
+	for followers := range l.followers {
+		close(followers)
+		delete(l.followers, followers)
 	}
 }
 
-// ViewerRelationship fails, waits or panics for some fans.
+// ViewerRelationship fails, waits or panics for some followers.
 func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model.Relationship, error) {
 	switch u.UserID {
 	case 303:
@@ -177,7 +177,7 @@ func (l *live) config(s gateway.Subscriptions) gateway.Config {
 	}
 }
 
-const fansQuery = `subscription { newFollowers { cursor node { id followings { edges { cursor } } viewerRelationship { id } } } }`
+const followersQuery = `subscription { newFollowers { cursor node { id followings { edges { cursor } } viewerRelationship { id } } } }`
 
 // withToken is an Init as identity makes it: tokens are "Bearer NAME", and the one
 // called expired is over soon.

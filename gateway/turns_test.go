@@ -9,27 +9,27 @@ import (
 	"kith/gateway"
 )
 
-// fansOf opens a connection of a user with so many subscriptions that have begun.
-func (l *live) fansOf(s site, user string, subscriptions int) *wsClient {
+// followersOf opens a connection of a user with so many subscriptions that have begun.
+func (l *live) followersOf(s site, user string, subscriptions int) *wsClient {
 	s.t.Helper()
 	c, _ := s.from("", user)
 	c.init(user)
 	c.expect(`{"type":"connection_ack"}`)
 	for i := range subscriptions {
 		began := l.began.Load()
-		c.subscribe(fmt.Sprint(i), fansQuery)
+		c.subscribe(fmt.Sprint(i), followersQuery)
 		eventually(s.t, "subscribed", func() bool { return l.began.Load() == began+1 })
 	}
 	return c
 }
 
-// answers reads so many answers about a fan.
-func (c *wsClient) answers(fan, n int) {
+// answers reads so many answers about a follower.
+func (c *wsClient) answers(follower, n int) {
 	c.t.Helper()
 	for range n {
 		got, err := c.read()
-		if err != nil || !strings.Contains(got, `"next"`) || !strings.Contains(got, fmt.Sprintf(`"id":"%d"`, fan)) || strings.Contains(got, "errors") {
-			c.t.Fatalf("got %s %v, want fan %d", got, err, fan)
+		if err != nil || !strings.Contains(got, `"next"`) || !strings.Contains(got, fmt.Sprintf(`"id":"%d"`, follower)) || strings.Contains(got, "errors") {
+			c.t.Fatalf("got %s %v, want follower %d", got, err, follower)
 		}
 	}
 }
@@ -50,18 +50,18 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 	cfg := l.counting(gateway.Subscriptions{MaxAnswers: 8})
 	cfg.RequestTimeout = time.Minute
 	s := serve(t, cfg)
-	busy := l.fansOf(s, "1", 5)
+	busy := l.followersOf(s, "1", 5)
 	l.publish(303)
 	eventually(t, "user 1 has its part", func() bool { return l.working.Load() == 2 })
 	never(t, "user 1 has more than its part", func() bool { return l.working.Load() > 2 })
 
-	other := l.fansOf(s, "2", 1)
+	other := l.followersOf(s, "2", 1)
 	l.publish(7)
 	other.answers(7, 1)
 
 	var more []*wsClient
 	for user := 3; user <= 6; user++ {
-		more = append(more, l.fansOf(s, fmt.Sprint(user), 2))
+		more = append(more, l.followersOf(s, fmt.Sprint(user), 2))
 	}
 	l.publish(303)
 	eventually(t, "all turns are taken", func() bool { return l.working.Load() == 8 })
@@ -88,7 +88,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.counting(gateway.Subscriptions{MaxAnswers: 4}))
-	c := l.fansOf(s, "1", 0)
+	c := l.followersOf(s, "1", 0)
 	for i := range 3 {
 		c.subscribe(fmt.Sprint(i), `{ viewer { id } }`)
 	}
@@ -114,9 +114,9 @@ func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 	cfg := l.counting(gateway.Subscriptions{})
 	cfg.MaxRequests, cfg.RequestTimeout = 1, time.Minute
 	s := serve(t, cfg)
-	l.fansOf(s, "1", 0).subscribe("a", `{ viewer { id } }`)
+	l.followersOf(s, "1", 0).subscribe("a", `{ viewer { id } }`)
 	eventually(t, "it is in work", func() bool { return l.began.Load() == 1 })
-	c := l.fansOf(s, "2", 0)
+	c := l.followersOf(s, "2", 0)
 	c.subscribe("b", `{ viewer { id } }`)
 	if got, err := c.read(); err != nil || !strings.Contains(got, `"code":"UNAVAILABLE"`) || l.began.Load() != 1 {
 		t.Errorf("got %s %v", got, err)
@@ -131,7 +131,7 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	cfg := l.counting(gateway.Subscriptions{MaxAnswers: 4})
 	cfg.RequestTimeout = time.Minute
 	s := serve(t, cfg)
-	a, b := l.fansOf(s, "1", 0), l.fansOf(s, "1", 0)
+	a, b := l.followersOf(s, "1", 0), l.followersOf(s, "1", 0)
 	long := func(id int) string {
 		return fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":"{ viewer { id } }","extensions":%s}}`, id, payload(100<<10))
 	}

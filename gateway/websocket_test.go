@@ -96,7 +96,7 @@ func (c *wsClient) expectClose(code int, reason string) {
 	}
 }
 
-func fan(id storage.UserID, loaders int, relationship string) string {
+func follower(id storage.UserID, loaders int, relationship string) string {
 	return fmt.Sprintf(`{"data":{"newFollowers":{"cursor":"line\nbreak","node":{"id":"%d","followings":{"edges":[{"cursor":"%d"}]},"viewerRelationship":%s}}}}`, id, loaders, relationship)
 }
 
@@ -104,19 +104,19 @@ func TestWebSocketSubscription(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	c := s.joined()
-	c.subscribe("a", fansQuery)
+	c.subscribe("a", followersQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 
 	// Every answer has loaders of its own; the first set was for the start, and one
 	// waits for each event with the subscription.
 	l.publish(7)
-	c.expect(`{"id":"a","type":"next","payload":` + fan(7, 2, "null") + `}`)
+	c.expect(`{"id":"a","type":"next","payload":` + follower(7, 2, "null") + `}`)
 	l.publish(8)
-	c.expect(`{"id":"a","type":"next","payload":` + fan(8, 3, "null") + `}`)
+	c.expect(`{"id":"a","type":"next","payload":` + follower(8, 3, "null") + `}`)
 
 	c.send(`{"type":"complete","id":"a"}`)
 	eventually(t, "ended", func() bool { return l.ended.Load() == 1 })
-	c.subscribe("a", fansQuery) // the id is free
+	c.subscribe("a", followersQuery) // the id is free
 	eventually(t, "subscribed again", func() bool { return l.began.Load() == 2 })
 	l.end()
 	c.expect(`{"id":"a","type":"complete"}`)
@@ -135,7 +135,7 @@ func TestEventsHaveTheirOwnTime(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	c := s.joined()
-	c.subscribe("a", fansQuery)
+	c.subscribe("a", followersQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	time.Sleep(300 * time.Millisecond) // longer than an answer may take
 	for _, e := range []struct {
@@ -152,7 +152,7 @@ func TestEventsHaveTheirOwnTime(t *testing.T) {
 		got, err := c.read()
 		if err != nil || !strings.Contains(got, `"next"`) || !strings.Contains(got, fmt.Sprintf(`"id":"%d"`, e.id)) ||
 			!strings.Contains(got, e.want) || strings.Contains(got, "errors") != (e.want != "") || strings.Contains(got, secret) {
-			t.Fatalf("fan %d: %s %v", e.id, got, err)
+			t.Fatalf("follower %d: %s %v", e.id, got, err)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestSubscriptionsThatDoNotStartOrFail(t *testing.T) {
 	}
 
 	l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
-	c.subscribe("a", fansQuery)
+	c.subscribe("a", followersQuery)
 	got, _ := c.read()
 	if !strings.HasPrefix(got, `{"id":"a","type":"next","payload":{"errors":[{`) || !strings.Contains(got, `"code":"UNAUTHENTICATED"`) {
 		t.Errorf("got %s", got)
@@ -325,7 +325,7 @@ func TestHeadersOfWebSockets(t *testing.T) {
 }
 
 func sub(id string) string {
-	return fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":{"query":%q}}`, id, fansQuery)
+	return fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":{"query":%q}}`, id, followersQuery)
 }
 
 func TestWebSocketOrigins(t *testing.T) {
@@ -366,7 +366,7 @@ func TestConnectionsEndWithTheirToken(t *testing.T) {
 	c := s.connect()
 	c.send(`{"type":"connection_init","payload":{"Authorization":"Bearer expired"}}`)
 	c.expect(`{"type":"connection_ack"}`)
-	c.subscribe("a", fansQuery)
+	c.subscribe("a", followersQuery)
 	c.expectClose(4403, "the token has expired")
 	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
@@ -374,7 +374,7 @@ func TestConnectionsEndWithTheirToken(t *testing.T) {
 	stays := s.connect()
 	stays.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
 	stays.expect(`{"type":"connection_ack"}`)
-	stays.subscribe("a", fansQuery)
+	stays.subscribe("a", followersQuery)
 	if got, err := stays.read(); err != nil || !strings.Contains(got, "Bearer ann") {
 		t.Errorf("got %s %v", got, err)
 	}
@@ -385,16 +385,16 @@ func TestBoundsOfConnections(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{MaxConnections: 2, MaxOperations: 3}))
 	c := s.joined()
 	for _, id := range []string{"1", "2", "3"} {
-		c.subscribe(id, fansQuery)
+		c.subscribe(id, followersQuery)
 	}
 	eventually(t, "three run", func() bool { return l.began.Load() == 3 })
-	c.subscribe("4", fansQuery)
+	c.subscribe("4", followersQuery)
 	if got, err := c.read(); err != nil || !strings.HasPrefix(got, `{"id":"4","type":"error"`) || !strings.Contains(got, `"code":"RATE_LIMITED"`) {
 		t.Errorf("got %s %v", got, err)
 	}
 	c.send(`{"type":"complete","id":"2"}`)
 	eventually(t, "two run", func() bool { return l.ended.Load() == 1 })
-	c.subscribe("4", fansQuery)
+	c.subscribe("4", followersQuery)
 	eventually(t, "three run again", func() bool { return l.began.Load() == 4 })
 
 	other := s.joined()
@@ -402,7 +402,7 @@ func TestBoundsOfConnections(t *testing.T) {
 	if err == nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
 		t.Errorf("third connection: %v %v", response, err)
 	}
-	if got := s.query(fansQuery, "Accept", "text/event-stream"); got.status != 503 || got.code(t) != "UNAVAILABLE" {
+	if got := s.query(followersQuery, "Accept", "text/event-stream"); got.status != 503 || got.code(t) != "UNAVAILABLE" {
 		t.Errorf("third connection: %d %s", got.status, got.text)
 	}
 	other.conn.Close(websocket.StatusNormalClosure, "")
@@ -514,7 +514,7 @@ func TestDeadConnectionsAreNoticed(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{PingInterval: 50 * time.Millisecond}))
 	c := s.joined() // a pong is sent only while reading
-	c.subscribe("a", fansQuery)
+	c.subscribe("a", followersQuery)
 	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=unresponsive") })
 	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 
@@ -535,7 +535,7 @@ func TestStreamMetrics(t *testing.T) {
 	cfg.Metrics = gateway.NewMetrics(registry)
 	s := serve(t, cfg)
 	c := s.joined()
-	c.subscribe("a", fansQuery)
+	c.subscribe("a", followersQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 	l.publish(1)
 	_, _ = c.read()

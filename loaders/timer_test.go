@@ -24,8 +24,8 @@ func tangled(t *testing.T) *apitest.API {
 	apitest.Tangle(t, store, users)
 	yes := true
 	for id := storage.UserID(1); id <= users; id++ {
-		followings, fans := storage.Visibility(id%3), storage.Visibility(id/3%3)
-		if _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &fans}, apitest.Epoch+1); err != nil {
+		followings, followers := storage.Visibility(id%3), storage.Visibility(id/3%3)
+		if _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &followers}, apitest.Epoch+1); err != nil {
 			t.Fatal(err)
 		}
 		if to := id%users + 1; !store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: id, To: to}})[0].Found {

@@ -34,7 +34,7 @@ func edgeAt(kind storage.EdgeType, at storage.Micros) storage.Edge {
 	return storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: at}
 }
 
-// inverseOf is the inverse row, with the count of fans.
+// inverseOf is the inverse row, with the count of followers.
 func inverseOf(t *testing.T, s *memory.Store) (storage.Edge, int64) {
 	t.Helper()
 	return s.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0].Value,
@@ -59,8 +59,8 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 			if err != nil || len(done.Left) > 0 {
 				t.Fatal(done, err)
 			}
-			if row, fans := inverseOf(t, m.Store); row != edgeAt(storage.None, 10) || fans != 0 {
-				t.Errorf("row %+v, %d fans", row, fans)
+			if row, followers := inverseOf(t, m.Store); row != edgeAt(storage.None, 10) || followers != 0 {
+				t.Errorf("row %+v, %d followers", row, followers)
 			}
 		})
 	}
@@ -72,8 +72,8 @@ func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 	if m, err := reconcile.RepairEdges(t.Context(), s, one); m.Rows != 1 || len(m.Left) > 0 || err != nil {
 		t.Fatal(m, err)
 	}
-	if row, fans := inverseOf(t, s); row != edgeAt(storage.None, 0) || fans != 0 {
-		t.Errorf("row %+v, %d fans", row, fans)
+	if row, followers := inverseOf(t, s); row != edgeAt(storage.None, 0) || followers != 0 {
+		t.Errorf("row %+v, %d followers", row, followers)
 	}
 	// Whatever is done next is newer.
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1)}, storage.IfNewer)

@@ -304,22 +304,22 @@ func TestDuplicatesAndDisorder(t *testing.T) {
 		})
 	}
 	feeds.Wait()
-	fans := map[storage.UserID]int64{}
+	followers := map[storage.UserID]int64{}
 	for pair, want := range newest {
 		got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0]
 		if got.Value != want {
 			t.Errorf("%v is %+v, not %+v", pair, got.Value, want)
 		}
 		if want.Type == storage.Following {
-			fans[pair.To]++
+			followers[pair.To]++
 		}
 		if !slices.Contains(p.list(), want) {
 			t.Errorf("%+v was not published", want)
 		}
 	}
 	for id := storage.UserID(1); id <= 10; id++ {
-		if c := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; c != fans[id] {
-			t.Errorf("user %d has %d fans, counted %d", id, fans[id], c)
+		if c := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; c != followers[id] {
+			t.Errorf("user %d has %d followers, counted %d", id, followers[id], c)
 		}
 	}
 }

@@ -131,7 +131,7 @@ func bothLists(id storage.UserID) []social.List {
 }
 
 // fetchOpen reads what tells whether lists are open: the rows of their owners, and
-// whether the viewer follows those who show them to their fans.
+// whether the viewer follows those who show them to their followers.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
 	l.Users.Have(ownersOf(a, lists))

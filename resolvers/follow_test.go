@@ -161,11 +161,11 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	if a.Token() != token || a.Header.Get("Kith-Consistency") != token {
 		t.Errorf("the token is %q in the payload, %q in the extensions, %q in the header", token, a.Token(), a.Header.Get("Kith-Consistency"))
 	}
-	const fans = `{ user(id: 2) { followerCount } }`
-	if b := api.With("Kith-Consistency", token).Ask(fans, nil); !b.Stale() {
+	const followers = `{ user(id: 2) { followerCount } }`
+	if b := api.With("Kith-Consistency", token).Ask(followers, nil); !b.Stale() {
 		t.Errorf("the write has not arrived, but: %s", b.Text)
 	}
-	if b := api.Ask(fans, nil); b.Stale() {
+	if b := api.Ask(followers, nil); b.Stale() {
 		t.Errorf("without a token: %s", b.Text)
 	}
 	arrives := make(chan struct{})
@@ -174,12 +174,12 @@ func TestTokenMakesAReadWait(t *testing.T) {
 		row := store.Edges(context.Background(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
 		store.Apply(context.Background(), storage.Inverse, []storage.Edge{row}, storage.IfNewer)
 	}()
-	api.With("Kith-Consistency", token).Ask(fans, nil).Is(`{"user": {"followerCount": 1}}`)
+	api.With("Kith-Consistency", token).Ask(followers, nil).Is(`{"user": {"followerCount": 1}}`)
 	<-arrives
 	// AQECAw is how a token was spelled before they were signed: pair of tables 1, from 1, to 2,
 	// version 3.
 	for _, forged := range []string{"nonsense", "AQECAw", token[:len(token)-2] + "AA"} {
-		b := api.With("Kith-Consistency", forged).Ask(fans, nil)
+		b := api.With("Kith-Consistency", forged).Ask(followers, nil)
 		if len(b.Errors) != 1 || b.Errors[0].Code() != "BAD_USER_INPUT" || b.Data != nil {
 			t.Errorf("%s is taken for a token: %s", forged, b.Text)
 		}

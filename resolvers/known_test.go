@@ -23,9 +23,9 @@ type known struct {
 	}
 }
 
-// famous makes users 1 … 30, of whom user k is followed by the users 101 … 100+fans(k), and the viewer
+// famous makes users 1 … 30, of whom user k is followed by the users 101 … 100+followers(k), and the viewer
 // 1000 who follows every step-th of all.
-func famous(t testing.TB, store storage.Store, fans func(k int) int, step int) {
+func famous(t testing.TB, store storage.Store, followers func(k int) int, step int) {
 	const all = 3000
 	var users []storage.User
 	var edges []storage.Edge
@@ -34,7 +34,7 @@ func famous(t testing.TB, store storage.Store, fans func(k int) int, step int) {
 	}
 	apitest.CreateUsers(t, store, users...)
 	for k := 1; k <= 30; k++ {
-		for i := 1; i <= fans(k); i++ {
+		for i := 1; i <= followers(k); i++ {
 			edges = append(edges, storage.Edge{From: storage.UserID(100 + i), To: storage.UserID(k), Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
 		}
 	}
@@ -61,11 +61,11 @@ func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
 }
 
 // Followers-you-know of thirty users cost as many statements as those of two, however
-// long the lists of fans are.
+// long the lists of followers are.
 func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 	for name, c := range map[string]struct {
-		fans func(k int) int
-		step int
+		followers func(k int) int
+		step      int
 	}{
 		"short lists":                  {func(k int) int { return 20 * k }, 30},
 		"long lists, few followings":   {func(k int) int { return 3000 - k }, 12},
@@ -78,7 +78,7 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 			for _, shards := range []int{1, 4} {
 				var recorder apitest.Recorder
 				store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
-				famous(t, store, c.fans, c.step)
+				famous(t, store, c.followers, c.step)
 				api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(viewerOfFamous)
 				for _, n := range []int{2, 30} {
 					recorder.Take()
@@ -92,7 +92,7 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 						t.Errorf("%d users on %d shards: %v on one shard, two users: %v", n, shards, got, two)
 					}
 					for i, one := range apitest.Into[[]known](answer, "users") {
-						checkKnown(t, one, c.fans(31-n+i)/c.step)
+						checkKnown(t, one, c.followers(31-n+i)/c.step)
 					}
 				}
 			}

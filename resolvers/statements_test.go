@@ -159,7 +159,7 @@ var countedQueries = []struct {
 		costs{"profiles": 1}},
 	{"who does not follow back", `{ user(id: 2) { notFollowingBack { totalCount nodes { name } } } }`, nil,
 		costs{"profiles": 1, "users": 1, "pages.following": 1, "edges.follower": 1}},
-	{"fans not followed back", `{ user(id: 2) { notFollowedBack { totalCount nodes { name } } } }`, nil,
+	{"followers not followed back", `{ user(id: 2) { notFollowedBack { totalCount nodes { name } } } }`, nil,
 		costs{"profiles": 1, "users": 1, "pages.follower": 1, "edges.following": 1}},
 	{"common followings, recent first", `{ user(id: 1) { commonFollowings(with: 3, orderBy: RECENT) { totalCount nodes { name } } } }`, nil,
 		costs{"edges.following": 1, "pages.following": 1, "profiles": 1, "users": 1}},

@@ -125,22 +125,22 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 	begins := func(e events.Event) bool {
 		return e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
-	f := &newFans{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
+	f := &newFollowers{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
 	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
 }
 
-// newFans is the state of one newFollowers.
-type newFans struct {
+// newFollowers is the state of one newFollowers.
+type newFollowers struct {
 	store  storage.Reader
 	viewer storage.UserID
-	newest storage.Position                  // of the fans that are known
+	newest storage.Position                  // of the followers that are known
 	seen   map[storage.UserID]storage.Micros // when those told of last followed
 }
 
 // maxSeen bounds what is remembered to tell an event that comes twice.
 const maxSeen = 1000
 
-func (f *newFans) begin(ctx context.Context) error {
+func (f *newFollowers) begin(ctx context.Context) error {
 	query := storage.PageQuery{Owner: f.viewer, Limit: 1}
 	r := f.store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0]
 	for _, e := range r.Value {
@@ -149,9 +149,9 @@ func (f *newFans) begin(ctx context.Context) error {
 	return r.Err
 }
 
-// answers are the fans that an event tells of, oldest first; those of a gap come a page at
+// answers are the followers that an event tells of, oldest first; those of a gap come a page at
 // a time.
-func (f *newFans) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
+func (f *newFollowers) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
 	rows := []storage.Edge{e.Edge}
 	if e.Kind == events.Gap {
 		if rows, err = f.missed(ctx); err != nil {
@@ -176,8 +176,8 @@ func (f *newFans) answers(ctx context.Context, e events.Event) (list []*model.Us
 	return f.convert(ctx, fresh), more, nil
 }
 
-// missed reads the oldest fans that came since the newest one known.
-func (f *newFans) missed(ctx context.Context) ([]storage.Edge, error) {
+// missed reads the oldest followers that came since the newest one known.
+func (f *newFollowers) missed(ctx context.Context) ([]storage.Edge, error) {
 	query := storage.PageQuery{Owner: f.viewer, Limit: maxFirst, Before: f.newest, Backward: true}
 	page := f.store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0]
 	oldestFirst := slices.Clone(page.Value)
@@ -185,7 +185,7 @@ func (f *newFans) missed(ctx context.Context) ([]storage.Edge, error) {
 	return oldestFirst, page.Err
 }
 
-func (f *newFans) convert(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
+func (f *newFollowers) convert(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
 	sel := payloadSelection(ctx)
 	ids := make([]storage.UserID, len(rows))
 	for i, row := range rows {

@@ -155,12 +155,12 @@ func TestWhoFollowsNobodyIsSuggestedThePopular(t *testing.T) {
 }
 
 // All users were imported on one day, almost all of them follow the first, and the last
-// have no fans: the newest ids of a day say nothing.
+// have no followers: the newest ids of a day say nothing.
 func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("15,000 users, twice")
 	}
-	const users, fans = 15_000, 300
+	const users, followers = 15_000, 300
 	check := func(t *testing.T, location string) {
 		store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 		today := storage.MicrosOf(time.Now())
@@ -170,13 +170,13 @@ func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 			made[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: today, UpdatedAt: today}
 		}
 		apitest.CreateUsers(t, store, made...)
-		// The second to the twentieth have 299 to 281 fans, the next 30 have 1 each.
+		// The second to the twentieth have 299 to 281 followers, the next 30 have 1 each.
 		var edges []storage.Edge
 		for from := storage.UserID(2); from <= users; from++ {
 			edges = append(edges, storage.Edge{From: from, To: 1, Type: storage.Following, UpdateTime: today})
 		}
 		for to := storage.UserID(2); to <= 50; to++ {
-			n := fans + 1 - to
+			n := followers + 1 - to
 			if to > 20 {
 				n = 1
 			}
@@ -203,7 +203,7 @@ func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 			}
 			after = *page.PageInfo.EndCursor
 		}
-		want := make([]string, 50) // those without a fan are nowhere
+		want := make([]string, 50) // those without a follower are nowhere
 		for i := range want {
 			want[i] = storage.UserID(i + 1).String()
 		}

@@ -23,7 +23,7 @@ type world struct {
 	follows map[storage.Pair]storage.Micros
 	blocks  map[storage.Pair]bool
 	absent  map[storage.UserID]bool
-	opens   map[storage.UserID][2]storage.Visibility // of followings and fans
+	opens   map[storage.UserID][2]storage.Visibility // of followings and followers
 	viewer  storage.UserID                           // 0: nobody is signed in
 }
 
@@ -379,16 +379,16 @@ func (w *world) checkPeople(t apitest.T, api *apitest.API) {
 		side  storage.Side
 		owner storage.UserID
 	}
-	fan, followed := func(id, of storage.UserID) bool { return w.isOn(storage.Inverse, of, id) }, func(id, by storage.UserID) bool { return w.isOn(storage.Forward, by, id) }
+	follower, followed := func(id, of storage.UserID) bool { return w.isOn(storage.Inverse, of, id) }, func(id, by storage.UserID) bool { return w.isOn(storage.Forward, by, id) }
 	for _, c := range []struct {
 		where string
 		lists []list
 		fits  func(id storage.UserID) bool
 	}{
-		{`{followersOf: 1}`, []list{{storage.Inverse, 1}}, func(id storage.UserID) bool { return fan(id, 1) }},
-		{`{friendsOf: 4}`, []list{{storage.Inverse, 4}, {storage.Forward, 4}}, func(id storage.UserID) bool { return fan(id, 4) && followed(id, 4) }},
-		{`{or: [{followedBy: 2}, {followersOf: 5}]}`, []list{{storage.Forward, 2}, {storage.Inverse, 5}}, func(id storage.UserID) bool { return followed(id, 2) || fan(id, 5) }},
-		{`{and: [{followedBy: 1}, {not: {followersOf: 6}}]}`, []list{{storage.Forward, 1}, {storage.Inverse, 6}}, func(id storage.UserID) bool { return followed(id, 1) && !fan(id, 6) }},
+		{`{followersOf: 1}`, []list{{storage.Inverse, 1}}, func(id storage.UserID) bool { return follower(id, 1) }},
+		{`{friendsOf: 4}`, []list{{storage.Inverse, 4}, {storage.Forward, 4}}, func(id storage.UserID) bool { return follower(id, 4) && followed(id, 4) }},
+		{`{or: [{followedBy: 2}, {followersOf: 5}]}`, []list{{storage.Forward, 2}, {storage.Inverse, 5}}, func(id storage.UserID) bool { return followed(id, 2) || follower(id, 5) }},
+		{`{and: [{followedBy: 1}, {not: {followersOf: 6}}]}`, []list{{storage.Forward, 1}, {storage.Inverse, 6}}, func(id storage.UserID) bool { return followed(id, 1) && !follower(id, 6) }},
 		{fmt.Sprintf(`{and: [{not: {followersOf: %d}}, {or: [{followedBy: 7}, {followedBy: %d}]}]}`, nobody, nobody), []list{{storage.Forward, 7}}, func(id storage.UserID) bool { return followed(id, 7) }},
 	} {
 		want := connection(w.byID(c.fits))

@@ -12,19 +12,19 @@ import (
 	"kith/storage/memory"
 )
 
-// Fans who are not followed back come in the order of time, with their number, also where
+// Followers who are not followed back come in the order of time, with their number, also where
 // they are counted by leaving few out of a long list: whoever is followed back or hidden, and
 // whatever the pages.
-func TestFansNotFollowedBackOfTheFamous(t *testing.T) {
+func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
-		fans := rapid.IntRange(100, 200).Draw(t, "fans")
+		followers := rapid.IntRange(100, 200).Draw(t, "followers")
 		var edges []storage.Edge
-		for id := storage.UserID(2); id <= storage.UserID(fans+1); id++ {
+		for id := storage.UserID(2); id <= storage.UserID(followers+1); id++ {
 			edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
 		}
-		for range rapid.IntRange(0, 8).Draw(t, "followings") { // fans or not
-			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*fans)), Type: storage.Following, UpdateTime: 5})
+		for range rapid.IntRange(0, 8).Draw(t, "followings") { // followers or not
+			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*followers)), Type: storage.Following, UpdateTime: 5})
 		}
 		store := memory.New()
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
@@ -56,12 +56,12 @@ func TestFansNotFollowedBackOfTheFamous(t *testing.T) {
 }
 
 // A count that is wrong for now neither ends the pages early nor goes on behind the end.
-func TestFansNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
+func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	t.Parallel()
-	const fans = 5000
+	const followers = 5000
 	store := memory.New()
 	var edges []storage.Edge
-	for id := storage.UserID(2); id < fans+2; id++ {
+	for id := storage.UserID(2); id < followers+2; id++ {
 		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
@@ -70,7 +70,7 @@ func TestFansNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 		n := 0
 		for from, pages := (MatchMark{}), 0; ; pages++ {
 			p, err := g.Matches(t.Context(), NotFollowedBack(1), from, 100)
-			if err != nil || pages > fans {
+			if err != nil || pages > followers {
 				t.Fatalf("page %d: %+v, %v", pages, p, err)
 			}
 			n += len(p.Matches)
@@ -78,13 +78,13 @@ func TestFansNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 				break
 			}
 		}
-		if n != fans {
-			t.Errorf("counted as %d more, %d of %d come", wrong, n, fans)
+		if n != followers {
+			t.Errorf("counted as %d more, %d of %d come", wrong, n, followers)
 		}
 	}
 }
 
-// miscounted is a store whose numbers of fans are wrong.
+// miscounted is a store whose numbers of followers are wrong.
 type miscounted struct {
 	*memory.Store
 	by int64

@@ -18,7 +18,7 @@ import (
 //
 //	go test ./social -run '^$' -bench Ways -benchmem
 //
-// 50,000 users follow 50 others each, and the first four have 30,000 fans besides. Ids are
+// 50,000 users follow 50 others each, and the first four have 30,000 followers besides. Ids are
 // dense, or made by time.
 func BenchmarkWays(b *testing.B) {
 	for name, id := range map[string]func(n int) storage.UserID{
@@ -48,7 +48,7 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 		{"common followings of two", viewer, func(g *Graph) error {
 			return commonOf(g, List{storage.Forward, anyone()}, List{storage.Forward, anyone()})
 		}},
-		{"common fans of celebrities", viewer, func(g *Graph) error {
+		{"common followers of celebrities", viewer, func(g *Graph) error {
 			return commonOf(g, List{storage.Inverse, id(some.IntN(2))}, List{storage.Inverse, id(2 + some.IntN(2))})
 		}},
 		{"the same, 500 hidden", NewAudience(id(9), sortedHidden{away}, nil), func(g *Graph) error {
@@ -59,7 +59,7 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 			_, err := g.Matches(context.Background(), q, MatchMark{}, 20)
 			return err
 		}},
-		{"fans of a celebrity not followed", viewer, func(g *Graph) error {
+		{"followers of a celebrity not followed", viewer, func(g *Graph) error {
 			_, err := g.Matches(context.Background(), NotFollowedBack(id(some.IntN(4))), MatchMark{}, 20)
 			return err
 		}},
@@ -67,7 +67,7 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 			_, err := g.Matches(context.Background(), Friends(anyone()), MatchMark{}, 20)
 			return err
 		}},
-		{"fans of two celebrities, not of a third", viewer, func(g *Graph) error {
+		{"followers of two celebrities, not of a third", viewer, func(g *Graph) error {
 			not := Filter{On: []List{{storage.Inverse, id(2)}}}
 			f := Filter{All: []Filter{{On: []List{{storage.Inverse, id(0)}}}, {On: []List{{storage.Inverse, id(1)}}}, {Not: &not}}}
 			_, err := g.People(context.Background(), PeopleQuery{Filter: f, First: 20})

@@ -11,7 +11,7 @@ import (
 )
 
 // MatchQuery asks for those on one list who are also on another one, or who are not:
-// friends are followings who are fans, too; fans not followed back are fans who are no
+// friends are followings who are followers, too; followers not followed back are followers who are no
 // followings. The answer has the base list's order, newest first.
 type MatchQuery struct {
 	Base, Other List
@@ -29,7 +29,7 @@ func NotFollowingBack(user storage.UserID) MatchQuery {
 	return MatchQuery{Base: List{storage.Forward, user}, Other: List{storage.Inverse, user}, Absent: true}
 }
 
-// NotFollowedBack are the fans of a user whom it does not follow.
+// NotFollowedBack are the followers of a user whom it does not follow.
 func NotFollowedBack(user storage.UserID) MatchQuery {
 	return MatchQuery{Base: List{storage.Inverse, user}, Other: List{storage.Forward, user}, Absent: true}
 }
@@ -283,7 +283,7 @@ func (c *matches) fromOther(ctx context.Context, other *part) error {
 const fewLeftOut = 1000
 
 // fromAll counts by leaving out: whoever is on a long list and not on a far shorter one is
-// nearly everybody, such as the fans of a celebrity whom it does not follow back. Looking through a list of a
+// nearly everybody, such as the followers of a celebrity whom it does not follow back. Looking through a list of a
 // million for their number takes a second. But the long list is counted, and those who must not be
 // counted are few: those on the short list, and hidden users. The base is read for the page only.
 func (c *matches) fromAll(ctx context.Context, base, other *part) error {

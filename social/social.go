@@ -65,7 +65,7 @@ func (g *Graph) Among(n int) *Graph {
 	return &share
 }
 
-// A List is one user's followings (Forward) or fans (Inverse).
+// A List is one user's followings (Forward) or followers (Inverse).
 type List struct {
 	Side  storage.Side
 	Owner storage.UserID

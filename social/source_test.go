@@ -49,15 +49,15 @@ func (s *packingStore) PackedNeighbours(ctx context.Context, side storage.Side, 
 func TestLongListsArePacked(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge
-	for fan := storage.UserID(10); fan < 3010; fan++ {
+	for follower := storage.UserID(10); follower < 3010; follower++ {
 		for star := storage.UserID(1); star <= 3; star++ {
-			if star < 3 || fan%10 == 0 {
-				edges = append(edges, storage.Edge{From: fan, To: star, Type: storage.Following, UpdateTime: 1})
+			if star < 3 || follower%10 == 0 {
+				edges = append(edges, storage.Edge{From: follower, To: star, Type: storage.Following, UpdateTime: 1})
 			}
 		}
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
-	fans := func(id storage.UserID) List { return List{storage.Inverse, id} }
+	followers := func(id storage.UserID) List { return List{storage.Inverse, id} }
 	for _, c := range []struct {
 		name             string
 		a, b             storage.UserID
@@ -76,7 +76,7 @@ func TestLongListsArePacked(t *testing.T) {
 		reader := &packingStore{Reader: onRows{store}, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
 		g := New(reader, c.budget, nil)
 		g.sizes.packedFrom, g.sizes.packedMost = 1000, 10_000
-		got := peopleOf(t, g, PeopleQuery{Filter: Both(fans(c.a), fans(c.b)), First: 5})
+		got := peopleOf(t, g, PeopleQuery{Filter: Both(followers(c.a), followers(c.b)), First: 5})
 		if got.Complete != c.complete || c.complete && got.Total != c.total || len(got.IDs) != 5 {
 			t.Errorf("%s: %+v", c.name, got)
 		}

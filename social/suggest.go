@@ -42,7 +42,7 @@ type Suggestions struct {
 	Next     SuggestionMark
 
 	// Popular tells that the user follows nobody, and these are the pinned, and the most
-	// followed among the recently active, whose Score is the number of their fans.
+	// followed among the recently active, whose Score is the number of their followers.
 	Popular bool
 
 	Excluded Exclusions

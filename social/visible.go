@@ -5,7 +5,7 @@ import "kith/storage"
 // Who may see a list: its owner always; anybody else as the owner has set it
 // ([storage.Visibility]), unless one of the two blocks the other.
 //
-// An edge X → Y lies in two lists, the followings of X and the fans of Y, and may be
+// An edge X → Y lies in two lists, the followings of X and the followers of Y, and may be
 // seen when one of them is open. An answer that is derived from lists (common lists,
 // friends, people, suggestions) needs every list that it reads to be open: otherwise
 // it would tell of edges that are in no open list.

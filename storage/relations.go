@@ -101,7 +101,7 @@ type SuggestionStore interface {
 // PopularSample is how many users of a shard Popular looks at.
 const PopularSample = 2000
 
-// PopularUser is a user with its fans.
+// PopularUser is a user with its followers.
 type PopularUser struct {
 	User      UserID
 	Followers int64

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // The limit is one only if it gives the very answers that Kith gives.
 func TestAnswersAreThoseOfTheGateway(t *testing.T) {
-	graph := bench.NewGraph(6000, 42) // its celebrities have more fans than are merged here
+	graph := bench.NewGraph(6000, 42) // its celebrities have more followers than are merged here
 	graph.Degree = 10
 	onEach(t, 1, func(t *testing.T, locations []string) {
 		gateway := fill(t, locations[0], graph)

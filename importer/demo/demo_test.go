@@ -80,7 +80,7 @@ func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 	if len(edges) != Edges {
 		t.Fatalf("%d edges", len(edges))
 	}
-	followings, fans := make([]int, Users+1), make([]int, Users+1)
+	followings, followers := make([]int, Users+1), make([]int, Users+1)
 	known := map[storage.Pair]bool{}
 	for _, e := range edges {
 		if e.From == e.To || known[e.Pair()] || e.Type != storage.Following || e.From < 1 || e.To < 1 || e.From > Users || e.To > Users {
@@ -91,7 +91,7 @@ func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 		}
 		known[e.Pair()] = true
 		followings[e.From]++
-		fans[e.To]++
+		followers[e.To]++
 	}
 	mutual := 0
 	for p := range known {
@@ -99,7 +99,7 @@ func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 			mutual++
 		}
 	}
-	one := struct{ followings, fans, friends, common int }{followings: followings[1], fans: fans[1]}
+	one := struct{ followings, followers, friends, common int }{followings: followings[1], followers: followers[1]}
 	for id := storage.UserID(1); id <= Users; id++ {
 		if known[storage.Pair{From: 1, To: id}] && known[storage.Pair{From: id, To: 1}] {
 			one.friends++
@@ -109,23 +109,23 @@ func TestFollowsAreSkewedAndMutualLikeRealOnes(t *testing.T) {
 		}
 	}
 	slices.Sort(followings)
-	slices.Sort(fans)
+	slices.Sort(followers)
 	share := 100 * mutual / Edges
-	t.Logf("fans: median %d, most %v; followings: least %d, median %d, most %d; mutual %d %%; user 1 %+v",
-		fans[Users/2], fans[Users-5:], followings[1], followings[Users/2], followings[Users], share, one)
+	t.Logf("followers: median %d, most %v; followings: least %d, median %d, most %d; mutual %d %%; user 1 %+v",
+		followers[Users/2], followers[Users-5:], followings[1], followings[Users/2], followings[Users], share, one)
 	between := func(name string, got, low, high int) {
 		t.Helper()
 		if got < low || got > high {
 			t.Errorf("%s: %d, want %d … %d", name, got, low, high)
 		}
 	}
-	between("most fans", fans[Users], 400, 1_000)
-	between("median of fans", fans[Users/2], 5, 15)
+	between("most followers", followers[Users], 400, 1_000)
+	between("median of followers", followers[Users/2], 5, 15)
 	between("most followings", followings[Users], 150, 500)
 	between("median of followings", followings[Users/2], 7, 18)
 	between("share of mutual edges in percent", share, 25, 32)
 	between("followings of user 1", one.followings, 60, 250)
-	between("fans of user 1", one.fans, 60, 400)
+	between("followers of user 1", one.followers, 60, 400)
 	between("friends of user 1", one.friends, 10, 100)
 	between("common followings of users 1 and 2", one.common, 10, 100)
 }

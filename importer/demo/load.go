@@ -60,7 +60,7 @@ func apply(ctx context.Context, store Store, side storage.Side, edges []storage.
 
 // wanted tells whether the store is empty or holds a part of the network. The
 // inverse side is written last, with one transaction a shard, so the network is
-// complete when every user who has fans has the first of them.
+// complete when every user who has followers has the first of them.
 func wanted(ctx context.Context, store Store, users []storage.User, edges []storage.Edge) (bool, error) {
 	empty, err := store.Empty(ctx)
 	if err != nil || empty {

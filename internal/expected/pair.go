@@ -20,7 +20,7 @@ type Pair struct {
 	BFollowsA        bool    `json:"b_follows_a"`
 	Mutual           bool    `json:"mutual"`
 	CommonFollowings []int64 `json:"common_followings"`
-	CommonFans       []int64 `json:"common_fans"`
+	CommonFollowers  []int64 `json:"common_fans"`
 	FollowingsCount  int     `json:"common_followings_count"`
 	FansCount        int     `json:"common_fans_count"`
 }
@@ -77,18 +77,18 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 	}
 	g.Query(t, pairQuery, map[string]any{"a": id(p.A), "b": id(p.B)}, &got)
 	for _, c := range []struct {
-		who               string
-		user              listed
-		followings, fans  int
-		follows, followed bool
+		who                   string
+		user                  listed
+		followings, followers int
+		follows, followed     bool
 	}{
 		{"a", got.A, p.AFollowings, p.AFans, p.AFollowsB, p.BFollowsA},
 		{"b", got.B, p.BFollowings, p.BFans, p.BFollowsA, p.AFollowsB},
 	} {
 		u, r := c.user, c.user.Relationship
 		if u.FollowingCount != c.followings || u.Followings.TotalCount != c.followings || !u.Followings.Complete ||
-			u.FollowerCount != c.fans || u.Followers.TotalCount != c.fans || !u.Followers.Complete {
-			tell("pair %d, %d: %s has %+v, want %d followings and %d fans", p.A, p.B, c.who, u, c.followings, c.fans)
+			u.FollowerCount != c.followers || u.Followers.TotalCount != c.followers || !u.Followers.Complete {
+			tell("pair %d, %d: %s has %+v, want %d followings and %d followers", p.A, p.B, c.who, u, c.followings, c.followers)
 		}
 		if r.Status != status(c.follows, c.followed) || r.Following != c.follows || r.FollowedBy != c.followed ||
 			(r.FollowedAt != nil) != c.follows || (r.FollowedByAt != nil) != c.followed {
@@ -102,7 +102,7 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 		field string
 		want  []int64
 		count int
-	}{{"commonFollowings", p.CommonFollowings, p.FollowingsCount}, {"commonFollowers", p.CommonFans, p.FansCount}} {
+	}{{"commonFollowings", p.CommonFollowings, p.FollowingsCount}, {"commonFollowers", p.CommonFollowers, p.FansCount}} {
 		for _, ends := range [][2]int64{{p.A, p.B}, {p.B, p.A}} {
 			ids, count, torn := common(t, g, c.field, ends[0], ends[1])
 			wrong = append(wrong, torn...)

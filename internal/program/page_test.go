@@ -63,15 +63,15 @@ func TestSubscriptionRunsInGraphiQL(t *testing.T) {
 	}
 	webtest.Chromium(t)
 	g := kithtest.Start(t, kithtest.Args("--demo"))
-	var fan struct{ Register struct{ Token string } }
-	g.Query(t, `mutation { register(handle: "a_new_fan", name: "Fan", password: "correct horse battery") { token } }`, nil, &fan)
+	var follower struct{ Register struct{ Token string } }
+	g.Query(t, `mutation { register(handle: "a_new_fan", name: "Follower", password: "correct horse battery") { token } }`, nil, &follower)
 	subscribed := regexp.MustCompile(`(?m)^kith_subscription_operations 1$`)
 	webtest.Subscribe(t, g.URL, `subscription { newFollowers { node { handle } } }`, func() {
 		g.Until(t, "subscribed", func() bool {
 			_, metrics := g.Get(t, "/metrics")
 			return subscribed.MatchString(metrics)
 		})
-		follow(t, g.URL, fan.Register.Token, "1")
+		follow(t, g.URL, follower.Register.Token, "1")
 	}, "a_new_fan")
 }
 

@@ -70,7 +70,7 @@ func TestANewcomerFindsPeople(t *testing.T) {
 		}
 		got, ids = append(got, s.Node.ID), append(ids, `"`+s.Node.ID+`"`)
 	}
-	// In the demo graph it is new fans that make active, and even of the most followed some
+	// In the demo graph it is new followers that make active, and even of the most followed some
 	// have had none in the last month.
 	best := mostFollowed(t, g, token)[:30]
 	rank := func(id string) int { return slices.Index(best, id) }

@@ -44,20 +44,20 @@ func TestWriterCannotTell(t *testing.T) {
 // on the other one until that is repaired and for as long as it may take.
 func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, interrupt func() (repair func())) {
 	t.Helper()
-	name, fan := fmt.Sprintf("User %d #1", user), user+20
+	name, follower := fmt.Sprintf("User %d #1", user), user+20
 	d.sees(t, c, 1, user) // in the memory of the other, and in Redis
 	repair := interrupt()
 	d.rename(t, c, 0, user, name)
-	d.follows(t, c, 0, fan, user)
-	right := func(s seenFans) bool {
-		return s.Name == name && s.FollowerCount == 1 && slices.Equal(s.fans(), []string{id(fan)})
+	d.follows(t, c, 0, follower, user)
+	right := func(s seenFollowers) bool {
+		return s.Name == name && s.FollowerCount == 1 && slices.Equal(s.followers(), []string{id(follower)})
 	}
 	if got := d.sees(t, c, 0, user); !right(got) {
 		t.Errorf("the gateway that has written shows %v", got)
 	}
 	repair()
 	began := time.Now()
-	var last seenFans
+	var last seenFollowers
 	var since time.Time // it is right
 	for time.Since(began) < toldAgain {
 		switch last = d.sees(t, c, 1, user); {
@@ -68,7 +68,7 @@ func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, inter
 		}
 	}
 	if since.IsZero() {
-		t.Fatalf("%s after Redis could be told again, the other gateway shows %v, want the name %q and the fan %d", toldAgain, last, name, fan)
+		t.Fatalf("%s after Redis could be told again, the other gateway shows %v, want the name %q and the follower %d", toldAgain, last, name, follower)
 	}
 	t.Logf("%v after Redis could be told again, the other gateway showed it", since.Sub(began).Round(time.Millisecond))
 }
@@ -96,18 +96,18 @@ func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *li
 	return d, way
 }
 
-// seenFans is what is seen of a user's edges.
-type seenFans struct {
+// seenFollowers is what is seen of a user's edges.
+type seenFollowers struct {
 	seenUser
 	FollowingCount, FollowerCount int
 }
 
-func (s seenFans) String() string {
-	return fmt.Sprintf("%q with %d followings, %v, and %d fans, %v", s.Name, s.FollowingCount, s.followings(), s.FollowerCount, s.fans())
+func (s seenFollowers) String() string {
+	return fmt.Sprintf("%q with %d followings, %v, and %d followers, %v", s.Name, s.FollowingCount, s.followings(), s.FollowerCount, s.followers())
 }
 
-func (s seenFans) fans() []string       { return idsIn(s.Followers.Nodes) }
-func (s seenFans) followings() []string { return idsIn(s.Followings.Nodes) }
+func (s seenFollowers) followers() []string  { return idsIn(s.Followers.Nodes) }
+func (s seenFollowers) followings() []string { return idsIn(s.Followings.Nodes) }
 
 func idsIn(nodes []*struct{ ID string }) (list []string) {
 	for _, n := range nodes {
@@ -117,7 +117,7 @@ func idsIn(nodes []*struct{ ID string }) (list []string) {
 }
 
 // sees asks a gateway about a user.
-func (d *cachedDeployment) sees(t testing.TB, c *client, on int, user int64) (seen seenFans) {
+func (d *cachedDeployment) sees(t testing.TB, c *client, on int, user int64) (seen seenFollowers) {
 	t.Helper()
 	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, 5, "",
 		`query($id: ID!) { user(id: $id) { name followingCount followerCount followings(first: 100) { nodes { id } } followers(first: 100) { nodes { id } } } }`,

@@ -85,14 +85,14 @@ func TestReplicatorWithoutRedis(t *testing.T) {
 	d.gateways = []*node{gateway}
 	gateway.start(t)
 	c := d.client(t)
-	fan, idol := d.onShard(0, 3)[2], d.onShard(1, 3)[2]
+	follower, idol := d.onShard(0, 3)[2], d.onShard(1, 3)[2]
 	d.sees(t, c, 0, idol)
-	d.follows(t, c, 0, fan, idol)
+	d.follows(t, c, 0, follower, idol)
 	until(t, "the row is on the other side", func() bool {
 		return d.number(t, d.shardOf(idol), "SELECT COUNT(*) FROM follower WHERE to_user_id = ?", idol) == 1
 	})
 	there := time.Now()
-	for seen := d.sees(t, c, 0, idol); seen.FollowerCount != 1 || len(seen.fans()) != 1; seen = d.sees(t, c, 0, idol) {
+	for seen := d.sees(t, c, 0, idol); seen.FollowerCount != 1 || len(seen.followers()) != 1; seen = d.sees(t, c, 0, idol) {
 		if time.Since(there) > toldAgain {
 			t.Fatalf("%s after the row was there the gateway shows %v; it keeps things: %v", toldAgain, seen, gateway.keeps(t))
 		}

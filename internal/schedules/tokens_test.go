@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// fans asks for everything that comes from the inverse side of a user.
-const fans = `query($id: ID!, $fan: ID!) {
+// followers asks for everything that comes from the inverse side of a user.
+const followers = `query($id: ID!, $follower: ID!) {
 	user(id: $id) { followerCount followers(first: 100) { totalCount nodes { id } } }
-	relationship(from: $id, to: $fan) { followedBy followedByAt }
+	relationship(from: $id, to: $follower) { followedBy followedByAt }
 }`
 
-// TestTokens follows on one gateway and reads the fans on another with the token, again
+// TestTokens follows on one gateway and reads the followers on another with the token, again
 // and again: what is read is as it was written, or the answer says that it may be
 // stale. KITH_TEST_LONG=1 does it 1,000 times a mode.
 func TestTokens(t *testing.T) {
@@ -28,7 +28,7 @@ func TestTokens(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			d := deploy(t, mode, 100)
-			asked, stale := d.readFans(t, times)
+			asked, stale := d.readFollowers(t, times)
 			t.Logf("%d times, %d of them stale and said so", asked, stale)
 			if stale > asked/4 {
 				t.Errorf("%d of %d answers were stale: this proves little", stale, asked)
@@ -40,7 +40,7 @@ func TestTokens(t *testing.T) {
 			for _, n := range d.replicators {
 				n.kill(t)
 			}
-			asked, stale = d.readFans(t, 8)
+			asked, stale = d.readFollowers(t, 8)
 			if stale != asked {
 				t.Errorf("without a replicator %d of %d answers say that they are stale", stale, asked)
 			}
@@ -54,9 +54,9 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// readFans follows, unfollows and reads on four connections, each of which has an
+// readFollowers follows, unfollows and reads on four connections, each of which has an
 // idol of its own.
-func (d *deployment) readFans(t *testing.T, times int) (asked, stale int) {
+func (d *deployment) readFollowers(t *testing.T, times int) (asked, stale int) {
 	t.Helper()
 	const lanes = 4
 	seed := seedOf(t)
@@ -81,16 +81,16 @@ func (d *deployment) readFans(t *testing.T, times int) (asked, stale int) {
 	return lanes * ((times + lanes - 1) / lanes), int(late.Load())
 }
 
-// idol is a user whose fans come and go, and what is known of them.
+// idol is a user whose followers come and go, and what is known of them.
 type idol struct {
 	*deployment
 	*client
-	user   int64
-	fans   []int64 // newest first
-	random *rand.Rand
+	user      int64
+	followers []int64 // newest first
+	random    *rand.Rand
 }
 
-// load begins with the fans that there are.
+// load begins with the followers that there are.
 func (l *idol) load(t *testing.T) {
 	t.Helper()
 	at := map[int64]int64{}
@@ -100,31 +100,31 @@ func (l *idol) load(t *testing.T) {
 			t.Fatal(err)
 		}
 		for rows.Next() {
-			var fan, version int64
-			if err := rows.Scan(&fan, &version); err != nil {
+			var follower, version int64
+			if err := rows.Scan(&follower, &version); err != nil {
 				t.Fatal(err)
 			}
-			at[fan] = version
-			l.fans = append(l.fans, fan)
+			at[follower] = version
+			l.followers = append(l.followers, follower)
 		}
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slices.SortFunc(l.fans, func(a, b int64) int { return int(at[b] - at[a]) })
+	slices.SortFunc(l.followers, func(a, b int64) int { return int(at[b] - at[a]) })
 }
 
-// once changes one fan on one gateway and reads all of them on the other.
+// once changes one follower on one gateway and reads all of them on the other.
 func (l *idol) once(t *testing.T) (ok, stale bool) {
-	fan := int64(11 + l.random.IntN(12))
-	there := slices.Contains(l.fans, fan)
-	o := operation{field: "follow", viewer: fan, targets: []int64{l.user}}
+	follower := int64(11 + l.random.IntN(12))
+	there := slices.Contains(l.followers, follower)
+	o := operation{field: "follow", viewer: follower, targets: []int64{l.user}}
 	if there {
 		o.field = "unfollow"
 	}
 	first := l.random.IntN(2)
 	var payload followed
-	a, err := l.ask(t.Context(), l.gateways[first].now.Load().gateway.URL, fan, "", mutation(o.field, lean), map[string]any{"id": id(l.user)})
+	a, err := l.ask(t.Context(), l.gateways[first].now.Load().gateway.URL, follower, "", mutation(o.field, lean), map[string]any{"id": id(l.user)})
 	if err == nil {
 		err = json.Unmarshal(a.Data["m"], &payload)
 	}
@@ -132,14 +132,14 @@ func (l *idol) once(t *testing.T) (ok, stale bool) {
 		t.Errorf("%v: %+v %v", o, a, err)
 		return false, false
 	}
-	l.fans = slices.DeleteFunc(l.fans, func(u int64) bool { return u == fan })
+	l.followers = slices.DeleteFunc(l.followers, func(u int64) bool { return u == follower })
 	if !there {
-		l.fans = append([]int64{fan}, l.fans...)
+		l.followers = append([]int64{follower}, l.followers...)
 	}
 
-	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().gateway.URL, fan, payload.ConsistencyToken, fans, map[string]any{"id": id(l.user), "fan": id(fan)})
+	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().gateway.URL, follower, payload.ConsistencyToken, followers, map[string]any{"id": id(l.user), "follower": id(follower)})
 	if err != nil || a.code() != "" {
-		t.Errorf("read fans: %+v %v", a, err)
+		t.Errorf("read followers: %+v %v", a, err)
 		return false, false
 	}
 	if a.Extensions.Stale {
@@ -171,13 +171,13 @@ func (l *idol) judge(t *testing.T, o operation, a answer) bool {
 	for _, node := range user.Followers.Nodes {
 		got = append(got, node.ID)
 	}
-	for _, fan := range l.fans {
-		want = append(want, id(fan))
+	for _, follower := range l.followers {
+		want = append(want, id(follower))
 	}
 	follows := o.field == "follow"
 	if !slices.Equal(got, want) || user.FollowerCount != len(want) || user.Followers.TotalCount != len(want) ||
 		relationship.FollowedBy != follows || (relationship.FollowedByAt != nil) != follows {
-		t.Errorf("after %v, with its token: %s %s, want the fans %v", o, a.Data["user"], a.Data["relationship"], want)
+		t.Errorf("after %v, with its token: %s %s, want the followers %v", o, a.Data["user"], a.Data["relationship"], want)
 		return false
 	}
 	return true

@@ -25,9 +25,9 @@ import (
 
 // The viral account, those who lead ordinary lives, and those who come to follow.
 const (
-	viralUser   = int64(1)
-	viralOthers = 20_000 // users 2 …
-	viralFans   = 120_000
+	viralUser      = int64(1)
+	viralOthers    = 20_000 // users 2 …
+	viralFollowers = 120_000
 )
 
 // BenchmarkViral has 1,000 users a second follow either one account or each somebody else,
@@ -44,7 +44,7 @@ func BenchmarkViral(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/%d", of.mode, of.shards), func(b *testing.B) {
 			for b.Loop() {
 				server := testenv.MariaDB(b, "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=256M")
-				v := goViral(b, testenv.Servers{server}, of.mode, of.shards, viralOthers+viralFans)
+				v := goViral(b, testenv.Servers{server}, of.mode, of.shards, viralOthers+viralFollowers)
 				table := &strings.Builder{}
 				fmt.Fprintf(table, "\n| %s, %d shards | others' follows: p50 ms | p99 ms | their pages: p50 ms | p99 ms | the account: p50 ms | p99 ms | the 1,000: p50 ms | p99 ms | a second |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n", of.mode, of.shards)
 				for round := range 3 {
@@ -55,7 +55,7 @@ func BenchmarkViral(b *testing.B) {
 						}
 						p := v.phase(b, viral)
 						if round > 0 { // the first is to warm up
-							fmt.Fprintf(table, "| %s | %s | %s | %s | %s | %.0f |\n", name, p.others, p.pages, p.account, p.fans, p.rate)
+							fmt.Fprintf(table, "| %s | %s | %s | %s | %s | %.0f |\n", name, p.others, p.pages, p.account, p.followers, p.rate)
 							fmt.Fprintf(table, "| | %s |||||||||\n", p.notes)
 						}
 					}
@@ -74,7 +74,7 @@ type viral struct {
 	store *sqlstore.Store
 	carry *incall.Redundancy
 	life  *life
-	next  int64  // the next fan
+	next  int64  // the next follower
 	asker string // the token of who reads
 }
 
@@ -111,12 +111,12 @@ func (v *viral) follow(ctx context.Context, from, to int64) error {
 	return v.carry.Carry(ctx, r.Value.Written())
 }
 
-// In the mode binlog fans write their own rows, and only the replicator the account's: while
+// In the mode binlog followers write their own rows, and only the replicator the account's: while
 // that is locked, neither they nor others wait, and then those who have come are written
 // together.
-func TestFansAreReplicatedTogether(t *testing.T) {
-	const fans = 60
-	v := goViral(t, testenv.SharedMariaDB(t, 1), "binlog", 2, fans+10)
+func TestFollowersAreReplicatedTogether(t *testing.T) {
+	const followers = 60
+	v := goViral(t, testenv.SharedMariaDB(t, 1), "binlog", 2, followers+10)
 	until(t, "it replicates", func() bool { return v.isReplicating(t) })
 	holder, err := v.shards[v.shardOf(viralUser)].Begin()
 	if err != nil {
@@ -127,12 +127,12 @@ func TestFansAreReplicatedTogether(t *testing.T) {
 	if err := holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viralUser).Scan(&before); err != nil {
 		t.Fatal(err)
 	}
-	for from := int64(2); from < 2+fans; from++ {
+	for from := int64(2); from < 2+followers; from++ {
 		if err := v.follow(t.Context(), from, viralUser); err != nil {
 			t.Fatalf("%d follows the account: %v", from, err)
 		}
 	}
-	if err := v.follow(t.Context(), fans+3, fans+4); err != nil {
+	if err := v.follow(t.Context(), followers+3, followers+4); err != nil {
 		t.Fatalf("an unrelated follow: %v", err)
 	}
 	if err := holder.Rollback(); err != nil {
@@ -141,9 +141,9 @@ func TestFansAreReplicatedTogether(t *testing.T) {
 	counts := func() storage.Counts {
 		return v.store.Counts(t.Context(), []storage.UserID{storage.UserID(viralUser)})[0].Value
 	}
-	until(t, "all fans are there", func() bool { return counts().Follower == fans })
-	if n := counts().Version - before; n > fans/6 {
-		t.Errorf("%d transactions for %d fans", n, fans)
+	until(t, "all followers are there", func() bool { return counts().Follower == followers })
+	if n := counts().Version - before; n > followers/6 {
+		t.Errorf("%d transactions for %d followers", n, followers)
 	}
 }
 
@@ -158,9 +158,9 @@ func (v *viral) isReplicating(t testing.TB) bool {
 
 // phase is what one load did.
 type phase struct {
-	others, pages, account, fans times
-	rate                         float64 // of the 1,000
-	notes                        string
+	others, pages, account, followers times
+	rate                              float64 // of the 1,000
+	notes                             string
 }
 
 type times []time.Duration
@@ -175,7 +175,7 @@ func (t times) String() string {
 
 func (v *viral) phase(b *testing.B, viral bool) (p phase) {
 	b.Helper()
-	const fansPerSecond = 1000
+	const followersPerSecond = 1000
 	before := v.readings(b)
 	until := time.Now().Add(*duration)
 	first := v.next
@@ -184,11 +184,11 @@ func (v *viral) phase(b *testing.B, viral bool) (p phase) {
 	var took time.Duration
 	began := time.Now()
 	running.Go(func() {
-		next := make(chan int64, fansPerSecond*60)
-		for ; v.next < first+int64(duration.Seconds()*fansPerSecond)+10; v.next++ {
+		next := make(chan int64, followersPerSecond*60)
+		for ; v.next < first+int64(duration.Seconds()*followersPerSecond)+10; v.next++ {
 			next <- v.next
 		}
-		p.fans = paced(b, until, fansPerSecond, 64, func(ctx context.Context, r *rand.Rand) error {
+		p.followers = paced(b, until, followersPerSecond, 64, func(ctx context.Context, r *rand.Rand) error {
 			to := viralUser
 			if !viral {
 				to = other(r)
@@ -217,11 +217,11 @@ func (v *viral) phase(b *testing.B, viral bool) (p phase) {
 		})
 	})
 	running.Wait()
-	p.rate = float64(len(p.fans)) / took.Seconds()
+	p.rate = float64(len(p.followers)) / took.Seconds()
 	after := v.readings(b)
 	d := func(name string) float64 { return after[name] - before[name] }
-	p.notes = fmt.Sprintf("the account: %.0f new fans in %.0f transactions; gateway %.2f cores, database %.2f; users: %.0f of %.0f from memory; fans: %.0f of %.0f; look-ups: profiles %.0f, lists %.0f; long lists read %.0f; forgotten %.0f; replicated rows a transaction %.1f",
-		d("fans"), d("version"), d("gateway")/took.Seconds(), d("database")/took.Seconds(), d("user hits"), d("user hits")+d("user misses"),
+	p.notes = fmt.Sprintf("the account: %.0f new followers in %.0f transactions; gateway %.2f cores, database %.2f; users: %.0f of %.0f from memory; followers: %.0f of %.0f; look-ups: profiles %.0f, lists %.0f; long lists read %.0f; forgotten %.0f; replicated rows a transaction %.1f",
+		d("followers"), d("version"), d("gateway")/took.Seconds(), d("database")/took.Seconds(), d("user hits"), d("user hits")+d("user misses"),
 		d("follower hits"), d("follower hits")+d("follower misses"), d("profiles"), d("lists"), d("built"), d("forgotten"), d("rows")/max(1, d("batches")))
 	return p
 }
@@ -233,7 +233,7 @@ func (v *viral) readings(b *testing.B) map[string]float64 {
 	counts := v.store.Counts(b.Context(), []storage.UserID{storage.UserID(viralUser)})[0].Value
 	m := func(name, label string) float64 { return v.life.metric(b, name, label) }
 	return map[string]float64{
-		"fans": float64(counts.Follower), "version": float64(counts.Version),
+		"followers": float64(counts.Follower), "version": float64(counts.Version),
 		"gateway": m("process_cpu_seconds_total", ""), "database": processCPU(b, v.servers[0].PID()),
 		"user hits": m("kith_cache_hits_total", `"user"`), "user misses": m("kith_cache_misses_total", `"user"`),
 		"follower hits": m("kith_cache_hits_total", `"follower"`), "follower misses": m("kith_cache_misses_total", `"follower"`),

@@ -22,21 +22,21 @@ func TestStopsLoudly(t *testing.T) {
 		statements []string
 		says       string
 	}{
-		"delete":              {[]string{"DELETE FROM following WHERE from_user_id = 1"}, "a DELETE took 2 row(s) of DB.following"},
-		"delete of a fan":     {[]string{"DELETE FROM follower LIMIT 1"}, "a DELETE took 1 row(s) of DB.follower"},
-		"delete of a request": {[]string{"DELETE FROM friend_request WHERE from_user_id = 1"}, "a DELETE took 1 row(s) of DB.friend_request"},
-		"truncated requests":  {[]string{"TRUNCATE TABLE friend_request"}, `"TRUNCATE TABLE friend_request"`},
-		"truncate":            {[]string{"TRUNCATE TABLE following"}, `"TRUNCATE TABLE following"`},
-		"drop":                {[]string{"DROP TABLE IF EXISTS nothing, following"}, "following"},
-		"rename":              {[]string{"CREATE TABLE other LIKE following", "RENAME TABLE following TO old, other TO following"}, "RENAME TABLE"},
-		"renamed by alter":    {[]string{"ALTER TABLE following RENAME TO old"}, "ALTER TABLE"},
-		"replaced":            {[]string{"CREATE OR REPLACE TABLE following (id INT)"}, "CREATE OR REPLACE"},
-		"statement":           {[]string{"SET SESSION binlog_format = STATEMENT", "UPDATE following SET type = 0, update_time = update_time + 1 WHERE from_user_id = 1"}, "logged as text"},
-		"statement from afar": {[]string{"SET SESSION binlog_format = STATEMENT", "CREATE DATABASE IF NOT EXISTS elsewhere", "USE elsewhere", "UPDATE `DB`.`following` SET type = 0, update_time = update_time + 1"}, "logged as text"},
-		"key changed":         {[]string{"UPDATE following SET to_user_id = 77 WHERE from_user_id = 1 AND to_user_id = 2"}, "turned 1→2 into 1→77"},
-		"xa":                  {[]string{"XA START 'x'", "UPDATE following SET type = 0, update_time = update_time + 1 WHERE from_user_id = 1", "XA END 'x'", "XA PREPARE 'x'", "XA ROLLBACK 'x'"}, "XA"},
-		"columns taken away":  {[]string{"ALTER TABLE following CHANGE update_time changed BIGINT NOT NULL", "UPDATE following SET type = 0"}, "has no update_time"},
-		"load data":           {[]string{"SET SESSION binlog_format = STATEMENT", "LOAD DATA LOCAL INFILE 'Reader::rows' INTO TABLE following"}, "LOAD DATA"},
+		"delete":               {[]string{"DELETE FROM following WHERE from_user_id = 1"}, "a DELETE took 2 row(s) of DB.following"},
+		"delete of a follower": {[]string{"DELETE FROM follower LIMIT 1"}, "a DELETE took 1 row(s) of DB.follower"},
+		"delete of a request":  {[]string{"DELETE FROM friend_request WHERE from_user_id = 1"}, "a DELETE took 1 row(s) of DB.friend_request"},
+		"truncated requests":   {[]string{"TRUNCATE TABLE friend_request"}, `"TRUNCATE TABLE friend_request"`},
+		"truncate":             {[]string{"TRUNCATE TABLE following"}, `"TRUNCATE TABLE following"`},
+		"drop":                 {[]string{"DROP TABLE IF EXISTS nothing, following"}, "following"},
+		"rename":               {[]string{"CREATE TABLE other LIKE following", "RENAME TABLE following TO old, other TO following"}, "RENAME TABLE"},
+		"renamed by alter":     {[]string{"ALTER TABLE following RENAME TO old"}, "ALTER TABLE"},
+		"replaced":             {[]string{"CREATE OR REPLACE TABLE following (id INT)"}, "CREATE OR REPLACE"},
+		"statement":            {[]string{"SET SESSION binlog_format = STATEMENT", "UPDATE following SET type = 0, update_time = update_time + 1 WHERE from_user_id = 1"}, "logged as text"},
+		"statement from afar":  {[]string{"SET SESSION binlog_format = STATEMENT", "CREATE DATABASE IF NOT EXISTS elsewhere", "USE elsewhere", "UPDATE `DB`.`following` SET type = 0, update_time = update_time + 1"}, "logged as text"},
+		"key changed":          {[]string{"UPDATE following SET to_user_id = 77 WHERE from_user_id = 1 AND to_user_id = 2"}, "turned 1→2 into 1→77"},
+		"xa":                   {[]string{"XA START 'x'", "UPDATE following SET type = 0, update_time = update_time + 1 WHERE from_user_id = 1", "XA END 'x'", "XA PREPARE 'x'", "XA ROLLBACK 'x'"}, "XA"},
+		"columns taken away":   {[]string{"ALTER TABLE following CHANGE update_time changed BIGINT NOT NULL", "UPDATE following SET type = 0"}, "has no update_time"},
+		"load data":            {[]string{"SET SESSION binlog_format = STATEMENT", "LOAD DATA LOCAL INFILE 'Reader::rows' INTO TABLE following"}, "LOAD DATA"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,8 +57,8 @@ func TestStopsLoudly(t *testing.T) {
 			for _, s := range test.statements {
 				statements = append(statements, strings.ReplaceAll(s, "DB", database))
 			}
-			if strings.Contains(name, "of a fan") {
-				shard = w.shardWithFan(t)
+			if strings.Contains(name, "of a follower") {
+				shard = w.shardWithFollower(t)
 				database = databaseOf(t, w.dsns[shard])
 			}
 			w.exec(t, shard, statements...)
@@ -84,7 +84,7 @@ func (w *world) shardWith(t *testing.T, from storage.UserID) int {
 	return w.find(t, "SELECT 1 FROM following WHERE from_user_id = "+from.String())
 }
 
-func (w *world) shardWithFan(t *testing.T) int {
+func (w *world) shardWithFollower(t *testing.T) int {
 	t.Helper()
 	return w.find(t, "SELECT 1 FROM follower")
 }

@@ -72,7 +72,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 			p.start()
 			t.Cleanup(p.kill)
 			send(change(b, a, storage.Following, 0))
-			eventually(t, "a has a fan", func() bool { return row(storage.Inverse, b, a).Type == storage.Following })
+			eventually(t, "a has a follower", func() bool { return row(storage.Inverse, b, a).Type == storage.Following })
 			send(change(a, b, storage.Blocking, 0))
 			eventually(t, "the block has ended the follow", func() bool { return row(storage.Forward, b, a).Type == storage.None })
 			p.kill()

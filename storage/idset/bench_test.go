@@ -266,18 +266,18 @@ func mapCounts(lists [][]storage.UserID) map[storage.UserID]int {
 	return counts
 }
 
-// changeTable changes the fans of somebody whom 10 M of 20 M users follow.
+// changeTable changes the followers of somebody whom 10 M of 20 M users follow.
 func changeTable(b *testing.B, out *tabwriter.Writer) {
-	const users, fans = 20_000_000, 10_000_000
+	const users, followers = 20_000_000, 10_000_000
 	fmt.Fprintf(out, "\n| ids | what | µs | bytes copied a change | bytes a user | copying a slice of 8 bytes an id, µs |\n")
 	for _, w := range worlds(users) {
 		random := rand.New(rand.NewPCG(15, 16))
-		ids := w.exactly(fans, random)
+		ids := w.exactly(followers, random)
 		began := time.Now()
 		set := Build(w.dir, ids)
 		build := time.Since(began)
-		positions := make([]storage.Position, fans)
-		for i, at := range random.Perm(fans) {
+		positions := make([]storage.Position, followers)
+		for i, at := range random.Perm(followers) {
 			positions[at] = storage.Position{UpdateTime: storage.Micros(1.7e15) + storage.Micros(at)*6_300_000 + storage.Micros(random.IntN(6_000_000)), Peer: ids[i]}
 		}
 		slices.SortFunc(positions, storage.Position.Compare)
@@ -291,7 +291,7 @@ func changeTable(b *testing.B, out *tabwriter.Writer) {
 			runtime.ReadMemStats(&after)
 			fmt.Fprintf(out, "| %s | %s | %.1f | %d | %.2f | %s |\n", w.name, what, µs, (after.TotalAlloc-before.TotalAlloc)/n, size, slice)
 		}
-		size := float64(set.Bytes()) / fans
+		size := float64(set.Bytes()) / followers
 		next := set
 		row("set: insert or remove anybody", size, func(int) {
 			id := w.crowd[random.IntN(users)]
@@ -301,13 +301,13 @@ func changeTable(b *testing.B, out *tabwriter.Writer) {
 				next = next.Remove(id)
 			}
 		})
-		size = float64(line.Bytes()) / fans
+		size = float64(line.Bytes()) / followers
 		last := line
 		row("list by time: insert at the head", size, func(i int) {
 			last = last.Insert(storage.Position{UpdateTime: positions[0].UpdateTime + storage.Micros(i+1), Peer: w.crowd[random.IntN(users)]})
 		})
-		row("list by time: remove anywhere", size, func(i int) { last = last.Remove(positions[random.IntN(fans)]) })
-		row("list by time: a page of 20 anywhere", size, func(int) { last.Page(positions[random.IntN(fans)], storage.Position{}, 20, false) })
+		row("list by time: remove anywhere", size, func(i int) { last = last.Remove(positions[random.IntN(followers)]) })
+		row("list by time: a page of 20 anywhere", size, func(int) { last.Page(positions[random.IntN(followers)], storage.Position{}, 20, false) })
 		fmt.Fprintf(out, "| %s | set: build of 10 M ascending ids | %d | | | |\n", w.name, build.Microseconds())
 		fmt.Fprintf(out, "| %s | directory of 20 M users | | | %.2f | |\n", w.name, float64(w.dir.Bytes())/users)
 	}

@@ -21,7 +21,7 @@ package idset
 
 import "kith/storage"
 
-// List is one list of a user: its followings or its fans. The zero value is of
+// List is one list of a user: its followings or its followers. The zero value is of
 // no use; see [New].
 type List struct {
 	Peers *Set      // for whom is in the list

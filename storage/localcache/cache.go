@@ -1,5 +1,5 @@
 // Package localcache keeps in a gateway's memory what is asked often: users with their
-// counts, and whole lists of followings and fans as [idset.List]s.
+// counts, and whole lists of followings and followers as [idset.List]s.
 // A [Cache] reads like a store. It is bounded in bytes, and decides by how often
 // something is asked what stays (W-TinyLFU), so that hot users are found by themselves.
 //

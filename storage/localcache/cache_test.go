@@ -77,8 +77,8 @@ func people(t *testing.T, store storage.Store, n int) {
 	}
 }
 
-// fans has users 2 … n+1 follow user 1.
-func fans(t *testing.T, store storage.Store, n int) {
+// followers has users 2 … n+1 follow user 1.
+func followers(t *testing.T, store storage.Store, n int) {
 	t.Helper()
 	edges := make([]storage.Edge, n)
 	for i := range edges {
@@ -153,12 +153,12 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 2)
-	fans(t, store, 3000)
+	followers(t, store, 3000)
 	cache := newCache(t, store, 64<<20)
 	page := func() []storage.Edge {
 		r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})[0]
 		if r.Err != nil || len(r.Value) != 3 {
-			t.Fatalf("a page of fans: %+v", r)
+			t.Fatalf("a page of followers: %+v", r)
 		}
 		return r.Value
 	}
@@ -181,7 +181,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if n := store.longest.Load(); n < 3000 {
 		t.Errorf("lists were asked for up to %d", n)
 	}
-	// One more fan, and one less: the list is changed, not read again.
+	// One more follower, and one less: the list is changed, not read again.
 	reads, rows := store.calls.Load(), store.rows.Load()
 	cache.Wrote([]storage.Row{
 		{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
@@ -197,7 +197,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if store.calls.Load() != reads || store.rows.Load() != rows {
 		t.Error("the list was read again")
 	}
-	// Whether somebody is a fan is known; since when takes a row.
+	// Whether somebody is a follower is known; since when takes a row.
 	edges := cache.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 8000, To: 1}, {From: first[1].From, To: 1}})
 	if edges[0].Value.Type == storage.Following || edges[1].Value != first[1] {
 		t.Errorf("edges: %+v", edges)
@@ -207,11 +207,11 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 2)
-	fans(t, store, 3000)
+	followers(t, store, 3000)
 	cache := newCache(t, store, 200_000) // an eighth is 1,500 edges
 	for range 20 {
 		if r := cache.Neighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; len(r.Value) != 3000 {
-			t.Fatalf("%d fans: %v", len(r.Value), r.Err)
+			t.Fatalf("%d followers: %v", len(r.Value), r.Err)
 		}
 	}
 	if n := store.longest.Load(); n >= 3000 {
@@ -226,7 +226,7 @@ func TestOffAndThrough(t *testing.T) {
 	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.Through: 3, localcache.On: 1} {
 		store := &counted{Store: memory.New()}
 		people(t, store, 3)
-		fans(t, store, 2)
+		followers(t, store, 2)
 		cache := newCache(t, store, 1<<20)
 		cache.Switch(mode)
 		for range 3 {
@@ -246,7 +246,7 @@ func TestOffAndThrough(t *testing.T) {
 func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
 	store := memory.New()
 	people(t, store, 5)
-	fans(t, store, 3)
+	followers(t, store, 3)
 	cache := newCache(t, store, 1<<20)
 	ids := []storage.UserID{1, 3, 77}
 	pairs := []storage.Pair{{From: 2, To: 1}, {From: 5, To: 1}, {From: 77, To: 1}}
@@ -286,7 +286,7 @@ func same[V any](t *testing.T, what string, want, got []storage.Result[V]) {
 }
 
 // atHand is how many kinds of things are in memory of a user: the user, its blocks, its
-// followings and its fans.
+// followings and its followers.
 func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
 	pages := func() *storage.Lookup[storage.PageQuery, []storage.Edge] {
 		return &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: []storage.PageQuery{{Owner: id, Limit: 5}}}
@@ -332,7 +332,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 func TestUsersAreNumbered(t *testing.T) {
 	store := memory.New()
 	people(t, store, 500)
-	fans(t, store, 100)
+	followers(t, store, 100)
 	cache := newCache(t, store, 1<<20)
 	before := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
 	ctx, cancel := context.WithCancel(t.Context())

@@ -43,8 +43,8 @@ func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 }
 
 // edgesOfOthers looks edges of the inverse side up in the followings of their other ends: a
-// celebrity's list of fans is long, and theirs are mostly short. It returns which are left.
-// Not the other way round: the fans may not have what somebody has just written and has to
+// celebrity's list of followers is long, and theirs are mostly short. It returns which are left.
+// Not the other way round: the followers may not have what somebody has just written and has to
 // see.
 func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
 	if len(where) == 0 {

@@ -258,7 +258,7 @@ func overtake(t *testing.T, mode localcache.Mode) {
 func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 3)
-	fans(t, store, 2)
+	followers(t, store, 2)
 	cache := newCache(t, store, 1<<20)
 	hub := events.NewHub(nil)
 	t.Cleanup(hub.Close)

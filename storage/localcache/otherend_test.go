@@ -46,12 +46,12 @@ func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.
 	return r
 }
 
-// Whether somebody is among the many fans of a celebrity is found in its own list, which is
+// Whether somebody is among the many followers of a celebrity is found in its own list, which is
 // read once, and not in the store each time.
-func TestFansAreFoundInTheirOwnLists(t *testing.T) {
+func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	var edges []storage.Edge
-	for fan := storage.UserID(2); fan < tooMany; fan++ {
-		edges = append(edges, storage.Edge{From: fan, To: 1, Type: storage.Following, UpdateTime: storage.Micros(fan)})
+	for follower := storage.UserID(2); follower < tooMany; follower++ {
+		edges = append(edges, storage.Edge{From: follower, To: 1, Type: storage.Following, UpdateTime: storage.Micros(follower)})
 	}
 	store, cache := cacheOver(t, edges)
 	for range 3 {

@@ -194,10 +194,10 @@ func (c *client) missing(on *Cache) string {
 		return "its own count is old"
 	}
 	c.asked = time.Now()
-	fans := on.Lists(ctx, storage.Inverse, []storage.ListQuery{whole(c.last)})[0]
-	at := slices.IndexFunc(fans.Value.Edges, func(e storage.Edge) bool { return e.From == c.me })
-	if fans.Err != nil || at < 0 || (fans.Value.Edges[at].Type == storage.Following) != c.follows[c.last] {
-		return "the fans are old"
+	followers := on.Lists(ctx, storage.Inverse, []storage.ListQuery{whole(c.last)})[0]
+	at := slices.IndexFunc(followers.Value.Edges, func(e storage.Edge) bool { return e.From == c.me })
+	if followers.Err != nil || at < 0 || (followers.Value.Edges[at].Type == storage.Following) != c.follows[c.last] {
+		return "the followers are old"
 	}
 	return ""
 }

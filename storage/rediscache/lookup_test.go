@@ -77,8 +77,8 @@ func TestNothingThereIsKept(t *testing.T) {
 func TestColdCelebrityIsReadOnce(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
-	for fan := range 1000 {
-		s.write(t, storage.UserID(fan+10), 1, storage.Following)
+	for follower := range 1000 {
+		s.write(t, storage.UserID(follower+10), 1, storage.Following)
 	}
 	servers := []*testenv.RedisServer{testenv.Redis(t)}
 	var gateways [8]*localcache.Cache
@@ -93,7 +93,7 @@ func TestColdCelebrityIsReadOnce(t *testing.T) {
 	for i := range 400 {
 		asking.Go(func() {
 			if r := gateways[i%8].Neighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; r.Err != nil || len(r.Value) != 1000 {
-				t.Errorf("%d fans: %v", len(r.Value), r.Err)
+				t.Errorf("%d followers: %v", len(r.Value), r.Err)
 			}
 		})
 	}

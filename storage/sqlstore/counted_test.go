@@ -69,9 +69,9 @@ func TestWritersAreToldTheCountsTheyLeave(t *testing.T) {
 // TestEachOfAGroupIsToldTheCounts: writes that share a transaction are told what it has left.
 func TestEachOfAGroupIsToldTheCounts(t *testing.T) {
 	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
-		var fans sync.WaitGroup
+		var followers sync.WaitGroup
 		for id := storage.UserID(2); id <= 30; id++ {
-			fans.Go(func() {
+			followers.Go(func() {
 				var mu sync.Mutex
 				left := map[storage.UserID]storage.UserChange{}
 				changeEdge(storage.OnCounted(t.Context(), func(list []storage.UserChange) {
@@ -86,6 +86,6 @@ func TestEachOfAGroupIsToldTheCounts(t *testing.T) {
 				}
 			})
 		}
-		fans.Wait()
+		followers.Wait()
 	})
 }

@@ -61,7 +61,7 @@ func soon(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Fans who come while another one is being written are written together, and each has the
+// Followers who come while another one is being written are written together, and each has the
 // outcome of a follow of its own.
 func TestACrowdIsWrittenTogether(t *testing.T) {
 	crowdStores(t, 60, func(t *testing.T, store *sqlstore.Store) {
@@ -124,23 +124,23 @@ func TestACrowdIsWrittenTogether(t *testing.T) {
 		}
 		after := mustCount(t, store, viral)
 		if want := before.Follower + ordinary + 1 - 1; after.Follower != want || after.Friend != 1 {
-			t.Errorf("%+v, want %d fans and 1 friend", after, want)
+			t.Errorf("%+v, want %d followers and 1 friend", after, want)
 		}
 		if n := after.Version - before.Version; n != 2 {
-			t.Errorf("%d transactions for %d fans, want the first and all others", n, ordinary)
+			t.Errorf("%d transactions for %d followers, want the first and all others", n, ordinary)
 		}
 		for from, want := range map[storage.UserID]storage.Counts{2: {Following: 1}, full: {Following: 2}, leaving: {}, friend: {Following: 1, Follower: 1, Friend: 1}} {
 			if got := mustCount(t, store, from); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
 				t.Errorf("the counts of %d are %+v, want %+v", from, got, want)
 			}
 		}
-		if fans := store.Neighbours(t.Context(), storage.Inverse, []storage.UserID{viral})[0]; int64(len(fans.Value)) != after.Follower {
-			t.Errorf("%d rows of fans, %d counted", len(fans.Value), after.Follower)
+		if followers := store.Neighbours(t.Context(), storage.Inverse, []storage.UserID{viral})[0]; int64(len(followers.Value)) != after.Follower {
+			t.Errorf("%d rows of followers, %d counted", len(followers.Value), after.Follower)
 		}
 	})
 }
 
-// Edges of fans that are applied one by one, as gateways do it in the mode sync, are
+// Edges of followers that are applied one by one, as gateways do it in the mode sync, are
 // written together as well.
 func TestACrowdIsAppliedTogether(t *testing.T) {
 	crowdStores(t, 40, func(t *testing.T, store *sqlstore.Store) {
@@ -149,9 +149,9 @@ func TestACrowdIsAppliedTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const fans = 30
-		errs := make(chan error, fans)
-		for i := range fans {
+		const followers = 30
+		errs := make(chan error, followers)
+		for i := range followers {
 			go func() {
 				e := storage.Edge{From: storage.UserID(2 + i), To: viral, Type: storage.Following, UpdateTime: storage.Micros(100 + i)}
 				r := store.Apply(context.Background(), storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0]
@@ -161,16 +161,16 @@ func TestACrowdIsAppliedTogether(t *testing.T) {
 				errs <- r.Err
 			}()
 		}
-		soon(t, "all but the first wait", func() bool { _, applies := store.Waiting(viral); return applies == fans-1 })
+		soon(t, "all but the first wait", func() bool { _, applies := store.Waiting(viral); return applies == followers-1 })
 		release()
-		for range fans {
+		for range followers {
 			if err := <-errs; err != nil {
 				t.Error(err)
 			}
 		}
 		after := mustCount(t, store, viral)
-		if after.Follower != fans || after.Version-before.Version != 2 {
-			t.Errorf("%d fans in %d transactions, want %d in 2", after.Follower, after.Version-before.Version, fans)
+		if after.Follower != followers || after.Version-before.Version != 2 {
+			t.Errorf("%d followers in %d transactions, want %d in 2", after.Follower, after.Version-before.Version, followers)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 		"follows": func(ctx context.Context, from storage.UserID) error {
 			return changeEdge(ctx, store, from, viral, storage.Following, 0).Err
 		},
-		"applied fans": func(ctx context.Context, from storage.UserID) error {
+		"applied followers": func(ctx context.Context, from storage.UserID) error {
 			e := storage.Edge{From: from, To: viral, Type: storage.Following, UpdateTime: storage.MicrosOf(time.Now())}
 			return store.Apply(ctx, storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0].Err
 		},
@@ -201,12 +201,12 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 			if err := holder.QueryRow(`SELECT version FROM user_counts WHERE user_id = ? FOR UPDATE`, viral).Scan(&version); err != nil {
 				t.Fatal(err)
 			}
-			const fans = 20 // more than there are connections
-			errs := make(chan error, fans)
-			for i := range fans {
+			const followers = 20 // more than there are connections
+			errs := make(chan error, followers)
+			for i := range followers {
 				go func() { errs <- write(context.Background(), storage.UserID(2+i)) }()
 			}
-			soon(t, "all but one wait", func() bool { changes, applies := store.Waiting(viral); return changes+applies == fans-1 })
+			soon(t, "all but one wait", func() bool { changes, applies := store.Waiting(viral); return changes+applies == followers-1 })
 			ctx, cancel := context.WithTimeout(t.Context(), generous/3)
 			defer cancel()
 			if r := changeEdge(ctx, store, 50, 51, storage.Following, 0); r.Err != nil {
@@ -215,7 +215,7 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 			if err := holder.Rollback(); err != nil {
 				t.Fatal(err)
 			}
-			for range fans {
+			for range followers {
 				if err := <-errs; err != nil {
 					t.Error(err)
 				}
@@ -250,7 +250,7 @@ func TestWhoLeavesACrowdHasWrittenNothing(t *testing.T) {
 			t.Error(err)
 		}
 		if n := mustCount(t, store, viral).Follower; n != 1 {
-			t.Errorf("%d fans", n)
+			t.Errorf("%d followers", n)
 		}
 		if n := mustCount(t, store, 3).Following; n != 0 {
 			t.Errorf("whoever left follows %d", n)

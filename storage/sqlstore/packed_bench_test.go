@@ -12,7 +12,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// What a packed list of a million fans costs and saves, on MariaDB over TCP and on SQLite.
+// What a packed list of a million followers costs and saves, on MariaDB over TCP and on SQLite.
 // "log" is what MariaDB has written to its redo log.
 //
 //	go test ./storage/sqlstore -run '^$' -bench 'Packed$' -benchmem -timeout 30m
@@ -42,12 +42,12 @@ func sonyflakeID(i int64) storage.UserID {
 
 func benchPacked(b *testing.B, s *sqlstore.Store, logged func() int64, id func(int64) storage.UserID) {
 	owner := id(2_000_000)
-	fan := func(i int64) storage.Edge {
+	follower := func(i int64) storage.Edge {
 		return storage.Edge{From: id(i), To: owner, Type: storage.Following, UpdateTime: storage.Micros(1.7e15 + rand.Int64N(1e14))}
 	}
 	var edges []storage.Edge
 	for i := range int64(benchFamous) {
-		edges = append(edges, fan(i))
+		edges = append(edges, follower(i))
 	}
 	benchApply(b, s, storage.Inverse, edges)
 	all := []storage.ListQuery{{Owner: owner, Longest: 2 * benchFamous}}
@@ -62,7 +62,7 @@ func benchPacked(b *testing.B, s *sqlstore.Store, logged func() int64, id func(i
 			for b.Loop() {
 				next++
 				n++
-				benchFound(b, s.Apply(b.Context(), storage.Inverse, []storage.Edge{fan(next)}, storage.IfNewer))
+				benchFound(b, s.Apply(b.Context(), storage.Inverse, []storage.Edge{follower(next)}, storage.IfNewer))
 			}
 			return n
 		})

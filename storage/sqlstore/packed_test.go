@@ -395,17 +395,17 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				seen := &recorder{}
 				s := openSmall(t, location, seen.record)
 				s.packed.Sizes.Changes = 100
-				fans(t, s, 1, 30)
+				followers(t, s, 1, 30)
 				mustPack(t, s, storage.Inverse, 1)
 				grown += 10 // others than before, so that there are changes
-				fans(t, s, 1, grown)
+				followers(t, s, 1, grown)
 				if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), harm, 1); err != nil {
 					t.Fatal(err)
 				}
 				seen.reset()
 				for range 2 {
 					if got := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; got.Found || got.Err != nil {
-						t.Fatalf("found %d fans, %v", len(got.Value), got.Err)
+						t.Fatalf("found %d followers, %v", len(got.Value), got.Err)
 					}
 				}
 				if n := len(seen.all()); n != 1 {
@@ -431,8 +431,8 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 	})
 }
 
-// fans gives an owner some fans, at random places.
-func fans(t testing.TB, s *Store, owner storage.UserID, n int) {
+// followers gives an owner some followers, at random places.
+func followers(t testing.TB, s *Store, owner storage.UserID, n int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(owner), uint64(n)))
 	var edges []storage.Edge

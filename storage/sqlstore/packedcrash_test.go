@@ -74,7 +74,7 @@ END`, database))
 			}
 		}
 	}
-	fans(t, s, 1, 150)
+	followers(t, s, 1, 150)
 	eachStatement(func() { s.packed.Doubted.Store(fansOf1, "to begin anew") })
 	t.Logf("%d cuts, %d failures so far", cuts, failed)
 	round := 0
@@ -88,7 +88,7 @@ END`, database))
 	}
 }
 
-// follow gives an owner more fans, and ends some follows.
+// follow gives an owner more followers, and ends some follows.
 func follow(t testing.TB, s *Store, owner storage.UserID, n, round int) {
 	t.Helper()
 	edges := make([]storage.Edge, n)
@@ -114,7 +114,7 @@ func TestPackingProgramIsKilled(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		s := openSmall(t, location, nil)
 		s.packed.Sizes = somePacking
-		fans(t, s, 1, 3000)
+		followers(t, s, 1, 3000)
 		packed := 0
 		for round := range 8 {
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestPackingProgramIsKilled$")
@@ -180,7 +180,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			s.packed.Sizes.Stale = 10_000_000 // or each would take the list from the other
 		}
 		s := gateways[0]
-		fans(t, s, 1, 2000)
+		followers(t, s, 1, 2000)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // or until enough has been compared
 		began := time.Now()
 		defer cancel()
@@ -312,7 +312,7 @@ func TestPackingIsLeftToWhoBegan(t *testing.T) {
 				t.Fatal("not packed again")
 			}
 		})
-		fans(t, first, 1, 30)
+		followers(t, first, 1, 30)
 		mustPack(t, first, storage.Inverse, 1)
 		if !begun || wrote {
 			t.Fatalf("the first one has begun: %v, and goes on: %v", begun, wrote)

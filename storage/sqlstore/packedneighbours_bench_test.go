@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Reading all fans of one user by rows (one text, or a row each where that is too long) and
+// Reading all followers of one user by rows (one text, or a row each where that is too long) and
 // packed, from MariaDB over TCP.
 //
 //	go test ./storage/sqlstore -run '^$' -bench PackedNeighbours -benchmem -timeout 30m
@@ -42,7 +42,7 @@ func benchPackedNeighbours(b *testing.B, s *sqlstore.Store, owner storage.UserID
 	packed := s.PackedNeighbours(b.Context(), storage.Inverse, owners)
 	benchFound(b, packed)
 	if !slices.Equal(rows[0].Value, packed[0].Value) {
-		b.Fatalf("%d fans packed, %d by rows", len(packed[0].Value), len(rows[0].Value))
+		b.Fatalf("%d followers packed, %d by rows", len(packed[0].Value), len(rows[0].Value))
 	}
 	b.Run("rows", func(b *testing.B) {
 		for b.Loop() {

@@ -25,8 +25,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// askFans asks for the packed list of fans of user 1.
-func askFans(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
+// askFollowers asks for the packed list of followers of user 1.
+func askFollowers(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
 	t.Helper()
 	r := s.PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]
 	if r.Err != nil {
@@ -46,13 +46,13 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 			}
 		})
 		s.packed.Sizes.From = 20
-		fans(t, s, 1, 30)
-		fans(t, s, 2, 10)
+		followers(t, s, 1, 30)
+		followers(t, s, 2, 10)
 		owners := []storage.UserID{1, 2, 1}
 		if r := s.PackedNeighbours(t.Context(), storage.Inverse, owners); r[0].Found || r[1].Found || r[2].Found {
 			t.Fatalf("found before it was packed: %+v", r)
 		}
-		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		samePeers(t, s, owners)
 		eventually(t, "nothing is left to do", s.packed.Idle)
 		if isPacked(t, s, storage.Inverse, 2) || tried.Load() {
@@ -87,7 +87,7 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 				begun.Add(1)
 			}
 		})
-		fans(t, s, 1, 100)
+		followers(t, s, 1, 100)
 		var asking sync.WaitGroup
 		for range 20 {
 			asking.Go(func() {
@@ -101,7 +101,7 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 		}
 		asking.Wait()
 		samePeers(t, s, []storage.UserID{1})
-		if n := begun.Load(); n != 1 || !askFans(t, s).Found {
+		if n := begun.Load(); n != 1 || !askFollowers(t, s).Found {
 			t.Errorf("the list was begun %d times, want 1", n)
 		}
 	})
@@ -117,13 +117,13 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 				failed.Add(1)
 			}
 		})
-		fans(t, s, 1, 30)
+		followers(t, s, 1, 30)
 		s.packed.Sizes.Again = time.Hour
 		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
-			if askFans(t, s).Found {
+			if askFollowers(t, s).Found {
 				t.Fatal("found")
 			}
 			eventually(t, "it has failed", s.packed.Idle)
@@ -133,7 +133,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 			t.Fatal("nobody heard of it")
 		}
 		s.packed.Rest(fansOf1, 0) // the hour is over
-		askFans(t, s)
+		askFollowers(t, s)
 		eventually(t, "it has failed again", s.packed.Idle)
 		if n := failed.Load(); n != 2*once {
 			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
@@ -142,7 +142,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.packed.Rest(fansOf1, 0)
-		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 	})
 }
 
@@ -156,8 +156,8 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 				<-ctx.Done()
 			}
 		})
-		fans(t, s, 1, 100)
-		askFans(t, s)
+		followers(t, s, 1, 100)
+		askFollowers(t, s)
 		select {
 		case <-reached:
 		case <-time.After(30 * time.Second):
@@ -171,10 +171,10 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 		}
 
 		s = openPacking(t, location, nil)
-		if askFans(t, s).Found {
+		if askFollowers(t, s).Found {
 			t.Fatal("the list was packed to its end")
 		}
-		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		sameLists(t, s, []storage.UserID{1})
 	})
 }
@@ -197,8 +197,8 @@ func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 				t.Errorf("a write behind slice %d: %v", n, r.Err)
 			}
 		})
-		fans(t, s, 1, 100)
-		eventually(t, "the list is packed", func() bool { return askFans(t, s).Found })
+		followers(t, s, 1, 100)
+		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 		if n := slices.Load(); n < 10 {
 			t.Errorf("%d slices were read", n)
 		}

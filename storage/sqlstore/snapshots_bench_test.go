@@ -19,7 +19,7 @@ import (
 const (
 	benchUsers  = 20_000
 	benchList   = 100       // follows of each of the first tenth of the users
-	benchFamous = 1_000_000 // fans of famous
+	benchFamous = 1_000_000 // followers of famous
 	famous      = storage.UserID(benchUsers)
 )
 

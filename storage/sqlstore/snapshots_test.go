@@ -50,7 +50,7 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 	}
 }
 
-// Only follows and fans are counted, so that nothing else is a list.
+// Only follows and followers are counted, so that nothing else is a list.
 func TestListsOfRequestsAreRefused(t *testing.T) {
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	if err != nil {

@@ -22,7 +22,7 @@ func (s counts) UnknownIDsAreNotFound(t *testing.T) {
 
 func (s counts) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
 	const n = 9
-	owners := s.fans(t, n)
+	owners := s.followers(t, n)
 	for i, got := range found(t, s.store.Counts(t.Context(), owners), n) {
 		wantEqual(t, "followings", got.Following, int64(i))
 		wantEqual(t, "followers", got.Follower, int64(n-i))
@@ -30,7 +30,7 @@ func (s counts) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
 }
 
 func (s counts) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
-	owners, gone := s.fans(t, 3), s.id()
+	owners, gone := s.followers(t, 3), s.id()
 	results := s.store.Counts(t.Context(), []storage.UserID{owners[2], gone, owners[1], owners[2], gone})
 	wantFound(t, results, true, false, true, true, false)
 	wantEqual(t, "again", results[3].Value, results[0].Value)
@@ -38,7 +38,7 @@ func (s counts) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 }
 
 func (s counts) ALargeBatchIsAnswered(t *testing.T) {
-	owners := s.fans(t, 5)
+	owners := s.followers(t, 5)
 	ids := s.ids(many)
 	for i := 0; i < many; i += 3 {
 		ids[i] = owners[i%len(owners)]
@@ -55,8 +55,8 @@ func (s counts) ALargeBatchIsAnswered(t *testing.T) {
 	}
 }
 
-// fans makes n users: the i-th follows i others and is followed by n−i.
-func (s counts) fans(t *testing.T, n int) []storage.UserID {
+// followers makes n users: the i-th follows i others and is followed by n−i.
+func (s counts) followers(t *testing.T, n int) []storage.UserID {
 	t.Helper()
 	owners, peers := idsOf(s.people(t, n)), s.ids(n)
 	var forward, inverse []storage.Edge

@@ -143,12 +143,12 @@ func (h *harness) countedAmong(t *testing.T, user storage.UserID, others []stora
 		forward[i], inverse[i] = storage.Pair{From: user, To: id}, storage.Pair{From: id, To: user}
 	}
 	follows := answers(t, h.store.Edges(t.Context(), storage.Forward, forward), len(others))
-	fans := answers(t, h.store.Edges(t.Context(), storage.Inverse, inverse), len(others))
+	followers := answers(t, h.store.Edges(t.Context(), storage.Inverse, inverse), len(others))
 	var counts storage.Counts
 	for i := range others {
 		counts.Following += counted(follows[i])
-		counts.Follower += counted(fans[i])
-		counts.Friend += counted(follows[i]) * counted(fans[i])
+		counts.Follower += counted(followers[i])
+		counts.Friend += counted(follows[i]) * counted(followers[i])
 	}
 	return counts
 }

@@ -103,9 +103,9 @@ func (s lists) TheSidesAreApart(t *testing.T) {
 	version := s.countsOf(t, owner).Version
 	q := storage.ListQuery{Owner: owner, Longest: 1}
 	s.wantIs(t, "followings", s.list(t, storage.Forward, q), storage.List{Version: version, Edges: []storage.Edge{forward}})
-	s.wantIs(t, "fans beyond the bound", s.list(t, storage.Inverse, q), storage.List{Version: version, Long: true})
+	s.wantIs(t, "followers beyond the bound", s.list(t, storage.Inverse, q), storage.List{Version: version, Long: true})
 	q.Longest = 2
-	s.wantIs(t, "fans", s.list(t, storage.Inverse, q), storage.List{Version: version, Edges: inverse})
+	s.wantIs(t, "followers", s.list(t, storage.Inverse, q), storage.List{Version: version, Edges: inverse})
 }
 
 func (s lists) QueriesOfOneOwnerMayDiffer(t *testing.T) {

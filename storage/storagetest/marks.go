@@ -42,13 +42,13 @@ func (s marks) OneWithNeitherIsRemoved(t *testing.T) {
 
 func (s marks) OnlyAFollowIsMarked(t *testing.T) {
 	person := s.people(t, 1)[0].ID
-	ended, blocked, fan := s.id(), s.id(), s.id()
+	ended, blocked, follower := s.id(), s.id(), s.id()
 	s.apply(t, storage.Forward,
 		edge(storage.Forward, person, ended, storage.None, at(1)),
 		edge(storage.Forward, person, blocked, storage.Blocking, at(1)))
-	s.apply(t, storage.Inverse, follow(storage.Inverse, person, fan, 1))
+	s.apply(t, storage.Inverse, follow(storage.Inverse, person, follower, 1))
 	for _, pair := range []storage.Pair{
-		{From: person, To: s.id()}, {From: person, To: ended}, {From: person, To: blocked}, {From: person, To: fan}, {From: s.id(), To: person},
+		{From: person, To: s.id()}, {From: person, To: ended}, {From: person, To: blocked}, {From: person, To: follower}, {From: s.id(), To: person},
 	} {
 		got, changed, err := s.store.SetMark(t.Context(), pair, remarked("x"))
 		wantIs(t, err, storage.ErrNotFollowing)

@@ -338,9 +338,9 @@ func (s requests) RemovingEndsTheFollow(t *testing.T) {
 	request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
 	s.change(t, request.From, change(request.To, storage.Following, 1))
 	wantEqual(t, "removing a follow", s.act(t, request, storage.Remove, 2).Changed, false)
-	fan := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
-	s.apply(t, storage.Inverse, follow(storage.Inverse, fan.From, fan.To, 1))
-	wantEqual(t, "removing a fan", s.act(t, fan, storage.Remove, 2).Changed, false)
+	follower := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	s.apply(t, storage.Inverse, follow(storage.Inverse, follower.From, follower.To, 1))
+	wantEqual(t, "removing a follower", s.act(t, follower, storage.Remove, 2).Changed, false)
 }
 
 func (s requests) NobodyAsksNobody(t *testing.T) {

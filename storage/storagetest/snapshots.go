@@ -43,7 +43,7 @@ func (s profiles) OnlyCountsMayBeThere(t *testing.T) {
 	s.apply(t, storage.Inverse, follow(storage.Inverse, id, s.id(), 1))
 	got := found(t, s.store.Profiles(t.Context(), []storage.UserID{id}), 1)[0]
 	wantEqual(t, "profile", got, storage.Profile{Counts: s.countsOf(t, id), Counted: true})
-	wantEqual(t, "fans", got.Counts.Follower, 1)
+	wantEqual(t, "followers", got.Counts.Follower, 1)
 }
 
 func (s profiles) NobodyIsNotFound(t *testing.T) {
@@ -85,7 +85,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 		do   func()
 	}{
 		{"a follow", func() { s.apply(t, storage.Forward, follow(storage.Forward, user, peer, 1)) }},
-		{"a fan", func() { s.apply(t, storage.Inverse, follow(storage.Inverse, user, peer, 2)) }},
+		{"a follower", func() { s.apply(t, storage.Inverse, follow(storage.Inverse, user, peer, 2)) }},
 		{"a block", func() { s.apply(t, storage.Forward, edge(storage.Forward, user, s.id(), storage.Blocking, at(3))) }},
 		{"a mark", func() {
 			s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"})

@@ -122,18 +122,20 @@ func day(n int) storage.Micros { return at(0) + storage.Micros(n)*dayLength }
 func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 	own := &harness{store: opened(t, s.open)}
 	ids := own.ids(24)
-	fans := make(map[storage.UserID]int64)
+	followers := make(map[storage.UserID]int64)
 	for i, id := range ids {
 		own.madeOn(t, id, 1)
 		for range []int{1, 2, 3, 12}[i%4] { // by digits a 12 is less than a 2
 			own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
-			fans[id]++
+			followers[id]++
 		}
 	}
-	slices.SortFunc(ids, func(a, b storage.UserID) int { return cmp.Or(cmp.Compare(fans[b], fans[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(ids, func(a, b storage.UserID) int {
+		return cmp.Or(cmp.Compare(followers[b], followers[a]), cmp.Compare(a, b))
+	})
 	want := make([]storage.PopularUser, len(ids))
 	for i, id := range ids {
-		want[i] = storage.PopularUser{User: id, Followers: fans[id]}
+		want[i] = storage.PopularUser{User: id, Followers: followers[id]}
 	}
 	for _, limit := range []int{1, 5, len(ids) - 1, len(ids), 100} {
 		wantList(t, "popular users", own.popular(t, 1, limit), want[:min(limit, len(want))])
@@ -144,14 +146,14 @@ func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 func (s popular) NobodyWithoutFollowersIsListed(t *testing.T) {
 	own := &harness{store: opened(t, s.open)}
 	never, left, known, nobody := own.id(), own.id(), own.id(), own.id()
-	fan := own.id()
+	follower := own.id()
 	for _, id := range []storage.UserID{never, left, known} {
 		own.madeOn(t, id, 1)
 	}
 	for _, id := range []storage.UserID{left, known, nobody} {
-		own.apply(t, storage.Inverse, follow(storage.Inverse, id, fan, 1))
+		own.apply(t, storage.Inverse, follow(storage.Inverse, id, follower, 1))
 	}
-	own.apply(t, storage.Inverse, edge(storage.Inverse, left, fan, storage.None, at(2)))
+	own.apply(t, storage.Inverse, edge(storage.Inverse, left, follower, storage.None, at(2)))
 	wantList(t, "popular users", own.popular(t, 1, 10), []storage.PopularUser{{User: known, Followers: 1}})
 }
 
@@ -176,24 +178,24 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 		},
 		"mark":         func(id storage.UserID, n int) { own.markActive(t, n, id) },
 		"registration": func(storage.UserID, int) {},
-		"a new fan, brought": func(id storage.UserID, n int) {
+		"a new follower, brought": func(id storage.UserID, n int) {
 			own.apply(t, storage.Inverse, edge(storage.Inverse, id, own.id(), storage.Following, day(n)))
 		},
-		"a new fan, in the call": func(id storage.UserID, n int) {
-			fan := own.id()
-			own.madeOn(t, fan, 1)
+		"a new follower, in the call": func(id storage.UserID, n int) {
+			follower := own.id()
+			own.madeOn(t, follower, 1)
 			one := []storage.EdgeChange{{To: id, Type: storage.Following, At: day(n)}}
-			changed := answers(t, own.store.ChangeEdges(t.Context(), fan, one, storage.ChangeOptions{Inverse: true}), 1)[0]
+			changed := answers(t, own.store.ChangeEdges(t.Context(), follower, one, storage.ChangeOptions{Inverse: true}), 1)[0]
 			if !changed.Inverse { // it lies elsewhere, and has to be brought there
 				own.apply(t, storage.Inverse, changed.Row)
 			}
 		},
-		"new fans, in bulk": func(id storage.UserID, n int) {
-			fans := make([]storage.Edge, 300)
-			for i := range fans {
-				fans[i] = edge(storage.Inverse, id, own.id(), storage.Following, day(n))
+		"new followers, in bulk": func(id storage.UserID, n int) {
+			followers := make([]storage.Edge, 300)
+			for i := range followers {
+				followers[i] = edge(storage.Inverse, id, own.id(), storage.Following, day(n))
 			}
-			own.apply(t, storage.Inverse, fans...)
+			own.apply(t, storage.Inverse, followers...)
 		},
 	}
 	for what, act := range acts {
@@ -223,11 +225,11 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 
 // What ends, or is there already, makes nobody active.
 func (s popular) OnlyNewFollowsMakeActive(t *testing.T) {
-	id, fan, blocked := s.id(), s.id(), s.id()
+	id, follower, blocked := s.id(), s.id(), s.id()
 	s.madeOn(t, id, 1)
-	s.apply(t, storage.Inverse, follow(storage.Inverse, id, fan, 1), follow(storage.Inverse, id, s.id(), 1))
-	s.apply(t, storage.Inverse, edge(storage.Inverse, id, fan, storage.Following, day(9))) // a newer time
-	s.apply(t, storage.Inverse, edge(storage.Inverse, id, fan, storage.None, day(10)))
+	s.apply(t, storage.Inverse, follow(storage.Inverse, id, follower, 1), follow(storage.Inverse, id, s.id(), 1))
+	s.apply(t, storage.Inverse, edge(storage.Inverse, id, follower, storage.Following, day(9))) // a newer time
+	s.apply(t, storage.Inverse, edge(storage.Inverse, id, follower, storage.None, day(10)))
 	s.apply(t, storage.Inverse, edge(storage.Inverse, id, blocked, storage.Blocking, day(11)))
 	wantEqual(t, "active at first", s.isPopular(t, id, 1), true)
 	wantEqual(t, "active later", s.isPopular(t, id, 4), false)
@@ -261,15 +263,15 @@ func (s popular) TheMostFollowedAreLookedAt(t *testing.T) {
 	own.madeOn(t, famous, 1)
 	own.madeOn(t, early, 1)
 	others := make([]storage.User, storage.PopularSample-1)
-	var fans []storage.Edge
+	var followers []storage.Edge
 	for i := range others {
 		others[i] = person(own.idOn(t, 0))
 		others[i].CreatedAt = day(2)
-		fans = append(fans, follow(storage.Inverse, others[i].ID, own.id(), 1))
+		followers = append(followers, follow(storage.Inverse, others[i].ID, own.id(), 1))
 	}
-	fans = append(fans, follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, early, own.id(), 1))
+	followers = append(followers, follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, famous, own.id(), 1), follow(storage.Inverse, early, own.id(), 1))
 	noErrors(t, own.store.CreateUsers(t.Context(), others), len(others))
-	noErrors(t, own.store.Apply(t.Context(), storage.Inverse, fans, storage.IfNewer), len(fans))
+	noErrors(t, own.store.Apply(t.Context(), storage.Inverse, followers, storage.IfNewer), len(followers))
 	all := own.popular(t, 1, 10*storage.PopularSample)
 	wantEqual(t, "users looked at", len(all), storage.PopularSample)
 	wantEqual(t, "the most followed", all[0], storage.PopularUser{User: famous, Followers: 2})

@@ -50,8 +50,8 @@ var sideMistakes = []struct {
 
 	{"of equals the greater id is more popular", func(s *memory.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"activity is not looked at", func(s *memory.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"a new fan does not make active", func(s *memory.Store) storage.Store { return fansOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"whatever a fan does makes active", func(s *memory.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
+	{"a new follower does not make active", func(s *memory.Store) storage.Store { return followersOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"whatever a follower does makes active", func(s *memory.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
 	{"readers are idle", func(s *memory.Store) storage.Store { return readersAreIdle{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
 	{"who is marked is made", func(s *memory.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
 	{"the popular have no followers", listsEverybody, "popular/NobodyWithoutFollowersIsListed", promiseOnly},

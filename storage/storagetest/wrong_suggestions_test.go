@@ -81,9 +81,9 @@ func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]
 	return s.Store.Popular(ctx, 1, limit)
 }
 
-type fansOfOld struct{ *memory.Store }
+type followersOfOld struct{ *memory.Store }
 
-func (s fansOfOld) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s followersOfOld) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	edges = slices.Clone(edges)
 	for i := range edges {
 		if side == storage.Inverse {

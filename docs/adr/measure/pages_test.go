@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// fans makes a table of followers: owners 1 … n have the numbers of fans given, one
-// fan a second.
-func fans(b *testing.B, conn *sql.Conn, lengths ...int) {
+// followers makes a table of followers: owners 1 … n have the numbers of followers given, one
+// follower a second.
+func followers(b *testing.B, conn *sql.Conn, lengths ...int) {
 	b.Helper()
 	execute(b, conn, `
 CREATE TABLE follower (
@@ -28,11 +28,11 @@ FROM seq_1_to_%d`, i+1, n))
 	execute(b, conn, "ANALYZE TABLE follower")
 }
 
-// BenchmarkBounds reads 20 fans from the middle of a list of 100,000 behind a cursor,
+// BenchmarkBounds reads 20 followers from the middle of a list of 100,000 behind a cursor,
 // with the two spellings of the same bound.
 func BenchmarkBounds(b *testing.B) {
 	conn := begin(b)
-	fans(b, conn, 100_000, 1000, 1000)
+	followers(b, conn, 100_000, 1000, 1000)
 	const at = 1700000000000000 + 50_000*1000000
 	const page = `
 SELECT from_user_id, update_time
@@ -49,14 +49,14 @@ LIMIT 20`
 	}
 }
 
-// BenchmarkPages reads the newest 21 fans of each of 20 users, one of whom is famous.
+// BenchmarkPages reads the newest 21 followers of each of 20 users, one of whom is famous.
 func BenchmarkPages(b *testing.B) {
 	conn := begin(b)
 	lengths := []int{20_000, 5_000, 2_000}
 	for len(lengths) < 20 {
 		lengths = append(lengths, 50+20*len(lengths))
 	}
-	fans(b, conn, lengths...)
+	followers(b, conn, lengths...)
 	var pages, owners []string
 	for i := range lengths {
 		owners = append(owners, fmt.Sprint(i+1))

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// An account that goes viral gets many new fans at the same time. Each of them needs the lock
+// An account that goes viral gets many new followers at the same time. Each of them needs the lock
 // of its counts, so they go one after another whatever happens; but each that waits for the
 // lock holds one of the few connections for writes, and when all are held, everybody's
 // writes wait for the one account. So they wait here, before they take a connection, and
