@@ -22,7 +22,7 @@ import (
 type benchFlags struct {
 	JSON        string        `name:"json" placeholder:"FILE" help:"Where to write the figures, for kith bench report."`
 	Engines     []string      `placeholder:"E,…" enum:"sqlite,mariadb,mariadb+redis" help:"On which stores: sqlite, mariadb, mariadb+redis."`
-	States      []string      `default:"limit,cold,warm" enum:"limit,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written limit, Kith without its caches (cold) and with them (warm). Default: ${default}."`
+	States      []string      `default:"baseline,cold,warm" enum:"baseline,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
 	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"A server on which databases may be made and dropped; auto starts a private one. Default: ${default}."`
 	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"A Redis that may be filled; auto starts a private one. Default: ${default}."`
 	Seed        uint64        `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
@@ -34,7 +34,7 @@ type benchFlags struct {
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
 	program string // that is measured; empty: kith, beside this one
-	self    string // that has the limit; empty: this one
+	self    string // that has the baseline; empty: this one
 }
 
 // BenchAllCmd is `kith bench` and `kith bench all`.
@@ -118,7 +118,7 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
 	}
-	if config.Program, config.Limit, err = f.programs(); err != nil {
+	if config.Program, config.Baseline, err = f.programs(); err != nil {
 		return err
 	}
 	if config.Folder, err = os.MkdirTemp(f.Folder, "kith-bench-"); err != nil {

@@ -24,7 +24,7 @@ type BenchCmd struct {
 	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`
 	Run      BenchRunCmd      `cmd:"" help:"Ask a gateway that serves such a graph, and tell how fast it answers."`
-	Limit    BenchLimitCmd    `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
+	Baseline BenchBaselineCmd `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
 }
 
 // graphFlags say which graph is meant: the same for writing it and for asking

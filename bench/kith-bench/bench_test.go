@@ -22,7 +22,7 @@ import (
 )
 
 // measuredProgram is what `kith bench all` and `grow` measure, and measuringProgram what
-// answers as the limit: a test is neither.
+// answers as the baseline: a test is neither.
 var measuredProgram, measuringProgram string
 
 // benchCommand runs `kith bench …`.

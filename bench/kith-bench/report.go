@@ -7,7 +7,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/bench/limit"
+	"kith/bench/baseline"
 	"kith/bench/report"
 	"kith/cli"
 )
@@ -37,17 +37,17 @@ func (c *BenchReportCmd) Run(k *kong.Context) error {
 	return nil
 }
 
-// BenchLimitCmd is `kith bench limit`.
-type BenchLimitCmd struct {
+// BenchBaselineCmd is `kith bench baseline`.
+type BenchBaselineCmd struct {
 	Addr string `default:"127.0.0.1:8090" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
 }
 
 // Run answers from the store of the settings until the context is done.
-func (c *BenchLimitCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
+func (c *BenchBaselineCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
 	listener, err := net.Listen("tcp", c.Addr)
 	if err != nil {
 		return cli.Misset("addr", err)
 	}
-	fmt.Fprintf(k.Stdout, "the limit answers at http://%s/graphql\n", listener.Addr())
-	return limit.Serve(ctx, settings.Store, listener)
+	fmt.Fprintf(k.Stdout, "the baseline answers at http://%s/graphql\n", listener.Addr())
+	return baseline.Serve(ctx, settings.Store, listener)
 }

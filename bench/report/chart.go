@@ -16,9 +16,9 @@ const (
 	ink       = "#777777"
 )
 
-// RatioChart draws how many times as fast as the limit each question is, cold and warm,
-// on one engine; "" where nothing was measured beside a limit. The axis is logarithmic,
-// and the line at 1 is the limit.
+// RatioChart draws how many times as fast as the baseline each question is, cold and warm,
+// on one engine; "" where nothing was measured beside a baseline. The axis is logarithmic,
+// and the line at 1 is the baseline.
 func (s *Size) RatioChart(engine string) string {
 	const left, right, top, bar, gap = 70, 70, 56, 13, 12
 	const plot = 520
@@ -43,7 +43,7 @@ func (s *Size) RatioChart(engine string) string {
 	height := top + len(rows)*(2*bar+gap) + 30
 	x := func(ratio float64) float64 { return left + plot*math.Log(ratio/low)/math.Log(high/low) }
 	d := newDrawing(left+plot+right, height)
-	d.text(left, 20, "start", "15", fmt.Sprintf("Kith on %s: requests a second, as a multiple of the hand-written limit's", title[engine]))
+	d.text(left, 20, "start", "15", fmt.Sprintf("Kith on %s: requests a second, as a multiple of the hand-written baseline's", title[engine]))
 	d.rect(left, 30, 12, 12, coldColor)
 	d.text(left+18, 41, "start", "12", "cold")
 	d.rect(left+70, 30, 12, 12, warmColor)

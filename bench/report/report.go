@@ -55,7 +55,7 @@ type Size struct {
 // Cell is one question asked of one subject.
 type Cell struct {
 	Engine   string `json:"engine"` // one of Engines
-	State    string `json:"state"`  // Cold, Warm or Limit
+	State    string `json:"state"`  // Cold, Warm or Baseline
 	Question string `json:"question"`
 	Figures
 }
@@ -72,9 +72,9 @@ var Engines = []string{SQLite, MariaDB, MariaDBRedis}
 
 // States of a subject: Kith without caches and with them, and the hand-written handler.
 const (
-	Cold  = "cold"
-	Warm  = "warm"
-	Limit = "limit"
+	Cold     = "cold"
+	Warm     = "warm"
+	Baseline = "baseline"
 )
 
 // Figures are what was measured. Wrong, incomplete and failed answers are Errors, and in
@@ -130,18 +130,18 @@ func (s *Size) Find(engine, state, question string) *Cell {
 	return nil
 }
 
-// Ratio is how many times as fast as the limit on the same tables a cell is; 0 where
-// there is no limit beside it. With Redis in front of it, MariaDB's limit is the limit.
+// Ratio is how many times as fast as the baseline on the same tables a cell is; 0 where
+// there is no baseline beside it. With Redis in front of it, MariaDB's baseline is the baseline.
 func (s *Size) Ratio(c *Cell) float64 {
 	engine := c.Engine
 	if engine == MariaDBRedis {
 		engine = MariaDB
 	}
-	limit := s.Find(engine, Limit, c.Question)
-	if limit == nil || limit.PerSecond == 0 {
+	baseline := s.Find(engine, Baseline, c.Question)
+	if baseline == nil || baseline.PerSecond == 0 {
 		return 0
 	}
-	return c.PerSecond / limit.PerSecond
+	return c.PerSecond / baseline.PerSecond
 }
 
 // Questions lists what was asked, in the order of asking.

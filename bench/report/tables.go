@@ -14,7 +14,7 @@ import (
 var title = map[string]string{SQLite: "SQLite", MariaDB: "MariaDB", MariaDBRedis: "MariaDB and Redis"}
 
 // WriteTables writes a report's tables as Markdown: where it comes from, then for each
-// engine the rates beside the limit's and the costs; of growth, the costs by size.
+// engine the rates beside the baseline's and the costs; of growth, the costs by size.
 func (r *Report) WriteTables(w io.Writer) {
 	r.writeOrigin(w)
 	if r.Kind == Growth {
@@ -71,23 +71,23 @@ func (s *Size) has(engine string) bool {
 
 func (s *Size) writeRates(w io.Writer, engine string) {
 	fmt.Fprintf(w, "\n### %s\n\n", title[engine])
-	fmt.Fprintln(w, "| | limit, req/s | p50 / p99 ms | cold, req/s | of the limit | p50 / p99 ms | warm, req/s | of the limit | p50 / p99 ms | wrong answers |")
+	fmt.Fprintln(w, "| | baseline, req/s | p50 / p99 ms | cold, req/s | of the baseline | p50 / p99 ms | warm, req/s | of the baseline | p50 / p99 ms | wrong answers |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-	limits := engine
+	baselines := engine
 	if engine == MariaDBRedis {
-		limits = MariaDB
+		baselines = MariaDB
 	}
 	for _, q := range s.Questions() {
-		limit, cold, warm := s.Find(limits, Limit, q), s.Find(engine, Cold, q), s.Find(engine, Warm, q)
-		if cold == nil && warm == nil && (limit == nil || engine == MariaDBRedis) {
+		baseline, cold, warm := s.Find(baselines, Baseline, q), s.Find(engine, Cold, q), s.Find(engine, Warm, q)
+		if cold == nil && warm == nil && (baseline == nil || engine == MariaDBRedis) {
 			continue
 		}
-		row := append([]string{q}, limit.speed()...)
+		row := append([]string{q}, baseline.speed()...)
 		for _, c := range []*Cell{cold, warm} {
 			speed := c.speed()
 			row = append(row, speed[0], s.ratioText(c), speed[1])
 		}
-		row = append(row, wrong(limit, cold, warm))
+		row = append(row, wrong(baseline, cold, warm))
 		writeRow(w, row)
 	}
 }
@@ -130,7 +130,7 @@ func (s *Size) writeCosts(w io.Writer, engine string) {
 	fmt.Fprintln(w, "| | | gateway CPU, µs | database CPU, µs | SQL statements | allocated, kB |")
 	fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|")
 	for _, q := range s.Questions() {
-		for _, state := range []string{Limit, Cold, Warm} {
+		for _, state := range []string{Baseline, Cold, Warm} {
 			if c := s.Find(engine, state, q); c != nil {
 				writeRow(w, append([]string{q, state}, c.costs()...))
 			}
@@ -153,7 +153,7 @@ func cost(value *float64, times float64, digits int) string {
 func (r *Report) writeGrowth(w io.Writer) {
 	last := &r.Sizes[len(r.Sizes)-1]
 	for _, engine := range Engines {
-		for _, state := range []string{Limit, Cold, Warm} {
+		for _, state := range []string{Baseline, Cold, Warm} {
 			if last.hasState(engine, state) {
 				r.writeGrowthOf(w, engine, state)
 			}

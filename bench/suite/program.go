@@ -10,7 +10,7 @@ import (
 	"kith/bench/report"
 )
 
-// program is a gateway, or the limit, that answers.
+// program is a gateway, or the baseline, that answers.
 type program struct {
 	*private.Process
 	url string // of its GraphQL
@@ -27,14 +27,14 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0"}
 	var env []string
 	switch s.state {
-	case report.Limit:
-		command = r.Limit
-		args = []string{"bench", "limit", "--store", location, "--addr", address}
+	case report.Baseline:
+		command = r.Baseline
+		args = []string{"bench", "baseline", "--store", location, "--addr", address}
 	case report.Cold:
 		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
 	}
 	env = append(env, "KITH_JWT_SECRET="+r.secret)
-	if s.engine == report.MariaDBRedis && s.state != report.Limit {
+	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		env = append(env, "KITH_REDIS="+r.redisURL)
 	}
 	log := r.path(strings.ReplaceAll(s.name(), " ", "-") + ".log")

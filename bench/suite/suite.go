@@ -1,6 +1,6 @@
 // Package suite measures Kith on stores of its own making: the program itself, in
 // processes apart, on SQLite, on MariaDB and on MariaDB with Redis, without its caches and
-// with them, each question in turn with the hand-written limit over the same tables.
+// with them, each question in turn with the hand-written baseline over the same tables.
 package suite
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	Program string   // kith's executable
-	Limit   string   // kith-bench's, which is the limit
-	Folder  string   // for stores and logs, made by the caller
-	Engines []string // of report.Engines
-	States  []string // of Cold, Warm and Limit
+	Program  string   // kith's executable
+	Baseline string   // kith-bench's, which is the baseline
+	Folder   string   // for stores and logs, made by the caller
+	Engines  []string // of report.Engines
+	States   []string // of Cold, Warm and Baseline
 
 	// MariaDB is the DSN of a server, with the right to make databases; Auto starts a
 	// private one. Redis is likewise a URL.
@@ -93,7 +93,7 @@ type subject struct {
 
 func (s *subject) name() string { return s.engine + " " + s.state }
 
-// families are the engines that share tables, and so the limit: with Redis and without.
+// families are the engines that share tables, and so the baseline: with Redis and without.
 func (r *run) families() [][]string {
 	var families [][]string
 	for _, family := range [][]string{{report.SQLite}, {report.MariaDB, report.MariaDBRedis}} {
@@ -105,11 +105,11 @@ func (r *run) families() [][]string {
 	return families
 }
 
-// subjectsOf lists whom to ask on one family of engines: the limit first.
+// subjectsOf lists whom to ask on one family of engines: the baseline first.
 func (r *run) subjectsOf(family []string) []*subject {
 	var all []*subject
-	if slices.Contains(r.States, report.Limit) {
-		all = append(all, &subject{engine: family[0], state: report.Limit})
+	if slices.Contains(r.States, report.Baseline) {
+		all = append(all, &subject{engine: family[0], state: report.Baseline})
 		if all[0].engine == report.MariaDBRedis {
 			all[0].engine = report.MariaDB
 		}

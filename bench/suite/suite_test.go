@@ -33,8 +33,8 @@ func needs(t *testing.T, programs ...string) {
 // tiny is the least that asks everything of everybody.
 func tiny(t *testing.T) suite.Config {
 	return suite.Config{
-		Program: kithtest.Binary(t), Limit: kithtest.BenchBinary(t), Folder: t.TempDir(),
-		Engines: report.Engines, States: []string{report.Limit, report.Cold, report.Warm},
+		Program: kithtest.Binary(t), Baseline: kithtest.BenchBinary(t), Folder: t.TempDir(),
+		Engines: report.Engines, States: []string{report.Baseline, report.Cold, report.Warm},
 		MariaDB: suite.Auto, Redis: suite.Auto,
 		Graphs: []suite.Graph{{Users: 500, Edges: 5000}}, Seed: 42, Questions: bench.Questions, MixedUsers: 500,
 		Connections: 2, Rounds: 2, Duration: 30 * time.Millisecond, Warmup: 5 * time.Millisecond, FirstWarmup: 10 * time.Millisecond,
@@ -43,7 +43,7 @@ func tiny(t *testing.T) suite.Config {
 	}
 }
 
-// The real program and the limit answer everything rightly.
+// The real program and the baseline answer everything rightly.
 func TestRun(t *testing.T) {
 	c := tiny(t)
 	c.Engines = []string{report.SQLite}
@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// With private servers it is the same, and the two engines share a limit.
+// With private servers it is the same, and the two engines share a baseline.
 func TestRunOnPrivateServers(t *testing.T) {
 	needs(t, "mariadbd", "mariadb-install-db", "redis-server")
 	c := tiny(t)
@@ -93,7 +93,7 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 			t.Errorf("%s: %+v", name, cell.Figures)
 		}
 		if size.Ratio(cell) <= 0 {
-			t.Errorf("%s has no limit beside it", name)
+			t.Errorf("%s has no baseline beside it", name)
 		}
 		if cell.GatewayCPU == nil || cell.Allocated == nil || *cell.Allocated <= 0 {
 			t.Errorf("%s: nobody knows what it costs: %+v", name, cell.Figures)
@@ -101,7 +101,7 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 		if known := cell.DatabaseCPU != nil; known != (cell.Engine != report.SQLite) {
 			t.Errorf("%s: the database's CPU is known: %v", name, known)
 		}
-		if known := cell.Statements != nil; known != (cell.State != report.Limit) {
+		if known := cell.Statements != nil; known != (cell.State != report.Baseline) {
 			t.Errorf("%s: the statements are known: %v", name, known)
 		}
 	}

@@ -1,4 +1,4 @@
-package limit
+package baseline
 
 import (
 	"bytes"
@@ -26,21 +26,21 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// The limit is one only if it gives the very answers that Kith gives.
+// The baseline is one only if it gives the very answers that Kith gives.
 func TestAnswersAreThoseOfTheGateway(t *testing.T) {
 	graph := bench.NewGraph(6000, 42) // its celebrities have more followers than are merged here
 	graph.Degree = 10
 	onEach(t, 1, func(t *testing.T, locations []string) {
 		gateway := fill(t, locations[0], graph)
-		limit := serveLimit(t, locations[0])
+		baseline := serveBaseline(t, locations[0])
 		random := rand.New(rand.NewPCG(1, 2))
 		for _, q := range bench.Questions {
 			for range 30 {
 				arguments := q.Draw(graph, random)
 				body := q.AppendBody(nil, arguments)
-				want, got := post(t, gateway, body, ""), post(t, limit, body, "")
+				want, got := post(t, gateway, body, ""), post(t, baseline, body, "")
 				if !bytes.Equal(got, want) {
-					t.Fatalf("%s\nthe limit answers %s\nKith              %s", body, got, want)
+					t.Fatalf("%s\nthe baseline answers %s\nKith              %s", body, got, want)
 				}
 				if err := q.Check(arguments, got); err != nil {
 					t.Fatal(err)
@@ -50,16 +50,16 @@ func TestAnswersAreThoseOfTheGateway(t *testing.T) {
 	})
 }
 
-// After the same requests, the limit has written what Kith has, and answered the same.
+// After the same requests, the baseline has written what Kith has, and answered the same.
 func TestWritesAreThoseOfTheGateway(t *testing.T) {
 	graph := bench.NewGraph(300, 42) // so close that many are friends, and have more to lose than one
 	graph.Degree = 15
 	onEach(t, 2, func(t *testing.T, locations []string) {
 		gateway := fill(t, locations[0], graph)
 		fill(t, locations[1], graph)
-		limit := serveLimit(t, locations[1])
+		baseline := serveBaseline(t, locations[1])
 		all := map[string][]string{}
-		for _, url := range []string{gateway, limit} {
+		for _, url := range []string{gateway, baseline} {
 			mix, err := bench.NewMix(graph, make([]byte, identity.MinSecret))
 			if err != nil {
 				t.Fatal(err)
@@ -74,14 +74,14 @@ func TestWritesAreThoseOfTheGateway(t *testing.T) {
 			}
 		}
 		for i, want := range all[gateway] {
-			if got := all[limit][i]; got != want {
-				t.Fatalf("the limit answers\n%s\nKith\n%s", got, want)
+			if got := all[baseline][i]; got != want {
+				t.Fatalf("the baseline answers\n%s\nKith\n%s", got, want)
 			}
 		}
 		want, got := rowsOf(t, locations[0]), rowsOf(t, locations[1])
 		for table := range want {
 			if got[table] != want[table] || want[table] == "" {
-				t.Errorf("%s: the limit leaves\n%.500s\nKith\n%.500s", table, got[table], want[table])
+				t.Errorf("%s: the baseline leaves\n%.500s\nKith\n%.500s", table, got[table], want[table])
 			}
 		}
 	})
@@ -89,7 +89,7 @@ func TestWritesAreThoseOfTheGateway(t *testing.T) {
 
 var changing = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|,"extensions":\{"consistencyToken":"[^"]*"\}`)
 
-// timesAside leaves out what depends on the clock, and the tokens, which the limit has not.
+// timesAside leaves out what depends on the clock, and the tokens, which the baseline has not.
 func timesAside(answer []byte) string { return changing.ReplaceAllString(string(answer), "") }
 
 // rowsOf reads what the mix can have changed, but for times.
@@ -172,8 +172,8 @@ func fill(t *testing.T, location string, graph *bench.Graph) (url string) {
 	return apitest.New(t, store, apitest.Options{}).URL()
 }
 
-// serveLimit runs the program's own loop.
-func serveLimit(t *testing.T, location string) (url string) {
+// serveBaseline runs the program's own loop.
+func serveBaseline(t *testing.T, location string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

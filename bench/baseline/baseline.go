@@ -1,9 +1,9 @@
-// Package limit answers the six questions and the mixed load by hand: no GraphQL, no
+// Package baseline answers the six questions and the mixed load by hand: no GraphQL, no
 // batching, no limits, nothing verified, no failures but status 500, one shard; the best
 // SQL known for each question and JSON put together byte by byte. It takes the same
 // requests as Kith, gives the same answers from the same tables, and so tells what Kith
-// costs. `kith bench limit` runs it.
-package limit
+// costs. `kith bench baseline` runs it.
+package baseline
 
 import (
 	"context"
