@@ -2213,7 +2213,7 @@ type SuggestionEdge {
   friends(first: Int, after: String): UserConnection
   "Whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
   notFollowingBack(first: Int, after: String): UserConnection
-  "Fans whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
+  "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
   notFollowedBack(first: Int, after: String): UserConnection
 
   """
@@ -2230,13 +2230,13 @@ type SuggestionEdge {
   """
   commonFollowings(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
   """
-  Users who follow both this user and ` + "`" + `with` + "`" + ` (common fans), by ascending id, or by when
+  Users who follow both this user and ` + "`" + `with` + "`" + ` (common followers), by ascending id, or by when
   they followed this user. Null unless both lists are open to the viewer.
   """
   commonFollowers(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
   """
-  This user's fans whom the viewer follows, by ascending id; null when nobody is signed
-  in, or the list of fans is not open to the viewer.
+  This user's followers whom the viewer follows, by ascending id; null when nobody is signed
+  in, or the list of followers is not open to the viewer.
   """
   followersYouKnow(first: Int, after: String): UserConnection
 

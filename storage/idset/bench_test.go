@@ -222,7 +222,7 @@ func edgeCountTable(b *testing.B, out *tabwriter.Writer) {
 	out.Flush()
 }
 
-// edgeCountRow counts the counts of n lists of n users.
+// edgeCountRow is the counts of n lists of n users.
 func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 	random := rand.New(rand.NewPCG(13, 14))
 	queries := make([][]*Set, 20)

@@ -22,7 +22,7 @@ func better(a, b Candidate) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// pageCounts is where the counts for the users of one page are counted, in 256 kB, or 768
+// pageCounts holds the counts for the users of one page, in 256 kB, or 768
 // with weights, which stay in a processor's cache where counters for all users would
 // not.
 type pageCounts struct {
@@ -108,7 +108,7 @@ func nextPage(readers []reader) (page uint32, any bool) {
 	return page, any
 }
 
-// vote casts the counts of a page, if the set has any, and goes on to the next.
+// add adds the users of a page, if the set has any, and goes on to the next.
 func (r *reader) add(page uint32, b *pageCounts) {
 	if len(r.few) > 0 {
 		end := ordinal(page<<pageBits | (pageSlots - 1))

@@ -1,0 +1,178 @@
+package faults_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
+	"kith/storage/rediscache"
+	"kith/storage/sqlstore"
+)
+
+// everything is what a viewer is told of users: all that comes out of a cache.
+const everything = `query($ids: [ID!]!, $me: ID!) {
+	users(ids: $ids) {
+		id name handle bio followingCount followerCount friendCount
+		followings(first: 100) { totalCount edges { cursor followedAt node { id } } }
+		followers(first: 100) { totalCount edges { cursor followedAt node { id } } }
+		friends(first: 50) { totalCount nodes { id } }
+		notFollowedBack(first: 50) { totalCount nodes { id } }
+		commonFollowings(with: $me, first: 50) { totalCount nodes { id } }
+		commonFollowers(with: $me, first: 50) { totalCount nodes { id } }
+		followersYouKnow(first: 50) { totalCount nodes { id } }
+		viewerRelationship { status blocking blockedBy followedAt followedByAt }
+	}
+	viewer { followSuggestions(first: 30) { nodes { id } excluded { followed blocked dismissed } } blockedUsers(first: 50) { nodes { id } } }
+}`
+
+// allPairs is every relationship of people.
+const allPairs = `query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status followedAt followedByAt } }`
+
+// agreeSoon is how long after quiet a change may still be on its way to another gateway.
+const agreeSoon = 100 * time.Millisecond
+
+// agree holds every answer of the gateways against that of one without any cache. Each is
+// asked twice: what a gateway had in its memory counts, and what it then took in.
+func (d *cachedDeployment) agree(t *testing.T, viewers []int64) {
+	t.Helper()
+	time.Sleep(agreeSoon) // the promise, and no more
+	cold := d.cold(t)
+	c := d.client(t)
+	var ids []string
+	for u := range somePeople {
+		ids = append(ids, id(u))
+	}
+	ids = append(ids, id(everybodyThere-1), id(everybodyThere), "999999") // untouched, and nobody
+	wrong := 0
+	compare := func(viewer int64, query string, variables map[string]any) {
+		for _, n := range slices.Concat(d.gateways, d.gateways) {
+			got, want := d.told(t, c, n.now.Load(), viewer, query, variables), d.told(t, c, cold, viewer, query, variables)
+			if got != want {
+				if wrong++; wrong <= 5 {
+					t.Errorf("%s tells user %d something else than the tables: %s", n.name, viewer, difference(got, want))
+				}
+			}
+		}
+	}
+	compare(viewers[0], allPairs, map[string]any{"ids": ids[:len(ids)-1]})
+	for _, viewer := range viewers {
+		compare(viewer, everything, map[string]any{"ids": ids, "me": id(viewer)})
+	}
+	t.Logf("compared the answers of both gateways to %d users about %d with a gateway without caches", len(viewers), len(ids))
+}
+
+func (d *cachedDeployment) told(t *testing.T, c *client, l *life, viewer int64, query string, variables map[string]any) string {
+	t.Helper()
+	a, err := c.ask(t.Context(), l.gateway.URL, viewer, "", query, variables)
+	if err != nil || a.code() != "" {
+		t.Fatalf("%s: %v, %+v", l.name, err, a.Errors)
+	}
+	text, err := json.Marshal(a.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// difference shows where two texts part.
+func difference(got, want string) string {
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	around := func(text string) string { return text[max(0, min(at-300, len(text))):min(len(text), at+80)] }
+	user := strings.LastIndex(got[:at], `"handle":`)
+	return fmt.Sprintf("of %.30s: …%s…, the tables: …%s…", got[max(0, user):], around(got), around(want))
+}
+
+// redisAgrees holds what Redis has of people against the tables.
+func (d *cachedDeployment) redisAgrees(t *testing.T) {
+	t.Helper()
+	held := d.redisAgreesOn(t, slices.Collect(somePeople)...)
+	t.Logf("Redis held %d users and lists, as they are in the tables", held)
+	if held < stars+onlookers {
+		t.Errorf("Redis held %d users and lists only: the test shows little", held)
+	}
+}
+
+// redisAgreesOn reads what Redis has as gateways do, before a store that has nothing: what is
+// not in Redis is not found.
+func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int) {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	options, err := redis.ParseURL(d.redis.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := rediscache.NewRuns()
+	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
+	client := redis.NewClient(options)
+	defer client.Close()
+	cache, err := rediscache.New(rediscache.Config{
+		Redis: client, Runs: runs, Prefix: "kith:" + store.UUID(), Source: empty{}, Timeout: 5 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close()
+	for _, u := range users {
+		user := storage.UserID(u)
+		got, want := cache.Profiles(t.Context(), []storage.UserID{user})[0], store.Profiles(t.Context(), []storage.UserID{user})[0]
+		if got.Err == nil {
+			held++
+			if want.Err != nil || got.Value != want.Value {
+				t.Errorf("Redis holds %+v of user %d, the tables %+v, %v", got.Value, u, want.Value, want.Err)
+			}
+		}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			query := []storage.ListQuery{{Owner: user, Longest: 100, EndedSince: 1 << 62}}
+			got, want := cache.Lists(t.Context(), side, query)[0], store.Lists(t.Context(), side, query)[0]
+			if got.Err != nil {
+				continue
+			}
+			held++
+			if want.Err != nil || !slices.Equal(standing(got.Value.Edges), standing(want.Value.Edges)) {
+				t.Errorf("Redis holds %v of user %d: %+v, the tables %+v, %v", side, u, got.Value, want.Value, want.Err)
+			}
+		}
+	}
+	return held
+}
+
+// standing are edges that have not been ended: how far back tombstones go is another matter.
+func standing(edges []storage.Edge) []storage.Edge {
+	return slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return e.Type == storage.None })
+}
+
+// empty is a store that has nothing to say.
+type empty struct{}
+
+var errEmpty = errors.New("it is not in Redis")
+
+func (empty) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	results := make([]storage.Result[storage.Profile], len(ids))
+	for i := range results {
+		results[i].Err = errEmpty
+	}
+	return results
+}
+
+func (empty) Lists(_ context.Context, _ storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	results := make([]storage.Result[storage.List], len(queries))
+	for i := range results {
+		results[i].Err = errEmpty
+	}
+	return results
+}

@@ -1,0 +1,96 @@
+package faults_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// cachedDeployment is a deployment whose gateways keep things in memory and in a Redis that
+// can come back with what is on its disk, new or old.
+type cachedDeployment struct{ *deployment }
+
+// deployCached starts two gateways with caches over a number of shards, each a database on a
+// server of its own, and in the modes that need one a replicator.
+func deployCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
+	t.Helper()
+	d := prepareCached(t, mode, shards, users)
+	for i := range 2 {
+		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate", "--max-cost", "10000000"))
+	}
+	if mode != "sync" {
+		d.replicators = []*node{d.serving("replicator")}
+	}
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
+	d.ready(t)
+	return d
+}
+
+// prepareCached makes one whose nodes are still to be started.
+func prepareCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
+	t.Helper()
+	servers := testenv.SharedMariaDB(t, shards)
+	return &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), testenv.Redis(t), mode, users)}
+}
+
+// ready waits until all gateways hear of each other's changes, and so keep things.
+func (d *cachedDeployment) ready(t testing.TB) {
+	t.Helper()
+	for _, n := range d.gateways {
+		l := n.now.Load()
+		until(t, l.name+" keeps things in memory", func() bool { return l.metric(t, "kith_cache_enabled", "") == 1 })
+	}
+}
+
+// cold starts one more gateway, which keeps nothing and reads the tables.
+func (d *cachedDeployment) cold(t testing.TB) *life {
+	t.Helper()
+	args := append(d.settings(), "--jwt-secret", secret, "--no-replicate", "--max-cost", "10000000", "--cache-bytes", "0", "--no-redis-cache")
+	g := kithtest.Start(t, kithtest.Args(args...))
+	return &life{Command: g.Command, gateway: g, name: "the gateway without caches"}
+}
+
+// admin is a connection to Redis.
+func (d *cachedDeployment) admin(t testing.TB) *redis.Client {
+	t.Helper()
+	options, err := redis.ParseURL(d.redis.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// save has Redis write its data to its disk.
+func (d *cachedDeployment) save(t testing.TB) {
+	t.Helper()
+	if err := d.admin(t).Save(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dump is the file that Redis begins with.
+func (d *cachedDeployment) dump() string {
+	return filepath.Join(filepath.Dir(d.redis.Socket()), "dump.rdb")
+}
+
+// copyTo copies a file over another.
+func copyTo(t testing.TB, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

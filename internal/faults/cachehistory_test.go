@@ -1,0 +1,268 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+)
+
+// TestCacheHistory is the short schedule; see [TestLongCacheHistory].
+func TestCacheHistory(t *testing.T) {
+	t.Run("binlog", func(t *testing.T) {
+		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4}.run(t)
+	})
+}
+
+// TestLongCacheHistory lets 32 users write and look through two gateways that keep what they
+// read, in memory and in a Redis, which is flushed, killed, frozen and rolled back to old
+// data meanwhile.
+//
+//   - Whoever has written sees that at once on the gateway it wrote on, and on the other one
+//     with the consistency token.
+//   - What others see is older by the replication's lag and 100 ms at most while Redis answers,
+//     and by as much as docs/caching.md says where it does not.
+//   - In the end all answers are those of a gateway without any cache, and Redis holds nothing
+//     else than the tables.
+//
+// In the mode stream Redis keeps the rows that are under way as well: it is not harmed there.
+//
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCacheHistory/binlog -v
+func TestLongCacheHistory(t *testing.T) {
+	testenv.Long(t)
+	for _, h := range []cacheHistory{
+		{mode: "binlog", shards: 2, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers},
+		{mode: "sync", shards: 1, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers},
+		{mode: "stream", shards: 2, calm: 15 * time.Second, viewers: onlookers},
+	} {
+		t.Run(h.mode, h.run)
+	}
+}
+
+// cacheHistory is how much happens.
+type cacheHistory struct {
+	mode    string
+	shards  int
+	calm    time.Duration // before the faults, and as long again among them
+	faults  int           // of each kind, with the others between
+	freeze  time.Duration // how much longer than a second Redis stands still at most
+	viewers int           // for how many users everything is compared in the end
+}
+
+func (h cacheHistory) run(t *testing.T) {
+	seed := seedOf(t)
+	d := deployCached(t, h.mode, h.shards, everybodyThere)
+	j := newJournal()
+	watchers := make([]*onlooker, onlookers)
+	for i := range watchers {
+		watchers[i] = d.onlooker(t, j, firstOnlooker+int64(i), seed)
+		if err := watchers[i].follow(t.Context(), i%2, 1+int64(i%stars)); err != nil { // who follows nobody is suggested what is popular
+			t.Fatal(err)
+		}
+	}
+	lags, stopProbes := d.measureWindows(t, probeFrom, probeTo)
+	stopLoad := d.live(t, watchers)
+	began := time.Now()
+	time.Sleep(h.calm)
+	calmUntil := time.Now()
+	outages := d.harm(t, h, rand.New(rand.NewPCG(seed, 1<<32)))
+	stopLoad()
+	t.Logf("%d users wrote and looked for %v: %v", onlookers, time.Since(began).Round(time.Millisecond), total(watchers))
+	stopProbes()
+	d.quiet(t, newHistory())
+	d.allTold(t)
+	d.allWell(t)
+	j.holds(t, lags, calmUntil, outages)
+	var viewers []int64
+	for _, w := range watchers[:h.viewers] {
+		viewers = append(viewers, w.me)
+	}
+	d.agree(t, viewers)
+	d.redisAgrees(t)
+	d.wasWorthIt(t)
+}
+
+// live has all onlookers go on until it is stopped.
+func (d *cachedDeployment) live(t *testing.T, watchers []*onlooker) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	for _, o := range watchers {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				if err := o.step(context.WithoutCancel(ctx)); err != nil {
+					t.Errorf("user %d: %v", o.me, err)
+					return
+				}
+				time.Sleep(time.Duration(o.random.Int64N(int64(2 * pace))))
+			}
+		})
+	}
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	return stop
+}
+
+// pace is how long an onlooker rests between two things, on average: the machine must not be
+// so busy that nothing comes in time.
+const pace = 120 * time.Millisecond
+
+// redisOutage is when Redis was not as it should be, and what was done to it.
+type redisOutage struct {
+	span
+	what string
+}
+
+// harm does to Redis all that a history has, and returns when.
+func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand) (outages []redisOutage) {
+	t.Helper()
+	if h.faults == 0 {
+		time.Sleep(h.calm)
+		return nil
+	}
+	aside := filepath.Join(t.TempDir(), "old.rdb")
+	d.save(t)
+	copyTo(t, d.dump(), aside)
+	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
+	kinds := []struct {
+		what string
+		do   func()
+	}{
+		{"flushed", func() {
+			if err := d.admin(t).FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"restarted with its newest data", func() {
+			d.save(t)
+			d.redis.Kill(t)
+			time.Sleep(some(400 * time.Millisecond))
+			d.redis.Restart(t)
+		}},
+		{"rolled back", func() {
+			d.redis.Kill(t)
+			copyTo(t, aside, d.dump())
+			d.redis.Restart(t)
+		}},
+		{"stood still", func() {
+			d.redis.Freeze(t)
+			time.Sleep(time.Second + some(h.freeze)) // after two seconds gateways give it up
+			d.redis.Thaw(t)
+		}},
+	}
+	for range h.faults {
+		random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
+		for _, kind := range kinds {
+			from := time.Now()
+			kind.do()
+			outages = append(outages, redisOutage{span{from, time.Now()}, kind.what})
+			time.Sleep(200*time.Millisecond + some(h.calm/4))
+		}
+		if h.faults > 1 && random.IntN(3) == 0 {
+			d.save(t)
+			copyTo(t, d.dump(), aside)
+		}
+	}
+	time.Sleep(recovered)
+	return outages
+}
+
+// recovered is how long after an outage of Redis gateways may still be about to notice that it
+// is back.
+const recovered = 1500 * time.Millisecond
+
+// allTold waits until Redis has been told of every change.
+func (d *cachedDeployment) allTold(t *testing.T) {
+	t.Helper()
+	for _, n := range d.nodes() {
+		l := n.now.Load()
+		until(t, l.name+" has told Redis of everything", func() bool { return l.metric(t, "kith_redis_cache_late_users", "") == 0 })
+	}
+}
+
+// wasWorthIt: the caches were used, or nothing has been shown.
+func (d *cachedDeployment) wasWorthIt(t *testing.T) {
+	t.Helper()
+	for _, n := range d.gateways {
+		l := n.now.Load()
+		memory, redis := l.metric(t, "kith_cache_hits_total", ""), l.metric(t, "kith_redis_cache_lookups_total", `outcome="hit"`)
+		t.Logf("%s: %.0f keys from memory, %.0f missed; %.0f from Redis, %.0f read to fill it; forgot everything %.0f times", l.name, memory,
+			l.metric(t, "kith_cache_misses_total", ""), redis, l.metric(t, "kith_redis_cache_lookups_total", `outcome="miss"`), l.metric(t, "kith_cache_forgotten_total", ""))
+		if memory < 1000 || redis < 20 {
+			t.Errorf("%s: %.0f keys were found in memory and %.0f in Redis: the test shows little", l.name, memory, redis)
+		}
+	}
+}
+
+// total adds up what onlookers did.
+func total(watchers []*onlooker) map[string]int {
+	sum := map[string]int{}
+	for _, w := range watchers {
+		for what, n := range w.counted {
+			sum[what] += n
+		}
+	}
+	return sum
+}
+
+// Bounds of how old answers may be, besides the lag of replication: those of docs/caching.md.
+const (
+	lateAtMost   = 100 * time.Millisecond
+	lateInOutage = 3100 * time.Millisecond // until one that hangs is given up, and the longest pause between attempts
+)
+
+// holds: answers were no older than is promised.
+func (j *journal) holds(t *testing.T, lags *windows, calmUntil time.Time, outages []redisOutage) {
+	t.Helper()
+	var calm, among, within []late
+	var numbers [3]int
+	all := j.judge(t)
+	sort := func(s sight, from time.Time) (list *[]late, number *int, bound time.Duration) {
+		for _, o := range outages {
+			if s.began.After(o.from) && from.Before(o.to.Add(recovered)) {
+				return &within, &numbers[2], lateInOutage
+			}
+		}
+		if s.began.Before(calmUntil) {
+			return &calm, &numbers[0], lateAtMost
+		}
+		return &among, &numbers[1], lateAtMost
+	}
+	for _, s := range j.sights {
+		_, number, _ := sort(s, s.began)
+		*number++
+	}
+	broken := 0
+	for _, l := range all {
+		list, _, bound := sort(l.sight, l.missed.acked)
+		*list = append(*list, l)
+		if bound += lags.allowed(l.missed.acked, l.began); l.by > bound {
+			if broken++; broken <= 5 {
+				t.Errorf("%v: more than %v (%s)", l, bound.Round(time.Millisecond), when(l, outages))
+			}
+		}
+	}
+	if broken > 5 {
+		t.Errorf("%d sights were older than they may be", broken)
+	}
+	t.Logf("lag of the other side: p50 %v, p99 %v, at most %v, %d probes", lags.lag(0.5), lags.lag(0.99), lags.lag(1), len(lags.probes))
+	t.Logf("before the faults: %s", measured(calm, numbers[0]))
+	t.Logf("between them: %s", measured(among, numbers[1]))
+	t.Logf("while Redis was away, and %v after: %s", recovered, measured(within, numbers[2]))
+}
+
+// when tells where among the outages something happened.
+func when(l late, outages []redisOutage) string {
+	text := "before all outages"
+	for _, o := range outages {
+		if l.began.After(o.from) {
+			text = fmt.Sprintf("Redis %s, from %v before it was asked to %v before; it was written %v before", o.what,
+				l.began.Sub(o.from).Round(time.Millisecond), l.began.Sub(o.to).Round(time.Millisecond), l.by.Round(time.Millisecond))
+		}
+	}
+	return text
+}

@@ -1,0 +1,165 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestWriterCannotTell: a gateway that cannot tell Redis of what it writes goes on writing. When
+// it can, the other gateway shows all of that soon, though it has asked all the while and may
+// have taken in what Redis still had.
+func TestWriterCannotTell(t *testing.T) {
+	d, way := deployLinked(t, "sync", 1)
+	c := d.client(t)
+	user := int64(10)
+	for what, interrupt := range map[string]func() (repair func()){
+		"no connection": func() func() {
+			way.become(cut)
+			l := d.gateways[0].now.Load()
+			until(t, "the gateway misses Redis", func() bool { return l.metric(t, "kith_cache_enabled", "") == 0 })
+			return func() { way.become(whole) }
+		},
+		// Not for so long that the other gateway gives it up: it goes on hearing.
+		"no answer": func() func() {
+			d.redis.Freeze(t)
+			from := time.Now()
+			return func() {
+				time.Sleep(time.Until(from.Add(1500 * time.Millisecond)))
+				d.redis.Thaw(t)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			user++
+			d.cannotTell(t, c, user, interrupt)
+		})
+	}
+	d.agreesOn(t, c)
+}
+
+// cannotTell changes a user on the first gateway while something is broken, and looks at it
+// on the other one until that is repaired and for as long as it may take.
+func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, interrupt func() (repair func())) {
+	t.Helper()
+	name, follower := fmt.Sprintf("User %d #1", user), user+20
+	d.sees(t, c, 1, user) // in the memory of the other, and in Redis
+	repair := interrupt()
+	d.rename(t, c, 0, user, name)
+	d.follows(t, c, 0, follower, user)
+	right := func(s seenFollowers) bool {
+		return s.Name == name && s.FollowerCount == 1 && slices.Equal(s.followers(), []string{id(follower)})
+	}
+	if got := d.sees(t, c, 0, user); !right(got) {
+		t.Errorf("the gateway that has written shows %v", got)
+	}
+	repair()
+	began := time.Now()
+	var last seenFollowers
+	var since time.Time // it is right
+	for time.Since(began) < toldAgain {
+		switch last = d.sees(t, c, 1, user); {
+		case !right(last):
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		}
+	}
+	if since.IsZero() {
+		t.Fatalf("%s after Redis could be told again, the other gateway shows %v, want the name %q and the follower %d", toldAgain, last, name, follower)
+	}
+	t.Logf("%v after Redis could be told again, the other gateway showed it", since.Sub(began).Round(time.Millisecond))
+}
+
+// toldAgain is how long after Redis can be reached again changes are told at the latest: the
+// longest pause between attempts, and as long again for a busy machine.
+const toldAgain = 2500 * time.Millisecond
+
+// deployLinked is deployCached, but the first gateway reaches Redis by a link.
+func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *link) {
+	t.Helper()
+	d := prepareCached(t, mode, shards, everybodyThere)
+	way := newLink(t, d.redis.Addr())
+	d.gateways = []*node{
+		d.serving("gateway 0", "--no-replicate", "--max-cost", "10000000", "--redis", way.url()),
+		d.serving("gateway 1", "--no-replicate", "--max-cost", "10000000"),
+	}
+	if mode != "sync" {
+		d.replicators = []*node{d.serving("replicator")}
+	}
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
+	d.ready(t)
+	return d, way
+}
+
+// seenFollowers is what is seen of a user's edges.
+type seenFollowers struct {
+	seenUser
+	FollowingCount, FollowerCount int
+}
+
+func (s seenFollowers) String() string {
+	return fmt.Sprintf("%q with %d followings, %v, and %d followers, %v", s.Name, s.FollowingCount, s.followings(), s.FollowerCount, s.followers())
+}
+
+func (s seenFollowers) followers() []string  { return idsIn(s.Followers.Nodes) }
+func (s seenFollowers) followings() []string { return idsIn(s.Followings.Nodes) }
+
+func idsIn(nodes []*struct{ ID string }) (list []string) {
+	for _, n := range nodes {
+		list = append(list, n.ID)
+	}
+	return list
+}
+
+// sees asks a gateway about a user.
+func (d *cachedDeployment) sees(t testing.TB, c *client, on int, user int64) (seen seenFollowers) {
+	t.Helper()
+	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, 5, "",
+		`query($id: ID!) { user(id: $id) { name followingCount followerCount followings(first: 100) { nodes { id } } followers(first: 100) { nodes { id } } } }`,
+		map[string]any{"id": id(user)})
+	if err == nil && a.code() == "" {
+		err = json.Unmarshal(a.Data["user"], &seen)
+	}
+	if err != nil || a.code() != "" {
+		t.Fatalf("look at %d: %v, %+v", user, err, a.Errors)
+	}
+	return seen
+}
+
+func (d *cachedDeployment) rename(t testing.TB, c *client, on int, user int64, name string) {
+	t.Helper()
+	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, user, "",
+		`mutation($name: String!) { updateProfile(name: $name) { user { name } } }`, map[string]any{"name": name})
+	if err != nil || a.code() != "" {
+		t.Fatalf("rename %d: %v, %+v", user, err, a.Errors)
+	}
+}
+
+func (d *cachedDeployment) follows(t testing.TB, c *client, on int, from, to int64) {
+	t.Helper()
+	o := operation{field: "follow", viewer: from, targets: []int64{to}}
+	if r := o.send(t.Context(), c, d.gateways[on].now.Load()); r.err != nil || r.code != "" || len(r.changes) != 1 {
+		t.Fatalf("%v: %+v", o, r)
+	}
+}
+
+// agreesOn is agree for the users of these tests.
+func (d *cachedDeployment) agreesOn(t *testing.T, c *client) {
+	t.Helper()
+	cold := d.cold(t)
+	var ids []string
+	for u := range int64(60) {
+		ids = append(ids, id(1+u))
+	}
+	for _, n := range d.gateways {
+		variables := map[string]any{"ids": ids, "me": "5"}
+		if got, want := d.told(t, c, n.now.Load(), 5, everything, variables), d.told(t, c, cold, 5, everything, variables); got != want {
+			t.Errorf("%s tells something else than the tables: %s", n.name, difference(got, want))
+		}
+	}
+}

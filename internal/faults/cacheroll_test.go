@@ -1,0 +1,142 @@
+package faults_test
+
+import (
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// lone makes a place for gateways that have no Redis.
+func (d *cachedDeployment) lone(name string) *node {
+	args := append(d.withoutRedis(), "--jwt-secret", secret)
+	return &node{name: name, launch: func(t testing.TB) *life {
+		g := kithtest.Serve(t, kithtest.Args(args...))
+		return &life{Command: g.Command, gateway: g}
+	}}
+}
+
+func (d *cachedDeployment) withoutRedis() []string {
+	return []string{"--store", d.location(), "--redundancy", d.mode, "--log-level", "warn"}
+}
+
+// keeps tells whether a gateway keeps things in its memory.
+func (n *node) keeps(t testing.TB) bool { return n.now.Load().metric(t, "kith_cache_enabled", "") == 1 }
+
+// TestGatewaysWithoutRedis: a gateway without a Redis keeps things while it is the only one.
+// When a second one serves, the first has forgotten everything already; when that leaves, it
+// begins again.
+func TestGatewaysWithoutRedis(t *testing.T) {
+	d := prepareCached(t, "sync", 1, 20)
+	first, second := d.lone("the first"), d.lone("the second")
+	d.gateways = []*node{first, second}
+	c := d.client(t)
+	first.start(t)
+	until(t, "the first keeps things", func() bool { return first.keeps(t) })
+	if d.sees(t, c, 0, 7); first.now.Load().metric(t, "kith_cache_entries", "") == 0 {
+		t.Error("the first has kept nothing")
+	}
+
+	second.start(t) // returns when it serves
+	if first.keeps(t) || second.keeps(t) || first.now.Load().metric(t, "kith_cache_entries", "") != 0 {
+		t.Error("the second serves, and somebody keeps things")
+	}
+	d.rename(t, c, 1, 7, "User 7 #1")
+	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
+		t.Errorf("the first shows %v", seen)
+	}
+
+	began := time.Now()
+	second.now.Load().Interrupt(t)
+	until(t, "the first keeps things again", func() bool { return first.keeps(t) })
+	t.Logf("%v after the second was asked to leave, the first began to keep things", time.Since(began).Round(time.Millisecond))
+	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
+		t.Errorf("the first shows %v", seen)
+	}
+}
+
+// TestLongGatewayWithoutRedisIsKilled: of one that was killed the others do not know at once
+// that it has gone.
+func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
+	testenv.Long(t)
+	d := prepareCached(t, "sync", 1, 20)
+	first, second := d.lone("the first"), d.lone("the second")
+	first.start(t)
+	second.start(t)
+	second.kill(t)
+	began := time.Now()
+	until(t, "the first keeps things again", func() bool { return first.keeps(t) })
+	t.Logf("%v after the second was killed, the first began to keep things", time.Since(began).Round(time.Millisecond))
+}
+
+// TestReplicatorWithoutRedis: where a replicator of its own carries the rows over, the only
+// gateway does not see them come, and keeps nothing either.
+func TestReplicatorWithoutRedis(t *testing.T) {
+	d := prepareCached(t, "binlog", 2, 40)
+	replicator := &node{name: "kith replicate", launch: func(t testing.TB) *life {
+		return &life{Command: kithtest.Launch(t, kithtest.Args(append([]string{"replicate"}, d.withoutRedis()...)...))}
+	}}
+	replicator.start(t)
+	until(t, "the replicator works", func() bool {
+		return d.number(t, 0, "SELECT COUNT(*) FROM kith_checkpoints") > 0 || replicator.now.Load().Ended()
+	})
+	gateway := d.lone("the gateway")
+	d.gateways = []*node{gateway}
+	gateway.start(t)
+	c := d.client(t)
+	follower, idol := d.onShard(0, 3)[2], d.onShard(1, 3)[2]
+	d.sees(t, c, 0, idol)
+	d.follows(t, c, 0, follower, idol)
+	until(t, "the row is on the other side", func() bool {
+		return d.number(t, d.shardOf(idol), "SELECT COUNT(*) FROM follower WHERE to_user_id = ?", idol) == 1
+	})
+	there := time.Now()
+	for seen := d.sees(t, c, 0, idol); seen.FollowerCount != 1 || len(seen.followers()) != 1; seen = d.sees(t, c, 0, idol) {
+		if time.Since(there) > toldAgain {
+			t.Fatalf("%s after the row was there the gateway shows %v; it keeps things: %v", toldAgain, seen, gateway.keeps(t))
+		}
+	}
+	replicator.now.Load().wasWell(t)
+}
+
+// TestGatewayLosesItsRedis: a gateway that is cut off its Redis forgets everything and reads
+// the tables; when it is back it begins with nothing. The other one goes on.
+func TestGatewayLosesItsRedis(t *testing.T) {
+	d, way := deployLinked(t, "sync", 1)
+	c := d.client(t)
+	here, other := d.gateways[0], d.gateways[1]
+	here0 := here.now.Load()
+	for n := range 2 {
+		d.sees(t, c, n, 7)
+	}
+	if here0.metric(t, "kith_cache_entries", "") == 0 {
+		t.Error("nothing is kept")
+	}
+	forgotten := here0.metric(t, "kith_cache_forgotten_total", "")
+
+	way.become(cut)
+	until(t, "it keeps nothing", func() bool { return !here.keeps(t) })
+	if n := here0.metric(t, "kith_cache_entries", ""); n != 0 {
+		t.Errorf("%v things are kept without Redis", n)
+	}
+	if !other.keeps(t) {
+		t.Error("the other one, which has its Redis, keeps nothing")
+	}
+	d.rename(t, c, 1, 7, "User 7 #1")
+	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
+		t.Errorf("without Redis it shows %v", seen)
+	}
+
+	way.become(whole)
+	until(t, "it keeps things again", func() bool { return here.keeps(t) })
+	if n := here0.metric(t, "kith_cache_entries", ""); n != 0 {
+		t.Errorf("it begins with %v things", n)
+	}
+	if n := here0.metric(t, "kith_cache_forgotten_total", ""); n < forgotten+2 {
+		t.Errorf("it has forgotten everything %v times, before %v times", n, forgotten)
+	}
+	if seen := d.sees(t, c, 0, 7); seen.Name != "User 7 #1" {
+		t.Errorf("with Redis again it shows %v", seen)
+	}
+}

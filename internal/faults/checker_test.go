@@ -1,0 +1,117 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// checker is a command `kith reconcile …`, run as an operator runs it and killed as a
+// crash kills it (kill -9), at random moments.
+type checker struct {
+	*graph
+	random *rand.Rand
+	kills  int
+}
+
+func (g *graph) checker(t testing.TB) *checker {
+	t.Helper()
+	return &checker{graph: g, random: rand.New(rand.NewPCG(seedOf(t), 6))}
+}
+
+func (c *checker) start(t testing.TB, args ...string) *kithtest.Command {
+	t.Helper()
+	args = append([]string{"reconcile"}, args...)
+	return kithtest.Launch(t, kithtest.Args(append(args, "--store", c.location(), "--log-level", "warn")...))
+}
+
+// toItsEnd runs one that nobody kills, and wants an exit code.
+func (c *checker) toItsEnd(t testing.TB, code int, args ...string) kithtest.End {
+	t.Helper()
+	command := c.start(t, args...)
+	if !command.EndsWithin(10 * time.Minute) {
+		t.Fatalf("%v does not come to its end; it says %s", args, command.Stderr())
+	}
+	end := command.Wait(t)
+	if end.Code != code {
+		t.Fatalf("%v ended with code %d, not %d: %s\n%s", args, end.Code, code, end.Stderr, end.Stdout)
+	}
+	return end
+}
+
+// oneLife starts one and kills it after a random part of a span, or as soon as it is
+// seen at some work, if anybody looks, unless it ends by itself before.
+func (c *checker) oneLife(t testing.TB, span time.Duration, seen func() bool, args ...string) {
+	t.Helper()
+	command := c.start(t, args...)
+	until := time.Now().Add(time.Duration(c.random.Int64N(int64(span))))
+	if seen != nil {
+		until = time.Now().Add(patience)
+	}
+	for time.Now().Before(until) && (seen == nil || !seen()) {
+		wait := time.Until(until)
+		if seen != nil {
+			wait = 2 * time.Millisecond
+		}
+		if command.EndsWithin(wait) {
+			return
+		}
+	}
+	if command.Kill(t).Code < 0 { // it may have been faster
+		c.kills++
+	}
+}
+
+// manyLives starts one until so many were killed: at random moments, or, if seen says
+// how, every other one as soon as it is seen at its work. Lives that come to their end
+// before do not count.
+func (c *checker) manyLives(t testing.TB, lives int, span time.Duration, seen func() func() bool, args ...string) {
+	t.Helper()
+	for life, tries := c.kills, 0; c.kills < life+lives; tries++ {
+		if tries > 5*lives {
+			t.Fatalf("%v: of %d lives only %d could be killed", args, tries, c.kills-life)
+		}
+		var look func() bool
+		if seen != nil {
+			if now := seen(); tries%2 == 1 {
+				look = now
+			}
+		}
+		c.oneLife(t, span, look, args...)
+	}
+}
+
+// reportOf reads what a checker with --json reports: as far as both commands say the
+// same.
+func reportOf(t testing.TB, end kithtest.End) (r reconcile.Report) {
+	t.Helper()
+	var told struct {
+		Resumed   bool
+		Found     map[reconcile.Kind]int
+		Repaired  map[reconcile.Kind]int
+		Unsettled int
+		Findings  []struct {
+			Kind     reconcile.Kind
+			From, To storage.UserID `json:",string"`
+			User     storage.UserID `json:",string"`
+			Table    string
+		}
+	}
+	if err := json.Unmarshal([]byte(end.Stdout), &told); err != nil {
+		t.Fatalf("%v: %+v", err, end)
+	}
+	r = reconcile.Report{Resumed: told.Resumed, Found: told.Found, Repaired: told.Repaired, Unsettled: told.Unsettled}
+	for _, f := range told.Findings {
+		found := reconcile.Finding{Kind: f.Kind, Forward: storage.Edge{From: f.From, To: f.To}, User: f.User}
+		if f.Table == storage.Inverse.String() {
+			found.Side = storage.Inverse
+		}
+		r.Findings = append(r.Findings, found)
+	}
+	return r
+}

@@ -1,0 +1,210 @@
+package faults_test
+
+import (
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// TestKilledCheckers kills the commands that reconcile again and again (kill -9), at
+// random moments and at work, under a load: in the end nothing is skipped.
+// See [TestLongKilledCheckers].
+func TestKilledCheckers(t *testing.T) {
+	checkersAreKilled(t, killing{data: "wiki-vote", damages: 100, scan: 5 * time.Second, perSecond: 200, fullLives: 2, lives: 6})
+}
+
+// TestLongKilledCheckers is the same with 1,768,135 edges for full scans, 1,000
+// damages, 200 writes a second, and more kills.
+//
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongKilledCheckers -v
+func TestLongKilledCheckers(t *testing.T) {
+	testenv.Long(t)
+	checkersAreKilled(t, killing{data: "ego-twitter", damages: 1000, scan: 20 * time.Second, perSecond: 200, fullLives: 12, lives: 40})
+}
+
+// killing is how much there is to find, and how often who looks for it is killed.
+type killing struct {
+	data      string // for full scans; the others see only what is written
+	damages   int
+	scan      time.Duration // how long a full scan is to take, about
+	perSecond int
+	fullLives int // of full scans, before one is let live
+	lives     int // of the modes that read logs
+}
+
+func checkersAreKilled(t *testing.T, k killing) {
+	for name, test := range map[string]func(*testing.T, killing){
+		"full":         func(t *testing.T, k killing) { killedFull(t, k) },
+		"full, repair": func(t *testing.T, k killing) { killedFull(t, k, "--repair") },
+		"incremental":  killedIncremental,
+		"realtime":     killedRealtime,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, k)
+		})
+	}
+}
+
+// all is longer than any list of findings.
+const all = "1000000"
+
+// A dry run that was killed and comes to its end reports every damage once; a repair
+// that was killed leaves none.
+func killedFull(t *testing.T, k killing, repair ...string) {
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, k.data+".txt.gz"))
+	// Pauses make the scan as long as it is to be, on fast machines and slow ones.
+	load := g.scan(t, reconcile.FullConfig{}).Seconds / k.scan.Seconds()
+	args := append([]string{"full", "--json", "--list", all, "--window", "300ms", "--max-load", strconv.FormatFloat(load, 'f', 6, 64)}, repair...)
+	damaged := g.vandal(t, 22, storage.Inverse).damageInverse(k.damages)
+	stop := g.load(t, k.perSecond)
+	c := g.checker(t)
+	work := func() func() bool { return c.work(t, damaged) }
+	c.manyLives(t, k.fullLives, k.scan/2, work, args...)
+	for tries := 0; !c.canGoOn(t); tries++ { // the last life may have come to its end, or not far
+		if tries > 5 {
+			t.Fatal("no scan could be killed in its middle")
+		}
+		c.oneLife(t, k.scan, work(), args...)
+	}
+	left := g.differ(t, damaged)
+	end := c.toItsEnd(t, 1-len(repair), args...)
+	n := stop()
+	r := reportOf(t, end)
+	t.Logf("killed %d times, then %d rows differed still; the last run took %v; %d writes meanwhile", c.kills, left, end.Took.Round(time.Millisecond), n)
+	if !r.Resumed {
+		t.Error("the last run began anew")
+	}
+	if len(repair) == 0 {
+		exactly(t, "a killed dry run", r, damaged)
+		return
+	}
+	exactly(t, "after a killed repair", g.scan(t, reconcile.FullConfig{}), nil)
+	g.whole(t)
+}
+
+// work tells whether a full scan has saved how far it is, or repaired anything, since
+// this was called.
+func (c *checker) work(t testing.TB, damaged []trace) func() bool {
+	t.Helper()
+	saved := func() string {
+		value, _, err := c.LoadCheckpoint(t.Context(), "reconcile/full")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(value)
+	}
+	before, left := saved(), c.differ(t, damaged)
+	return func() bool { return saved() != before || c.differ(t, damaged) < left }
+}
+
+// canGoOn tells whether a killed scan has left something to go on from.
+func (c *checker) canGoOn(t testing.TB) bool {
+	t.Helper()
+	_, found, err := c.LoadCheckpoint(t.Context(), "reconcile/full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// What differs after many killed dry runs is found by the last one, exactly; and after
+// many killed repairs, repaired.
+func killedIncremental(t *testing.T, k killing) {
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, "wiki-vote.txt.gz"))
+	d, c := driftOf(t, g), g.checker(t)
+	dryRun := []string{"incremental", "--json", "--list", all, "--window", "200ms"}
+	repair := append(slices.Clone(dryRun), "--repair")
+	c.toItsEnd(t, 0, dryRun...) // from here on
+	const span = 500 * time.Millisecond
+
+	d.lose(t) // so that every run has to wait for its window
+	stop := d.load(t, k.perSecond)
+	c.manyLives(t, k.lives, span, nil, dryRun...)
+	n := stop()
+	damaged := g.differing(t)
+	t.Logf("%d edges of %d writes differ; dry runs were killed %d times", len(damaged), n, c.kills)
+	exactly(t, "after killed dry runs", reportOf(t, c.toItsEnd(t, 1, dryRun...)), damaged)
+
+	stop = d.load(t, k.perSecond)
+	c.manyLives(t, k.lives, span, func() func() bool { return d.loss(t) }, repair...)
+	n = stop()
+	left := len(g.differing(t))
+	t.Logf("%d writes; killed %d times, dry runs included, and %d edges still differed then", n, c.kills, left)
+	c.toItsEnd(t, 0, repair...)
+	g.whole(t)
+}
+
+// What killed lives have left, the next one repairs; and what one could not hold, the
+// incremental mode.
+func killedRealtime(t *testing.T, k killing) {
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, "wiki-vote.txt.gz"))
+	d, c := driftOf(t, g), g.checker(t)
+	// It keeps its place every second: in lives and windows of such a length, places are
+	// kept while edges wait.
+	realtime := []string{"realtime", "--window", "1s"}
+	const span = 2500 * time.Millisecond
+	c.toItsEnd(t, 0, "incremental")
+	d.watched(t, c, realtime)
+	c.toItsEnd(t, 0, "incremental", "--window", "200ms", "--repair") // of what was lost before
+
+	stop := d.load(t, k.perSecond)
+	c.manyLives(t, k.lives*2/3, span, func() func() bool { return d.loss(t) }, realtime...)
+	n := stop()
+	damaged := g.differing(t)
+	last := c.start(t, realtime...)
+	last.Until(t, "repair of all that killed lives have left", func() bool { return g.differ(t, damaged) == 0 })
+	last.Kill(t)
+	t.Logf("%d writes; killed %d times, and %d edges differed then", n, c.kills, len(damaged))
+	g.whole(t)
+
+	stop = d.load(t, k.perSecond)
+	for range 3 {
+		c.oneLife(t, span/2, nil, append(realtime, "--max-pending", "3")...)
+	}
+	n = stop()
+	left := len(g.differing(t))
+	t.Logf("with room for 3 edges, %d of %d writes were left", left, n)
+	if left == 0 {
+		t.Error("nothing was left to the incremental mode")
+	}
+	c.toItsEnd(t, 0, "incremental", "--window", "200ms", "--repair")
+	g.whole(t)
+}
+
+// loss makes an edge that is missing on the inverse side, and tells whether it is there.
+func (d *drift) loss(t testing.TB) func() bool {
+	t.Helper()
+	lost := d.lose(t)
+	return func() bool { return d.repaired(t, lost) }
+}
+
+// watched makes the present end of the logs the place where the realtime mode goes on.
+func (d *drift) watched(t testing.TB, c *checker, realtime []string) {
+	t.Helper()
+	command := c.start(t, realtime...)
+	defer command.Kill(t)
+	lost := d.lose(t)
+	again := time.Now()
+	command.Until(t, "its first repair", func() bool {
+		if time.Since(again) > 2*time.Second { // what was written before it watched, it does not see
+			lost, again = d.lose(t), time.Now()
+		}
+		return d.repaired(t, lost)
+	})
+}
+
+// repaired tells whether an edge that was lost is there.
+func (g *graph) repaired(t testing.TB, e storage.Edge) bool {
+	t.Helper()
+	r := g.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r.Found && r.Value == e
+}

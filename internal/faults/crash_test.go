@@ -1,0 +1,352 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+)
+
+// TestCrashes is the short schedule; see [TestLongCrashes].
+func TestCrashes(t *testing.T) {
+	crashes(t, []string{"sync"}, schedule{operations: 1500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, window: time.Second})
+}
+
+// TestLongCrashes writes through two gateways from 16 connections, while replicators,
+// gateways, a MariaDB server and Redis are killed and started again. Then it measures
+// how long it takes to repair what has come apart, and does all of it once more with
+// the realtime mode beside.
+//
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCrashes/binlog -v
+func TestLongCrashes(t *testing.T) {
+	testenv.Long(t)
+	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, window: reconcile.DefaultWindow})
+}
+
+// crashes lets a schedule run in all redundancy modes, and in some of them once more
+// with the realtime mode beside. (In the mode binlog there is nothing for it to find.)
+func crashes(t *testing.T, watched []string, s schedule) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) { s.run(t, mode, false) })
+	}
+	for _, mode := range watched {
+		t.Run(mode+" with realtime", func(t *testing.T) { s.run(t, mode, true) })
+	}
+}
+
+// schedule is how much is written, and what is killed meanwhile.
+type schedule struct {
+	operations, connections, users                         int
+	replicatorKills, gatewayKills, serverKills, redisKills int
+	window                                                 time.Duration // of the modes that reconcile
+}
+
+// running is a schedule under way.
+type running struct {
+	schedule
+	*deployment
+	seed uint64
+
+	done    atomic.Int64 // operations
+	calm    atomic.Bool  // a server is away: write slowly, and no follows, most of which would be refused
+	mu      sync.Mutex
+	results []result
+	outages []outage // of servers
+}
+
+// outage is when operations may fail on whatever gateway.
+type outage struct{ from, to time.Time }
+
+// run lets the schedule run in a redundancy mode, with the realtime mode beside or not.
+func (s schedule) run(t *testing.T, mode string, watched bool) {
+	began := time.Now()
+	r := &running{schedule: s, deployment: deploy(t, mode, s.users), seed: seedOf(t)}
+	r.reconcile(t, "incremental") // begins here
+	var w *watching
+	if watched {
+		w = r.watch(t, s.window)
+	}
+	faults := r.faults()
+	wait := r.write(t)
+	r.strike(t, faults)
+	wait()
+	written := time.Now()
+
+	h := newHistory()
+	for _, result := range r.results {
+		if err := result.note(h); err != nil {
+			t.Error(err)
+		}
+	}
+	r.failuresHaveReasons(t)
+	r.quiet(t, h)
+	r.allWell(t)
+	settled := time.Now()
+	if watched {
+		w.settle(t)
+	}
+	found := r.tables(t)
+	different := h.judge(t, found)
+	r.countsAreExact(t)
+	failed := h.explain(t, found, different)
+	r.failuresAreCounted(t, failed)
+	if mode == "binlog" && len(different) > 0 {
+		t.Errorf("%d of %d edges differ, the first is %v: %+v in following, %+v in follower", len(different), len(found.forward), different[0],
+			found.forward[different[0]], found.inverse[different[0]])
+	}
+	r.tell(t, h, found, different, faults)
+	t.Logf("started and written in %v, quiet %v later", written.Sub(began).Round(time.Millisecond), settled.Sub(written).Round(time.Millisecond))
+	if !watched {
+		r.repairTimes(t, found, different)
+	}
+}
+
+// seedOf is what a test's random choices begin with; KITH_TEST_SEED repeats one.
+func seedOf(t testing.TB) uint64 {
+	t.Helper()
+	n := rand.Uint64() % 1_000_000
+	if text := os.Getenv("KITH_TEST_SEED"); text != "" {
+		var err error
+		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("KITH_TEST_SEED=%d", n)
+	return n
+}
+
+// write starts the connections. The function that it returns waits until all
+// operations are done.
+func (r *running) write(t *testing.T) (wait func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var started atomic.Int64
+	var writers sync.WaitGroup
+	for i := range r.connections {
+		c := r.client(t)
+		random := rand.New(rand.NewPCG(r.seed, uint64(i)))
+		writers.Go(func() {
+			for ctx.Err() == nil && started.Add(1) <= int64(r.operations) {
+				r.sendUntilDone(ctx, c, randomOperation(random, r.users, r.calm.Load()), random)
+				r.done.Add(1)
+			}
+		})
+	}
+	t.Cleanup(func() { cancel(); writers.Wait() })
+	return writers.Wait
+}
+
+// sendUntilDone sends an operation to one of the gateways that are there. What is not
+// answered is not sent again: nobody knows what became of it.
+func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, random *rand.Rand) {
+	for ctx.Err() == nil {
+		l := r.gateways[random.IntN(len(r.gateways))].now.Load()
+		if l == nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		result := o.send(ctx, c, l)
+		if result.notSent() {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		r.mu.Lock()
+		r.results = append(r.results, result)
+		r.mu.Unlock()
+		if r.calm.Load() {
+			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
+		}
+		return
+	}
+}
+
+// fault is something that breaks and is repaired.
+type fault struct {
+	name   string
+	hold   int64 // operations until it is repaired
+	begin  func(testing.TB)
+	repair func(testing.TB)
+}
+
+// faults are those of the schedule, in random order.
+func (r *running) faults() []fault {
+	random := rand.New(rand.NewPCG(r.seed, 1<<32))
+	step := int64(r.operations) / int64(r.replicatorKills+r.gatewayKills+r.serverKills+r.redisKills+1)
+	var list []fault
+	add := func(times int, make func() fault) {
+		for range times {
+			f := make()
+			f.hold = random.Int64N(step/2 + 1)
+			list = append(list, f)
+		}
+	}
+	of := func(nodes []*node) func() fault {
+		return func() fault {
+			n := nodes[random.IntN(len(nodes))]
+			return fault{name: n.name, begin: n.kill, repair: n.start}
+		}
+	}
+	working := r.replicators
+	if len(working) == 0 {
+		working = r.gateways // which carry over themselves
+	}
+	add(r.replicatorKills, of(working))
+	add(r.gatewayKills, of(r.gateways))
+	next := 0
+	add(r.serverKills-1, func() fault {
+		s := r.servers[next%len(r.servers)]
+		next++
+		return r.serverFault(s, working)
+	})
+	add(r.redisKills, func() fault {
+		return fault{name: "redis", begin: r.redis.Kill, repair: r.redis.Restart}
+	})
+	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	// At the end, so that what it costs is not repaired by later writes, the server that
+	// does not hold the checkpoints.
+	return append(list, r.serverFault(r.servers[1], working))
+}
+
+// outageTime is how long a server is away before whoever carries over is killed:
+// longer than a replicator takes to write down how far it has come.
+const outageTime = 2200 * time.Millisecond
+
+// serverFault kills a server, and while it is away those who carry over, with all
+// that they could not write to it.
+func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
+	var from time.Time
+	return fault{
+		name: "mariadb",
+		begin: func(t testing.TB) {
+			r.calm.Store(true)
+			from = time.Now()
+			s.Kill(t)
+		},
+		repair: func(t testing.TB) {
+			time.Sleep(time.Until(from.Add(outageTime)))
+			for _, n := range working {
+				n.kill(t)
+			}
+			s.Restart(t)
+			r.outages = append(r.outages, outage{from, time.Now()})
+			for _, n := range working {
+				n.start(t)
+			}
+			r.calm.Store(false)
+		},
+	}
+}
+
+// strike breaks one thing after the other, spread over the operations.
+func (r *running) strike(t *testing.T, faults []fault) {
+	t.Helper()
+	step := int64(r.operations) / int64(len(faults)+1)
+	for i, f := range faults {
+		r.progress(t, step*int64(i+1))
+		f.begin(t)
+		r.progress(t, min(step*int64(i+1)+f.hold, int64(r.operations)))
+		f.repair(t)
+	}
+	r.progress(t, int64(r.operations))
+}
+
+// progress waits until so many operations are done.
+func (r *running) progress(t *testing.T, operations int64) {
+	t.Helper()
+	last, since := r.done.Load(), time.Now()
+	for r.done.Load() < operations {
+		if n := r.done.Load(); n > last {
+			last, since = n, time.Now()
+		}
+		if time.Since(since) > patience {
+			t.Fatalf("nothing was written for %s, after %d operations", patience, last)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// recovery is how long after the return of a server operations may still fail.
+const recovery = 2 * time.Second
+
+// failuresHaveReasons: a caller is told of a failure only where the gateway was
+// killed, or a server was away.
+func (r *running) failuresHaveReasons(t *testing.T) {
+	t.Helper()
+	answered := 0
+	for _, one := range r.results {
+		switch {
+		case one.err == nil && one.code == "":
+			answered++
+		case one.err != nil && one.by.killed.Load():
+		case one.err == nil && one.code != "INTERNAL_SERVER_ERROR" && r.away(one):
+		default:
+			t.Errorf("%v, asked of %s after %v: %v, %s %s, though nothing it needs was away", one.operation, one.by.name, one.ended.Sub(one.began), one.err, one.code, one.message)
+		}
+	}
+	if answered < r.operations/3 {
+		t.Errorf("only %d of %d operations went through", answered, r.operations)
+	}
+}
+
+// away tells whether a server was, at some time of the request.
+func (r *running) away(one result) bool {
+	for _, o := range r.outages {
+		if one.ended.After(o.from) && one.began.Before(o.to.Add(recovery)) {
+			return true
+		}
+	}
+	return false
+}
+
+// failuresAreCounted compares what is missing, by the process that told of it, with
+// what that process has counted as left to reconcile. Those that were killed have
+// taken their counters with them.
+func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
+	t.Helper()
+	counter := map[string]string{"sync": "kith_sync_inverse_dropped_total", "stream": "kith_stream_add_failed_edges_total"}[r.mode]
+	for l, n := range failed {
+		if l.killed.Load() || counter == "" {
+			continue
+		}
+		if counted := l.metric(t, counter, ""); float64(n) > counted {
+			t.Errorf("%d edges are missing that %s was to carry over, which counts %v", n, l.name, counted)
+		}
+	}
+}
+
+// tell logs what happened.
+func (r *running) tell(t *testing.T, h *history, found tables, different []edge, faults []fault) {
+	t.Helper()
+	outcomes, kills := map[string]int{}, map[string]int{}
+	for _, one := range r.results {
+		outcome := "answered"
+		switch {
+		case one.err != nil:
+			outcome = "no answer"
+		case one.code != "" && one.done:
+			outcome = "answered in part: " + one.code
+		case one.code != "":
+			outcome = one.code
+		case one.stale:
+			outcome = "answered, stale"
+		}
+		outcomes[outcome]++
+	}
+	for _, f := range faults {
+		kills[f.name]++
+	}
+	changes := 0
+	for _, list := range h.told {
+		changes += len(list)
+	}
+	t.Logf("%s: %d operations: %s; %d changes, %d rows, %d edges in doubt; killed: %s; %d edges differ, %.0f of a million operations",
+		r.mode, len(r.results), fmt.Sprint(outcomes), changes, len(found.forward), len(h.doubtful), fmt.Sprint(kills), len(different),
+		1e6*float64(len(different))/float64(len(r.results)))
+}

@@ -1,0 +1,264 @@
+package faults_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+
+	"kith/identity"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// patience bounds every wait. Generous: it is only reached when something is wrong.
+const patience = 90 * time.Second
+
+// secret signs the tokens of every deployment.
+const secret = "the schedules' secret, known to everybody"
+
+// deployment is a store on two servers and Redis, with two gateways that do not
+// replicate and, in the modes that need any, replicators.
+type deployment struct {
+	mode        string
+	servers     testenv.Servers
+	dsns        []string
+	sqlite      string // the store's file, instead of servers
+	redis       *testenv.RedisServer
+	gateways    []*node
+	replicators []*node
+	place       *shard.Map
+	shards      []*sql.DB // as the test looks into them
+	issuer      *identity.Issuer
+}
+
+// node is one place of a deployment, where processes of the program follow each
+// other.
+type node struct {
+	name   string
+	launch func(testing.TB) *life
+	now    atomic.Pointer[life] // nil while it is down
+	lives  int
+}
+
+// life is one process from its start to its end.
+type life struct {
+	*kithtest.Command
+	gateway *kithtest.Gateway // nil of one that serves nothing
+	name    string
+	killed  atomic.Bool
+}
+
+// deploy starts a deployment with users 1 … n.
+func deploy(t testing.TB, mode string, users int) *deployment {
+	t.Helper()
+	return deployOn(t, testenv.SharedMariaDB(t, 2), mode, users)
+}
+
+// deployOn starts a deployment on given servers.
+func deployOn(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
+	t.Helper()
+	d := prepare(t, servers, mode, users)
+	for i := range 2 {
+		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate"))
+	}
+	switch mode {
+	case "stream":
+		d.replicators = []*node{d.serving("replicator 0"), d.serving("replicator 1")}
+	case "binlog":
+		d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
+	}
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
+	return d
+}
+
+// prepare makes a deployment whose nodes are still to be started.
+func prepare(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
+	t.Helper()
+	return assemble(t, servers, servers.FreshDatabases(t, 2), testenv.Redis(t, testenv.AppendOnly...), mode, users)
+}
+
+// assemble makes one of databases and a Redis.
+func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *testenv.RedisServer, mode string, users int) *deployment {
+	t.Helper()
+	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, place: shard.NewMap(len(dsns))}
+	d.begin(t, users)
+	return d
+}
+
+// begin makes the tables, the users, and who signs their tokens.
+func (d *deployment) begin(t testing.TB, users int) {
+	t.Helper()
+	d.layOut(t, users)
+	var err error
+	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// layOut makes the tables and the users.
+func (d *deployment) layOut(t testing.TB, users int) {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	list := make([]storage.User, users)
+	for i := range list {
+		id := storage.UserID(i + 1)
+		list[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 1, UpdatedAt: 1}
+	}
+	for some := range slices.Chunk(list, 1000) {
+		for _, r := range store.CreateUsers(t.Context(), some) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	for _, dsn := range d.dsns {
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		d.shards = append(d.shards, db)
+	}
+}
+
+func (d *deployment) location() string {
+	if d.sqlite != "" {
+		return "sqlite:" + d.sqlite
+	}
+	return "mysql:" + strings.Join(d.dsns, ";")
+}
+
+// serving makes a place for gateways of this deployment.
+func (d *deployment) serving(name string, more ...string) *node {
+	args := append(append(d.settings(), "--jwt-secret", secret), more...)
+	return &node{name: name, launch: func(t testing.TB) *life {
+		g := kithtest.Serve(t, kithtest.Args(args...))
+		return &life{Command: g.Command, gateway: g}
+	}}
+}
+
+// replicating makes a place for `kith replicate`.
+func (d *deployment) replicating(name string) *node {
+	return &node{name: name, launch: d.command("replicate")}
+}
+
+// command launches a command of the program on this deployment.
+func (d *deployment) command(args ...string) func(testing.TB) *life {
+	args = append(args, d.settings()...)
+	return func(t testing.TB) *life {
+		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
+	}
+}
+
+func (d *deployment) settings() []string {
+	return []string{"--store", d.location(), "--redis", d.redis.URL(), "--redundancy", d.mode, "--log-level", "warn"}
+}
+
+func (d *deployment) nodes() []*node {
+	return append(append([]*node{}, d.gateways...), d.replicators...)
+}
+
+func (n *node) start(t testing.TB) {
+	t.Helper()
+	l := n.launch(t)
+	n.lives++
+	l.name = fmt.Sprintf("%s, life %d", n.name, n.lives)
+	n.now.Store(l)
+}
+
+// kill ends the process as a crash does.
+func (n *node) kill(t testing.TB) {
+	t.Helper()
+	l := n.now.Swap(nil)
+	l.killed.Store(true)
+	l.wasWell(t)
+	l.Kill(t)
+}
+
+// wasWell: the process runs, and has logged no error, such as a binlog that cannot be
+// followed from where it was left: copying everything again would hide what is lost.
+func (l *life) wasWell(t testing.TB) {
+	t.Helper()
+	if l.Ended() && !l.metNoServer() {
+		t.Errorf("%s has ended by itself: %+v", l.name, l.Wait(t))
+	}
+	for line := range strings.Lines(l.Stderr()) {
+		if strings.Contains(line, "level=ERROR") {
+			t.Errorf("%s logs: %s", l.name, line)
+		}
+	}
+}
+
+// metNoServer tells that the program was started in the very moment in which a server was
+// killed, and could not open the store: whoever supervises it starts it again, as the
+// schedule does after the outage. If it did not, nobody would carry over, and that is seen.
+func (l *life) metNoServer() bool {
+	text := l.Stderr()
+	return strings.HasPrefix(text, "kith: --store (KITH_STORE): shard ") && strings.Contains(text, "connection")
+}
+
+func (d *deployment) allWell(t testing.TB) {
+	t.Helper()
+	for _, n := range d.nodes() {
+		n.now.Load().wasWell(t)
+	}
+}
+
+// token is a bearer token of a user.
+func (d *deployment) token(t testing.TB, id int64) string {
+	t.Helper()
+	token, _, err := d.issuer.Issue(storage.UserID(id), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// shardOf is the shard that owns a user.
+func (d *deployment) shardOf(id int64) int { return d.place.Of(storage.UserID(id)) }
+
+// onShard returns the first n users whose shard is s.
+func (d *deployment) onShard(s, n int) []int64 {
+	var list []int64
+	for id := int64(1); len(list) < n; id++ {
+		if d.shardOf(id) == s {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// number reads one number from a shard.
+func (d *deployment) number(t testing.TB, shard int, query string, args ...any) (n int64) {
+	t.Helper()
+	if err := d.shards[shard].QueryRowContext(context.Background(), query, args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}

@@ -1,0 +1,234 @@
+package faults_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/identity"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// TestDeletionSurvivesCrashes kills the program in the middle of removing a user with
+// 3,600 edges and requests, twice: while the client waits, and while what was left is
+// being taken up. In the end nothing of the user is left on either side, the counts of
+// everybody else are exact, and the handle is free.
+func TestDeletionSurvivesCrashes(t *testing.T) {
+	for _, c := range []struct {
+		name, mode string
+		location   func(t *testing.T) string
+	}{
+		{"SQLite, sync", "sync", func(t *testing.T) string {
+			dir := t.TempDir()
+			return "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db")
+		}},
+		{"MariaDB, sync", "sync", func(t *testing.T) string {
+			return "mysql:" + strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";")
+		}},
+		{"MariaDB, binlog", "binlog", func(t *testing.T) string {
+			return "mysql:" + strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";")
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			location := c.location(t)
+			e := newErasure(t, location)
+			serve := func() *kithtest.Gateway {
+				return kithtest.Start(t, kithtest.Args("--store", location, "--redundancy", c.mode, "--jwt-secret", secret, "--log-level", "warn"))
+			}
+			first := serve()
+			go e.ask(context.Background(), first.URL, `mutation { deleteAccount { complete } }`) // its answer does not come
+			e.killHalfway(t, first)
+			second := serve()
+			e.killHalfway(t, second)
+			last := serve()
+			until(t, "the deletion ends", func() bool {
+				r := e.store.Users(t.Context(), []storage.UserID{victim})[0]
+				return r.Err == nil && !r.Found
+			})
+			e.check(t)
+			answer, err := e.ask(t.Context(), last.URL, `mutation { register(handle: "victim", name: "Somebody else", password: "correct horse") { user { handle } } }`)
+			if err != nil || !strings.Contains(answer, `"handle":"victim"`) {
+				t.Errorf("the handle is not free: %s, %v", answer, err)
+			}
+		})
+	}
+}
+
+// victim is who is deleted; the others are 2 … 2001.
+const (
+	victim   storage.UserID = 1
+	bystands storage.UserID = 2000
+)
+
+type erasure struct {
+	store *sqlstore.Store
+	token string
+	begun int // rows of the victim
+}
+
+// newErasure makes a graph in which the victim has something with most others.
+func newErasure(t *testing.T, location string) *erasure {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	e := &erasure{store: store}
+	users := []storage.User{{ID: victim, Handle: "victim", Name: "Victim", CreatedAt: 1, UpdatedAt: 1}}
+	for id := victim + 1; id <= victim+bystands; id++ {
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "N", CreatedAt: 1, UpdatedAt: 1})
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	var edges, requests []storage.Edge
+	edge := func(list *[]storage.Edge, from, to storage.UserID, kind storage.EdgeType) {
+		*list = append(*list, storage.Edge{From: from, To: to, Type: kind, UpdateTime: storage.Micros(1000 + len(*list))})
+	}
+	for id := victim + 1; id <= victim+bystands; id++ {
+		switch {
+		case id%10 == 0:
+			edge(&edges, victim, id, storage.Blocking)
+		case id%10 == 1:
+			edge(&edges, id, victim, storage.Blocking)
+		default:
+			edge(&edges, victim, id, storage.Following)
+			edge(&edges, id, victim, storage.Following)
+		}
+		if id%10 == 2 {
+			edge(&requests, victim, id, storage.Accepted)
+		}
+		if id%10 == 3 {
+			edge(&requests, id, victim, storage.Pending)
+		}
+		if id > victim+1 { // what has nothing to do with the victim stays
+			edge(&edges, id, id-1, storage.Following)
+			edge(&edges, id-1, id, storage.Following)
+		}
+	}
+	for _, side := range storage.Sides {
+		list := edges
+		if side.Truth() == storage.Requests {
+			list = requests
+		}
+		for _, r := range store.Apply(t.Context(), side, list, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.token, _, err = issuer.Issue(victim, 0); err != nil {
+		t.Fatal(err)
+	}
+	e.begun = e.left(t)
+	if e.begun < 3000 {
+		t.Fatalf("only %d rows", e.begun)
+	}
+	return e
+}
+
+// ask sends a query as the victim and returns the text of the answer.
+func (e *erasure) ask(ctx context.Context, url, query string) (string, error) {
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		return "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+e.token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	var text bytes.Buffer
+	_, err = text.ReadFrom(response.Body)
+	return text.String(), err
+}
+
+// left is how many rows the victim has on its own shard that are not ended.
+func (e *erasure) left(t *testing.T) (n int) {
+	t.Helper()
+	for _, side := range storage.Sides {
+		rows := e.store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: victim, Limit: 10 * int(bystands)}})[0]
+		if rows.Err != nil {
+			t.Fatal(rows.Err)
+		}
+		n += len(rows.Value)
+	}
+	return n
+}
+
+// killHalfway kills a gateway when it has removed some more, and not all.
+func (e *erasure) killHalfway(t *testing.T, g *kithtest.Gateway) {
+	t.Helper()
+	before := e.left(t)
+	for deadline := time.Now().Add(patience); e.left(t) == before; {
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing is removed; %s", g.Stderr())
+		}
+	}
+	time.Sleep(rand.N(20 * time.Millisecond)) // anywhere within a step
+	g.Kill(t)
+	left := e.left(t)
+	if left == 0 {
+		t.Fatal("it was killed too late to show anything")
+	}
+	t.Logf("killed with %d of %d rows left", left, e.begun)
+}
+
+// check holds what must be so at the end.
+func (e *erasure) check(t *testing.T) {
+	t.Helper()
+	if n := e.left(t); n > 0 {
+		t.Errorf("the victim still has %d rows", n)
+	}
+	for _, side := range storage.Sides {
+		var pairs []storage.Pair
+		for id := victim + 1; id <= victim+bystands; id++ {
+			pairs = append(pairs, side.Pair(id, victim))
+		}
+		for i, r := range e.store.Edges(t.Context(), side, pairs) {
+			if r.Err != nil || r.Value.Type != storage.None {
+				t.Fatalf("%s of %v: %+v, %v", side, pairs[i], r.Value, r.Err)
+			}
+		}
+	}
+	var others []storage.UserID
+	for id := victim + 1; id <= victim+bystands; id++ {
+		others = append(others, id)
+	}
+	for i, r := range e.store.Counts(t.Context(), others) {
+		want := int64(2) // both neighbours
+		if others[i] == victim+1 || others[i] == victim+bystands {
+			want = 1
+		}
+		if c := r.Value; r.Err != nil || c.Following != want || c.Follower != want || c.Friend != want {
+			t.Fatalf("counts of user %s are %s, want %d of each: %v", others[i], fmt.Sprintf("%+v", c), want, r.Err)
+		}
+	}
+	if r := e.store.Counts(t.Context(), []storage.UserID{victim})[0]; r.Found || r.Err != nil {
+		t.Errorf("the victim still has counts %+v: %v", r.Value, r.Err)
+	}
+}

@@ -1,0 +1,63 @@
+package faults_test
+
+import "testing"
+
+// TestFollowManyStatements: following 200 users takes as many statements as following
+// 50 does, on each table of each shard a few.
+func TestFollowManyStatements(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			d := deploy(t, mode, 400)
+			l := d.gateways[0].now.Load()
+			c := d.client(t)
+			viewers := d.onShard(0, 2)
+			h := newHistory()
+			statements := func(viewer int64, n int) float64 {
+				const counter = "kith_sql_statement_duration_seconds_count"
+				o := operation{field: "followMany", viewer: viewer}
+				for i := range n {
+					o.targets = append(o.targets, int64(101+i))
+				}
+				// What the gateway does by itself, replicating too, is not counted.
+				mine := []string{`"profiles"`, `"change"`}
+				if mode == "sync" {
+					mine = append(mine, `"apply.follower"`)
+				}
+				counted := func() (n float64) {
+					for _, what := range mine {
+						n += l.metric(t, counter, what)
+					}
+					return n
+				}
+				before := counted()
+				r := o.send(t.Context(), c, l)
+				if r.err != nil || r.code != "" || r.stale || len(r.changes) != n {
+					t.Fatalf("%d of %d were followed: %v %s %s, stale: %v", len(r.changes), n, r.err, r.code, r.message, r.stale)
+				}
+				if err := r.note(h); err != nil {
+					t.Error(err)
+				}
+				return counted() - before
+			}
+			few, many := statements(viewers[0], 50), statements(viewers[1], 200)
+			t.Logf("followMany of 50: %v statements, of 200: %v", few, many)
+			// One look-up of users on each of four shards and the transaction's lock, read,
+			// rows and counts. In the call, the inverse rows of three shards besides, and
+			// those of the viewer's shard in the same transaction, lock and counts of which
+			// are one with the others. Nobody is read again for the answer: the writes tell
+			// the counts that they have left.
+			want := 4.0 + 4
+			if mode == "sync" {
+				want += 3*4 + 1
+			}
+			if few != want || many != want {
+				t.Errorf("followMany of 50 takes %v statements, of 200 %v; want %v", few, many, want)
+			}
+			d.quiet(t, h)
+			if different := h.judge(t, d.tables(t)); len(different) > 0 {
+				t.Errorf("%v differ", different)
+			}
+			d.countsAreExact(t)
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package faults_test
+
+import (
+	"cmp"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/importer"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// graph is a real graph in a store on two servers with two databases each, with
+// further users to write among, and a way past the store and the binlogs.
+type graph struct {
+	*sqlstore.Store
+	dsns   []string
+	place  *shard.Map
+	past   []*sql.Conn // by shard; what they write is in no binlog
+	users  []storage.UserID
+	others []storage.UserID // not of the data set
+}
+
+// firstOther is above every id of the data sets.
+const firstOther = 10_000_000
+
+// loadGraph imports a data set.
+func loadGraph(t testing.TB, servers testenv.Servers, data string) *graph {
+	t.Helper()
+	g := &graph{dsns: servers.FreshDatabases(t, 2)}
+	g.place = shard.NewMap(len(g.dsns))
+	var err error
+	if g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: g.location()}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Store.Close() })
+	report, err := importer.Run(t.Context(), g.Store, importer.Config{Files: []string{data}, Strict: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d edges in %.1f s", report.Handled(), report.Elapsed.Seconds())
+	for _, dsn := range g.dsns {
+		g.past = append(g.past, pastTheBinlog(t, dsn))
+	}
+	g.users = g.ids(t, "SELECT user_id FROM users")
+	var others []storage.User
+	for i := range 2000 {
+		id := storage.UserID(firstOther + i)
+		g.others = append(g.others, id)
+		others = append(others, storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: 1, UpdatedAt: 1})
+	}
+	for _, made := range g.CreateUsers(t.Context(), others) {
+		if made.Err != nil {
+			t.Fatal(made.Err)
+		}
+	}
+	return g
+}
+
+func (g *graph) location() string { return "mysql:" + strings.Join(g.dsns, ";") }
+
+// pastTheBinlog is a connection whose writes no binlog has.
+func pastTheBinlog(t testing.TB, dsn string) *sql.Conn {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn+"?interpolateParams=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	c, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ExecContext(t.Context(), "SET SESSION sql_log_bin = 0"); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (g *graph) ids(t testing.TB, query string) (ids []storage.UserID) {
+	t.Helper()
+	for _, c := range g.past {
+		each(t, c, query, func(rows *sql.Rows) error {
+			var id storage.UserID
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		})
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func each(t testing.TB, c *sql.Conn, query string, row func(*sql.Rows) error) {
+	t.Helper()
+	rows, err := c.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows reads all rows of a side in its shards' key order, by the way past the store.
+// Tombstones at time 0, which are as good as no row, are left out.
+func (g *graph) rows(t testing.TB, side storage.Side) (all []storage.Edge) {
+	t.Helper()
+	for _, c := range g.past {
+		each(t, c, "SELECT from_user_id, to_user_id, type, update_time FROM "+side.String(), func(rows *sql.Rows) error {
+			var e storage.Edge
+			err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime)
+			if e.Type != storage.None || e.UpdateTime != 0 {
+				all = append(all, e)
+			}
+			return err
+		})
+	}
+	slices.SortFunc(all, func(a, b storage.Edge) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	})
+	return all
+}
+
+// ofData are the rows whose edges are in the data set.
+func ofData(rows []storage.Edge) []storage.Edge {
+	return slices.DeleteFunc(slices.Clone(rows), func(e storage.Edge) bool { return e.From >= firstOther })
+}
+
+// whole fails the test unless both sides are equal, row for row, and every count is
+// the number of rows.
+func (g *graph) whole(t testing.TB) {
+	t.Helper()
+	forward, inverse := g.rows(t, storage.Forward), g.rows(t, storage.Inverse)
+	if !slices.Equal(forward, inverse) {
+		t.Errorf("the sides differ: %d rows of following, %d of follower", len(forward), len(inverse))
+	}
+	for shard, c := range g.past {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			owner := "from_user_id"
+			if side == storage.Inverse {
+				owner = "to_user_id"
+			}
+			each(t, c, fmt.Sprintf(`SELECT u.user_id, COALESCE(c.%[1]s_count, -1), COALESCE(e.n, 0)
+				FROM users u
+				LEFT JOIN user_counts c ON c.user_id = u.user_id
+				LEFT JOIN (SELECT %[2]s AS owner, COUNT(*) AS n FROM %[1]s WHERE type = 1 GROUP BY %[2]s) e ON e.owner = u.user_id
+				WHERE COALESCE(c.%[1]s_count, -1) <> COALESCE(e.n, 0)`, side, owner), func(rows *sql.Rows) error {
+				var user, have, are int64
+				err := rows.Scan(&user, &have, &are)
+				t.Errorf("shard %d, user %d: %s_count is %d, there are %d", shard, user, side, have, are)
+				return err
+			})
+		}
+		wrong, err := g.WrongFriends(t.Context(), shard, storage.OwnerRange{UpTo: math.MaxInt64})
+		if err != nil || len(wrong) > 0 {
+			t.Errorf("shard %d, counts of friends: %v, %v", shard, wrong, err)
+		}
+	}
+}
+
+// exec writes past the store and the binlog, on the shard of a user.
+func (g *graph) exec(t testing.TB, owner storage.UserID, text string, args ...any) {
+	t.Helper()
+	if _, err := g.past[g.place.Of(owner)].ExecContext(t.Context(), text, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put writes the row of an edge; one of type None at time 0 is removed.
+func (g *graph) put(t testing.TB, side storage.Side, e storage.Edge) {
+	t.Helper()
+	owner := side.Owner(e.Pair())
+	if e.Type == storage.None && e.UpdateTime == 0 {
+		g.exec(t, owner, "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", int64(e.From), int64(e.To))
+		return
+	}
+	g.exec(t, owner, "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, type, update_time) VALUES (?, ?, ?, ?)",
+		int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
+}

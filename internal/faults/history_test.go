@@ -1,0 +1,211 @@
+package faults_test
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+)
+
+// history is what callers were told, edge by edge.
+type history struct {
+	// told holds every version of an edge that a caller was told of as its change.
+	told map[edge]map[int64]change
+
+	// doubtful edges are those of requests that were not answered: they may hold a
+	// version that nobody was told of.
+	doubtful map[edge]bool
+}
+
+// change is one version of an edge.
+type change struct {
+	follows bool
+	stale   bool  // the caller was told that the inverse side may not follow
+	by      *life // which was asked
+}
+
+func newHistory() *history {
+	return &history{told: map[edge]map[int64]change{}, doubtful: map[edge]bool{}}
+}
+
+// add notes a change that a caller was told of; an error when somebody else was
+// told of the same.
+func (h *history) add(e edge, version int64, c change) error {
+	if h.told[e] == nil {
+		h.told[e] = map[int64]change{}
+	}
+	if _, twice := h.told[e][version]; twice {
+		return fmt.Errorf("two callers were told that they have made %v at %d", e, version)
+	}
+	h.told[e][version] = c
+	return nil
+}
+
+// row is an edge's row in following or follower.
+type row struct {
+	kind    int
+	version int64
+}
+
+// tables are all rows of all shards.
+type tables struct{ forward, inverse map[edge]row }
+
+// different are the edges whose rows are not the same on both sides, in no order.
+func (t tables) different() (list []edge) {
+	for e, r := range t.forward {
+		if t.inverse[e] != r {
+			list = append(list, e)
+		}
+	}
+	for e, r := range t.inverse {
+		if _, there := t.forward[e]; !there && r != (row{}) {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func (d *deployment) tables(t testing.TB) tables {
+	t.Helper()
+	return tables{
+		forward: d.rows(t, "following", func(e edge) int64 { return e.from }),
+		inverse: d.rows(t, "follower", func(e edge) int64 { return e.to }),
+	}
+}
+
+// rows reads a table and sees that each row lies on its owner's shard.
+func (d *deployment) rows(t testing.TB, table string, owner func(edge) int64) map[edge]row {
+	t.Helper()
+	all := map[edge]row{}
+	for i, db := range d.shards {
+		rows, err := db.Query("SELECT from_user_id, to_user_id, type, update_time FROM " + table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var e edge
+			var r row
+			if err := rows.Scan(&e.from, &e.to, &r.kind, &r.version); err != nil {
+				t.Fatal(err)
+			}
+			if d.shardOf(owner(e)) != i {
+				t.Errorf("%s of shard %d has %v", table, i, e)
+			}
+			all[e] = r
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// judge holds the tables against what callers were told, and returns the edges
+// whose inverse row is not that of following.
+func (h *history) judge(t testing.TB, found tables) (different []edge) {
+	t.Helper()
+	for _, e := range h.edges(found) {
+		forward, inverse := found.forward[e], found.inverse[e]
+		h.judgeForward(t, e, forward)
+		if inverse == forward {
+			continue
+		}
+		if inverse.version >= forward.version {
+			t.Errorf("%v: follower holds %+v, which was never in following, where it is %+v", e, inverse, forward)
+		}
+		different = append(different, e)
+	}
+	return different
+}
+
+// judgeForward: nothing that a caller was told of is lost, and nothing is there that
+// nobody can have written.
+func (h *history) judgeForward(t testing.TB, e edge, r row) {
+	t.Helper()
+	last := int64(0)
+	for version := range h.told[e] {
+		last = max(last, version)
+	}
+	switch c, told := h.told[e][r.version]; {
+	case r.version < last:
+		t.Errorf("%v: following holds %+v, but a caller was told of %d", e, r, last)
+	case told && c.follows != (r.kind == 1):
+		t.Errorf("%v: following holds %+v, but at that version a caller was told that it follows: %v", e, r, c.follows)
+	case !told && r.version > 0 && !h.doubtful[e]:
+		t.Errorf("%v: following holds %+v, which no caller was told of, and every request on it was answered", e, r)
+	}
+}
+
+func (h *history) edges(found tables) []edge {
+	all := map[edge]bool{}
+	for _, m := range []map[edge]row{found.forward, found.inverse} {
+		for e := range m {
+			all[e] = true
+		}
+	}
+	for e := range h.told {
+		all[e] = true
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b edge) int {
+		if a.from != b.from {
+			return int(a.from - b.from)
+		}
+		return int(a.to - b.to)
+	})
+}
+
+// explain sees that each difference is one that was counted as failed, or lost by a
+// kill: its version is one whose caller was told that it is stale, or that nobody
+// was told of. It returns how many were told of by each process.
+func (h *history) explain(t testing.TB, found tables, different []edge) map[*life]int {
+	t.Helper()
+	failed := map[*life]int{}
+	for _, e := range different {
+		c, told := h.told[e][found.forward[e].version]
+		switch {
+		case told && c.stale:
+			failed[c.by]++
+		case told:
+			t.Errorf("%v: following holds %+v, follower %+v, and %s told nobody that anything is missing", e, found.forward[e], found.inverse[e], c.by.name)
+		}
+	}
+	return failed
+}
+
+// countsAreExact compares every count with the rows that it counts.
+func (d *deployment) countsAreExact(t testing.TB) {
+	t.Helper()
+	for what, query := range map[string]string{
+		"following_count": `SELECT c.user_id, c.following_count, COUNT(f.from_user_id) AS rows_there FROM user_counts c
+			LEFT JOIN following f ON f.from_user_id = c.user_id AND f.type = 1 GROUP BY c.user_id HAVING c.following_count <> rows_there`,
+		"follower_count": `SELECT c.user_id, c.follower_count, COUNT(f.to_user_id) AS rows_there FROM user_counts c
+			LEFT JOIN follower f ON f.to_user_id = c.user_id AND f.type = 1 GROUP BY c.user_id HAVING c.follower_count <> rows_there`,
+		"no counts, of following": `SELECT from_user_id, 0, COUNT(*) FROM following WHERE from_user_id NOT IN (SELECT user_id FROM user_counts) GROUP BY from_user_id`,
+		"no counts, of follower":  `SELECT to_user_id, 0, COUNT(*) FROM follower WHERE to_user_id NOT IN (SELECT user_id FROM user_counts) GROUP BY to_user_id`,
+	} {
+		for i, db := range d.shards {
+			if err := eachWrong(db, query, func(user, count, rows int64) {
+				t.Errorf("shard %d: %s of user %d is %d, its rows are %d", i, what, user, count, rows)
+			}); err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+		}
+	}
+}
+
+func eachWrong(db *sql.DB, query string, wrong func(user, count, rows int64)) error {
+	rows, err := db.Query(query)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var user, count, n int64
+		if err := rows.Scan(&user, &count, &n); err != nil {
+			return err
+		}
+		wrong(user, count, n)
+	}
+	return rows.Err()
+}

@@ -1,0 +1,156 @@
+package faults_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// register is something that one user alone writes: a name, whether it follows somebody,
+// whether it blocks somebody. Its values are numbers: those of names rise, those of edges are
+// 0 and 1.
+type register struct {
+	kind  registerKind
+	owner int64
+	other int64 // of an edge or a block
+}
+
+type registerKind byte
+
+const (
+	nameOf registerKind = iota
+	followOf
+	blockOf
+)
+
+func (r register) String() string {
+	switch r.kind {
+	case nameOf:
+		return fmt.Sprintf("the name of %d", r.owner)
+	case followOf:
+		return fmt.Sprintf("%d follows %d", r.owner, r.other)
+	default:
+		return fmt.Sprintf("%d blocks %d", r.owner, r.other)
+	}
+}
+
+// writing is a write of a register that was acknowledged.
+type writing struct {
+	value       int64
+	sent, acked time.Time
+	on          int // the gateway
+}
+
+// sight is what somebody saw of a register.
+type sight struct {
+	register
+	value        int64
+	began, ended time.Time
+	by           int64 // who looked
+	on           int   // the gateway
+	inverse      bool  // by the inverse side, which may lag behind for the writer, too
+	promised     bool  // the consistency token of the last write came along
+}
+
+// journal is what all clients wrote and saw.
+type journal struct {
+	mu     sync.Mutex
+	writes map[register][]writing // in their order: each register has one writer
+	sights []sight
+}
+
+func newJournal() *journal { return &journal{writes: map[register][]writing{}} }
+
+func (j *journal) wrote(r register, w writing) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writes[r] = append(j.writes[r], w)
+}
+
+func (j *journal) saw(list ...sight) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sights = append(j.sights, list...)
+}
+
+// late is a sight of a value that had been overwritten before anybody asked.
+type late struct {
+	sight
+	missed writing // the first write that it does not show
+	by     time.Duration
+}
+
+func (l late) String() string {
+	return fmt.Sprintf("%v: user %d saw %d on gateway %d, %v after %d had been acknowledged by gateway %d",
+		l.register, l.sight.by, l.value, l.on, l.by.Round(time.Millisecond), l.missed.value, l.missed.on)
+}
+
+// judge sorts all sights: it fails for values that were never there, and for writers who do
+// not see what they have written where they were promised to. It returns those that were
+// late, the latest first.
+func (j *journal) judge(t testing.TB) (all []late) {
+	t.Helper()
+	broken := 0
+	for _, s := range j.sights {
+		writes := j.writes[s.register]
+		shown := j.shown(s, writes)
+		if shown == never {
+			t.Errorf("%v: user %d saw %d, which it never was", s.register, s.by, s.value)
+			continue
+		}
+		rest := writes[shown+1:]
+		if len(rest) == 0 || !rest[0].acked.Before(s.began) {
+			continue
+		}
+		l := late{s, rest[0], s.began.Sub(rest[0].acked)}
+		if s.by == s.owner && !s.inverse && (s.promised || slices.ContainsFunc(rest, func(w writing) bool { return w.on == s.on && w.acked.Before(s.began) })) {
+			if broken++; broken <= 10 {
+				t.Errorf("a writer does not see what it wrote (token: %v): %v", s.promised, l)
+			}
+			continue
+		}
+		all = append(all, l)
+	}
+	if broken > 10 {
+		t.Errorf("writers did not see what they wrote %d times", broken)
+	}
+	slices.SortFunc(all, func(a, b late) int { return int(b.by - a.by) })
+	return all
+}
+
+// never is the place of a value that was never written.
+const never = -2
+
+// shown is which write a sight shows, the last that is possible; -1 is what was before all.
+func (j *journal) shown(s sight, writes []writing) int {
+	for i, w := range slices.Backward(writes) {
+		if w.value == s.value && !w.sent.After(s.ended) {
+			return i
+		}
+	}
+	if s.value == 0 {
+		return -1
+	}
+	return never
+}
+
+// measured tells how late sights were, in a line.
+func measured(all []late, sights int) string {
+	if len(all) == 0 {
+		return fmt.Sprintf("%d sights, none late", sights)
+	}
+	at := func(share float64) time.Duration { // of all sights, those in time being 0 late
+		i := int(float64(sights) * (1 - share))
+		if i >= len(all) {
+			return 0
+		}
+		return all[i].by.Round(100 * time.Microsecond)
+	}
+	among := func(share float64) time.Duration {
+		return all[int(float64(len(all)-1)*(1-share))].by.Round(100 * time.Microsecond)
+	}
+	return fmt.Sprintf("%d sights, %d late (p99 of all %v, p99.9 %v); of the late ones p50 %v, p99 %v, the latest %v",
+		sights, len(all), at(0.99), at(0.999), among(0.5), among(0.99), all[0].by.Round(100*time.Microsecond))
+}

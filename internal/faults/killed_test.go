@@ -1,0 +1,215 @@
+package faults_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage/shard"
+)
+
+// TestKilledBeforeTelling kills gateways between the commit of a write and telling the caches
+// of it: before Redis has been told, or before the other gateways have. Soon after each, all
+// that another gateway tells of those whom the write has changed is what one without caches
+// tells.
+func TestKilledBeforeTelling(t *testing.T) {
+	killsBeforeTelling(t, 24, 6)
+}
+
+// TestLongKilledBeforeTelling is the same with 200 kills in each of the modes in which nobody
+// reads a log of the writes.
+func TestLongKilledBeforeTelling(t *testing.T) {
+	testenv.Long(t)
+	killsBeforeTelling(t, 200, 20)
+}
+
+func killsBeforeTelling(t *testing.T, many, few int) {
+	for _, c := range []struct {
+		mode  string
+		kills int
+	}{{"sync", many}, {"stream", many}, {"binlog", few}, {"sqlite", few}} {
+		t.Run(c.mode, func(t *testing.T) { deployVictims(t, c.mode, c.kills).killAll(t) })
+	}
+}
+
+// agreesWithin is how long after a kill a gateway may tell what was before.
+const agreesWithin = 5 * time.Second
+
+// victims is a deployment with a gateway that goes on, one without caches, and many that
+// write once and are killed.
+type victims struct {
+	*cachedDeployment
+	cold  *life
+	kills int
+
+	stale, committed atomic.Int64 // how often the first look after a kill was old; what was written
+	mu               sync.Mutex
+	longest          time.Duration
+}
+
+// victimsAtOnce is how many are started and killed at a time: a start waits for two seconds.
+const victimsAtOnce = 20
+
+func deployVictims(t *testing.T, mode string, kills int) *victims {
+	t.Helper()
+	v := &victims{kills: kills}
+	users := 10 + 2*kills
+	if mode == "sqlite" {
+		d := &deployment{mode: "sync", redis: testenv.Redis(t), place: shard.NewMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
+		d.begin(t, users)
+		v.cachedDeployment = &cachedDeployment{d}
+	} else {
+		v.cachedDeployment = prepareCached(t, mode, 2, users)
+	}
+	v.gateways = []*node{v.serving("the gateway that goes on", "--no-replicate", "--max-cost", "10000000")}
+	if mode == "stream" || mode == "binlog" {
+		v.replicators = []*node{v.serving("replicator")}
+	}
+	for _, n := range v.nodes() {
+		n.start(t)
+	}
+	v.cold = v.cachedDeployment.cold(t)
+	v.ready(t)
+	return v
+}
+
+func (v *victims) killAll(t *testing.T) {
+	began := time.Now()
+	numbers := make(chan int, v.kills)
+	for i := range v.kills {
+		numbers <- i
+	}
+	close(numbers)
+	var killers sync.WaitGroup
+	for range min(victimsAtOnce, v.kills) {
+		c := v.client(t)
+		killers.Go(func() {
+			for i := range numbers {
+				if !t.Failed() {
+					v.killOne(t, c, i)
+				}
+			}
+		})
+	}
+	killers.Wait()
+	c := v.client(t)
+	for i := range v.kills { // and so it stays
+		if got, want := v.look(t, c, v.gateways[0].now.Load(), i), v.look(t, c, v.cold, i); got != want {
+			t.Errorf("in the end, of write %d: %s", i, difference(got, want))
+		}
+	}
+	// In the mode binlog the log tells the other gateway, before it is asked as a rule.
+	if v.mode != "binlog" && v.stale.Load() < int64(v.kills/4) {
+		t.Errorf("after %d of %d kills only the other gateway told what was before: the test shows little", v.stale.Load(), v.kills)
+	}
+	v.allWell(t)
+	t.Logf("%d kills in %v; after %d of them the other gateway told what was before, for %v at most",
+		v.kills, time.Since(began).Round(time.Millisecond), v.stale.Load(), v.longest.Round(time.Millisecond))
+}
+
+// pair are the users of a write.
+func (v *victims) pair(i int) (from, to int64) { return int64(11 + 2*i), int64(12 + 2*i) }
+
+// withoutChance is everything but suggestions: those for newcomers are drawn.
+var withoutChance = regexp.MustCompile(`followSuggestions.*} } blocked`).ReplaceAllString(everything, "blocked")
+
+// look is all that a gateway tells of the users of a write.
+func (v *victims) look(t *testing.T, c *client, l *life, i int) string {
+	from, to := v.pair(i)
+	variables := map[string]any{"ids": []string{id(from), id(to)}, "me": id(from)}
+	return v.told(t, c, l, from, withoutChance, variables) + v.told(t, c, l, to, withoutChance, variables)
+}
+
+// write is the i-th write.
+func (v *victims) write(i int) (query string, variables map[string]any) {
+	_, to := v.pair(i)
+	switch i % 5 {
+	case 0:
+		return `mutation { updateProfile(name: "Somebody else") { __typename } }`, nil
+	case 1:
+		return `mutation($id: ID!) { block(userId: $id) { __typename } }`, map[string]any{"id": id(to)}
+	case 2:
+		return `mutation($ids: [ID!]!) { followMany(userIds: $ids) { __typename } }`, map[string]any{"ids": []string{"1", id(to)}}
+	}
+	return `mutation($id: ID!) { follow(userId: $id) { __typename } }`, map[string]any{"id": id(to)}
+}
+
+// killOne starts a gateway, lets it write, and kills it before it has told of that.
+func (v *victims) killOne(t *testing.T, c *client, i int) {
+	from, _ := v.pair(i)
+	other := v.gateways[0].now.Load()
+	way := newLink(t, v.redis.Addr())
+	victim := v.serving(fmt.Sprint("victim ", i), "--no-replicate", "--redis", way.url())
+	victim.start(t)
+	before := v.look(t, c, other, i) // it is in Redis, and in the memory of the other
+	if again := v.look(t, c, other, i); again != before {
+		t.Errorf("write %d: nobody has written, and %s", i, difference(before, again))
+	}
+	sprung := way.set(changedScript(t), "{"+id(from)+"}:user") // before Redis is told
+	switch {
+	case i%2 == 0:
+	case v.mode == "sync" || v.mode == "stream" && i%5 == 0:
+		sprung = way.set("publish") // before the other gateways are
+	case v.mode == "stream":
+		sprung = way.set("xadd") // before somebody else is who tells them
+	}
+	var asked sync.WaitGroup
+	asked.Go(func() { // nobody will answer
+		query, variables := v.write(i)
+		answer, err := v.client(t).ask(t.Context(), victim.now.Load().gateway.URL, from, "", query, variables)
+		if err == nil && answer.code() != "" {
+			t.Errorf("write %d: %+v", i, answer.Errors)
+		}
+	})
+	select {
+	case <-sprung:
+	case <-time.After(patience):
+		t.Errorf("write %d: it did not tell", i)
+	}
+	victim.kill(t)
+	killed := time.Now()
+	asked.Wait()
+	way.become(cut)
+	for first := true; ; first = false {
+		asked := time.Since(killed)
+		got, want := v.look(t, c, other, i), v.look(t, c, v.cold, i)
+		if first && want != before {
+			v.committed.Add(1)
+		}
+		if got == want {
+			if want == before {
+				t.Errorf("write %d: it has changed nothing", i)
+			}
+			v.mu.Lock()
+			v.longest = max(v.longest, asked)
+			v.mu.Unlock()
+			return
+		}
+		if first {
+			v.stale.Add(1)
+		}
+		if asked > agreesWithin {
+			t.Errorf("write %d: %v after the kill the other gateway tells %s", i, asked, difference(got, want))
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// changedScript is how Redis calls the script that tells it of a change.
+func changedScript(t testing.TB) string {
+	text, err := os.ReadFile("../../storage/rediscache/lua/changed.lua")
+	if err != nil {
+		t.Error(err)
+	}
+	sum := sha1.Sum(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,129 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/replication/incall"
+	"kith/storage"
+)
+
+// load follows and unfollows at a rate until what it returns is called: edges from
+// the other users to them and to those of the data set, on both sides as the mode
+// sync does it.
+func (g *graph) load(t testing.TB, perSecond int) (stop func() (written int)) {
+	t.Helper()
+	return g.writing(t, perSecond, g.writeOne)
+}
+
+// writing has eight writers write at a rate until what it returns is called.
+func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context, *incall.Redundancy, *rand.Rand) error) (stop func() (written int)) {
+	t.Helper()
+	carry := g.carrier()
+	ctx, cancel := context.WithCancel(context.Background())
+	var n atomic.Int64
+	due := make(chan bool, perSecond)
+	var running sync.WaitGroup
+	running.Go(func() {
+		defer close(due)
+		sent := 0
+		for began := time.Now(); ctx.Err() == nil; time.Sleep(time.Millisecond) {
+			for want := int(time.Since(began).Seconds() * float64(perSecond)); sent < want && ctx.Err() == nil; sent++ {
+				select {
+				case due <- true:
+				case <-ctx.Done():
+				}
+			}
+		}
+	})
+	for i := range 8 {
+		r := rand.New(rand.NewPCG(uint64(i), 11))
+		running.Go(func() {
+			for range due {
+				// To its end, also when the load ends: half a write would be damage. A follow of
+				// somebody whom another write has made block the follower is refused.
+				if err := write(context.Background(), carry, r); err != nil && !errors.Is(err, storage.ErrForbidden) {
+					t.Errorf("a write of the load: %v", err)
+					return
+				}
+				n.Add(1)
+			}
+		})
+	}
+	var once sync.Once
+	end := func() int {
+		once.Do(func() { cancel(); running.Wait(); carry.Close() })
+		return int(n.Load())
+	}
+	t.Cleanup(func() { end() })
+	return end
+}
+
+// writeOne changes one edge on both sides.
+func (g *graph) writeOne(ctx context.Context, carry *incall.Redundancy, r *rand.Rand) error {
+	written, err := g.changeOne(ctx, r, storage.ChangeOptions{Inverse: true})
+	if err != nil || !written.Changed {
+		return err
+	}
+	return carry.Carry(ctx, written.Written())
+}
+
+// changeOne changes one edge on the forward side.
+func (g *graph) changeOne(ctx context.Context, r *rand.Rand, options storage.ChangeOptions) (storage.Changed, error) {
+	from, to := g.others[r.IntN(len(g.others))], g.others[r.IntN(len(g.others))]
+	if r.IntN(2) == 0 || from == to {
+		to = g.users[r.IntN(len(g.users))]
+	}
+	change := storage.EdgeChange{To: to, Type: storage.Following, At: storage.MicrosOf(time.Now())}
+	if r.IntN(4) == 0 {
+		change.Type = storage.EdgeType(r.IntN(3))
+	}
+	written := g.ChangeEdges(ctx, from, []storage.EdgeChange{change}, options)[0]
+	return written.Value, written.Err
+}
+
+// carrier brings rows to the inverse side in the same call, until it is closed.
+func (g *graph) carrier() *incall.Redundancy {
+	return incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+}
+
+// takeBack ends, on both sides, every edge that the load has made.
+func (g *graph) takeBack(t testing.TB) {
+	t.Helper()
+	carry := g.carrier()
+	defer carry.Close()
+	made := map[storage.UserID][]storage.EdgeChange{}
+	for _, e := range g.rows(t, storage.Forward) {
+		if e.From >= firstOther && e.Type != storage.None {
+			made[e.From] = append(made[e.From], storage.EdgeChange{To: e.To, Type: storage.None, Ends: e.Type, At: storage.MicrosOf(time.Now())})
+		}
+	}
+	if len(made) == 0 {
+		t.Error("the load has left no edge")
+	}
+	for from, changes := range made {
+		var ended []storage.Written
+		for _, written := range g.ChangeEdges(t.Context(), from, changes, storage.ChangeOptions{Inverse: true}) {
+			if written.Err != nil || !written.Value.Changed {
+				t.Fatalf("end an edge of %d: %+v", from, written)
+			}
+			ended = append(ended, written.Value.Written()...)
+		}
+		if err := carry.Carry(t.Context(), ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// nobody is told of rows.
+type nobody struct{}
+
+func (nobody) Publish(context.Context, []storage.Row) {}

@@ -1,0 +1,16 @@
+// Package schedules_test writes to a whole deployment, as it would run: two MariaDB
+// servers with two databases each, Redis, two gateways, replicators, all of them
+// processes of their own, which are killed while people follow each other. What was
+// answered is then held against what the tables say.
+package faults_test
+
+import (
+	"testing"
+
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// modes are the redundancy modes.
+var modes = []string{"sync", "stream", "binlog"}

@@ -1,0 +1,226 @@
+package faults_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The people of a history of caches. Onlookers write and look; stars are only followed.
+const (
+	stars          = 8
+	firstOnlooker  = 101
+	onlookers      = 32
+	everybodyThere = firstOnlooker + onlookers + 8 // some are never touched
+	probeFrom      = 60
+	probeTo        = 61
+)
+
+// mayBlock tells of two onlookers that they block each other now and then. What they see of
+// each other comes from both, so it is compared in the end only.
+func mayBlock(a, b int64) bool {
+	return a != b && a >= firstOnlooker && b >= firstOnlooker && (a+b)%5 == 0
+}
+
+// onlooker is a user who writes its own registers and looks at everybody's.
+type onlooker struct {
+	*cachedDeployment
+	*client
+	*journal
+	me     int64
+	random *rand.Rand
+
+	names   int64
+	follows map[int64]bool
+	blocks  map[int64]bool
+	counted map[string]int // of what it did
+}
+
+func (d *cachedDeployment) onlooker(t testing.TB, j *journal, me int64, seed uint64) *onlooker {
+	return &onlooker{
+		cachedDeployment: d, client: d.client(t), journal: j, me: me, random: rand.New(rand.NewPCG(seed, uint64(me))),
+		follows: map[int64]bool{}, blocks: map[int64]bool{}, counted: map[string]int{},
+	}
+}
+
+// step does one thing at random on a random gateway.
+func (o *onlooker) step(ctx context.Context) error {
+	on := o.random.IntN(2)
+	switch n := o.random.IntN(100); {
+	case n < 22:
+		return o.follow(ctx, on, o.somebody())
+	case n < 27:
+		return o.block(ctx, on)
+	case n < 32:
+		return o.rename(ctx, on)
+	default:
+		return o.look(ctx, on, o.somebody(), o.somebody())
+	}
+}
+
+// somebody is mostly one of a few, so that they are changed and looked at all the time.
+func (o *onlooker) somebody() int64 {
+	for {
+		id := int64(1 + o.random.IntN(stars))
+		switch o.random.IntN(4) {
+		case 0, 1:
+			id = int64(firstOnlooker + o.random.IntN(6))
+		case 2:
+			id = int64(firstOnlooker + o.random.IntN(onlookers))
+		}
+		if id != o.me {
+			return id
+		}
+	}
+}
+
+// mutate sends a mutation of the onlooker; its refusals by the rules are no failure.
+func (o *onlooker) mutate(ctx context.Context, on int, query string, variables map[string]any) (w writing, payload followed, done bool, err error) {
+	w = writing{sent: time.Now(), on: on}
+	a, err := o.ask(ctx, o.gateways[on].now.Load().gateway.URL, o.me, "", query, variables)
+	w.acked = time.Now()
+	switch {
+	case err != nil:
+		return w, payload, false, err
+	case a.code() == "FORBIDDEN" || a.code() == "NOT_FOUND":
+		return w, payload, false, nil
+	case a.code() != "":
+		return w, payload, false, fmt.Errorf("%s %v: %+v", query, variables, a.Errors)
+	}
+	return w, payload, true, json.Unmarshal(a.Data["m"], &payload)
+}
+
+// follow follows or unfollows, and looks whether that shows.
+func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
+	field := "follow"
+	if o.follows[whom] {
+		field = "unfollow"
+	}
+	w, payload, done, err := o.mutate(ctx, on, mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
+	if err != nil || !done {
+		return err
+	}
+	o.follows[whom] = field == "follow"
+	o.counted[field]++
+	if mayBlock(o.me, whom) {
+		return nil
+	}
+	if !payload.Changed {
+		return fmt.Errorf("%s of %d by %d has changed nothing", field, whom, o.me)
+	}
+	w.value = number(o.follows[whom])
+	r := register{followOf, o.me, whom}
+	o.wrote(r, w)
+	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
+}
+
+// block blocks somebody or ends that. Either ends follows of others, so it is between those
+// only of whom nothing else is expected.
+func (o *onlooker) block(ctx context.Context, on int) error {
+	whom := int64(firstOnlooker + o.random.IntN(onlookers))
+	if !mayBlock(o.me, whom) {
+		return nil
+	}
+	field := "block"
+	if o.blocks[whom] {
+		field = "unblock"
+	}
+	w, payload, done, err := o.mutate(ctx, on, mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
+	if err != nil || !done {
+		return err
+	}
+	o.blocks[whom] = field == "block"
+	delete(o.follows, whom)
+	o.counted[field]++
+	w.value = number(o.blocks[whom])
+	r := register{blockOf, o.me, whom}
+	o.wrote(r, w)
+	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
+}
+
+func (o *onlooker) rename(ctx context.Context, on int) error {
+	o.names++
+	w, _, _, err := o.mutate(ctx, on, `mutation($name: String!) { m: updateProfile(name: $name) { user { id } } }`,
+		map[string]any{"name": fmt.Sprintf("User %d #%d", o.me, o.names)})
+	if err != nil {
+		return err
+	}
+	o.counted["rename"]++
+	w.value = o.names
+	r := register{nameOf, o.me, 0}
+	o.wrote(r, w)
+	return o.lookAtOwn(ctx, on, r, "")
+}
+
+// lookAtOwn looks at what the onlooker has just written, on the same gateway, or with a
+// token on the other one.
+func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token string) error {
+	promised := false
+	if token != "" && o.random.IntN(2) == 0 {
+		on, promised = 1-on, true
+	} else {
+		token = ""
+	}
+	other := r.other
+	if other == 0 {
+		other = o.somebody()
+	}
+	began := time.Now()
+	a, err := o.ask(ctx, o.gateways[on].now.Load().gateway.URL, o.me, token,
+		`query($me: ID!, $other: ID!) { viewer { name followings(first: 100) { nodes { id } } } relationship(from: $me, to: $other) { following followedBy blocking } }`,
+		map[string]any{"me": id(o.me), "other": id(other)})
+	ended := time.Now()
+	if err != nil || a.code() != "" {
+		return fmt.Errorf("look at what was written: %+v, %v", a.Errors, err)
+	}
+	o.counted["own"]++
+	base := sight{began: began, ended: ended, by: o.me, on: on, promised: promised}
+	var viewer seenUser
+	var relationship seenRelationship
+	if err := unmarshal(a, "viewer", &viewer, "relationship", &relationship); err != nil {
+		return err
+	}
+	sights := o.sights(base, o.me, viewer)
+	sights = append(sights, o.sightsOf(base, o.me, other, relationship)...)
+	for i := range sights { // a token stands for its own edge only
+		sights[i].promised = promised && sights[i].register == r
+	}
+	o.saw(sights...)
+	return nil
+}
+
+// looked is what is asked of two others, and what of that is noted. The rest is compared in
+// the end; here it keeps the caches busy.
+const looked = `query($u: ID!, $v: ID!) {
+	user(id: $u) {
+		name followingCount followerCount
+		followings(first: 100) { totalCount nodes { id } }
+		followers(first: 100) { totalCount nodes { id } }
+		commonFollowings(with: $v, first: 50) { nodes { id name } }
+		followersYouKnow(first: 50) { nodes { id } }
+	}
+	relationship(from: $u, to: $v) { following followedBy }
+}`
+
+func (o *onlooker) look(ctx context.Context, on int, u, v int64) error {
+	if u == v {
+		return nil
+	}
+	base := sight{began: time.Now(), by: o.me, on: on}
+	a, err := o.ask(ctx, o.gateways[on].now.Load().gateway.URL, o.me, "", looked, map[string]any{"u": id(u), "v": id(v)})
+	base.ended = time.Now()
+	if err != nil || a.code() != "" {
+		return fmt.Errorf("look at %d and %d: %+v, %v", u, v, a.Errors, err)
+	}
+	o.counted["look"]++
+	var user seenUser
+	var relationship seenRelationship
+	if err := unmarshal(a, "user", &user, "relationship", &relationship); err != nil {
+		return err
+	}
+	o.saw(append(o.sights(base, u, user), o.sightsOf(base, u, v, relationship)...)...)
+	return nil
+}

@@ -1,0 +1,103 @@
+package faults_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// quiet waits until everything that was written has been carried over, or given up
+// and counted. Nobody may be writing.
+func (d *deployment) quiet(t testing.TB, h *history) {
+	t.Helper()
+	switch d.mode {
+	case "sync":
+		d.retriesEnd(t)
+	case "stream":
+		d.streamDrains(t)
+	case "binlog":
+		d.lastRowsArrive(t, h)
+	}
+}
+
+// retriesEnd waits until no gateway tries anything again.
+func (d *deployment) retriesEnd(t testing.TB) {
+	t.Helper()
+	for _, n := range d.gateways {
+		l := n.now.Load()
+		until(t, "end of the retries of "+l.name, func() bool {
+			return l.metric(t, "kith_sync_inverse_failed_total", "") ==
+				l.metric(t, "kith_sync_inverse_mended_total", "")+l.metric(t, "kith_sync_inverse_dropped_total", "")
+		})
+	}
+}
+
+// streamDrains waits until every entry has been acknowledged.
+func (d *deployment) streamDrains(t testing.TB) {
+	t.Helper()
+	options, err := redis.ParseURL(d.redis.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	defer client.Close()
+	keys, err := client.Keys(t.Context(), "kith:following:*").Result()
+	if err != nil || len(keys) != 1 {
+		t.Fatalf("the streams are %v: %v", keys, err)
+	}
+	key := keys[0]
+	until(t, "an empty stream", func() bool {
+		stream, err := client.XInfoStream(t.Context(), key).Result()
+		groups, errGroups := client.XInfoGroups(t.Context(), key).Result()
+		if err := errors.Join(err, errGroups); err != nil {
+			t.Fatal(err)
+		}
+		return len(groups) == 1 && groups[0].Pending == 0 && groups[0].LastDeliveredID == stream.LastGeneratedID
+	})
+}
+
+// lastRowsArrive writes one more edge from each shard to each, and waits for their
+// inverse rows: what one server has written to one shard arrives in its order, so
+// all that was written before is there. Then no lag may be left.
+func (d *deployment) lastRowsArrive(t testing.TB, h *history) {
+	t.Helper()
+	c := d.client(t)
+	l := d.gateways[0].now.Load()
+	last := map[edge]int64{}
+	for from := range d.shards {
+		for to := range d.shards {
+			e := edge{d.onShard(from, 1)[0], d.onShard(to, 2)[1]}
+			field := "follow"
+			if d.number(t, from, "SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ? AND type = 1", e.from, e.to) > 0 {
+				field = "unfollow"
+			}
+			o := operation{field: field, viewer: e.from, targets: []int64{e.to}}
+			r := o.send(t.Context(), c, l)
+			if r.err != nil || r.code != "" || len(r.changes) != 1 {
+				t.Fatalf("the last %s of %v: %+v", field, e, r)
+			}
+			if err := r.note(h); err != nil {
+				t.Error(err)
+			}
+			last[e] = r.changes[0].version
+		}
+	}
+	until(t, "the last rows", func() bool {
+		for e, version := range last {
+			if d.number(t, d.shardOf(e.to), "SELECT COUNT(*) FROM follower WHERE to_user_id = ? AND from_user_id = ? AND update_time = ?", e.to, e.from, version) == 0 {
+				return false
+			}
+		}
+		return true
+	})
+	for _, n := range d.replicators {
+		l := n.now.Load()
+		if l.gateway == nil {
+			continue
+		}
+		until(t, "no lag of "+l.name, func() bool {
+			return l.metric(t, "kith_replication_lag_seconds", "") == 0 && l.metric(t, "kith_replication_pending_rows", "") == 0
+		})
+	}
+}

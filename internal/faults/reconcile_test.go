@@ -1,0 +1,135 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/internal/expected"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/storage"
+)
+
+// TestDamageIsFoundAndRepaired damages a real graph behind the back of store and
+// binlogs: a full scan finds exactly that, while others write, and repairs it. Then all
+// that is known of the graph is answered again over GraphQL.
+// See [TestLongDamageIsFoundAndRepaired].
+func TestDamageIsFoundAndRepaired(t *testing.T) {
+	damageIsFoundAndRepaired(t, "wiki-vote", 200, 50)
+}
+
+// TestLongDamageIsFoundAndRepaired is the same with 1,768,135 edges, 1,000 damages
+// and 200 writes a second.
+func TestLongDamageIsFoundAndRepaired(t *testing.T) {
+	testenv.Long(t)
+	damageIsFoundAndRepaired(t, "ego-twitter", 1000, 200)
+}
+
+func damageIsFoundAndRepaired(t *testing.T, data string, damages, perSecond int) {
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, data+".txt.gz"))
+	answers := expected.Of(t, data)
+	// One that replicates would carry over what was damaged.
+	gateway := kithtest.Start(t, kithtest.Args("--store", g.location(), "--no-replicate"))
+	before := g.rows(t, storage.Forward)
+	damaged := g.vandal(t, 20, storage.Inverse).damageInverse(damages)
+	kinds := map[reconcile.Kind]int{}
+	for _, d := range damaged {
+		kinds[d.kind]++
+	}
+	wrong := answers.WrongPairs(t, gateway)
+	t.Logf("%d damages: %v; %d of %d expected answers about pairs are wrong", len(damaged), kinds, wrong, len(answers.Pairs))
+	if wrong == 0 {
+		t.Error("the damage cannot be seen in the expected answers")
+	}
+
+	stop := g.load(t, perSecond)
+	began := time.Now()
+	r := g.scan(t, reconcile.FullConfig{})
+	t.Logf("dry run: %.1f s, %d and %d rows, %d of %d groups read", r.Seconds, r.Rows[0], r.Rows[1], r.GroupsRead, r.Groups)
+	exactly(t, "a dry run", r, damaged)
+
+	r, runs := g.scanInPieces(t)
+	t.Logf("in %d pieces: %.1f s", runs, r.Seconds)
+	exactly(t, "a dry run in pieces", r, damaged)
+
+	r = g.scan(t, reconcile.FullConfig{Repair: true})
+	exactly(t, "the repair", r, damaged)
+	if r.Left() != 0 {
+		t.Errorf("%d are left", r.Left())
+	}
+	exactly(t, "after the repair", g.scan(t, reconcile.FullConfig{}), nil)
+	took := time.Since(began).Seconds()
+	n := stop()
+	t.Logf("%d writes meanwhile, %.0f/s", n, float64(n)/took)
+	if float64(n)/took < float64(perSecond)/2 {
+		t.Errorf("the load was %.0f writes/s, it was to be %d", float64(n)/took, perSecond)
+	}
+	g.whole(t)
+	if !slices.Equal(ofData(g.rows(t, storage.Inverse)), before) {
+		t.Error("follower is not the data set any more")
+	}
+	g.takeBack(t)
+	answers.Hold(t, gateway)
+
+	g.vandal(t, 21, storage.Forward).damageForward(damages / 2)
+	after := allowed(g.rows(t, storage.Forward))
+	if r = g.scan(t, reconcile.FullConfig{Repair: true}); r.Left() != 0 || r.Total() < damages/2 {
+		t.Errorf("of the forward side: %d found, %d left", r.Total(), r.Left())
+	}
+	if !slices.Equal(slices.DeleteFunc(g.rows(t, storage.Forward), func(e storage.Edge) bool { return e.Type == storage.None }), after) {
+		t.Error("the repair has changed the forward side, and not only ended follows that a block forbids")
+	}
+	g.whole(t)
+}
+
+// scan is a full scan without pauses.
+func (g *graph) scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
+	t.Helper()
+	r, err := reconcile.Full(t.Context(), g.fullConfig(cfg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (g *graph) fullConfig(cfg reconcile.FullConfig) reconcile.FullConfig {
+	cfg.Store, cfg.MaxLoad, cfg.Window = g.Store, 1, time.Second
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	return cfg
+}
+
+// scanInPieces ends a dry run again and again, at random points, and goes on.
+func (g *graph) scanInPieces(t testing.TB) (r reconcile.Report, runs int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(3, 5))
+	for runs = 1; ; runs++ {
+		if runs > 500 {
+			t.Fatal("the scan does not come to its end")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		left := 1 + random.IntN(12)
+		cfg := g.fullConfig(reconcile.FullConfig{Owners: len(g.users) / 15, SaveEvery: time.Nanosecond})
+		cfg.OnProgress = func(reconcile.Progress) {
+			if left--; left == 0 {
+				cancel()
+			}
+		}
+		r, err := reconcile.Full(ctx, cfg)
+		cancel()
+		switch {
+		case err == nil && runs < 3:
+			t.Errorf("the scan was ended %d times only", runs-1)
+			fallthrough
+		case err == nil:
+			return r, runs
+		case !errors.Is(err, context.Canceled):
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package faults_test
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/replication/incall"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// BenchmarkReconcile measures, on two servers with two databases each, a full scan
+// of a real graph beside COUNT(*) of both tables, and how much slower writes are
+// while the realtime mode watches them.
+//
+//	go test ./internal/faults -run '^$' -bench Reconcile -benchtime 1x -timeout 30m
+func BenchmarkReconcile(b *testing.B) {
+	b.Run("full", benchmarkFull)
+	b.Run("realtime", benchmarkRealtime)
+}
+
+// rowSize is what a row of an edge says: two ids, a type, a time.
+const rowSize = 8 + 8 + 1 + 8
+
+func benchmarkFull(b *testing.B) {
+	servers := privateServers(b, flushes[0].options)
+	g := loadGraph(b, servers, testenv.Data(b, "ego-twitter.txt.gz"))
+	g.countRows(b) // warms the buffer pools up, as far as it gets
+	d := &deployment{servers: servers}
+	used := func() float64 { return d.used(b, nil)["database"] + d.used(b, nil)["load"] }
+	for b.Loop() {
+		const rounds = 5
+		var counts, scans, whole []time.Duration
+		var cpu [2]float64 // of counting, of scanning
+		var moved, rows int64
+		for range rounds {
+			at := used()
+			counts = append(counts, g.countRows(b))
+			cpu[0] += used() - at
+			scans = append(scans, g.digestRows(b))
+			before := bytesSent(b, servers)
+			at = used()
+			began := time.Now()
+			r := g.scan(b, reconcile.FullConfig{Restart: true})
+			whole = append(whole, time.Since(began))
+			cpu[1] += used() - at
+			moved = bytesSent(b, servers) - before
+			rows = r.Rows[storage.Forward] + r.Rows[storage.Inverse]
+			if r.Total() != 0 || r.RowsRead != 0 {
+				b.Fatalf("%d found, %d rows read", r.Total(), r.RowsRead)
+			}
+			b.Logf("COUNT(*) %.2f s, digests alone %.2f s, full scan %.2f s", counts[len(counts)-1].Seconds(), scans[len(scans)-1].Seconds(), whole[len(whole)-1].Seconds())
+		}
+		b.ReportMetric(median(counts), "count-s")
+		b.ReportMetric(median(scans), "digests-s")
+		b.ReportMetric(median(whole), "full-s")
+		b.ReportMetric(median(whole)/median(counts), "full/count")
+		b.ReportMetric(cpu[0]/rounds, "count-cpu-s")
+		b.ReportMetric(cpu[1]/rounds, "full-cpu-s")
+		b.ReportMetric(cpu[1]/cpu[0], "full/count-cpu") // says more while other things run
+		b.ReportMetric(float64(moved)/1e6, "MB-moved")
+		b.ReportMetric(100*float64(moved)/float64(rows*rowSize), "%-of-rows")
+		b.ReportMetric(float64(rows), "rows")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+func median(times []time.Duration) float64 {
+	slices.Sort(times)
+	return times[len(times)/2].Seconds()
+}
+
+// countRows counts the rows of both tables, on all shards at once.
+func (g *graph) countRows(b *testing.B) time.Duration {
+	b.Helper()
+	return g.onAllShards(b, func(ctx context.Context, shard int, side storage.Side) error {
+		var n int64
+		return g.past[shard].QueryRowContext(ctx, "SELECT COUNT(*) FROM "+side.String()).Scan(&n)
+	})
+}
+
+// digestRows has the digests of both tables computed, in one statement each.
+func (g *graph) digestRows(b *testing.B) time.Duration {
+	b.Helper()
+	return g.onAllShards(b, func(ctx context.Context, shard int, side storage.Side) error {
+		_, err := g.Digests(ctx, side, shard, storage.OwnerRange{UpTo: 1 << 62}, storage.Cut{Parts: 1}, nil)
+		return err
+	})
+}
+
+func (g *graph) onAllShards(b *testing.B, do func(ctx context.Context, shard int, side storage.Side) error) time.Duration {
+	b.Helper()
+	began := time.Now()
+	var wg sync.WaitGroup
+	for i := range g.past {
+		wg.Go(func() {
+			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+				if err := do(b.Context(), i, side); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(began)
+}
+
+// bytesSent is what servers have sent to anybody so far.
+func bytesSent(b *testing.B, servers testenv.Servers) (total int64) {
+	b.Helper()
+	for _, s := range servers {
+		var name string
+		var n int64
+		if err := s.Open(b, "").QueryRowContext(b.Context(), "SHOW GLOBAL STATUS LIKE 'Bytes_sent'").Scan(&name, &n); err != nil {
+			b.Fatal(err)
+		}
+		total += n
+	}
+	return total
+}
+
+// benchmarkRealtime writes from 16 connections in the mode sync, with and without the
+// realtime mode beside it, in turn: straight to the store, where nothing else takes
+// time, and through GraphQL.
+func benchmarkRealtime(b *testing.B) {
+	servers := privateServers(b, flushes[0].options)
+	b.Run("store", func(b *testing.B) {
+		g := loadGraph(b, servers, testenv.Data(b, "wiki-vote.txt.gz"))
+		carry := incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+		defer carry.Close()
+		writes := make([]write, connections)
+		for i := range writes {
+			r := rand.New(rand.NewPCG(uint64(i), 17))
+			writes[i] = func(ctx context.Context) (bool, error) { return false, g.writeOne(ctx, carry, r) }
+		}
+		d := &deployment{servers: servers, dsns: g.dsns}
+		d.inTurn(b, nil, writes, g.Store)
+	})
+	b.Run("graphql", func(b *testing.B) {
+		d := prepare(b, servers, "sync", benchUsers)
+		store, err := sqlstore.Open(b.Context(), sqlstore.Config{Location: d.location()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer store.Close()
+		l := d.lone(b)
+		connect := d.follows(b, l, payloads[0].text)
+		writes := make([]write, connections)
+		for i := range writes {
+			writes[i] = connect(i)
+		}
+		d.inTurn(b, l, writes, store)
+	})
+}
+
+// inTurn writes with and without the realtime mode and reports rates, and the CPU
+// time of all processes.
+func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlstore.Store) {
+	b.Helper()
+	used := func() (sum float64) {
+		for _, cpu := range d.used(b, l) {
+			sum += cpu
+		}
+		return sum
+	}
+	for b.Loop() {
+		run(b, writes, *duration/4)
+		const rounds = 8
+		slice := *duration / 4
+		var n, cpu [2]float64 // without, with
+		for i := range 2 * rounds {
+			stop := func() {}
+			watched := (i + i/2) % 2 // 0 1 1 0 0 1 1 0 …: the machine is not as fast at all times
+			if watched == 1 {
+				stop = watch(b, d.dsns, store)
+			}
+			run(b, writes, slice/4) // beginning to watch is not watching
+			before := used()
+			times, _ := run(b, writes, slice)
+			n[watched] += float64(len(times))
+			cpu[watched] += used() - before
+			stop()
+		}
+		b.ReportMetric(n[0]/rounds/slice.Seconds(), "without/s")
+		b.ReportMetric(n[1]/rounds/slice.Seconds(), "with/s")
+		b.ReportMetric(100*(1-n[1]/n[0]), "%-slower")
+		b.ReportMetric(1e3*cpu[0]/n[0], "without-cpu-ms/write")
+		b.ReportMetric(1e3*cpu[1]/n[1], "with-cpu-ms/write")
+		b.ReportMetric(100*(cpu[1]/n[1]/(cpu[0]/n[0])-1), "%-more-cpu/write")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// watch runs the realtime mode, from the present end of the logs, until what it
+// returns is called.
+func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
+	b.Helper()
+	logger := slog.New(slog.DiscardHandler)
+	changes, err := reconcile.OpenBinlogs(b.Context(), dsns, logger)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, l := range changes.Logs() {
+		if err := store.DeleteCheckpoint(b.Context(), "reconcile/realtime/"+l.Name()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	found := 0
+	registry := prometheus.NewRegistry()
+	mode := reconcile.NewRealtime(reconcile.ChangesConfig{
+		Store: store, Changes: changes, Checkpoints: store, Repair: true, Logger: logger, Metrics: reconcile.NewMetrics(registry),
+		Found: func(reconcile.Finding) { found++ },
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := mode.Run(ctx); err != nil {
+			b.Error(err)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+		changes.Close()
+		families, err := registry.Gather()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() == "kith_reconcile_realtime_dropped_total" {
+				if n := family.GetMetric()[0].GetCounter().GetValue(); found > 0 || n > 0 {
+					b.Errorf("%d found of none, %g dropped", found, n)
+				}
+			}
+		}
+	}
+}

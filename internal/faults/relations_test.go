@@ -1,0 +1,191 @@
+package faults_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+)
+
+// TestRelations has users follow, block and befriend each other through two gateways,
+// while those who carry rows over are killed and started again: in the end both sides
+// of follows and of requests agree, nobody follows somebody with whom there is a block,
+// and all counts are exact.
+//
+// In the mode sync the gateways carry over themselves, and one that is killed leaves
+// something to reconcile: nobody is killed there.
+func TestRelations(t *testing.T) { relations(t, 600, 3) }
+
+// TestLongRelations is the long schedule.
+//
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongRelations/stream -v
+func TestLongRelations(t *testing.T) {
+	testenv.Long(t)
+	relations(t, 20_000, 30)
+}
+
+// people is how many users meet: few, so that all of it happens to the same pairs.
+const people = 12
+
+func relations(t *testing.T, operations int64, kills int) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			d := deploy(t, mode, people)
+			seed := seedOf(t)
+			var started, done atomic.Int64
+			var writers sync.WaitGroup
+			told := &outcomes{codes: map[string]int{}}
+			for i := range uint64(8) {
+				c := d.client(t)
+				random := rand.New(rand.NewPCG(seed, i))
+				writers.Go(func() {
+					for started.Add(1) <= operations {
+						field, outcome, err := d.relate(t.Context(), c, random)
+						told.note(t, field, outcome, err)
+						done.Add(1)
+					}
+				})
+			}
+			random := rand.New(rand.NewPCG(seed, 1<<32))
+			for i := range kills {
+				if len(d.replicators) == 0 {
+					break
+				}
+				until(t, "the writers go on", func() bool { return done.Load() >= operations*int64(i+1)/int64(kills+1) })
+				n := d.replicators[random.IntN(len(d.replicators))]
+				n.kill(t)
+				n.start(t)
+			}
+			writers.Wait()
+			d.settles(t)
+			d.allWell(t)
+			d.countsAreExact(t)
+			d.friendsAreCounted(t)
+			told.sawEverything(t)
+			t.Logf("%d operations: %v", operations, told.codes)
+		})
+	}
+}
+
+// relate sends one random mutation between two users and returns its name with what
+// became of it.
+func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand) (field, outcome string, err error) {
+	fields := []string{"follow", "follow", "unfollow", "removeFollower", "block", "unblock", "unblock", "unblock",
+		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend"}
+	field = fields[random.IntN(len(fields))]
+	viewer := 1 + random.Int64N(people)
+	other := 1 + (viewer+random.Int64N(people-1))%people
+	if random.IntN(4) > 0 { // a neighbour: pairs that meet often
+		other = 1 + viewer%people
+		if random.IntN(2) == 0 {
+			viewer, other = other, viewer
+		}
+	}
+	l := d.gateways[random.IntN(len(d.gateways))].now.Load()
+	a, err := c.ask(ctx, l.gateway.URL, viewer, "", mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(other)})
+	if err != nil {
+		return field, "", err
+	}
+	if code := a.code(); code != "" {
+		return field, code, nil
+	}
+	var payload struct{ Changed bool }
+	if err := json.Unmarshal(a.Data["m"], &payload); err != nil {
+		return field, "", err
+	}
+	return field, fmt.Sprintf("changed: %v", payload.Changed), nil
+}
+
+// outcomes counts what became of operations.
+type outcomes struct {
+	mu    sync.Mutex
+	codes map[string]int
+}
+
+// note takes an outcome: refusals by the rules, and nothing else, are no failure.
+func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.codes[field+" "+outcome]++
+	switch {
+	case err != nil:
+		t.Errorf("%s: %v", field, err)
+	case outcome != "changed: true" && outcome != "changed: false" && outcome != "FORBIDDEN" && outcome != "NOT_FOUND":
+		t.Errorf("%s: %s", field, outcome)
+	}
+}
+
+// sawEverything: each mutation has changed something, or the test shows little.
+func (o *outcomes) sawEverything(t *testing.T) {
+	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptFriend", "cancelFriendRequest", "removeFriend"} {
+		if o.codes[field+" changed: true"] == 0 {
+			t.Errorf("no %s has changed anything: %v", field, o.codes)
+		}
+	}
+}
+
+// settles waits until everything is as it should be in the tables.
+func (d *deployment) settles(t testing.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		wrong := d.related(t)
+		if wrong == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(wrong)
+		}
+	}
+}
+
+// related tells what is not as it should be in the tables.
+func (d *deployment) related(t testing.TB) error {
+	t.Helper()
+	found := d.tables(t)
+	if list := found.different(); len(list) > 0 {
+		return fmt.Errorf("%d follows differ, the first is %v: %+v, %+v", len(list), list[0], found.forward[list[0]], found.inverse[list[0]])
+	}
+	requests := d.rows(t, "friend_request", func(e edge) int64 { return e.from })
+	inboxes := d.rows(t, "friend_request_inbox", func(e edge) int64 { return e.to })
+	if !maps.Equal(requests, inboxes) {
+		return fmt.Errorf("requests are %v, the inboxes hold %v", requests, inboxes)
+	}
+	for e, r := range found.forward {
+		back := edge{e.to, e.from}
+		if r.kind == 2 && (found.forward[back].kind == 1 || requests[back].kind == 1 || requests[e].kind == 1) {
+			return fmt.Errorf("%v is a block; in return there are %+v and the request %+v, beside it the request %+v", e, found.forward[back], requests[back], requests[e])
+		}
+	}
+	for e, r := range requests {
+		if r.kind == 1 && requests[edge{e.to, e.from}].kind == 1 && !expired(r) {
+			return fmt.Errorf("both of %v have asked, and neither has been accepted", e)
+		}
+	}
+	return nil
+}
+
+// expired tells whether a request has been pending for longer than one may.
+func expired(r row) bool { return time.Since(time.UnixMicro(r.version)) > 90*24*time.Hour }
+
+// friendsAreCounted compares every friend_count with the rows that it counts.
+func (d *deployment) friendsAreCounted(t testing.TB) {
+	t.Helper()
+	const query = `SELECT c.user_id, c.friend_count, COUNT(b.from_user_id) AS rows_there FROM user_counts c
+		LEFT JOIN following f ON f.from_user_id = c.user_id AND f.type = 1
+		LEFT JOIN follower b ON b.to_user_id = c.user_id AND b.from_user_id = f.to_user_id AND b.type = 1
+		GROUP BY c.user_id HAVING c.friend_count <> rows_there`
+	for i, db := range d.shards {
+		if err := eachWrong(db, query, func(user, count, rows int64) {
+			t.Errorf("shard %d: user %d has %d friends, counted %d", i, user, rows, count)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

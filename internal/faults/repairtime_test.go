@@ -1,0 +1,77 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/storage"
+)
+
+// reconcile runs a command that reconciles to its end.
+func (d *deployment) reconcile(t testing.TB, args ...string) kithtest.End {
+	t.Helper()
+	end := d.command(append([]string{"reconcile"}, args...)...)(t).Wait(t)
+	if end.Code != 0 {
+		t.Fatalf("kith reconcile %s ended with code %d: %s\n%s", strings.Join(args, " "), end.Code, end.Stderr, end.Stdout)
+	}
+	return end
+}
+
+// repairTimes measures how long the commands incremental and full take until nothing
+// differs any more, with their default settings but for the window. For the second of
+// them the edges are made to differ again, behind the binlogs' back. Nobody may be
+// writing.
+func (r *running) repairTimes(t testing.TB, apart tables, different []edge) {
+	t.Helper()
+	for i, mode := range []string{"incremental", "full"} {
+		if i > 0 {
+			r.putBack(t, apart, different)
+		}
+		end := r.reconcile(t, mode, "--repair", "--json", "--list", all, "--window", r.window.String())
+		report := reportOf(t, end)
+		found := map[edge]bool{}
+		for _, f := range report.Findings {
+			found[edge{int64(f.Pair().From), int64(f.Pair().To)}] = true
+		}
+		for _, e := range different {
+			if !found[e] {
+				t.Errorf("%s has not found %v", mode, e)
+			}
+		}
+		if report.Total() != len(different) {
+			t.Errorf("%s has found %d of %d edges: %v", mode, report.Total(), len(different), report.Findings)
+		}
+		if left := r.tables(t).different(); len(left) > 0 {
+			t.Errorf("%s has left %d edges, such as %v", mode, len(left), left[0])
+		}
+		r.countsAreExact(t)
+		t.Logf("%s: %s found and repaired %d edges in %v, windows of %v included", r.mode, mode, report.Total(), end.Took.Round(time.Millisecond), r.window)
+	}
+}
+
+// putBack makes rows of follower what they were, and counts the number of them.
+func (d *deployment) putBack(t testing.TB, apart tables, different []edge) {
+	t.Helper()
+	for shard, dsn := range d.dsns {
+		past := pastTheBinlog(t, dsn)
+		exec := func(text string, args ...any) {
+			if _, err := past.ExecContext(t.Context(), text, args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, e := range different {
+			if d.shardOf(e.to) != shard {
+				continue
+			}
+			if was, there := apart.inverse[e]; there {
+				exec("REPLACE INTO follower (from_user_id, to_user_id, type, update_time) VALUES (?, ?, ?, ?)", e.from, e.to, was.kind, was.version)
+			} else {
+				exec("DELETE FROM follower WHERE from_user_id = ? AND to_user_id = ?", e.from, e.to)
+			}
+			exec("UPDATE user_counts SET follower_count = (SELECT COUNT(*) FROM follower WHERE to_user_id = ? AND type = ?) WHERE user_id = ?",
+				e.to, int64(storage.Following), e.to)
+		}
+	}
+}

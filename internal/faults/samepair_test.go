@@ -1,0 +1,85 @@
+package faults_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// TestSamePair has 16 connections follow and unfollow the same pair at once, through
+// both gateways, and in both directions: nobody sees an error, the edge ends in one of
+// the two states, and the counts are exact.
+func TestSamePair(t *testing.T) {
+	const connections, times = 16, 25
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			d := deploy(t, mode, 100)
+			// The counts of both users are locked by one transaction where they share a shard.
+			near, far := d.onShard(0, 2), d.onShard(1, 1)[0]
+			h := newHistory()
+			t.Run("one shard", func(t *testing.T) { d.fight(t, h, edge{near[0], near[1]}, connections, times) })
+			t.Run("two shards", func(t *testing.T) { d.fight(t, h, edge{near[0], far}, connections, times) })
+		})
+	}
+}
+
+func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, times int) {
+	fields := []string{"follow", "unfollow", "removeFollower", "followMany"}
+	seed := seedOf(t)
+	results := make([][]result, connections)
+	var writers sync.WaitGroup
+	for i := range connections {
+		c := d.client(t)
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		writers.Go(func() {
+			for range times {
+				o := operation{field: fields[random.IntN(len(fields))], viewer: pair.from, targets: []int64{pair.to}}
+				if random.IntN(3) == 0 {
+					o.viewer, o.targets = pair.to, []int64{pair.from}
+				}
+				results[i] = append(results[i], o.send(t.Context(), c, d.gateways[i%2].now.Load()))
+			}
+		})
+	}
+	writers.Wait()
+
+	changes := 0
+	for _, list := range results {
+		for _, r := range list {
+			if r.err != nil || r.code != "" || !r.done || r.stale {
+				t.Errorf("%v: %v %s %s, stale: %v", r.operation, r.err, r.code, r.message, r.stale)
+			}
+			if err := r.note(h); err != nil {
+				t.Error(err)
+			}
+			changes += len(r.changes)
+		}
+	}
+	if changes < connections {
+		t.Errorf("only %d changes in %d operations: nobody fought", changes, connections*times)
+	}
+	h.alternates(t)
+	d.quiet(t, h)
+	found := d.tables(t)
+	if different := h.judge(t, found); len(different) > 0 {
+		t.Errorf("%v differ: %+v", different, found)
+	}
+	d.countsAreExact(t)
+}
+
+// alternates sees that the changes of each edge, in the order of their versions, are
+// follow, unfollow, follow …: each was judged on what the one before had left.
+func (h *history) alternates(t *testing.T) {
+	t.Helper()
+	for e, list := range h.told {
+		follows := false
+		for _, version := range slices.Sorted(maps.Keys(list)) {
+			if list[version].follows == follows {
+				t.Errorf("%v: at %d it was changed to what it was, follows: %v", e, version, follows)
+			}
+			follows = list[version].follows
+		}
+	}
+}

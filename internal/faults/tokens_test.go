@@ -1,0 +1,184 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// followers asks for everything that comes from the inverse side of a user.
+const followers = `query($id: ID!, $follower: ID!) {
+	user(id: $id) { followerCount followers(first: 100) { totalCount nodes { id } } }
+	relationship(from: $id, to: $follower) { followedBy followedByAt }
+}`
+
+// TestTokens follows on one gateway and reads the followers on another with the token, again
+// and again: what is read is as it was written, or the answer says that it may be
+// stale. KITH_TEST_LONG=1 does it 1,000 times a mode.
+func TestTokens(t *testing.T) {
+	times := 150
+	if os.Getenv("KITH_TEST_LONG") == "1" {
+		times = 1000
+	}
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			d := deploy(t, mode, 100)
+			asked, stale := d.readFollowers(t, times)
+			t.Logf("%d times, %d of them stale and said so", asked, stale)
+			if stale > asked/4 {
+				t.Errorf("%d of %d answers were stale: this proves little", stale, asked)
+			}
+			if mode == "sync" {
+				return
+			}
+			// Nothing is carried over now: every answer must own up to it.
+			for _, n := range d.replicators {
+				n.kill(t)
+			}
+			asked, stale = d.readFollowers(t, 8)
+			if stale != asked {
+				t.Errorf("without a replicator %d of %d answers say that they are stale", stale, asked)
+			}
+			for _, n := range d.replicators {
+				n.start(t)
+			}
+			h := newHistory()
+			d.quiet(t, h)
+			d.countsAreExact(t)
+		})
+	}
+}
+
+// readFollowers follows, unfollows and reads on four connections, each of which has an
+// idol of its own.
+func (d *deployment) readFollowers(t *testing.T, times int) (asked, stale int) {
+	t.Helper()
+	const lanes = 4
+	seed := seedOf(t)
+	var late atomic.Int64
+	var readers sync.WaitGroup
+	for lane := range lanes {
+		l := &idol{deployment: d, client: d.client(t), user: int64(1 + lane), random: rand.New(rand.NewPCG(seed, uint64(lane)))}
+		l.load(t)
+		readers.Go(func() {
+			for range (times + lanes - 1) / lanes {
+				ok, isStale := l.once(t)
+				if !ok {
+					return
+				}
+				if isStale {
+					late.Add(1)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	return lanes * ((times + lanes - 1) / lanes), int(late.Load())
+}
+
+// idol is a user whose followers come and go, and what is known of them.
+type idol struct {
+	*deployment
+	*client
+	user      int64
+	followers []int64 // newest first
+	random    *rand.Rand
+}
+
+// load begins with the followers that there are.
+func (l *idol) load(t *testing.T) {
+	t.Helper()
+	at := map[int64]int64{}
+	for _, db := range l.shards {
+		rows, err := db.Query("SELECT from_user_id, update_time FROM following WHERE to_user_id = ? AND type = 1", l.user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var follower, version int64
+			if err := rows.Scan(&follower, &version); err != nil {
+				t.Fatal(err)
+			}
+			at[follower] = version
+			l.followers = append(l.followers, follower)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.SortFunc(l.followers, func(a, b int64) int { return int(at[b] - at[a]) })
+}
+
+// once changes one follower on one gateway and reads all of them on the other.
+func (l *idol) once(t *testing.T) (ok, stale bool) {
+	follower := int64(11 + l.random.IntN(12))
+	there := slices.Contains(l.followers, follower)
+	o := operation{field: "follow", viewer: follower, targets: []int64{l.user}}
+	if there {
+		o.field = "unfollow"
+	}
+	first := l.random.IntN(2)
+	var payload followed
+	a, err := l.ask(t.Context(), l.gateways[first].now.Load().gateway.URL, follower, "", mutation(o.field, lean), map[string]any{"id": id(l.user)})
+	if err == nil {
+		err = json.Unmarshal(a.Data["m"], &payload)
+	}
+	if err != nil || a.code() != "" || !payload.Changed || payload.ConsistencyToken == "" {
+		t.Errorf("%v: %+v %v", o, a, err)
+		return false, false
+	}
+	l.followers = slices.DeleteFunc(l.followers, func(u int64) bool { return u == follower })
+	if !there {
+		l.followers = append([]int64{follower}, l.followers...)
+	}
+
+	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().gateway.URL, follower, payload.ConsistencyToken, followers, map[string]any{"id": id(l.user), "follower": id(follower)})
+	if err != nil || a.code() != "" {
+		t.Errorf("read followers: %+v %v", a, err)
+		return false, false
+	}
+	if a.Extensions.Stale {
+		return true, true
+	}
+	return l.judge(t, o, a), false
+}
+
+// judge compares an answer that does not claim to be stale.
+func (l *idol) judge(t *testing.T, o operation, a answer) bool {
+	var user struct {
+		FollowerCount int
+		Followers     struct {
+			TotalCount int
+			Nodes      []struct{ ID string }
+		}
+	}
+	var relationship struct {
+		FollowedBy   bool
+		FollowedByAt *time.Time
+	}
+	if err := json.Unmarshal(a.Data["user"], &user); err != nil {
+		t.Error(err)
+	}
+	if err := json.Unmarshal(a.Data["relationship"], &relationship); err != nil {
+		t.Error(err)
+	}
+	var got, want []string
+	for _, node := range user.Followers.Nodes {
+		got = append(got, node.ID)
+	}
+	for _, follower := range l.followers {
+		want = append(want, id(follower))
+	}
+	follows := o.field == "follow"
+	if !slices.Equal(got, want) || user.FollowerCount != len(want) || user.Followers.TotalCount != len(want) ||
+		relationship.FollowedBy != follows || (relationship.FollowedByAt != nil) != follows {
+		t.Errorf("after %v, with its token: %s %s, want the followers %v", o, a.Data["user"], a.Data["relationship"], want)
+		return false
+	}
+	return true
+}

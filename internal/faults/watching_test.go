@@ -1,0 +1,116 @@
+package faults_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// watching is `kith reconcile realtime` beside a deployment, with an eye on how long
+// each edge that it finds has been apart.
+type watching struct {
+	*deployment
+	*life
+
+	mu    sync.Mutex
+	apart map[found]time.Duration // from the write to when both rows were seen to be the same; 0 until then
+}
+
+// found is an edge that realtime tells of, at the version that following holds.
+type found struct {
+	edge
+	version int64
+}
+
+// watch starts the realtime mode and waits until it has its place in the logs of all
+// servers.
+func (d *deployment) watch(t testing.TB, window time.Duration) *watching {
+	t.Helper()
+	l := d.command("reconcile", "realtime", "--window", window.String())(t)
+	l.name = "kith reconcile realtime"
+	w := &watching{deployment: d, life: l, apart: map[found]time.Duration{}}
+	w.Until(t, "places in the logs", func() bool {
+		places := int64(0)
+		for shard := range d.shards {
+			places += d.number(t, shard, "SELECT COUNT(*) FROM kith_checkpoints WHERE name LIKE 'reconcile/realtime/%'")
+		}
+		return places >= int64(len(d.servers))
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			w.look(ctx)
+			time.Sleep(20 * time.Millisecond) // how exactly times are known
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return w
+}
+
+// disagrees is a line of realtime's log.
+var disagrees = regexp.MustCompile(`msg="an edge disagrees" .*\bfrom=(\d+) to=(\d+) .*\bfollowing_time=(\d+)`)
+
+// look notes which edges are found, and which of them are the same on both sides now.
+func (w *watching) look(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range disagrees.FindAllStringSubmatch(w.Stderr(), -1) {
+		var n [3]int64
+		for i := range n {
+			n[i], _ = strconv.ParseInt(line[i+1], 10, 64) // digits
+		}
+		f := found{edge{n[0], n[1]}, n[2]}
+		if _, known := w.apart[f]; !known {
+			w.apart[f] = 0
+		}
+	}
+	for f, apart := range w.apart {
+		if apart == 0 && w.same(ctx, f) {
+			w.apart[f] = max(1, time.Since(time.UnixMicro(f.version)))
+		}
+	}
+}
+
+// same tells whether follower holds what was found in following, or something newer. A
+// server that is away does not say.
+func (w *watching) same(ctx context.Context, f found) bool {
+	var n int
+	err := w.shards[w.shardOf(f.to)].QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM follower WHERE to_user_id = ? AND from_user_id = ? AND update_time >= ?", f.to, f.from, f.version).Scan(&n)
+	return err == nil && n > 0
+}
+
+// settle waits until nothing differs any more, and tells what was repaired and how
+// long it took.
+func (w *watching) settle(t testing.TB) {
+	t.Helper()
+	began := time.Now()
+	until(t, "repair by the realtime mode", func() bool { return len(w.tables(t).different()) == 0 })
+	rest := time.Since(began)
+	var times []time.Duration
+	until(t, "end of the repairs", func() bool {
+		w.look(t.Context())
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		times = nil
+		for _, apart := range w.apart {
+			times = append(times, apart)
+		}
+		return !slices.Contains(times, 0)
+	})
+	w.wasWell(t)
+	if len(times) == 0 {
+		// What a crash takes with it is a matter of moments. That what came apart is found
+		// has tests of its own, such as TestRealtimeRepairsWithinTwoWindows.
+		t.Log("nothing has come apart for long enough to be found")
+		return
+	}
+	slices.Sort(times)
+	t.Logf("realtime found and repaired %d edges, %v after they were written (median), %v at most; the last ones %v after all was quiet",
+		len(times), times[len(times)/2].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond), rest.Round(time.Millisecond))
+}
