@@ -17,7 +17,7 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-all bench generate verify lint clean
+.PHONY: help run build assets web test test-race test-all bench generate verify lint clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +39,14 @@ test: assets ## everything a change must pass, on real servers
 	@scripts/install-test-deps.sh
 	@scripts/test.sh
 
-test-all: assets ## the same with the long schedules
+test-race: assets ## once more, under the race detector, where things happen at once
+	@scripts/install-test-deps.sh
+	@scripts/test.sh race
+
+test-all: assets ## both, with the long schedules
 	@scripts/install-test-deps.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
+	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh race
 
 bench: ## kith bench (ARGS="--json FILE"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)

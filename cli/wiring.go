@@ -193,7 +193,7 @@ func (p *parts) checks() (list []gateway.Check) {
 	}
 	return append(list,
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
-		gateway.Check{Name: "absent-users", Ask: p.hiddenUsers.Ready, Advisory: true})
+		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready, Advisory: true})
 }
 
 // tokens keeps a nil issuer from becoming an interface that is not nil.

@@ -1,61 +1,93 @@
 #!/usr/bin/env bash
-# Runs every test, and those of the packages where things happen at once also under the
-# race detector, but for what it makes many times slower and shows nothing in: SQLite
-# in Go, plans and numbers of statements. Prints go test's lines, what was skipped and
-# why, what failed, and a closing line with the counts.
+# Runs the tests of all packages ("all", the default), or once more under the race detector
+# those of the packages where things happen at once ("race"): without what it makes many times
+# slower and shows nothing in, which is SQLite in Go, plans and numbers of statements. Prints
+# go test's lines, what was skipped and why, what failed, how long each package took, and a
+# closing line with the counts.
 #
 #   TIMEOUT=20m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long schedules too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Packages that run under the race detector too, each with those below it, and the tests
-# that do not.
+# Packages that run under the race detector, each with those below it, and the tests that do not.
 concurrent='deployment|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
-# events prints the test2json events of both runs as one stream. The package paths hold
-# no blanks, so lists of them are split into words.
+# How many seconds a package may take on two quiet cores, by itself; others may take 30.
+budgets='internal/program 90
+internal/faults 120
+resolvers 60
+storage/sqlstore 90'
+
+what=${1:-all}
+
+# events prints the test2json events. The package paths hold no blanks, so lists of them are
+# split into words. -count=1: the tests use servers and data that go test's cache knows nothing of.
 events() {
-	local status=0 packages raced
+	local packages
 	packages=$(go list ./...)
-	raced=$(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages" || true)
-	# -count=1: the tests use servers and data that go test's cache knows nothing of.
 	local test="go test -json -count=1 -timeout ${TIMEOUT:-20m}"
-	if [ -n "${RACE-}" ] && [ -n "$raced" ]; then $test "$RACE" -skip "$slow" $raced || status=1; fi
-	$test $packages || status=1
-	return "$status"
+	case $1 in
+	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
+	*) $test $packages ;;
+	esac
 }
 
-if [ "${1:-}" = events ]; then # gotestsum calls back, see below
-	events
+if [ "$what" = events ]; then # gotestsum calls back, see below
+	events "$2"
 	exit
 fi
 
-export RACE=-race
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then
-	echo "test: no C compiler here, so the race detector is left out"
-	export RACE='' CGO_ENABLED=0
+	if [ "$what" = race ]; then
+		echo "test: no C compiler here, so nothing runs under the race detector"
+		exit 0
+	fi
+	export CGO_ENABLED=0
 fi
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 go tool -modfile=internal/tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
-	--raw-command -- ./scripts/test.sh events || status=$?
+	--raw-command -- ./scripts/test.sh events "$what" || status=$?
 
 # The closing line counts tests and subtests. A package that fails without a failing test
 # (it does not build, or ends early) counts as one failure.
-awk -F '"' -v status="$status" '
-	{ # {"Time":"…","Action":"…","Package":"…","Test":"…",…: keys in every fourth field
-		delete event
-		for (i = 2; i + 2 <= NF && $i != "Output"; i += 4) event[$i] = $(i + 2)
+awk -v status="$status" -v budgets="$budgets" -v what="$what" '
+	BEGIN {
+		n = split(budgets, lines, "\n")
+		for (i = 1; i <= n; i++) { split(lines[i], b, " "); budget[b[1]] = b[2] }
 	}
-	event["Test"] != "" { ended[event["Action"]]++ }
-	event["Action"] == "fail" && event["Test"] != "" { explained[event["Package"]] = 1 }
-	event["Action"] == "fail" && event["Test"] == "" && !(event["Package"] in explained) { ended["fail"]++ }
+	# {"Time":"…","Action":"…","Package":"…","Test":"…","Elapsed":…}: output comes last, and may hold anything
+	{ sub(/,"Output":.*/, "") }
+	function field(name,    at) {
+		if (!match($0, "\"" name "\":\"?[^\",}]*")) return ""
+		at = substr($0, RSTART, RLENGTH)
+		sub("\"" name "\":\"?", "", at)
+		return at
+	}
+	{
+		action = field("Action"); package = field("Package"); test = field("Test")
+		if (test != "") {
+			ended[action]++
+			if (action == "fail") explained[package] = 1
+		} else if (action == "fail" || action == "pass") {
+			took[package] = field("Elapsed") + 0
+			if (action == "fail" && !(package in explained)) ended["fail"]++
+		}
+	}
 	END {
 		if (status != 0 && !ended["fail"]) ended["fail"] = 1 # nothing could run at all
+		for (package in took) {
+			name = package
+			sub(/^[^\/]+\//, "", name)
+			most = name in budget ? budget[name] : 30
+			late = what == "all" && took[package] > most ? sprintf("  above its budget of %d s", most) : ""
+			if (took[package] >= 5) printf "%7.1f s  %s%s\n", took[package], name, late | "sort -rn"
+		}
+		close("sort -rn")
 		printf "%d passed, %d failed, %d skipped\n", ended["pass"], ended["fail"], ended["skip"]
 	}' "$log"
 exit "$status"

@@ -80,9 +80,9 @@ type Metrics struct {
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		hidden: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_absent_users", Help: "Users who are hidden, since they have deactivated their accounts or are being deleted."}),
+			Name: "kith_hidden_users", Help: "Users who are hidden, since they have deactivated their accounts or are being deleted."}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kith_absent_users_refresh_failures_total", Help: "Times that a shard could not be asked who is hidden."}),
+			Name: "kith_hidden_users_refresh_failures_total", Help: "Times that a shard could not be asked who is hidden."}),
 	}
 	registerer.MustRegister(m.hidden, m.failures)
 	return m
