@@ -119,8 +119,10 @@ func (c *arrival) rest(idle bool) {
 	switch {
 	case idle && c.waiting == nil:
 		c.waiting = c.to.idle.PushBack(c)
+		c.to.metrics.rests(1)
 	case !idle && c.waiting != nil:
 		c.to.idle.Remove(c.waiting)
 		c.waiting = nil
+		c.to.metrics.rests(-1)
 	}
 }

@@ -72,8 +72,11 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		t.Errorf("%v refused, want 1", got)
 	}
 	others := []net.Conn{dial(t, "127.0.0.2", port), dial(t, "127.0.0.2", port)}
-	if !alive(others[0]) || !alive(others[1]) {
-		t.Error("another address has no room")
+	for i, other := range others {
+		if !alive(other) {
+			t.Error("another address has no room")
+		}
+		eventually(t, "it is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == float64(i+1) })
 	}
 	// All are taken. The one that has been idle for longest makes room for somebody else.
 	eventually(t, "an idle connection makes room", func() bool { return alive(dial(t, "127.0.0.3", port)) })

@@ -17,6 +17,7 @@ type Metrics struct {
 	overload *prometheus.CounterVec
 	turned   prometheus.Counter
 
+	resting     prometheus.Gauge
 	connections *prometheus.GaugeVec
 	tooMany     *prometheus.CounterVec
 	ended       *prometheus.CounterVec
@@ -50,6 +51,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_http_connections_refused_total",
 			Help: "Connections closed as soon as they came, because too many were open.",
 		}),
+		resting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kith_http_connections_idle",
+			Help: "Connections that are open and wait for the next request.",
+		}),
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "kith_subscription_connections",
 			Help: "Connections that stay open, by transport (websocket, sse).",
@@ -80,7 +85,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_subscription_read_failures_total",
 		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
 	})
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.turned, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
+	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -129,6 +134,13 @@ func named(operation string) string {
 		return "unknown"
 	}
 	return operation
+}
+
+// rests counts connections that wait for the next request.
+func (m *Metrics) rests(change float64) {
+	if m != nil {
+		m.resting.Add(change)
+	}
 }
 
 func (m *Metrics) turnedAway() {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -81,17 +82,28 @@ func wantCode(t *testing.T, errs gqlerror.List, code apierr.Code) *apierr.Error 
 
 func within(t *testing.T, limit time.Duration, f func()) {
 	t.Helper()
-	// The machine may be busy with something else: one of ten that is fast counts.
+	// What the machine does besides takes nothing of the process's own time; what the runtime does
+	// besides may: one of ten that is fast counts.
 	best := time.Hour
 	for try := 0; try < 10 && best > limit*slowdown; try++ {
-		start := time.Now()
+		start := cpuTime(t)
 		f()
-		best = min(best, time.Since(start))
+		best = min(best, cpuTime(t)-start)
 	}
 	if best > limit*slowdown {
 		t.Errorf("took %v; want at most %v", best, limit*slowdown)
 	}
 	t.Logf("took %v", best)
+}
+
+// cpuTime is what the process has taken of the processors.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func repeat(n int, part func(i int) string) string {
