@@ -17,7 +17,7 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-race test-all bench generate verify lint clean
+.PHONY: help run build assets web test test-race test-all mutate bench generate verify lint clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-all: assets ## both, with the long schedules
 	@scripts/install-test-deps.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh race
+
+mutate: ## breaks 100 places at random, one at a time, and lists those that no test notices (an hour)
+	go run ./internal/mutate -n 25 -seed $(or $(SEED),1) ./social ./storage/localcache ./storage/sqlstore ./replication
 
 bench: ## kith bench (ARGS="--json FILE"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)

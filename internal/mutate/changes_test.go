@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestChanges(t *testing.T) {
+	dir := t.TempDir()
+	const source = `package p
+
+func f(a, b int, err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	if a < b && a > 0 {
+		return g(a, b), nil
+	}
+	return a + b, nil
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "p.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "p_test.go"), []byte("package p\nvar x = 1 < 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changes, err := changesOf(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range changes {
+		lines := strings.Split(c.text(), "\n")
+		got = append(got, strings.TrimSpace(lines[c.line-1]))
+	}
+	want := []string{
+		"if false && err != nil {",
+		"if !(a < b && a > 0) {", "if a < b || a > 0 {", "if a <= b && a > 0 {", "if a < b && a >= 0 {",
+		"return g(b, a), nil",
+		"return a - b, nil",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("changes are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// What a test holds the code to is noticed, and what none does is told.
+func TestSurvivorsAreTold(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module p\n\ngo 1.24\n",
+		"p.go":      "package p\n\nfunc less(a, b int) bool { return a < b }\n\nfunc more(a, b int) bool { return a > b }\n",
+		"p_test.go": "package p\n\nimport \"testing\"\n\nfunc TestLess(t *testing.T) {\n\tif less(1, 1) {\n\t\tt.Error()\n\t}\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	if survivors, err := mutate(".", 10, 1, 5*60*1e9); err != nil || survivors != 1 {
+		t.Errorf("%d went unnoticed, %v; want 1", survivors, err)
+	}
+}

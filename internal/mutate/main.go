@@ -1,0 +1,111 @@
+// Command mutate breaks the code at random places, one at a time, runs the tests of the package, and
+// lists the changes that no test has noticed: those are conditions that nothing holds the code to.
+//
+//	go run ./internal/mutate -n 25 -seed 1 ./social ./storage/localcache
+//
+// The files stay as they are: go test reads the changed one by way of -overlay. A change that does not
+// compile does not count. The status is 1 if there are more survivors than -survivors.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+func main() {
+	n := flag.Int("n", 25, "how many changes are tested in each package")
+	seed := flag.Uint64("seed", 1, "which")
+	within := flag.Duration("within", 5*time.Minute, "how long the tests may take for one change; a change that takes longer was noticed")
+	most := flag.Int("survivors", 5, "how many changes may go unnoticed")
+	flag.Parse()
+	survivors := 0
+	for _, dir := range flag.Args() {
+		left, err := mutate(dir, *n, *seed, *within)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", dir, err)
+			os.Exit(2)
+		}
+		survivors += left
+	}
+	fmt.Printf("%d changes went unnoticed\n", survivors)
+	if survivors > *most {
+		os.Exit(1)
+	}
+}
+
+// mutate returns how many changes of a package went unnoticed.
+func mutate(dir string, n int, seed uint64, within time.Duration) (survivors int, err error) {
+	changes, err := changesOf(dir)
+	if err != nil {
+		return 0, err
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	scratch, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(scratch)
+	tested := 0
+	for _, c := range changes {
+		if tested == n {
+			break
+		}
+		overlay, err := c.overlay(scratch)
+		if err != nil {
+			return survivors, err
+		}
+		if run(within, "go", "build", "-overlay", overlay, dir) != nil {
+			continue // it does not compile
+		}
+		tested++
+		verdict := "noticed"
+		if run(within, "go", "test", "-count=1", "-failfast", "-overlay", overlay, dir) == nil {
+			verdict = "SURVIVED"
+			survivors++
+		}
+		fmt.Printf("%-8s  %s\n", verdict, c)
+	}
+	fmt.Printf("%s: %d of %d changes went unnoticed, of %d that there are\n", dir, survivors, tested, len(changes))
+	return survivors, nil
+}
+
+func run(within time.Duration, name string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = 10 * time.Second
+	return cmd.Run()
+}
+
+// overlay writes the changed file, and the file that tells go of it.
+func (c change) overlay(scratch string) (path string, err error) {
+	changed := filepath.Join(scratch, "changed.go")
+	if err := os.WriteFile(changed, []byte(c.text()), 0o600); err != nil {
+		return "", err
+	}
+	original, err := filepath.Abs(c.file)
+	if err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(scratch, "overlay.json")
+	return path, os.WriteFile(path, list, 0o600)
+}
+
+func (c change) String() string {
+	return fmt.Sprintf("%s:%d  %s  ->  %s", c.file, c.line, oneLine(c.source[c.from:c.to]), oneLine(c.by))
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
