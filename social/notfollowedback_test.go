@@ -55,6 +55,46 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	})
 }
 
+// Friends of somebody who follows many and is followed by few are found among the few, and come in
+// the order of the many.
+func TestFriendsOfWhoFollowsMany(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		followings := rapid.IntRange(100, 200).Draw(t, "followings")
+		var edges []storage.Edge
+		for id := storage.UserID(2); id <= storage.UserID(followings+1); id++ {
+			edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
+		}
+		for range rapid.IntRange(0, 8).Draw(t, "followers") { // followed or not
+			edges = append(edges, storage.Edge{From: storage.UserID(2 + r.IntN(2*followings)), To: 1, Type: storage.Following, UpdateTime: 5})
+		}
+		store := memory.New()
+		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+		g := readBy(drawPlanner(t, store), onRows{store})
+		g.budget = 1000
+		q := Friends(1)
+		want := matchesOf(store, g.audience, q)
+		var got []Match
+		for from, pages := (MatchMark{}), 0; ; pages++ {
+			p, err := g.Matches(t.Context(), q, from, rapid.IntRange(1, 3).Draw(t, "first"))
+			if err != nil || pages > 20 {
+				t.Fatalf("page %d: %+v, %v", pages, p, err)
+			}
+			if p.Total != len(want) || !p.Complete {
+				t.Fatalf("a total of %d, complete: %t; want %d", p.Total, p.Complete, len(want))
+			}
+			if got = append(got, p.Matches...); !p.More {
+				break
+			}
+			from = p.Next
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
 // A count that is wrong for now neither ends the pages early nor goes on behind the end.
 func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	t.Parallel()

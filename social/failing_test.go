@@ -1,0 +1,111 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// failing is a store whose reads fail from the so manieth on. Reads of users aside: who it is that
+// cannot be read stays in an answer.
+type failing struct {
+	Reader
+	good  int // reads
+	reads int
+}
+
+var errRead = errors.New("the shard does not answer")
+
+// fails counts a read of so many keys; one of none is none.
+func (f *failing) fails(keys int) bool {
+	if keys > 0 {
+		f.reads++
+	}
+	return keys > 0 && f.reads > f.good
+}
+
+func failed[V any](n int) []storage.Result[V] {
+	results := make([]storage.Result[V], n)
+	for i := range results {
+		results[i].Err = errRead
+	}
+	return results
+}
+
+func (f *failing) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	if f.fails(len(ids)) {
+		return failed[storage.Counts](len(ids))
+	}
+	return f.Reader.Counts(ctx, ids)
+}
+
+func (f *failing) Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
+	if f.fails(len(ids)) {
+		return nil, errRead
+	}
+	return f.Reader.Profiles(ctx, ids)
+}
+
+func (f *failing) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	if f.fails(len(pairs)) {
+		return failed[storage.Edge](len(pairs))
+	}
+	return f.Reader.Edges(ctx, side, pairs)
+}
+
+func (f *failing) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	if f.fails(len(queries)) {
+		return failed[[]storage.Edge](len(queries))
+	}
+	return f.Reader.Pages(ctx, side, queries)
+}
+
+func (f *failing) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	if f.fails(len(queries)) {
+		return failed[[]storage.Edge](len(queries))
+	}
+	return f.Reader.AllRows(ctx, side, queries)
+}
+
+func (f *failing) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	if f.fails(len(owners)) {
+		return failed[[]storage.UserID](len(owners))
+	}
+	return f.Reader.Neighbours(ctx, side, owners)
+}
+
+func (f *failing) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	if f.fails(len(owners)) {
+		return failed[[]storage.UserID](len(owners))
+	}
+	return f.Reader.PackedNeighbours(ctx, side, owners)
+}
+
+// An answer for which something could not be read is an error, and never a shorter answer.
+func TestAnswersFailWithTheirReads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		store := drawGraph(t)
+		drawPeople(t, store)
+		planner := drawPlanner(t, store)
+		good := rapid.IntRange(0, 6).Draw(t, "reads that do not fail")
+		first := rapid.IntRange(0, 5).Draw(t, "first")
+		suggest := SuggestionQuery{User: storage.UserID(rapid.IntRange(1, people).Draw(t, "user")), Via: 2}
+		none := func(List) bool { return false }
+		for _, q := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), drawFilter(t, 2), none, suggest) {
+			f := &failing{Reader: onRows{store}, good: good}
+			answer, _, err := q.page(t.Context(), readBy(planner, f), nil, first)
+			if sizes, ok := answer.([]storage.Result[Size]); ok { // each has an error of its own
+				for _, s := range sizes {
+					err = errors.Join(err, s.Err)
+				}
+			}
+			if hasFailed := f.reads > good; hasFailed != errors.Is(err, errRead) {
+				t.Fatalf("%s: %d reads, of which the first %d did not fail: %+v, %v", q.name, f.reads, good, answer, err)
+			}
+		}
+	})
+}
