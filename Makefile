@@ -11,8 +11,13 @@ PKG ?=
 BENCH ?= .
 
 # A checkout that belongs to another user (a CI volume) makes git refuse, and the go
-# command fail over it; the revision in the binary is not worth that.
+# command fail over it. The revision is linked in below instead, where git tells it.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
+
+# What the program tells of itself (kith version): from git where there is git, or as given.
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null | sed 's/^v//')
+REVISION ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty 2>/dev/null)
+LDFLAGS = -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
 
 GOLANGCI_VERSION := v2.15.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
@@ -26,7 +31,7 @@ run: build ## the gateway on the embedded store, with a demo graph (ARGS="--addr
 	exec bin/kith serve --demo $(ARGS)
 
 build: assets ## the program, as bin/kith, and what kith bench needs beside it
-	go build -o bin/ . ./bench/kith-bench
+	go build -ldflags "$(LDFLAGS)" -o bin/ . ./bench/kith-bench
 
 # GraphiQL where npm can get it; without it Kith serves a query page of its own.
 assets:
@@ -53,7 +58,7 @@ mutate: ## breaks 100 places at random, one at a time, and lists those that no t
 
 bench: ## kith bench (ARGS="--json FILE"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)
-	go build -o bin/ . ./bench/kith-bench
+	go build -ldflags "$(LDFLAGS)" -o bin/ . ./bench/kith-bench
 	bin/kith bench $(ARGS)
 else
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)

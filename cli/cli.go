@@ -19,12 +19,15 @@ import (
 type Program struct {
 	Settings
 
+	ShowVersion versionFlag `name:"version" help:"Print the version and end."`
+
 	Serve     ServeCmd     `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
 	Migrate   MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
 	Import    ImportCmd    `cmd:"" help:"Import follows and users from files."`
 	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
 	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
 	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
+	Version   VersionCmd   `cmd:"" help:"Print the version, the commit, Go's version and the platform, and end."`
 }
 
 // Run is the program: its exit code is 0, or 1 after one line on stderr.

@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"kith/reconcile"
@@ -103,8 +102,7 @@ func (c *ReconcileRealtimeCmd) Validate() error {
 // Run watches until the context is done.
 func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := newRegistry()
 	metrics := reconcile.NewMetrics(registry)
 	reconcile.NewRuns(registry, store)
 

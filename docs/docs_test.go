@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/cli"
 	"kith/gateway"
 	"kith/graph/fields"
 	"kith/graph/limits"
@@ -185,6 +186,7 @@ func TestErrorCodesAreDocumented(t *testing.T) {
 // docs/operations.md tells all metrics of Kith's own, with their labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	var r registered
+	cli.NewMetrics(&r)
 	gateway.NewMetrics(&r)
 	accounts.NewMetrics(&r)
 	sqlstore.NewMetrics(&r)

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// version and revision come from the linker: the Makefile sets them from git, `make release`
+// from the release (-ldflags "-X kith/cli.version=… -X kith/cli.revision=…").
+var version, revision string
+
+// Build is what a binary was built from.
+type Build struct {
+	Version   string // "0.1.0" for a release, "0.1.0-3-g64b1791" after it; "devel" where nobody has said
+	Revision  string // a commit, with "-dirty" after it if files had changed; "unknown" where nobody has said
+	GoVersion string // "go1.26.8"
+	Platform  string // "linux/amd64"
+}
+
+// ThisBuild is what this program was built from. What the linker was not told is taken from
+// what the go command has recorded.
+func ThisBuild() Build {
+	info, _ := debug.ReadBuildInfo() // nil without module support
+	return buildOf(info, version, revision)
+}
+
+func buildOf(info *debug.BuildInfo, version, revision string) Build {
+	recorded := Build{}
+	if info != nil {
+		if info.Main.Version != "(devel)" {
+			recorded.Version = info.Main.Version
+		}
+		settings := map[string]string{}
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+		recorded.Revision = settings["vcs.revision"]
+		if recorded.Revision != "" && settings["vcs.modified"] == "true" {
+			recorded.Revision += "-dirty"
+		}
+	}
+	return Build{
+		Version:   cmp.Or(version, recorded.Version, "devel"),
+		Revision:  cmp.Or(revision, recorded.Revision, "unknown"),
+		GoVersion: runtime.Version(),
+		Platform:  runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+// String is the line that `kith version` prints.
+func (b Build) String() string {
+	return fmt.Sprintf("kith %s (commit %s, %s, %s)", b.Version, b.Revision, b.GoVersion, b.Platform)
+}
+
+// VersionCmd is `kith version`.
+type VersionCmd struct{}
+
+// BeforeReset prints the version and ends the program. Kong calls it before it reads the
+// environment, so that no setting can keep the version from being told.
+func (VersionCmd) BeforeReset(app *kong.Kong) error { return tellVersion(app) }
+
+// versionFlag is `kith --version`.
+type versionFlag bool
+
+// BeforeReset is as that of [VersionCmd].
+func (versionFlag) BeforeReset(app *kong.Kong) error { return tellVersion(app) }
+
+func tellVersion(app *kong.Kong) error {
+	if _, err := fmt.Fprintln(app.Stdout, ThisBuild()); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
+}
+
+// newRegistry makes a registry with what every process tells of itself: Go's metrics, the
+// operating system's, and which build it is.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	NewMetrics(registry)
+	return registry
+}
+
+// NewMetrics registers kith_build_info, whose value is always 1: its labels are what it tells.
+func NewMetrics(registerer prometheus.Registerer) {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kith_build_info", Help: "1; the labels tell what this program was built from.",
+	}, []string{"version", "revision", "goversion"})
+	registerer.MustRegister(build)
+	this := ThisBuild()
+	build.WithLabelValues(this.Version, this.Revision, this.GoVersion).Set(1)
+}

@@ -1,0 +1,45 @@
+package program_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// TestVersion asks for the version where no setting can be read, and looks for what it leaves.
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	want := fmt.Sprintf("kith devel (commit unknown, %s, %s/%s)\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	unreadable := kithtest.Env("KITH_STORE=nowhere", "KITH_REDIS=:", "KITH_LOG_LEVEL=loud", "KITH_MAX_COST=much")
+	for _, args := range []string{"version", "--version", "serve --version", "import --version none.txt"} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			end := kithtest.Run(t, kithtest.Dir(folder), unreadable, kithtest.Args(strings.Fields(args)...))
+			if end.Code != 0 || end.Stdout != want || end.Stderr != "" {
+				t.Errorf("%+v, want %q", end, want)
+			}
+			if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+				t.Errorf("it has left %v: %v", left, err)
+			}
+		})
+	}
+	t.Run("with too much", func(t *testing.T) {
+		t.Parallel()
+		refused(t, kithtest.Run(t, kithtest.Args("version", "please")), "unexpected argument please")
+	})
+}
+
+func TestMetricsTellTheBuild(t *testing.T) {
+	t.Parallel()
+	_, metrics := kithtest.Start(t).Get(t, "/metrics")
+	want := fmt.Sprintf(`kith_build_info{goversion=%q,revision="unknown",version="devel"} 1`, runtime.Version())
+	if !regexp.MustCompile("(?m)^" + regexp.QuoteMeta(want) + "$").MatchString(metrics) {
+		t.Errorf("/metrics has no line %s", want)
+	}
+}
