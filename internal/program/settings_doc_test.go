@@ -46,7 +46,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 
 // tables are where each command's flags are: the file, and the heading above them.
 var tables = map[string]string{
-	"serve":                 "README.md#Settings",
+	"serve":                 "docs/settings.md#Settings",
 	"import":                "docs/import.md#Importing a graph",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"reconcile full":        "docs/operations.md#kith reconcile full",
