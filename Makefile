@@ -20,9 +20,10 @@ REVISION ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty 2>/d
 LDFLAGS = -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
 
 GOLANGCI_VERSION := v2.15.0
+GOVULNCHECK_VERSION := v1.3.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-race test-all mutate bench generate verify lint clean
+.PHONY: help run build assets web test test-race test-all mutate bench fuzz generate verify lint vulncheck clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,9 @@ else
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m $(PKG)
 endif
 
+fuzz: ## every fuzz test, one after another, each for FUZZTIME (30s)
+	@scripts/fuzz.sh
+
 generate: ## writes the generated code
 	scripts/generate.sh
 
@@ -77,6 +81,10 @@ lint: $(GOLANGCI) ## golangci-lint, built once (some minutes)
 $(GOLANGCI):
 	GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv bin/golangci-lint $@
+
+# Neither is this: it needs newer modules than the other tools.
+vulncheck: ## known vulnerabilities in what the code calls; asks vuln.go.dev
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
 
 clean: ## removes what was built; the stores in data/ stay
 	rm -rf bin web/assets/graphiql
