@@ -23,10 +23,10 @@ GOLANGCI_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.3.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-race test-all mutate bench fuzz generate verify lint vulncheck clean
+.PHONY: help run build assets web test test-race test-all mutate bench fuzz generate verify lint vulncheck release release-check clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## the gateway on the embedded store, with a demo graph (ARGS="--addr HOST:PORT")
 	exec bin/kith serve --demo $(ARGS)
@@ -86,5 +86,14 @@ $(GOLANGCI):
 vulncheck: ## known vulnerabilities in what the code calls; asks vuln.go.dev
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
 
+release: ## archives for Linux and macOS in dist/, of the commit's tag (VERSION=0.1.0)
+	@$(release)
+
+release-check: ## builds the archives twice, compares them and looks into them
+	@$(release) --check
+
+# Not the VERSION of a build between two tags: a release is called by its tag.
+release = VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' scripts/release.sh
+
 clean: ## removes what was built; the stores in data/ stay
-	rm -rf bin web/assets/graphiql
+	rm -rf bin dist web/assets/graphiql
