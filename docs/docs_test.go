@@ -334,6 +334,26 @@ func TestTablesAreDocumented(t *testing.T) {
 	}
 }
 
+// The workflows of the forge, and .ci/run, call targets that the Makefile has.
+func TestWorkflowsCallTargets(t *testing.T) {
+	targets := submatches(`(?m)^([a-z-]+):`, read(t, filepath.Join(root, "Makefile")))
+	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range append(files, filepath.Join(root, ".ci/run")) {
+		called := submatches(`(?m)^\s*(?:- run: |run: )?make ([a-z-]+)`, read(t, file))
+		if len(called) == 0 {
+			t.Errorf("%s calls no target", file)
+		}
+		for _, target := range called {
+			if !slices.Contains(targets, target) {
+				t.Errorf("%s: there is no target %s", file, target)
+			}
+		}
+	}
+}
+
 // Every decision is on the list of decisions.
 func TestDecisionsAreListed(t *testing.T) {
 	index := read(t, "adr/README.md")
