@@ -23,7 +23,7 @@ GOLANGCI_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.3.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-race test-all mutate bench fuzz generate verify lint vulncheck release release-check clean
+.PHONY: help run build assets web test test-race test-all mutate bench fuzz generate verify lint vulncheck picture release release-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ $(GOLANGCI):
 # Neither is this: it needs newer modules than the other tools.
 vulncheck: ## known vulnerabilities in what the code calls; asks vuln.go.dev
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+
+picture: web ## the README's picture of GraphiQL, taken anew (needs Chromium)
+	KITH_TEST_PICTURE=1 go test ./docs -run '^TestPictureOfGraphiQL$$' -count=1
 
 release: ## archives for Linux and macOS in dist/, of the commit's tag (VERSION=0.1.0)
 	@$(release)

@@ -1,0 +1,43 @@
+package docs_test
+
+import (
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/web"
+	"kith/web/webtest"
+)
+
+const picture = "images/graphiql.png"
+
+// The README shows its first query in GraphiQL. With KITH_TEST_PICTURE=1 (make picture) the
+// picture is made anew before it is looked at.
+func TestPictureOfGraphiQL(t *testing.T) {
+	readme := read(t, filepath.Join(root, "README.md"))
+	if !strings.Contains(readme, "](docs/"+picture+")") {
+		t.Errorf("the README does not show %s", picture)
+	}
+	if os.Getenv("KITH_TEST_PICTURE") == "1" {
+		if !web.HasGraphiQL(web.Assets()) {
+			t.Fatal("GraphiQL has not been built: make web")
+		}
+		query := submatches("(?s)```graphql\n(.*?)```", readme)[0]
+		g := kithtest.Start(t, kithtest.Args("--demo"))
+		webtest.Picture(t, g.URL, query, "Maya", picture)
+	}
+	file, err := os.Open(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := png.DecodeConfig(file); err != nil {
+		t.Error(err)
+	}
+	if at, err := file.Stat(); err != nil || at.Size() > 150_000 {
+		t.Errorf("%d bytes, %v: whoever clones carries each version of it", at.Size(), err)
+	}
+}
