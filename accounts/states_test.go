@@ -3,7 +3,6 @@ package accounts_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -45,7 +44,7 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 		Store: store, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now,
 		Tell: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
 	}
-	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.DiscardHandler)}
 	return g
 }
 

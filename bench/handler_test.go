@@ -137,7 +137,7 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 		},
 		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
 		Metrics: gateway.NewMetrics(registry),
-		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)), AccessLevel: slog.LevelDebug,
+		Logger:  slog.New(slog.DiscardHandler), AccessLevel: slog.LevelDebug,
 	})
 }
 

@@ -62,7 +62,7 @@ func readJSON(text *bytes.Buffer, read func(reader) error) error {
 	if err := read(r); err != nil {
 		return err
 	}
-	if _, err := r.ReadToken(); err != io.EOF {
+	if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {
 		return errFollows
 	}
 	return nil
@@ -83,11 +83,11 @@ func (r reader) params(p *graphql.RawParams) error {
 		case strings.EqualFold(name, "operationName"):
 			p.OperationName, err = r.parameter("operationName")
 		case strings.EqualFold(name, "variables"):
-			if p.Variables, err = r.mapping(); err == errNoObject {
+			if p.Variables, err = r.mapping(); errors.Is(err, errNoObject) {
 				err = wrongType("variables")
 			}
 		case strings.EqualFold(name, "extensions"):
-			if p.Extensions, err = r.extensions(); err == errNoObject {
+			if p.Extensions, err = r.extensions(); errors.Is(err, errNoObject) {
 				err = wrongType("extensions")
 			}
 		default:

@@ -132,7 +132,7 @@ func TestBodyLimitComesBeforeTheBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if response.StatusCode != 413 {
+	if response.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("got %d", response.StatusCode)
 	}
 }

@@ -142,7 +142,7 @@ func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
 		return nil, &refusal{http.StatusBadRequest, known}
 	case ofType:
 		return nil, refuse(http.StatusBadRequest, "%s", wrong)
-	case err == errNoObject:
+	case errors.Is(err, errNoObject):
 		return nil, refuse(http.StatusBadRequest, "the body has to be one JSON object; batches are not supported")
 	}
 	return nil, refuse(http.StatusBadRequest, "the body is not JSON")

@@ -48,7 +48,7 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 	case <-ctx.Done():
 	}
 	err := shutdown(server, open, drain)
-	<-ended
+	<-ended //nolint:errcheck // it says that the server was shut down
 	return err
 }
 

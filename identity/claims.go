@@ -59,7 +59,7 @@ func passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) 
 	}
 	issued, err := claims.GetIssuedAt()
 	if err != nil || issued == nil {
-		return 0, false, nil
+		return 0, false, nil //nolint:nilerr // a claim that cannot be read is as one that is not there
 	}
 	return storage.MicrosOf(issued.Time), true, nil
 }

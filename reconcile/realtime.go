@@ -85,7 +85,7 @@ func (r *Realtime) Run(ctx context.Context) error {
 	for _, l := range r.Changes.Logs() {
 		at, err := r.begin(ctx, l)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it is ended, and whatever failed did so by that
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.Title(), err)

@@ -89,17 +89,17 @@ func audienceOf(ctx context.Context) (*social.Audience, error) {
 	if a := stateOf(ctx).knownAudience(); a != nil {
 		return a, nil
 	}
-	return accessOf(ctx).audience(ctx)
+	return accessOf(ctx).audience()
 }
 
-func (e *access) audience(ctx context.Context) (_ *social.Audience, err error) {
+func (e *access) audience() (_ *social.Audience, err error) {
 	if e.known == nil {
-		e.known, err = e.readAudience(ctx)
+		e.known, err = e.readAudience()
 	}
 	return e.known, err
 }
 
-func (e *access) readAudience(ctx context.Context) (*social.Audience, error) {
+func (e *access) readAudience() (*social.Audience, error) {
 	if a := e.request.knownAudience(); a != nil {
 		return a, nil
 	}
@@ -166,21 +166,21 @@ func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
 	e := accessOf(ctx)
 	for _, list := range lists {
-		if open, err := e.isOpen(ctx, list); err != nil || !open {
+		if open, err := e.isOpen(list); err != nil || !open {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-func (e *access) isOpen(ctx context.Context, list social.List) (open bool, err error) {
+func (e *access) isOpen(list social.List) (open bool, err error) {
 	last := &e.last[list.Side]
 	if last.owner == list.Owner && last.owner != 0 {
 		return last.open, nil
 	}
 	open, known := e.request.isOpen(list)
 	if !known {
-		if open, err = e.look(ctx, list); err != nil {
+		if open, err = e.look(list); err != nil {
 			return false, err
 		}
 		e.request.mu.Lock()
@@ -198,8 +198,8 @@ func (r *requestState) isOpen(list social.List) (open, known bool) {
 }
 
 // look is isOpen for a list that the request has not asked about.
-func (e *access) look(ctx context.Context, list social.List) (bool, error) {
-	a, err := e.audience(ctx)
+func (e *access) look(list social.List) (bool, error) {
+	a, err := e.audience()
 	if err != nil {
 		return false, err
 	}
@@ -237,16 +237,16 @@ func (e *access) isViewers(p storage.Pair) bool {
 // is on both lists of the first user, so both have to be open, whatever the second user
 // shows: otherwise a closed list could be read by asking about everybody who may be on it.
 // Somebody in a block with the viewer is hidden here as in lists.
-func (e *access) isVisible(ctx context.Context, p storage.Pair) (bool, error) {
+func (e *access) isVisible(p storage.Pair) (bool, error) {
 	if !e.isBetweenOthers(p) {
 		return true, nil
 	}
-	a, err := e.audience(ctx)
+	a, err := e.audience()
 	if err != nil || a.InBlock(p.To) && !a.Lacks(p.To) {
 		return false, err
 	}
 	for _, side := range sides {
-		if open, err := e.isOpen(ctx, social.List{Side: side, Owner: p.From}); err != nil || !open {
+		if open, err := e.isOpen(social.List{Side: side, Owner: p.From}); err != nil || !open {
 			return false, err
 		}
 	}

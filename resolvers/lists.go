@@ -217,7 +217,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	var read []storage.Result[[]storage.Edge]
 	if p.pages != nil {
 		for i, r := range p.pages.Results() {
-			if open, err := e.isOpen(ctx, p.names[i].List); err == nil && open {
+			if open, err := e.isOpen(p.names[i].List); err == nil && open {
 				names = append(names, p.names[i])
 				queries = append(queries, p.names[i].page.query(p.names[i].Owner))
 				asked = append(asked, p.asked[i])
@@ -228,7 +228,7 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	shown := graph.Show(ctx, p.side, queries, asked, read)
 	var owners []storage.UserID
 	for _, owner := range p.totals.keys {
-		if open, err := e.isOpen(ctx, social.List{Side: p.side, Owner: owner}); err == nil && open {
+		if open, err := e.isOpen(social.List{Side: p.side, Owner: owner}); err == nil && open {
 			owners = append(owners, owner)
 		}
 	}

@@ -20,10 +20,10 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 	needs := needsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
 	for i, p := range pairs {
-		visible, err := e.isVisible(ctx, p)
+		visible, err := e.isVisible(p)
 		r := &made[i]
 		if err == nil && visible {
-			err = e.addHalves(ctx, r, p, needs)
+			err = e.addHalves(r, p, needs)
 		}
 		if err != nil {
 			failAt(ctx, []ast.Path{path(i)}, err)
@@ -111,7 +111,7 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 
 // addHalves adds the edges of a relationship that its needs name. Towards somebody who
 // is hidden from everybody there is nothing.
-func (e *access) addHalves(ctx context.Context, r *model.Relationship, p storage.Pair, needs fields.Needs) error {
+func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.Needs) error {
 	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
 		return nil
 	}

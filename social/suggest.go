@@ -115,7 +115,7 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 		return g.suggestPopular(ctx, q)
 	}
 	candidateFilter := g.candidateFilterOf(q, p)
-	scores, err := g.scoresOf(ctx, q, p, candidateFilter)
+	scores, err := g.scoresOf(ctx, q, p)
 	if err != nil {
 		return Suggestions{}, err
 	}

@@ -18,7 +18,7 @@ type scores struct {
 }
 
 // scoresOf counts scores: of lists in memory, and of others as they are read.
-func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool, s *candidateFilter) (*scores, error) {
+func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*scores, error) {
 	sets, err := g.listsOf(ctx, p.recommenders)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package baseline
 import (
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -142,7 +143,7 @@ func (h *handler) relationships(from int64, to []id) ([]byte, error) {
 
 func (l *lists) common(one, other int64) ([]byte, error) {
 	first, total, err := l.merge(one, other)
-	if err == errLong {
+	if errors.Is(err, errLong) {
 		first, total, err = l.intersect(one, other)
 	}
 	if err != nil {

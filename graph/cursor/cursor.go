@@ -45,7 +45,7 @@ func Encode(kind Kind, numbers ...int64) string {
 
 // decode reads the numbers of an open cursor, of which b are the bytes behind its kind.
 func decode(kind Kind, text string, b []byte, numbers []*int64) error {
-	if _, ok := readNumbers(b, numbers); !ok {
+	if !readNumbers(b, numbers) {
 		return notCursor(text)
 	}
 	values := make([]int64, len(numbers))
@@ -58,17 +58,17 @@ func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	return nil
 }
 
-// readNumbers reads numbers off the front of b, and returns what is left.
-func readNumbers(b []byte, numbers []*int64) (rest []byte, ok bool) {
+// readNumbers reads numbers off the front of b, and tells whether they are all there.
+func readNumbers(b []byte, numbers []*int64) bool {
 	for _, n := range numbers {
 		v, size := binary.Uvarint(b)
 		if size <= 0 || v > 1<<63-1 {
-			return nil, false
+			return false
 		}
 		*n = int64(v)
 		b = b[size:]
 	}
-	return b, true
+	return true
 }
 
 // Pack turns a text of at most 7 × n bytes into n numbers for a cursor. The texts are

@@ -114,7 +114,7 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	if err != nil {
 		return notCursor(text)
 	}
-	if _, ok := readNumbers(place, numbers); !ok { // what comes behind them fills up
+	if !readNumbers(place, numbers) { // what comes behind them fills up
 		return notCursor(text)
 	}
 	return nil
