@@ -74,7 +74,7 @@ generate: ## writes the generated code
 verify: ## generated code, gofmt, go.mod, go vet, staticcheck
 	@scripts/verify.sh
 
-lint: $(GOLANGCI) ## golangci-lint, built once (some minutes)
+lint: $(GOLANGCI) ## golangci-lint, built once (a minute or two)
 	$(GOLANGCI) run
 
 # Not in internal/tools/go.mod: it would bring several hundred modules.
