@@ -1,0 +1,159 @@
+package testgraph
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+)
+
+// A failure on one machine has to be found again on another.
+func TestASeedIsOneGraph(t *testing.T) {
+	const want = "03caed8c0a615dfa043b5e1e6802c67cbf7397560c5a314da4e00f615505ac70"
+	g := Generate(t, Small)
+	text := sha256.New() // not of the file: versions of gzip may pack it otherwise
+	for _, e := range g.Edges(t) {
+		fmt.Fprintln(text, e.From, e.To)
+	}
+	if got := fmt.Sprintf("%x", text.Sum(nil)); got != want {
+		t.Errorf("the small graph is another one: SHA-256 %s, was %s", got, want)
+	}
+	if !bytes.Equal(content(t, g), content(t, Generate(t, Small))) {
+		t.Error("one seed gives two files")
+	}
+	other := Small
+	other.Seed++
+	if bytes.Equal(content(t, g), content(t, Generate(t, other))) {
+		t.Error("two seeds give one file")
+	}
+}
+
+func content(t *testing.T, g Graph) []byte {
+	t.Helper()
+	text, err := os.ReadFile(g.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// What is measured here, real follow graphs have as well.
+func TestGeneratedGraphsAreSkewed(t *testing.T) {
+	for _, s := range []Shape{Small, Large} {
+		t.Run(fmt.Sprint(s.Users, " users"), func(t *testing.T) {
+			edges := s.Edges()
+			there := map[Edge]bool{}
+			followings, followers := map[int64]int{}, map[int64]int{}
+			for _, e := range edges {
+				if e.From == e.To || e.From < 1 || there[e] {
+					t.Fatalf("edge %v, which may be there twice: %t", e, there[e])
+				}
+				there[e] = true
+				followings[e.From]++
+				followers[e.To]++
+			}
+			if n := len(edges) / s.Users; n < 8 || n > 25 {
+				t.Errorf("%d edges of %d users", len(edges), s.Users)
+			}
+			powerLaw(t, "followings", followings, s.Users, len(edges))
+			powerLaw(t, "followers", followers, s.Users, len(edges))
+			if most := largest(followers); most < 2000 || most > s.Users/2 {
+				t.Errorf("the most followed user has %d followers, want some thousands", most)
+			}
+			returned := 0
+			for e := range there {
+				if there[Edge{e.To, e.From}] {
+					returned++
+				}
+			}
+			if share := float64(returned) / float64(len(edges)); share < 0.2 || share > 0.4 {
+				t.Errorf("%.2f of all follows are returned, want 0.2 to 0.4", share)
+			}
+			if len(followings) == s.Users || len(followers) == s.Users {
+				t.Error("nobody has an empty list")
+			}
+		})
+	}
+}
+
+// powerLaw wants most users far below the mean, and hubs far above it: from one power of
+// two to the next, the share of users with that many is a half to a quarter, about.
+func powerLaw(t *testing.T, what string, degrees map[int64]int, users, edges int) {
+	t.Helper()
+	mean := edges / users
+	median := slices.Sorted(func(yield func(int) bool) {
+		for range users - len(degrees) {
+			yield(0)
+		}
+		for _, n := range degrees {
+			yield(n)
+		}
+	})[users/2]
+	if median > mean*2/3 {
+		t.Errorf("%s: the median is %d, the mean %d", what, median, mean)
+	}
+	atLeast := func(n int) (users float64) {
+		for _, d := range degrees {
+			if d >= n {
+				users++
+			}
+		}
+		return users
+	}
+	for n := 2 * mean; n <= 8*mean; n *= 2 {
+		if more, most := atLeast(2*n), atLeast(n); more < most/5 || more > most*2/3 {
+			t.Errorf("%s: %.0f users have at least %d, and %.0f at least %d", what, most, n, more, 2*n)
+		}
+	}
+	if most := largest(degrees); most < 30*mean {
+		t.Errorf("%s: the most are %d, the mean is %d", what, most, mean)
+	}
+}
+
+func largest(degrees map[int64]int) (most int) {
+	for _, n := range degrees {
+		most = max(most, n)
+	}
+	return most
+}
+
+// Whom one's followings follow, one follows more often than if the same users, with as
+// many followings and followers, followed anybody.
+func TestGeneratedGraphsHaveTriads(t *testing.T) {
+	edges := Small.Edges()
+	anybody := slices.Clone(edges)
+	r := rand.New(rand.NewPCG(1, 1))
+	r.Shuffle(len(anybody), func(i, k int) { anybody[i].To, anybody[k].To = anybody[k].To, anybody[i].To })
+	if have, chance := closed(edges), closed(anybody); have < 2*chance {
+		t.Errorf("%.3f of all paths of two edges are closed by a third; by chance it would be %.3f", have, chance)
+	} else {
+		t.Logf("%.3f of all paths of two edges are closed; by chance it would be %.3f", have, chance)
+	}
+}
+
+// closed is the share of paths a → b → c, of three users who are not hubs, with a → c.
+func closed(edges []Edge) float64 {
+	const hub = 100
+	lists, there, followers := map[int64][]int64{}, map[Edge]bool{}, map[int64]int{}
+	for _, e := range edges {
+		lists[e.From] = append(lists[e.From], e.To)
+		there[e] = true
+		followers[e.To]++
+	}
+	paths, triads := 0, 0
+	for _, e := range edges {
+		for _, c := range lists[e.To] {
+			if c == e.From || len(lists[e.From]) > hub || len(lists[e.To]) > hub || followers[c] > hub {
+				continue
+			}
+			paths++
+			if there[Edge{e.From, c}] {
+				triads++
+			}
+		}
+	}
+	return float64(triads) / float64(paths)
+}
