@@ -1,9 +1,9 @@
-// Package expected holds a gateway against answers about real follow graphs that
-// unrelated programs have computed: how two users stand towards each other, what they
-// have in common, who is suggested. They lie beside the data sets; where those are
-// absent, tests are skipped.
+// Package expected compares a gateway's answers about a follow graph with answers that
+// were computed apart: how two users stand towards each other, what they have in common,
+// who is suggested. Of a generated graph they are computed here, with plain sets. Those of
+// a real one lie beside its data set; two unrelated programs have computed them.
 //
-//	answers := expected.Of(t, "wiki-vote")
+//	answers := expected.Of(t, graph)
 //	answers.Hold(t, gateway)
 package expected
 
@@ -17,20 +17,25 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 )
 
-// Answers are all that are expected of one data set.
+// Answers are all that are expected of one graph.
 type Answers struct {
 	Pairs       []Pair
 	Suggestions []Suggestion
 }
 
-// Of reads the answers of a data set, by its name without an ending ("wiki-vote").
-func Of(t testing.TB, name string) Answers {
+// Of returns the answers about a graph.
+func Of(t testing.TB, g testgraph.Graph) Answers {
 	t.Helper()
+	if g.Generated {
+		edges := g.Edges(t)
+		return setsOf(edges).answers(edges)
+	}
 	return Answers{
-		Pairs:       lines[Pair](t, name+".pairs.jsonl"),
-		Suggestions: lines[Suggestion](t, name+".suggest.jsonl"),
+		Pairs:       lines[Pair](t, g.Name+".pairs.jsonl"),
+		Suggestions: lines[Suggestion](t, g.Name+".suggest.jsonl"),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 	"kith/reconcile"
 	"kith/storage"
 )
@@ -15,21 +16,25 @@ import (
 // random moments and at work, under a load: in the end nothing is skipped.
 // See [TestLongKilledCheckers].
 func TestKilledCheckers(t *testing.T) {
-	checkersAreKilled(t, killing{data: "wiki-vote", damages: 100, scan: 5 * time.Second, perSecond: 200, fullLives: 2, lives: 6})
+	testgraph.Each(t, testgraph.Small, "wiki-vote", func(t *testing.T, g testgraph.Graph) {
+		checkersAreKilled(t, killing{data: g, damages: 100, scan: 5 * time.Second, perSecond: 200, fullLives: 2, lives: 6})
+	})
 }
 
-// TestLongKilledCheckers is the same with 1,768,135 edges for full scans, 1,000
+// TestLongKilledCheckers is the same with more than a million edges, 1,000
 // damages, 200 writes a second, and more kills.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongKilledCheckers -v
 func TestLongKilledCheckers(t *testing.T) {
 	testenv.Long(t)
-	checkersAreKilled(t, killing{data: "ego-twitter", damages: 1000, scan: 20 * time.Second, perSecond: 200, fullLives: 12, lives: 40})
+	testgraph.Each(t, testgraph.Large, "ego-twitter", func(t *testing.T, g testgraph.Graph) {
+		checkersAreKilled(t, killing{data: g, damages: 1000, scan: 20 * time.Second, perSecond: 200, fullLives: 12, lives: 40})
+	})
 }
 
 // killing is how much there is to find, and how often who looks for it is killed.
 type killing struct {
-	data      string // for full scans; the others see only what is written
+	data      testgraph.Graph // for full scans
 	damages   int
 	scan      time.Duration // how long a full scan is to take, about
 	perSecond int
@@ -38,12 +43,14 @@ type killing struct {
 }
 
 func checkersAreKilled(t *testing.T, k killing) {
-	for name, test := range map[string]func(*testing.T, killing){
+	tests := map[string]func(*testing.T, killing){
 		"full":         func(t *testing.T, k killing) { killedFull(t, k) },
 		"full, repair": func(t *testing.T, k killing) { killedFull(t, k, "--repair") },
-		"incremental":  killedIncremental,
-		"realtime":     killedRealtime,
-	} {
+	}
+	if k.data.Generated { // these see only what is written: one small graph is enough
+		tests["incremental"], tests["realtime"] = killedIncremental, killedRealtime
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, k)
@@ -57,7 +64,7 @@ const all = "1000000"
 // A dry run that was killed and comes to its end reports every damage once; a repair
 // that was killed leaves none.
 func killedFull(t *testing.T, k killing, repair ...string) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, k.data+".txt.gz"))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), k.data)
 	// Pauses make the scan as long as it is to be, on fast machines and slow ones.
 	load := g.scan(t, reconcile.FullConfig{}).Seconds / k.scan.Seconds()
 	args := append([]string{"full", "--json", "--list", all, "--window", "300ms", "--max-load", strconv.FormatFloat(load, 'f', 6, 64)}, repair...)
@@ -116,7 +123,7 @@ func (c *checker) canGoOn(t testing.TB) bool {
 // What differs after many killed dry runs is found by the last one, exactly; and after
 // many killed repairs, repaired.
 func killedIncremental(t *testing.T, k killing) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, "wiki-vote.txt.gz"))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
 	d, c := driftOf(t, g), g.checker(t)
 	dryRun := []string{"incremental", "--json", "--list", all, "--window", "200ms"}
 	repair := append(slices.Clone(dryRun), "--repair")
@@ -143,7 +150,7 @@ func killedIncremental(t *testing.T, k killing) {
 // What killed lives have left, the next one repairs; and what one could not hold, the
 // incremental mode.
 func killedRealtime(t *testing.T, k killing) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, "wiki-vote.txt.gz"))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
 	d, c := driftOf(t, g), g.checker(t)
 	// It keeps its place every second: in lives and windows of such a length, places are
 	// kept while edges wait.

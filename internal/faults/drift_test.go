@@ -20,7 +20,7 @@ import (
 type drift struct {
 	*graph
 	byHand []*sql.DB      // by shard
-	rows   []storage.Edge // of the data set, which are changed by hand, once each
+	rows   []storage.Edge // of the file, which are changed by hand, once each
 	next   atomic.Int64
 }
 
@@ -83,7 +83,7 @@ func (d *drift) meddle(ctx context.Context, r *rand.Rand) error {
 		e.Type, by = storage.Blocking, -1
 	case 2:
 		e.UpdateTime += storage.Micros(1 + r.Int64N(1e9))
-	case 3: // an edge that nobody else makes: what it leaves is not of the data set
+	case 3: // an edge that nobody else makes: what it leaves is not of the file
 		e.From, by = storage.UserID(2*firstOther+n), 1
 	}
 	tx, err := d.byHand[d.place.Of(e.To)].BeginTx(ctx, nil)

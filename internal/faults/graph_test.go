@@ -11,12 +11,13 @@ import (
 
 	"kith/importer"
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
-// graph is a real graph in a store on two servers with two databases each, with
+// graph is a graph of a file in a store on two servers with two databases each, with
 // further users to write among, and a way past the store and the binlogs.
 type graph struct {
 	*sqlstore.Store
@@ -24,14 +25,14 @@ type graph struct {
 	place  *shard.Map
 	past   []*sql.Conn // by shard; what they write is in no binlog
 	users  []storage.UserID
-	others []storage.UserID // not of the data set
+	others []storage.UserID // not of the file
 }
 
-// firstOther is above every id of the data sets.
+// firstOther is above every id of the files.
 const firstOther = 10_000_000
 
-// loadGraph imports a data set.
-func loadGraph(t testing.TB, servers testenv.Servers, data string) *graph {
+// loadGraph imports a graph.
+func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *graph {
 	t.Helper()
 	g := &graph{dsns: servers.FreshDatabases(t, 2)}
 	g.place = shard.NewMap(len(g.dsns))
@@ -40,7 +41,7 @@ func loadGraph(t testing.TB, servers testenv.Servers, data string) *graph {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { g.Store.Close() })
-	report, err := importer.Run(t.Context(), g.Store, importer.Config{Files: []string{data}, Strict: true})
+	report, err := importer.Run(t.Context(), g.Store, importer.Config{Files: []string{data.File}, Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func (g *graph) rows(t testing.TB, side storage.Side) (all []storage.Edge) {
 	return all
 }
 
-// ofData are the rows whose edges are in the data set.
+// ofData are the rows whose edges are in the file.
 func ofData(rows []storage.Edge) []storage.Edge {
 	return slices.DeleteFunc(slices.Clone(rows), func(e storage.Edge) bool { return e.From >= firstOther })
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // load follows and unfollows at a rate until what it returns is called: edges from
-// the other users to them and to those of the data set, on both sides as the mode
+// the other users to them and to those of the file, on both sides as the mode
 // sync does it.
 func (g *graph) load(t testing.TB, perSecond int) (stop func() (written int)) {
 	t.Helper()

@@ -12,27 +12,28 @@ import (
 	"kith/internal/expected"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 	"kith/reconcile"
 	"kith/storage"
 )
 
-// TestDamageIsFoundAndRepaired damages a real graph behind the back of store and
+// TestDamageIsFoundAndRepaired damages a graph behind the back of store and
 // binlogs: a full scan finds exactly that, while others write, and repairs it. Then all
 // that is known of the graph is answered again over GraphQL.
 // See [TestLongDamageIsFoundAndRepaired].
 func TestDamageIsFoundAndRepaired(t *testing.T) {
-	damageIsFoundAndRepaired(t, "wiki-vote", 200, 50)
+	testgraph.Each(t, testgraph.Small, "wiki-vote", func(t *testing.T, g testgraph.Graph) { damageIsFoundAndRepaired(t, g, 200, 50) })
 }
 
-// TestLongDamageIsFoundAndRepaired is the same with 1,768,135 edges, 1,000 damages
-// and 200 writes a second.
+// TestLongDamageIsFoundAndRepaired is the same with more than a million edges,
+// 1,000 damages and 200 writes a second.
 func TestLongDamageIsFoundAndRepaired(t *testing.T) {
 	testenv.Long(t)
-	damageIsFoundAndRepaired(t, "ego-twitter", 1000, 200)
+	testgraph.Each(t, testgraph.Large, "ego-twitter", func(t *testing.T, g testgraph.Graph) { damageIsFoundAndRepaired(t, g, 1000, 200) })
 }
 
-func damageIsFoundAndRepaired(t *testing.T, data string, damages, perSecond int) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testenv.Data(t, data+".txt.gz"))
+func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSecond int) {
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), data)
 	answers := expected.Of(t, data)
 	// One that replicates would carry over what was damaged.
 	gateway := kithtest.Start(t, kithtest.Args("--store", g.location(), "--no-replicate"))
@@ -72,7 +73,7 @@ func damageIsFoundAndRepaired(t *testing.T, data string, damages, perSecond int)
 	}
 	g.whole(t)
 	if !slices.Equal(ofData(g.rows(t, storage.Inverse)), before) {
-		t.Error("follower is not the data set any more")
+		t.Error("follower is not the graph of the file any more")
 	}
 	g.takeBack(t)
 	answers.Hold(t, gateway)

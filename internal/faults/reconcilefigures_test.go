@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 	"kith/reconcile"
 	"kith/replication/incall"
 	"kith/storage"
@@ -19,21 +20,24 @@ import (
 )
 
 // BenchmarkReconcile measures, on two servers with two databases each, a full scan
-// of a real graph beside COUNT(*) of both tables, and how much slower writes are
-// while the realtime mode watches them.
+// of a generated and of a real graph beside COUNT(*) of both tables, and how much slower
+// writes are while the realtime mode watches them.
 //
 //	go test ./internal/faults -run '^$' -bench Reconcile -benchtime 1x -timeout 30m
 func BenchmarkReconcile(b *testing.B) {
-	b.Run("full", benchmarkFull)
+	b.Run("full", func(b *testing.B) {
+		b.Run("generated", func(b *testing.B) { benchmarkFull(b, testgraph.Generate(b, testgraph.Large)) })
+		b.Run("ego-twitter", func(b *testing.B) { benchmarkFull(b, testgraph.Real(b, "ego-twitter")) })
+	})
 	b.Run("realtime", benchmarkRealtime)
 }
 
 // rowSize is what a row of an edge says: two ids, a type, a time.
 const rowSize = 8 + 8 + 1 + 8
 
-func benchmarkFull(b *testing.B) {
+func benchmarkFull(b *testing.B, data testgraph.Graph) {
 	servers := privateServers(b, flushes[0].options)
-	g := loadGraph(b, servers, testenv.Data(b, "ego-twitter.txt.gz"))
+	g := loadGraph(b, servers, data)
 	g.countRows(b) // warms the buffer pools up, as far as it gets
 	d := &deployment{servers: servers}
 	used := func() float64 { return d.used(b, nil)["database"] + d.used(b, nil)["load"] }
@@ -134,7 +138,7 @@ func bytesSent(b *testing.B, servers testenv.Servers) (total int64) {
 func benchmarkRealtime(b *testing.B) {
 	servers := privateServers(b, flushes[0].options)
 	b.Run("store", func(b *testing.B) {
-		g := loadGraph(b, servers, testenv.Data(b, "wiki-vote.txt.gz"))
+		g := loadGraph(b, servers, testgraph.Generate(b, testgraph.Small))
 		carry := incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
 		defer carry.Close()
 		writes := make([]write, connections)

@@ -1,11 +1,8 @@
 package program_test
 
 import (
-	"bufio"
 	"cmp"
-	"compress/gzip"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,41 +11,16 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 )
-
-// edge is a line of an edge list, or a row of following or follower.
-type edge struct{ from, to int64 }
-
-// readGraph reads a data set: its edges in the order of its lines.
-func readGraph(t testing.TB, path string) []edge {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	text, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []edge
-	for lines := bufio.NewScanner(text); lines.Scan(); {
-		var e edge
-		if _, err := fmt.Sscan(lines.Text(), &e.from, &e.to); err != nil {
-			t.Fatalf("%s: %q: %v", path, lines.Text(), err)
-		}
-		list = append(list, e)
-	}
-	return list
-}
 
 // readTable reads following or follower from all shards, the oldest row first, and
 // sees that each row lies on its owner's shard and follows. Times come relative to
 // the first one.
-func readTable(t testing.TB, table, owner string, shards ...database) (edges []edge, times []int64) {
+func readTable(t testing.TB, table, owner string, shards ...database) (edges []testgraph.Edge, times []int64) {
 	t.Helper()
 	type row struct {
-		edge
+		testgraph.Edge
 		time int64
 	}
 	var list []row
@@ -60,12 +32,12 @@ func readTable(t testing.TB, table, owner string, shards ...database) (edges []e
 		for rows.Next() {
 			var r row
 			var kind int
-			if err := rows.Scan(&r.from, &r.to, &kind, &r.time); err != nil {
+			if err := rows.Scan(&r.From, &r.To, &kind, &r.time); err != nil {
 				t.Fatal(err)
 			}
-			of := r.from
+			of := r.From
 			if owner == "to_user_id" {
-				of = r.to
+				of = r.To
 			}
 			if kind != 1 || bucketShard(of, len(shards)) != i {
 				t.Fatalf("%s of shard %d has %+v of type %d", table, i, r, kind)
@@ -77,17 +49,17 @@ func readTable(t testing.TB, table, owner string, shards ...database) (edges []e
 		}
 	}
 	slices.SortFunc(list, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
+		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})
 	for _, r := range list {
-		edges, times = append(edges, r.edge), append(times, r.time-list[0].time)
+		edges, times = append(edges, r.Edge), append(times, r.time-list[0].time)
 	}
 	return edges, times
 }
 
 // holdsGraph sees that both tables of all shards hold exactly the edges, in their
 // order, at the same times, and that all counts are right.
-func holdsGraph(t testing.TB, graph []edge, shards ...database) {
+func holdsGraph(t testing.TB, graph []testgraph.Edge, shards ...database) {
 	t.Helper()
 	following, times := readTable(t, "following", "from_user_id", shards...)
 	follower, inverseTimes := readTable(t, "follower", "to_user_id", shards...)
@@ -103,16 +75,22 @@ func holdsGraph(t testing.TB, graph []edge, shards ...database) {
 			break
 		}
 	}
-	users := map[int64]bool{}
-	for _, e := range graph {
-		users[e.from], users[e.to] = true, true
-	}
+	users := usersOf(graph)
 	for _, table := range []string{"users", "handles", "user_counts"} {
-		if n := total(t, "SELECT COUNT(*) FROM "+table, shards...); n != int64(len(users)) {
-			t.Errorf("%s has %d rows, want %d", table, n, len(users))
+		if n := total(t, "SELECT COUNT(*) FROM "+table, shards...); n != int64(users) {
+			t.Errorf("%s has %d rows, want %d", table, n, users)
 		}
 	}
 	countsAgree(t, shards...)
+}
+
+// usersOf counts the users of a graph.
+func usersOf(graph []testgraph.Edge) int {
+	users := map[int64]bool{}
+	for _, e := range graph {
+		users[e.From], users[e.To] = true, true
+	}
+	return len(users)
 }
 
 // countsAgree compares every count with the rows that it counts, and looks for rows of
@@ -152,20 +130,23 @@ func total(t testing.TB, query string, shards ...database) int64 {
 // sound and can be served, and lets the import go on to the same graph as the file's.
 func TestKilledImportGoesOn(t *testing.T) {
 	t.Parallel()
-	path := testenv.Data(t, "wiki-vote.txt.gz")
-	graph := readGraph(t, path)
+	testgraph.Each(t, testgraph.Small, "wiki-vote", killedImport)
+}
+
+func killedImport(t *testing.T, g testgraph.Graph) {
+	graph := g.Edges(t)
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
 		shards := laidOut(t, make(t, 4)...)
 		store := kithtest.Args("--store", location(shards...))
 		start := func() *kithtest.Command {
-			return kithtest.Launch(t, kithtest.Args("import", "--chunk=2000", path), store)
+			return kithtest.Launch(t, kithtest.Args("import", "--chunk=2000", g.File), store)
 		}
 		const kills = 4
 		for kill := range kills {
 			running := start()
 			// Now and then between the two tables, as it comes.
 			table := []string{"following", "follower"}[kill%2]
-			enough := int64(len(graph)*(kill+1)/(kills+2) + 777*kill)
+			enough := int64(len(graph)*(kill+1)/(kills+3) + 777*kill)
 			running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM "+table, shards...) >= enough })
 			if end := running.Kill(t); end.Code != -1 {
 				t.Fatalf("ended before it was killed: %+v", end)
@@ -177,9 +158,10 @@ func TestKilledImportGoesOn(t *testing.T) {
 			missing := total(t, "SELECT COUNT(*) FROM following", shards...) - total(t, "SELECT COUNT(*) FROM follower", shards...)
 			t.Logf("killed with %d rows in following, %d of them not in follower", total(t, "SELECT COUNT(*) FROM following", shards...), missing)
 
-			g := kithtest.Start(t, store)
-			g.Query(t, `{ user(id: "3") { followingCount followings(first: 100) { totalCount } } }`, nil, new(any))
-			endedWell(t, g.Interrupt(t))
+			gateway := kithtest.Start(t, store)
+			gateway.Query(t, `query($id: ID!) { user(id: $id) { followingCount followings(first: 100) { totalCount } } }`,
+				map[string]any{"id": fmt.Sprint(graph[0].From)}, new(any))
+			endedWell(t, gateway.Interrupt(t))
 		}
 
 		interrupted := start()
@@ -195,7 +177,8 @@ func TestKilledImportGoesOn(t *testing.T) {
 		}
 
 		end = start().Wait(t)
-		want := regexp.MustCompile(fmt.Sprintf(`^imported %s edges and 7,115 users in .*\n  duplicates +0\n  existed +0\n  self-follows +0\n  malformed +0\n$`, thousands(len(graph))))
+		want := regexp.MustCompile(fmt.Sprintf(`^imported %s edges and %s users in .*\n  duplicates +0\n  existed +0\n  self-follows +0\n  malformed +0\n$`,
+			thousands(len(graph)), thousands(usersOf(graph))))
 		if end.Code != 0 || !want.MatchString(end.Stdout) || !strings.HasPrefix(end.Stderr, "import: going on after ") {
 			t.Errorf("gone on with: %+v", end)
 		}
@@ -206,17 +189,20 @@ func TestKilledImportGoesOn(t *testing.T) {
 // TestImportSurvivesItsServer kills one of two servers under an import.
 func TestImportSurvivesItsServer(t *testing.T) {
 	t.Parallel()
-	path := testenv.Data(t, "wiki-vote.txt.gz")
-	graph := readGraph(t, path)
+	testgraph.Each(t, testgraph.Small, "wiki-vote", importLosesItsServer)
+}
+
+func importLosesItsServer(t *testing.T, g testgraph.Graph) {
+	graph := g.Edges(t)
 	server := testenv.MariaDB(t)
 	shards := []database{
 		{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]},
 		{"mysql", server.CreateDatabase(t, "kith")},
 	}
 	laidOut(t, shards...)
-	options := kithtest.Args("import", "--chunk=2000", "--store", location(shards...), path)
+	options := kithtest.Args("import", "--chunk=2000", "--store", location(shards...), g.File)
 	running := kithtest.Launch(t, options)
-	running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM follower", shards...) >= 30_000 })
+	running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM follower", shards...) >= int64(len(graph)/3) })
 	server.Kill(t)
 	end := running.Wait(t)
 	if end.Code != 1 || !strings.Contains(end.Stderr, "run the same command again to go on from there") ||

@@ -9,26 +9,26 @@ import (
 	"kith/internal/expected"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
+	"kith/internal/testgraph"
 )
 
-// TestRealGraph imports real follow graphs with the command, compares every row with
-// the file, and every answer that was computed apart with what comes over GraphQL.
-func TestRealGraph(t *testing.T) {
-	t.Run("wiki-vote", func(t *testing.T) {
-		t.Parallel()
-		realGraph(t, "wiki-vote")
-	})
-	t.Run("ego-twitter", func(t *testing.T) {
-		testenv.Long(t)
-		t.Parallel()
-		realGraph(t, "ego-twitter")
-	})
+// TestGraphs imports follow graphs with the command, compares every row with the file,
+// and every answer that was computed apart with what comes over GraphQL.
+func TestGraphs(t *testing.T) {
+	t.Parallel()
+	testgraph.Each(t, testgraph.Small, "wiki-vote", importedGraph)
 }
 
-func realGraph(t *testing.T, name string) {
-	path := testenv.Data(t, name+".txt.gz")
-	graph := readGraph(t, path)
-	answers := expected.Of(t, name)
+// TestLongGraphs is the same with graphs of more than a million edges.
+func TestLongGraphs(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	testgraph.Each(t, testgraph.Large, "ego-twitter", importedGraph)
+}
+
+func importedGraph(t *testing.T, g testgraph.Graph) {
+	graph := g.Edges(t)
+	answers := expected.Of(t, g)
 
 	stores := map[string]func(testing.TB) []database{
 		"sqlite":  func(t testing.TB) []database { return newSQLite(t, 1) },
@@ -38,13 +38,12 @@ func realGraph(t *testing.T, name string) {
 		t.Run(store, func(t *testing.T) {
 			t.Parallel()
 			shards := make(t)
-			importGraph(t, path, shards, len(graph), 0)
+			importGraph(t, g.File, shards, len(graph), 0)
 			holdsGraph(t, graph, shards...)
 
-			g := kithtest.Start(t, kithtest.Args("--store", location(shards...)))
-			answers.Hold(t, g)
+			answers.Hold(t, kithtest.Start(t, kithtest.Args("--store", location(shards...))))
 
-			importGraph(t, path, shards, 0, len(graph))
+			importGraph(t, g.File, shards, 0, len(graph))
 			holdsGraph(t, graph, shards...)
 		})
 	}
