@@ -21,7 +21,7 @@ func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.Fr
 	if err != nil {
 		return nil, err
 	}
-	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged }
+	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged || e.Kind == events.Corrected }
 	w := &requestWatch{resolver: r, viewer: viewer, told: map[storage.Pair]storage.Micros{}}
 	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), w)
 }
@@ -92,7 +92,7 @@ func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*mod
 	switch e.Kind {
 	case events.RequestChanged:
 		rows, err = w.row(ctx, e.Edge.Pair())
-	case events.Gap:
+	case events.Gap, events.Corrected:
 		for i, side := range requestSides {
 			missed, rest, failed := w.missed(ctx, side, w.newest[i])
 			rows, more, err = append(rows, missed...), more || rest, cmp.Or(err, failed)

@@ -51,7 +51,9 @@ type watch struct {
 // tie is both edges between the viewer and another user.
 type tie struct{ out, back storage.Edge }
 
-func (w *watch) concerns(e events.Event) bool { return w.others[w.other(e.Edge)] }
+func (w *watch) concerns(e events.Event) bool {
+	return e.Kind == events.Corrected || w.others[w.other(e.Edge)]
+}
 
 // other is whom an edge is about besides the viewer.
 func (w *watch) other(e storage.Edge) storage.UserID {
@@ -69,7 +71,7 @@ func (w *watch) begin(ctx context.Context) (err error) {
 func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relationship, bool, error) {
 	others := []storage.UserID{w.other(e.Edge)}
 	switch e.Kind {
-	case events.Gap:
+	case events.Gap, events.Corrected:
 		others = slices.Collect(maps.Keys(w.others))
 	case events.EdgeChanged:
 	default:
@@ -123,7 +125,7 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 		return nil, err
 	}
 	begins := func(e events.Event) bool {
-		return e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
+		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
 	f := &newFollowers{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
 	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
@@ -149,11 +151,11 @@ func (f *newFollowers) begin(ctx context.Context) error {
 	return r.Err
 }
 
-// answers are the followers that an event tells of, oldest first; those of a gap come a page at
-// a time.
+// answers are the followers that an event tells of, oldest first; those of a gap, or of a
+// correction, come a page at a time.
 func (f *newFollowers) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
 	rows := []storage.Edge{e.Edge}
-	if e.Kind == events.Gap {
+	if e.Kind != events.EdgeChanged {
 		if rows, err = f.missed(ctx); err != nil {
 			return nil, false, err
 		}

@@ -57,6 +57,16 @@ func (b *buffer) String() string {
 // While the store does not answer, what a gap has hidden is not lost: it is read again until
 // it can be, all of it, and the log says so once.
 func TestSubscriptionsReadAGapAgain(t *testing.T) {
+	subscriptionsReadAgain(t, events.Event{Kind: events.Gap})
+}
+
+// What a writer did not live to tell of is hidden in the same way: of its users it is said that
+// they are corrected.
+func TestSubscriptionsReadACorrectedUserAgain(t *testing.T) {
+	subscriptionsReadAgain(t, events.Event{Kind: events.Corrected, User: 1})
+}
+
+func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 	const most = 250 // more than are read at a time
 	for _, c := range []struct {
 		field, lookup string
@@ -130,7 +140,7 @@ func TestSubscriptionsReadAGapAgain(t *testing.T) {
 			}
 			write(rows...)
 			store.left.Store(3)
-			hub.Publish(events.Event{Kind: events.Gap})
+			hub.Publish(hidden)
 			for range len(want) {
 				select {
 				case got := <-answers:

@@ -26,8 +26,9 @@ const (
 	RequestChanged
 	// StateChanged: User was deactivated, has come back, or is being deleted.
 	StateChanged
-	// Corrected: what a shared cache had of User was old until now. Whoever may have taken it
-	// from there forgets it.
+	// Corrected: what a shared cache had of User was old until now, and events about User may be
+	// missing: somebody who has written did not live to tell. Whoever may have taken something
+	// from that cache forgets it, subscriptions of User read again.
 	Corrected
 )
 
