@@ -30,7 +30,9 @@ func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.Fr
 type requestWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
-	newest   [len(requestSides)]storage.Micros // that the client knows of, by side
+	began    [len(requestSides)]storage.Micros // the newest when the subscription began, by side
+	newest   [len(requestSides)]storage.Micros // that the client knows of
+	page     [len(requestSides)]storage.Micros // where reading a gap goes on; zero: it begins
 	told     map[storage.Pair]storage.Micros   // of those told of last
 }
 
@@ -48,6 +50,7 @@ func (w *requestWatch) begin(ctx context.Context) error {
 			}
 		}
 	}
+	w.began = w.newest
 	return nil
 }
 
@@ -88,23 +91,31 @@ func (w *requestWatch) missed(ctx context.Context, side storage.Side, since stor
 
 func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*model.FriendRequest, more bool, err error) {
 	var rows []storage.Edge
-	newest := w.newest
 	switch e.Kind {
 	case events.RequestChanged:
 		rows, err = w.row(ctx, e.Edge.Pair())
 	case events.Gap, events.Corrected:
+		page := w.page
 		for i, side := range requestSides {
-			missed, rest, failed := w.missed(ctx, side, w.newest[i])
+			if page[i] == 0 {
+				page[i] = max(w.began[i], w.newest[i]-inFlight)
+			}
+			missed, rest, failed := w.missed(ctx, side, page[i])
 			rows, more, err = append(rows, missed...), more || rest, cmp.Or(err, failed)
 			if n := len(missed); n > 0 {
-				newest[i] = missed[n-1].UpdateTime
+				page[i] = missed[n-1].UpdateTime
 			}
+		}
+		if err == nil {
+			w.page = page
+		}
+		if err == nil && !more {
+			clear(w.page[:])
 		}
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	w.newest = newest
 	rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return !w.isNews(row) })
 	if len(rows) == 0 {
 		return nil, more, nil
@@ -136,10 +147,7 @@ func (w *requestWatch) isNews(row storage.Edge) bool {
 	if row.UpdateTime <= w.told[pair] {
 		return false
 	}
-	if len(w.told) >= maxSeen {
-		clear(w.told)
-	}
-	w.told[pair] = row.UpdateTime
+	noteTold(w.told, pair, row.UpdateTime)
 	for i, side := range requestSides {
 		if side == w.sideOf(pair) {
 			w.newest[i] = max(w.newest[i], row.UpdateTime)

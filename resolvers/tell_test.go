@@ -161,3 +161,57 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 		})
 	}
 }
+
+// What was missed may be older than what was told of meanwhile: another gateway's clock, or
+// another transaction, was faster.
+func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
+	for _, c := range []struct {
+		field string
+		side  storage.Side
+		kind  storage.EdgeType
+	}{
+		{`newFollowers { node { id } }`, storage.Forward, storage.Following},
+		{`friendRequestChanged { from { id } }`, storage.Requests, storage.Pending},
+	} {
+		t.Run(c.field, func(t *testing.T) {
+			store, hub := memory.New(), events.NewHub(nil)
+			apitest.Users(t, store, 200)
+			answers := subscribe(t, apitest.New(t, store, apitest.Options{Hub: hub}), hub, 1, `subscription { `+c.field+` }`)
+			at := storage.MicrosOf(time.Now())
+			write := func(from storage.UserID, at storage.Micros) storage.Edge {
+				row := storage.Edge{From: from, To: 1, Type: c.kind, UpdateTime: at}
+				for _, side := range []storage.Side{c.side, c.side.Replica()} {
+					if r := store.Apply(t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
+						t.Fatalf("%+v: %v", r.Value, r.Err)
+					}
+				}
+				return row
+			}
+			tell := func(row storage.Edge) { hub.Publish(events.Row(storage.Row{Side: c.side, Edge: row})) }
+			last := storage.UserID(20)
+			until(t, answers, func(int) { last++; at++; tell(write(last, at)) })
+			tell(write(10, at+storage.Micros(5*time.Second/time.Microsecond)))
+			next := func() (told string) {
+				select {
+				case told = <-answers:
+				case <-time.After(generous):
+					t.Fatal("nothing is told")
+				}
+				return told
+			}
+			for !strings.Contains(next(), `"id":"10"`) { // others had not been told of yet
+			}
+			write(11, at+1)
+			for range 2 { // read again, it is told of once
+				hub.Publish(events.Event{Kind: events.Gap})
+			}
+			if told := next(); !strings.Contains(told, `"id":"11"`) {
+				t.Fatalf("told %s, want user 11", told)
+			}
+			tell(write(12, at+2))
+			if told := next(); !strings.Contains(told, `"id":"12"`) {
+				t.Errorf("told %s, want user 12", told)
+			}
+		})
+	}
+}
