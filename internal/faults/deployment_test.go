@@ -32,8 +32,8 @@ type deployment struct {
 	mode        string
 	servers     testenv.Servers
 	dsns        []string
-	sqlite      string // the store's file, instead of servers
-	redis       *testenv.RedisServer
+	sqlite      string               // the store's file, instead of servers
+	redis       *testenv.RedisServer // nil: without
 	gateways    []*node
 	replicators []*node
 	place       *shard.Map
@@ -167,7 +167,11 @@ func (d *deployment) command(args ...string) func(testing.TB) *life {
 }
 
 func (d *deployment) settings() []string {
-	return []string{"--store", d.location(), "--redis", d.redis.URL(), "--redundancy", d.mode, "--log-level", "warn"}
+	list := []string{"--store", d.location(), "--redundancy", d.mode, "--log-level", "warn"}
+	if d.redis != nil {
+		list = append(list, "--redis", d.redis.URL())
+	}
+	return list
 }
 
 func (d *deployment) nodes() []*node {

@@ -1,0 +1,193 @@
+package faults_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+)
+
+// listener is a client that has two subscriptions of a viewer at one gateway: newFollowers
+// over a WebSocket, relationshipChanged as server-sent events.
+type listener struct {
+	running sync.WaitGroup // both connections
+
+	mu        sync.Mutex
+	followers map[int64]bool   // of whom newFollowers has told
+	statuses  map[int64]string // what relationshipChanged has told last
+	errors    []string         // instead of an answer
+}
+
+// listen connects a viewer, and subscribes to some others. The subscriptions begin some time
+// later; see [subscribed.begin].
+func (d *deployment) listen(t testing.TB, l *life, viewer int64, others []int64) *listener {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &listener{followers: map[int64]bool{}, statuses: map[int64]string{}}
+	t.Cleanup(func() { cancel(); n.running.Wait() })
+	token := "Bearer " + d.token(t, viewer)
+	n.overWebSocket(t, ctx, l.gateway.URL, token, `subscription { newFollowers { node { id } } }`)
+	ids := make([]string, len(others))
+	for i, other := range others {
+		ids[i] = id(other)
+	}
+	n.overEvents(t, ctx, l.gateway.URL, token, `subscription($ids: [ID!]!) { relationshipChanged(userIds: $ids) { to { id } status } }`, map[string]any{"ids": ids})
+	return n
+}
+
+// message is one of graphql-transport-ws.
+type message struct {
+	ID      string          `json:"id,omitempty"`
+	Type    string          `json:"type"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+func (n *listener) overWebSocket(t testing.TB, ctx context.Context, url, token, query string) {
+	t.Helper()
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http")+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ack message
+	for _, step := range []func() error{
+		func() error {
+			return wsjson.Write(ctx, conn, map[string]any{"type": "connection_init", "payload": map[string]any{"Authorization": token}})
+		},
+		func() error { return wsjson.Read(ctx, conn, &ack) },
+		func() error {
+			return wsjson.Write(ctx, conn, map[string]any{"id": "1", "type": "subscribe", "payload": map[string]any{"query": query}})
+		},
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ack.Type != "connection_ack" {
+		t.Fatalf("connection_init is answered by %+v", ack)
+	}
+	n.running.Go(func() {
+		defer conn.CloseNow()
+		for {
+			var m message
+			if wsjson.Read(ctx, conn, &m) != nil {
+				return
+			}
+			switch m.Type {
+			case "next":
+				n.take(m.Payload)
+			case "ping":
+				_ = wsjson.Write(ctx, conn, message{Type: "pong"}) // or the next read fails
+			default:
+				n.fail(fmt.Sprintf("%s %s", m.Type, m.Payload))
+			}
+		}
+	})
+}
+
+func (n *listener) overEvents(t testing.TB, ctx context.Context, url, token, query string, variables map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/graphql", strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "text/event-stream", "Authorization": token} {
+		request.Header.Set(name, value)
+	}
+	transport := &http.Transport{}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if response.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(response.Body)
+		t.Fatalf("subscribe over server-sent events: status %d: %s", response.StatusCode, text)
+	}
+	n.running.Go(func() {
+		defer transport.CloseIdleConnections()
+		defer response.Body.Close()
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			if data, found := strings.CutPrefix(lines.Text(), "data: "); found {
+				n.take(json.RawMessage(data))
+			}
+		}
+	})
+}
+
+// take notes an answer of either subscription.
+func (n *listener) take(text json.RawMessage) {
+	var told struct {
+		Data struct {
+			NewFollowers        *struct{ Node struct{ ID string } }
+			RelationshipChanged *struct {
+				To     struct{ ID string }
+				Status string
+			}
+		}
+	}
+	err := json.Unmarshal(text, &told)
+	var whose string
+	switch {
+	case err == nil && told.Data.NewFollowers != nil:
+		whose = told.Data.NewFollowers.Node.ID
+	case err == nil && told.Data.RelationshipChanged != nil:
+		whose = told.Data.RelationshipChanged.To.ID
+	default:
+		n.fail(string(text))
+		return
+	}
+	user, err := strconv.ParseInt(whose, 10, 64)
+	if err != nil {
+		n.fail(string(text))
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if r := told.Data.RelationshipChanged; r != nil {
+		n.statuses[user] = r.Status
+	} else {
+		n.followers[user] = true
+	}
+}
+
+func (n *listener) fail(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.errors = append(n.errors, text)
+}
+
+// heard tells whether both subscriptions have told that a user follows the viewer.
+func (n *listener) heard(user int64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.followers[user] && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
+}
+
+// status is what relationshipChanged has told last about a user.
+func (n *listener) status(user int64) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.statuses[user]
+}
+
+// told are all users of whom newFollowers has told, and what came instead of an answer.
+func (n *listener) told() (followers []int64, errors []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for user := range n.followers {
+		followers = append(followers, user)
+	}
+	return followers, n.errors
+}

@@ -1,0 +1,333 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage/shard"
+)
+
+// TestSubscriptionsAcrossGateways subscribes at one gateway and writes at another. Both are
+// killed in turn, the one that writes in the middle of its writes. Of every follow that was
+// acknowledged the client hears, unless its own gateway was away: then it asks after it has
+// subscribed again. With Redis that is promised in every mode; without one on SQLite, where
+// the relation_log tells.
+func TestSubscriptionsAcrossGateways(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			subscribe(t, prepare(t, testenv.SharedMariaDB(t, 2), mode, listeners)).throughKills(t)
+		})
+	}
+	t.Run("sqlite with Redis", func(t *testing.T) {
+		t.Parallel()
+		subscribe(t, onFile(t, testenv.Redis(t))).throughKills(t)
+	})
+	t.Run("sqlite without Redis", func(t *testing.T) {
+		t.Parallel()
+		subscribe(t, onFile(t, nil)).throughKills(t)
+	})
+}
+
+// TestSubscriptionsWithoutRedis: on MariaDB gateways without a Redis do not tell each other.
+// What another one has written is there for those who ask; a gateway whose only neighbour was
+// killed tells of what is written through it. (The mode stream refuses to start without one.)
+func TestSubscriptionsWithoutRedis(t *testing.T) {
+	for _, mode := range []string{"sync", "binlog"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			servers := testenv.SharedMariaDB(t, 2)
+			subscribe(t, assemble(t, servers, servers.FreshDatabases(t, 2), nil, mode, listeners)).apart(t)
+		})
+	}
+}
+
+// TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow before
+// it has told the other gateways: those who look after its notes tell of it.
+func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
+	d := prepare(t, testenv.SharedMariaDB(t, 2), "sync", listeners)
+	way := newLink(t, d.redis.Addr())
+	d.gateways = []*node{d.serving("the gateway that tells"), d.serving("the gateway that writes", "--redis", way.url())}
+	s := subscribeOn(t, d)
+	s.begin(t, s.writer())
+	sprung := way.set("publish")
+	last := s.follow(t, s.writer(), 1)
+	<-sprung
+	s.writer().kill(t)
+	s.hear(t, "acknowledged by a gateway that was killed before it told", last)
+}
+
+// listeners is how many users there are: the viewer, and those who follow.
+const listeners = 450
+
+// onFile is a deployment on a file of SQLite.
+func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
+	t.Helper()
+	d := &deployment{mode: "sync", redis: redis, place: shard.NewMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
+	d.begin(t, listeners)
+	return d
+}
+
+// viewer is who subscribes; everybody else follows the viewer once.
+const viewer = 1
+
+// subscribed is a viewer with subscriptions at the first of two gateways.
+type subscribed struct {
+	*deployment
+	*listener
+	client *client // for one request at a time
+	last   atomic.Int64
+
+	mu    sync.Mutex
+	acked []int64 // whose follows were acknowledged
+}
+
+// subscribe starts two gateways on a deployment, and subscribes.
+func subscribe(t testing.TB, d *deployment) *subscribed {
+	t.Helper()
+	d.gateways = []*node{d.serving("the gateway that tells"), d.serving("the gateway that writes")}
+	return subscribeOn(t, d)
+}
+
+func subscribeOn(t testing.TB, d *deployment) *subscribed {
+	t.Helper()
+	s := &subscribed{deployment: d, client: d.client(t)}
+	s.last.Store(viewer)
+	for _, n := range d.gateways {
+		n.start(t)
+	}
+	s.connect(t)
+	return s
+}
+
+func (s *subscribed) teller() *node { return s.gateways[0] }
+func (s *subscribed) writer() *node { return s.gateways[1] }
+
+// connect subscribes, anew after its gateway was killed.
+func (s *subscribed) connect(t testing.TB) {
+	t.Helper()
+	var others []int64
+	for user := int64(viewer + 1); user <= listeners; user++ {
+		others = append(others, user)
+	}
+	s.listener = s.listen(t, s.teller().now.Load(), viewer, others)
+}
+
+// next is a user who has not followed yet.
+func (s *subscribed) next() int64 { return s.last.Add(1) }
+
+// send has a user follow the viewer through a gateway, and tells whether that was
+// acknowledged. An error in the answer fails the test.
+func (s *subscribed) send(t testing.TB, c *client, at *life, user int64) bool {
+	t.Helper()
+	if user > listeners {
+		t.Error("there are not so many users")
+		return false
+	}
+	a, err := c.ask(t.Context(), at.gateway.URL, user, "", mutation("follow", lean), map[string]any{"id": id(viewer)})
+	if err != nil {
+		return false
+	}
+	if a.code() != "" {
+		t.Errorf("user %d follows through %s: %+v", user, at.name, a.Errors)
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.acked = append(s.acked, user)
+	return true
+}
+
+// follow has some users follow the viewer through a gateway that is there.
+func (s *subscribed) follow(t testing.TB, at *node, n int) (users []int64) {
+	t.Helper()
+	for range n {
+		user := s.next()
+		if !s.send(t, s.client, at.now.Load(), user) {
+			t.Fatalf("%s does not answer", at.name)
+		}
+		users = append(users, user)
+	}
+	return users
+}
+
+// begin waits until the subscriptions tell of what is written through a gateway. Until then
+// nothing is promised: they begin with what comes, and somebody may have to take the place of
+// a replicator that was killed.
+func (s *subscribed) begin(t testing.TB, at *node) {
+	t.Helper()
+	until(t, "the subscriptions tell of "+at.name, func() bool {
+		user := s.follow(t, at, 1)[0]
+		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if s.heard(user) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// hear waits until both subscriptions have told of some followers.
+func (s *subscribed) hear(t testing.TB, what string, users []int64) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		missing := slices.DeleteFunc(slices.Clone(users), s.heard)
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not told of %v within %s", what, missing, patience)
+		}
+	}
+}
+
+// acknowledged are the users whose follows were acknowledged, from one of them on.
+func (s *subscribed) acknowledged(from int) []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.acked[from:])
+}
+
+// killWriting kills the gateway that writes while four clients write through it, and returns
+// whose follows it has acknowledged.
+func (s *subscribed) killWriting(t testing.TB) []int64 {
+	t.Helper()
+	const before = 20
+	from := len(s.acknowledged(0))
+	at := s.writer().now.Load()
+	var writing sync.WaitGroup
+	for range 4 {
+		c := s.deployment.client(t)
+		writing.Go(func() {
+			for range listeners / 10 {
+				if !s.send(t, c, at, s.next()) {
+					return
+				}
+			}
+			t.Error("the gateway was not killed in the middle")
+		})
+	}
+	until(t, "writes", func() bool { return len(s.acknowledged(from)) >= before })
+	s.writer().kill(t)
+	writing.Wait()
+	return s.acknowledged(from)
+}
+
+// killTeller kills the gateway of the subscriptions, which ends them.
+func (s *subscribed) killTeller(t testing.TB) {
+	t.Helper()
+	s.nothingElse(t)
+	s.teller().kill(t)
+	s.running.Wait()
+}
+
+// nothingElse: what was told of has been sent, and nothing came in place of an answer.
+func (s *subscribed) nothingElse(t testing.TB) {
+	t.Helper()
+	followers, errors := s.told()
+	for _, user := range followers {
+		if user <= viewer || user > s.last.Load() {
+			t.Errorf("newFollowers tells of user %d, who has not followed", user)
+		}
+	}
+	for _, text := range errors {
+		t.Errorf("a subscription gets %s", text)
+	}
+}
+
+// askAll waits until all whose follows were acknowledged are in the list of followers as a
+// gateway shows it.
+func (s *subscribed) askAll(t testing.TB, at *node) {
+	t.Helper()
+	const query = `query($id: ID!, $after: String) { user(id: $id) { followers(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`
+	want := s.acknowledged(0)
+	until(t, "all acknowledged follows are shown by "+at.name, func() bool {
+		shown := map[int64]bool{}
+		for after := (any)(nil); ; {
+			a, err := s.client.ask(t.Context(), at.now.Load().gateway.URL, viewer, "", query, map[string]any{"id": id(viewer), "after": after})
+			if err != nil || a.code() != "" {
+				t.Fatalf("ask %s: %v, %+v", at.name, err, a.Errors)
+			}
+			var user struct {
+				Followers struct {
+					Nodes []struct {
+						ID int64 `json:",string"`
+					}
+					PageInfo struct {
+						HasNextPage bool
+						EndCursor   string
+					}
+				}
+			}
+			if err := json.Unmarshal(a.Data["user"], &user); err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range user.Followers.Nodes {
+				shown[n.ID] = true
+			}
+			if !user.Followers.PageInfo.HasNextPage {
+				break
+			}
+			after = user.Followers.PageInfo.EndCursor
+		}
+		return !slices.ContainsFunc(want, func(user int64) bool { return !shown[user] })
+	})
+}
+
+// throughKills is what is promised where gateways tell each other.
+func (s *subscribed) throughKills(t *testing.T) {
+	s.begin(t, s.writer())
+	some := s.follow(t, s.writer(), 5)
+	s.hear(t, "written at another gateway", some)
+	a, err := s.client.ask(t.Context(), s.writer().now.Load().gateway.URL, viewer, "", mutation("follow", lean), map[string]any{"id": id(some[0])})
+	if err != nil || a.code() != "" {
+		t.Fatal(err, a.Errors)
+	}
+	until(t, "the viewer's own follow at another gateway is told", func() bool { return s.status(some[0]) == "MUTUAL" })
+
+	acked := s.killWriting(t)
+	s.hear(t, "acknowledged by a gateway that was killed then", acked)
+	s.writer().start(t)
+	s.hear(t, "written at a gateway that is back", s.follow(t, s.writer(), 5))
+
+	s.killTeller(t)
+	away := s.follow(t, s.writer(), 5)
+	s.teller().start(t)
+	s.connect(t)
+	s.begin(t, s.writer())
+	s.askAll(t, s.teller())
+	s.hear(t, "written after the client has subscribed again", s.follow(t, s.writer(), 5))
+	s.nothingElse(t)
+	t.Logf("%d follows acknowledged, %d of them by a gateway that was killed then, %d while the other was away", len(s.acknowledged(0)), len(acked), len(away))
+}
+
+// apart is what is promised where gateways do not tell each other.
+func (s *subscribed) apart(t *testing.T) {
+	s.follow(t, s.writer(), 5)
+	s.askAll(t, s.teller())
+
+	acked := s.killWriting(t)
+	s.begin(t, s.teller())
+	s.hear(t, "written at the gateway of the subscriptions, which is alone", s.follow(t, s.teller(), 5))
+	s.askAll(t, s.teller())
+	s.writer().start(t)
+	s.follow(t, s.writer(), 5)
+	s.askAll(t, s.teller())
+
+	s.killTeller(t)
+	s.follow(t, s.writer(), 5)
+	s.teller().start(t)
+	s.connect(t)
+	s.askAll(t, s.teller())
+	s.writer().kill(t)
+	s.begin(t, s.teller())
+	s.hear(t, "written at a gateway that is back, and alone", s.follow(t, s.teller(), 5))
+	s.nothingElse(t)
+	t.Logf("%d follows acknowledged, %d of them by a gateway that was killed then", len(s.acknowledged(0)), len(acked))
+}
