@@ -227,8 +227,13 @@ func TestOffAndThrough(t *testing.T) {
 		store := &counted{Store: memory.New()}
 		people(t, store, 3)
 		followers(t, store, 2)
-		cache := newCache(t, store, 1<<20)
+		m := gauges{prometheus.NewRegistry()}
+		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+		defer cache.Close()
 		cache.Switch(mode)
+		if is := m.value(t, "kith_cache_enabled"); is == 1 != (mode == localcache.On) {
+			t.Errorf("mode %d: the metric says %v", mode, is)
+		}
 		for range 3 {
 			if r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}})[0]; len(r.Value) != 2 {
 				t.Errorf("mode %d: %+v", mode, r)
@@ -240,6 +245,28 @@ func TestOffAndThrough(t *testing.T) {
 		if n := atHand(cache, 1); n > 0 != (mode == localcache.On) {
 			t.Errorf("mode %d: %d kinds of things are at hand", mode, n)
 		}
+	}
+}
+
+// Edges of many owners are answered from those lists that are there: for so many none is read.
+func TestEdgesOfManyOwners(t *testing.T) {
+	store := &counted{Store: memory.New()}
+	people(t, store, 30)
+	followers(t, store, 20)
+	cache := newCache(t, store, 1<<20)
+	var pairs []storage.Pair
+	for id := storage.UserID(2); id <= 21; id++ {
+		cache.Neighbours(t.Context(), storage.Forward, []storage.UserID{id}) // now its list is there
+		pairs = append(pairs, storage.Pair{From: id, To: 1})
+	}
+	lists, rows := store.calls.Load(), store.rows.Load()
+	for i, r := range cache.Edges(t.Context(), storage.Forward, pairs) {
+		if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
+			t.Errorf("edge %v: %+v", pairs[i], r)
+		}
+	}
+	if store.calls.Load() != lists || store.rows.Load() != rows {
+		t.Errorf("%d lists and %d times edges were read, which are in memory", store.calls.Load()-lists, store.rows.Load()-rows)
 	}
 }
 
