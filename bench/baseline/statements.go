@@ -26,9 +26,9 @@ JOIN users u ON u.user_id = f.to_user_id
 ORDER BY f.update_time DESC, f.to_user_id DESC`
 
 	sqlRelationships = `
-SELECT 1, to_user_id FROM following WHERE from_user_id = ? AND type = 1 AND to_user_id IN (%[1]s)
+SELECT 1, to_user_id FROM following WHERE from_user_id = ? AND type = 1 AND to_user_id IN (?)
 UNION ALL
-SELECT 2, from_user_id FROM follower WHERE to_user_id = ? AND type = 1 AND from_user_id IN (%[1]s)`
+SELECT 2, from_user_id FROM follower WHERE to_user_id = ? AND type = 1 AND from_user_id IN (?)`
 
 	sqlSuggestions = `
 SELECT best.id, u.name, best.mutual
@@ -62,33 +62,62 @@ WHERE user_id = ?`
 	sqlNames = `
 SELECT user_id, name
 FROM users
-WHERE user_id IN (%s)
+WHERE user_id IN (?)
 ORDER BY user_id`
+)
 
-	// Of two short lists: faster than any join of them.
-	sqlBothLists = `
-SELECT {owner}, {peer}
-FROM {table}
-WHERE {owner} IN (?, ?) AND type = 1
-ORDER BY {owner}, {peer}
-LIMIT %d`
+// What two lists have in common.
+type sharedText struct {
+	both        string // of two short lists: faster than any join of them
+	count, page string // of two long ones: how many, and the first of them
+}
 
-	// Of two long ones: how many, and the first of them.
-	sqlSharedCount = `
+var (
+	sqlSharedFollowings = sharedText{
+		both: `
+SELECT from_user_id, to_user_id
+FROM following
+WHERE from_user_id IN (?, ?) AND type = 1
+ORDER BY from_user_id, to_user_id
+LIMIT 4001`,
+		count: `
 SELECT COUNT(*)
 FROM (
-  SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
+  SELECT to_user_id FROM following WHERE from_user_id = ? AND type = 1
   INTERSECT
-  SELECT {peer} FROM {table} WHERE {owner} = ? AND type = 1
-) shared`
+  SELECT to_user_id FROM following WHERE from_user_id = ? AND type = 1
+) shared`,
+		page: `
+SELECT one.to_user_id
+FROM following one
+WHERE one.from_user_id = ? AND one.type = 1
+  AND EXISTS (SELECT 1 FROM following other WHERE other.from_user_id = ? AND other.to_user_id = one.to_user_id AND other.type = 1)
+ORDER BY one.to_user_id
+LIMIT 20`,
+	}
 
-	sqlSharedPage = `
-SELECT one.{peer}
-FROM {table} one
-WHERE one.{owner} = ? AND one.type = 1
-  AND EXISTS (SELECT 1 FROM {table} other WHERE other.{owner} = ? AND other.{peer} = one.{peer} AND other.type = 1)
-ORDER BY one.{peer}
-LIMIT %d`
+	sqlSharedFollowers = sharedText{
+		both: `
+SELECT to_user_id, from_user_id
+FROM follower
+WHERE to_user_id IN (?, ?) AND type = 1
+ORDER BY to_user_id, from_user_id
+LIMIT 4001`,
+		count: `
+SELECT COUNT(*)
+FROM (
+  SELECT from_user_id FROM follower WHERE to_user_id = ? AND type = 1
+  INTERSECT
+  SELECT from_user_id FROM follower WHERE to_user_id = ? AND type = 1
+) shared`,
+		page: `
+SELECT one.from_user_id
+FROM follower one
+WHERE one.to_user_id = ? AND one.type = 1
+  AND EXISTS (SELECT 1 FROM follower other WHERE other.to_user_id = ? AND other.from_user_id = one.from_user_id AND other.type = 1)
+ORDER BY one.from_user_id
+LIMIT 20`,
+	}
 )
 
 // handler holds a prepared statement for everything it asks.
@@ -109,8 +138,8 @@ type lists struct {
 const (
 	othersAsked = 50   // of the question about relationships
 	fewAsked    = 5    // of most look-ups of the mixed load
-	mergedHere  = 4000 // rows of two lists that are fetched whole
-	pageSize    = 20
+	mergedHere  = 4000 // rows of two lists that are fetched whole; the statement reads one more
+	pageSize    = 20   // as the statements say
 )
 
 func newHandler(dbs databases) (*handler, error) {
@@ -122,26 +151,22 @@ func newHandler(dbs databases) (*handler, error) {
 		}
 		return statement
 	}
-	listsOf := func(field, table, owner, peer string) lists {
-		spell := strings.NewReplacer("{table}", table, "{owner}", owner, "{peer}", peer).Replace
+	listsOf := func(field string, text sharedText) lists {
 		return lists{
-			field: field,
-			both:  prepare(spell(fmt.Sprintf(sqlBothLists, mergedHere+1))),
-			count: prepare(spell(sqlSharedCount)),
-			page:  prepare(spell(fmt.Sprintf(sqlSharedPage, pageSize))),
-			names: prepare(fmt.Sprintf(sqlNames, marks(pageSize))),
+			field: field, both: prepare(text.both), count: prepare(text.count), page: prepare(text.page),
+			names: prepare(listed(sqlNames, pageSize)),
 		}
 	}
 	h := &handler{
 		oneUser:         prepare(sqlUser),
 		firstFollowings: prepare(sqlFollowings),
-		relations:       prepare(fmt.Sprintf(sqlRelationships, marks(othersAsked))),
-		fewRelations:    prepare(fmt.Sprintf(sqlRelationships, marks(fewAsked))),
+		relations:       prepare(listed(sqlRelationships, othersAsked)),
+		fewRelations:    prepare(listed(sqlRelationships, fewAsked)),
 		suggested:       prepare(sqlSuggestions),
 		oneNode:         prepare(sqlNode),
 		oneCount:        prepare(sqlCount),
-		following:       listsOf("commonFollowings", "following", "from_user_id", "to_user_id"),
-		follower:        listsOf("commonFollowers", "follower", "to_user_id", "from_user_id"),
+		following:       listsOf("commonFollowings", sqlSharedFollowings),
+		follower:        listsOf("commonFollowers", sqlSharedFollowers),
 	}
 	if failed != nil {
 		return nil, failed
@@ -151,4 +176,7 @@ func newHandler(dbs databases) (*handler, error) {
 	return h, err
 }
 
-func marks(n int) string { return strings.Repeat("?, ", n-1) + "?" }
+// listed is a statement whose lists, `IN (?)`, have n members.
+func listed(text string, n int) string {
+	return strings.ReplaceAll(text, "IN (?)", "IN (?"+strings.Repeat(", ?", n-1)+")")
+}

@@ -26,21 +26,12 @@ const (
 SELECT user_id
 FROM user_counts
 WHERE user_id IN (?, ?)
-ORDER BY user_id{for update}`
+ORDER BY user_id /*! FOR UPDATE */`
 
 	sqlTwoEdges = `
 SELECT from_user_id, type, update_time
 FROM following
 WHERE from_user_id = ? AND to_user_id = ? OR from_user_id = ? AND to_user_id = ?`
-
-	sqlInsertEdge = `
-INSERT INTO {table} (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`
-
-	sqlUpdateEdge = `
-UPDATE {table}
-SET type = ?, update_time = ?
-WHERE from_user_id = ? AND to_user_id = ?`
 
 	sqlAddCounts = `
 UPDATE user_counts
@@ -93,6 +84,23 @@ DELETE FROM user_counts
 WHERE user_id = ?`
 )
 
+// Of following and follower.
+var (
+	sqlInsertEdge = [2]string{`
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`, `
+INSERT INTO follower (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`}
+
+	sqlUpdateEdge = [2]string{`
+UPDATE following
+SET type = ?, update_time = ?
+WHERE from_user_id = ? AND to_user_id = ?`, `
+UPDATE follower
+SET type = ?, update_time = ?
+WHERE from_user_id = ? AND to_user_id = ?`}
+)
+
 // writes holds a prepared statement for everything that is written.
 type writes struct {
 	db        *sql.DB
@@ -107,12 +115,11 @@ type writes struct {
 
 func newWrites(db *sql.DB) (*writes, error) {
 	var failed error
-	forUpdate, isolation := "\nFOR UPDATE", sql.LevelReadCommitted
+	isolation := sql.LevelReadCommitted
 	if _, isMySQL := db.Driver().(*mysql.MySQLDriver); !isMySQL {
-		forUpdate, isolation = "", sql.LevelDefault // a transaction that writes has locked the file
+		isolation = sql.LevelDefault // a transaction that writes has locked the file
 	}
 	prepare := func(text string) *sql.Stmt {
-		text = strings.ReplaceAll(text, "{for update}", forUpdate)
 		statement, err := db.Prepare(text)
 		if err != nil && failed == nil {
 			failed = fmt.Errorf("%w:%s", err, text)
@@ -125,14 +132,11 @@ func newWrites(db *sql.DB) (*writes, error) {
 		insertUser: prepare(sqlAddUser), noCounts: prepare(sqlNoCounts), peers: prepare(sqlPeers),
 		dropUser: prepare(sqlDropUser), dropHandle: prepare(sqlDropHandle), dropC: prepare(sqlDropCounts),
 	}
-	for i, table := range tables {
-		w.insertEdge[i] = prepare(strings.ReplaceAll(sqlInsertEdge, "{table}", table))
-		w.updateEdge[i] = prepare(strings.ReplaceAll(sqlUpdateEdge, "{table}", table))
+	for i := range w.insertEdge {
+		w.insertEdge[i], w.updateEdge[i] = prepare(sqlInsertEdge[i]), prepare(sqlUpdateEdge[i])
 	}
 	return w, failed
 }
-
-var tables = [2]string{"following", "follower"}
 
 // transact runs a transaction, again where it lost a deadlock.
 func (w *writes) transact(do func(tx *sql.Tx) error) error {
@@ -190,7 +194,7 @@ func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err erro
 			friends = step
 		}
 		now := max(time.Now().UnixMicro(), at+1)
-		for i := range tables {
+		for i := range w.insertEdge {
 			if there {
 				_, err = tx.Stmt(w.updateEdge[i]).Exec(kind, now, from, to)
 			} else {
@@ -304,7 +308,7 @@ func (w *writes) part(tx *sql.Tx, id, peer int64, is tie, now int64) error {
 	if _, err := tx.Stmt(w.addCounts).Exec(-is.follows, -is.followed, -is.friends, peer); err != nil {
 		return err
 	}
-	for i := range tables {
+	for i := range w.insertEdge {
 		if is.followed > 0 {
 			if _, err := tx.Stmt(w.updateEdge[i]).Exec(0, now, id, peer); err != nil {
 				return err
