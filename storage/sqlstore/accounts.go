@@ -20,43 +20,61 @@ SELECT user_id, claimed_at
 FROM handles
 WHERE handle = ?`
 
+	// Served by the primary key.
 	sqlTakeClaimOver = `
 UPDATE handles
 SET user_id = ?, claimed_at = ?
 WHERE handle = ? AND user_id = ? AND claimed_at = ?`
-
-	sqlInsertAccount = ` INTO users
-  (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-   followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	// Served by the primary keys.
 	sqlPasswords = `
 SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
 FROM users
 LEFT JOIN user_states ON user_states.user_id = users.user_id
-WHERE users.user_id IN (`
+WHERE users.user_id IN (?)`
 
+	// Served by the primary key.
 	sqlRaiseVersion = `
 UPDATE user_counts
-SET ` + raiseVersion + `
+SET version = version + 1, packed_version = packed_version + 1
 WHERE user_id = ?`
 
-	// Changing one's profile counts as being active.
+	// Changing one's profile counts as being active. Served by the primary key.
 	sqlCountProfileChange = `
 UPDATE user_counts
-SET ` + raiseVersion + `,
+SET version = version + 1, packed_version = packed_version + 1,
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 
+	// Served by the primary key.
 	sqlSetPasswordHash = `
 UPDATE users
 SET password_hash = ?, updated_at = ?
 WHERE user_id = ?`
+)
 
-	sqlWritePasswordTime = `INSERT INTO user_states
-  (user_id, state, changed_at, password_at)
-VALUES (?, ?, ?, ?)`
+var (
+	sqlInsertAccount = db.Text{
+		MySQL: `
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	}
+
+	sqlWritePasswordTime = db.Text{
+		MySQL: `
+INSERT INTO user_states (user_id, state, changed_at, password_at)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), password_at = VALUES(password_at)`,
+		SQLite: `
+INSERT INTO user_states (user_id, state, changed_at, password_at)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at`,
+	}
 )
 
 // claimTime bounds a Register: half the age at which others may take its claim
@@ -79,7 +97,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 		return err
 	}
 	return s.transact(ctx, "register", s.place.Of(user.ID), func(w *writer) error {
-		n, err := w.Exec(1, s.sql.InsertIgnore+sqlInsertAccount, int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
+		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
 			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable)
 		if err == nil && n == 0 {
@@ -99,7 +117,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 	shard := s.place.OfHandle(user.Handle)
 	var owner, claimed int64
 	err := s.transact(ctx, "handles", shard, func(w *writer) error {
-		_, err := w.Exec(1, s.sql.InsertIgnore+sqlClaimHandles+db.Tuples(1, 3), user.Handle, int64(user.ID), int64(user.CreatedAt))
+		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
 		if err != nil {
 			return err
 		}
@@ -136,7 +154,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 // Passwords implements [storage.AccountStore].
 func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
-		return s.db.Query(ctx, "passwords", shard, len(ids), sqlPasswords+db.Marks(len(ids))+")", db.Arguments(ids), func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "passwords", shard, len(ids), db.Listed(sqlPasswords, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
 			id, password, err := scanPassword(rows)
 			found(id, password)
 			return err
@@ -157,7 +175,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			return err
 		}
 		found := false
-		err := w.Read(1, sqlPasswords+"?)", []any{int64(id)}, func(rows *sql.Rows) (err error) {
+		err := w.Read(1, sqlPasswords, []any{int64(id)}, func(rows *sql.Rows) (err error) {
 			found = true
 			_, now, err = scanPassword(rows)
 			return err
@@ -196,8 +214,7 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 		return 0, err
 	}
 	at = max(at, old.At+1)
-	text := sqlWritePasswordTime + w.store.sql.Upsert("user_id", "changed_at = NEW.changed_at, password_at = NEW.password_at")
-	_, err = w.Exec(1, text, int64(id), int64(old.State), int64(at), int64(at))
+	_, err = w.Exec(1, w.store.sql.Text(sqlWritePasswordTime), int64(id), int64(old.State), int64(at), int64(at))
 	return at, err
 }
 
@@ -218,7 +235,7 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 			return err
 		}
 		found, row := false, newUserRow(1+userNumbers)
-		err := w.Read(1, sqlUsers+"?)", []any{int64(id)}, func(rows *sql.Rows) error {
+		err := w.Read(1, sqlUsers, []any{int64(id)}, func(rows *sql.Rows) error {
 			found = true
 			err := rows.Scan(row.Into...)
 			user = row.user(id, 1)
@@ -260,6 +277,7 @@ func profileStatement(id storage.UserID, change storage.ProfileChange, at storag
 	if change.Undiscoverable != nil {
 		set("undiscoverable", *change.Undiscoverable)
 	}
+	// Served by the primary key.
 	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(id))
 }
 
@@ -274,8 +292,7 @@ func (w *writer) lockUser(id storage.UserID) error {
 
 // lockCountsOf locks the counts of a user, if there are any.
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
-	text := sqlLockCounts + "?)" + w.store.sql.ForUpdate
-	err = w.Read(1, text, []any{int64(id)}, func(rows *sql.Rows) error {
+	err = w.Read(1, sqlLockCounts, []any{int64(id)}, func(rows *sql.Rows) error {
 		found = true
 		_, err := w.scanLocked(rows)
 		return err

@@ -129,11 +129,18 @@ const (
 	sqlLockCounts = `
 SELECT user_id, following_count, follower_count, friend_count, version, packed
 FROM user_counts
-WHERE user_id IN (`
-
-	sqlInsertNoCounts = ` INTO user_counts (user_id)
-VALUES `
+WHERE user_id IN (?)
+ORDER BY user_id /*! FOR UPDATE */`
 )
+
+var sqlInsertNoCounts = db.Text{
+	MySQL: `
+INSERT IGNORE INTO user_counts (user_id)
+VALUES (?)`,
+	SQLite: `
+INSERT OR IGNORE INTO user_counts (user_id)
+VALUES (?)`,
+}
 
 // lockCounts locks the counts of owners, in ascending order, making the rows of
 // those who have none.
@@ -143,7 +150,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		for _, id := range chunk {
 			missing[id] = true
 		}
-		text := sqlLockCounts + db.Marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.ForUpdate
+		text := db.Listed(sqlLockCounts, len(chunk))
 		err := w.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			id, err := w.scanLocked(rows)
 			delete(missing, id)
@@ -155,13 +162,13 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		if len(missing) == 0 {
 			continue
 		}
-		text = w.store.sql.InsertIgnore + sqlInsertNoCounts + db.Tuples(len(missing), 1)
+		text = db.Listed(w.store.sql.Text(sqlInsertNoCounts), len(missing))
 		if _, err := w.Exec(len(missing), text, db.Arguments(slices.Sorted(maps.Keys(missing)))...); err != nil {
 			return err
 		}
 		// Whoever inserted such a row holds it until the end of its transaction: the
 		// insert above has waited for that, and this statement locks what it left.
-		text = sqlLockCounts + db.Marks(len(chunk)) + ") ORDER BY user_id" + w.store.sql.ForUpdate
+		text = db.Listed(sqlLockCounts, len(chunk))
 		if err := w.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			_, err := w.scanLocked(rows)
 			return err
@@ -181,70 +188,6 @@ func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
 	return id, err
 }
 
-// look reads rows as they are, under the lock, in one statement: those of each owner
-// (From) towards each peer (To), in some of the tables.
-func (w *writer) look(j *judge.Judge, keys []storage.Pair, sides ...storage.Side) error {
-	slices.SortFunc(keys, storage.Forward.Compare)
-	keys = slices.Compact(keys)
-	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
-		text, args := w.store.lookStatement(sides, chunk)
-		if err := w.Read(len(chunk), text, args, scanInto(j)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// scanInto tells a judge of rows of a lookStatement.
-func scanInto(j *judge.Judge) func(*sql.Rows) error {
-	return func(rows *sql.Rows) error {
-		var side storage.Side
-		var owner, peer storage.UserID
-		var e storage.Edge
-		if err := rows.Scan(&side, &owner, &peer, &e.Type, &e.UpdateTime); err != nil {
-			return err
-		}
-		pair := side.Pair(owner, peer)
-		if side == db.MarkSide {
-			j.Marked[pair] = true
-			return nil
-		}
-		e.From, e.To = pair.From, pair.To
-		j.Know(side, e)
-		return nil
-	}
-}
-
-// lookStatement spells the look-up of rows, more simply where they have one owner. Served by
-// the primary keys, which MariaDB has to be told: for owners with few rows it takes the list
-// indexes, and reads them all.
-func (s *Store) lookStatement(sides []storage.Side, keys []storage.Pair) (text string, args []any) {
-	if !haveOneOwner(storage.Forward, keys) {
-		text, repeats := s.sql.RowsOf(sides, len(keys))
-		args = make([]any, 0, 2*len(keys)*repeats)
-		for range repeats {
-			for _, k := range keys {
-				args = append(args, int64(k.From), int64(k.To))
-			}
-		}
-		return text, args
-	}
-	args = make([]any, 0, (len(keys)+1)*len(sides))
-	peers := db.Marks(len(keys)) + ")"
-	for i, side := range sides {
-		if i > 0 {
-			text += "\nUNION ALL"
-		}
-		t := db.TableOf(side)
-		text += t.Rows + s.sql.ByKey + "\nWHERE " + t.Owner + " = ? AND " + t.Peer + " IN (" + peers
-		args = append(args, int64(keys[0].From))
-		for _, k := range keys {
-			args = append(args, int64(k.To))
-		}
-	}
-	return text, args
-}
-
 // write writes the rows that have been changed, in key order, and removes the marks of
 // follows that have ended.
 func (w *writer) write(j *judge.Judge) error {
@@ -256,23 +199,59 @@ func (w *writer) write(j *judge.Judge) error {
 	return w.removeMarks(j.EndedFollows())
 }
 
+var sqlWriteEdges = db.BySide[db.Text]{
+	storage.Forward: {
+		MySQL: `
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
+		SQLite: `
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+	},
+	storage.Inverse: {
+		MySQL: `
+INSERT INTO follower (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
+		SQLite: `
+INSERT INTO follower (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+	},
+	storage.Requests: {
+		MySQL: `
+INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time), message = VALUES(message)`,
+		SQLite: `
+INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time, message = excluded.message`,
+	},
+	storage.Inbox: {
+		MySQL: `
+INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
+		SQLite: `
+INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+	},
+}
+
 func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages map[storage.Pair]string) error {
 	if len(edges) == 0 {
 		return nil
 	}
-	t := db.TableOf(side)
-	into, sets, width := t.Columns, "type = NEW.type, update_time = NEW.update_time", 4
-	if side == storage.Requests {
-		into, sets, width = into+", message", sets+", message = NEW.message", 5
-	}
 	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
-		text := "INSERT INTO " + t.Name + " (" + into + ") VALUES " + db.Tuples(len(chunk), width) +
-			w.store.sql.Upsert(t.Owner+", "+t.Peer, sets)
 		args := edgeArguments(side, chunk)
 		if side == storage.Requests {
 			args = withMessages(chunk, messages)
 		}
-		if _, err := w.Exec(len(chunk), text, args...); err != nil {
+		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(sqlWriteEdges[side]), len(chunk)), args...); err != nil {
 			return err
 		}
 	}
@@ -311,9 +290,10 @@ func withMessages(edges []storage.Edge, messages map[storage.Pair]string) []any 
 	return args
 }
 
+// Served by the primary key.
 const sqlRemoveMarks = `
 DELETE FROM edge_marks
-WHERE from_user_id = ? AND to_user_id IN (`
+WHERE from_user_id = ? AND to_user_id IN (?)`
 
 // removeMarks removes what users have noted on whom they follow no longer.
 func (w *writer) removeMarks(ended []storage.Pair) error {
@@ -326,7 +306,7 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 		for _, p := range ended[:n] {
 			args = append(args, int64(p.To))
 		}
-		if _, err := w.Exec(n, sqlRemoveMarks+db.Marks(n)+")", args...); err != nil {
+		if _, err := w.Exec(n, db.Listed(sqlRemoveMarks, n), args...); err != nil {
 			return err
 		}
 		ended = ended[n:]
@@ -334,8 +314,49 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 	return nil
 }
 
-// raiseVersion is how every change of a user's counts, edges or profile is told.
-const raiseVersion = "version = version + 1, packed_version = packed_version + 1"
+// Versions rise with every change of a user's counts, edges or profile.
+var (
+	sqlAddCounts = db.Text{
+		MySQL: `
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  following_count = following_count + VALUES(following_count),
+  follower_count = follower_count + VALUES(follower_count),
+  friend_count = friend_count + VALUES(friend_count),
+  version = version + 1, packed_version = packed_version + 1`,
+		SQLite: `
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET
+  following_count = following_count + excluded.following_count,
+  follower_count = follower_count + excluded.follower_count,
+  friend_count = friend_count + excluded.friend_count,
+  version = version + 1, packed_version = packed_version + 1`,
+	}
+
+	// For users of whom some have done something.
+	sqlAddCountsOfActive = db.Text{
+		MySQL: `
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  following_count = following_count + VALUES(following_count),
+  follower_count = follower_count + VALUES(follower_count),
+  friend_count = friend_count + VALUES(friend_count),
+  version = version + 1, packed_version = packed_version + 1,
+  active_day = GREATEST(active_day, VALUES(active_day))`,
+		SQLite: `
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET
+  following_count = following_count + excluded.following_count,
+  follower_count = follower_count + excluded.follower_count,
+  friend_count = friend_count + excluded.friend_count,
+  version = version + 1, packed_version = packed_version + 1,
+  active_day = MAX(active_day, excluded.active_day)`,
+	}
+)
 
 // addCounts adds differences to the counts of owners, whose rows are locked, and
 // raises their versions.
@@ -351,13 +372,9 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 		diffs[id] = d
 		anybody = anybody || d.Active > 0
 	}
-	into := "user_id, following_count, follower_count, friend_count"
-	sets := "following_count = following_count + NEW.following_count, follower_count = follower_count + NEW.follower_count, " +
-		"friend_count = friend_count + NEW.friend_count, " + raiseVersion
-	width := 4
+	text, width := w.store.sql.Text(sqlAddCounts), 4
 	if anybody {
-		into, width = into+", active_day", 5
-		sets += ", active_day = " + w.store.sql.Greater("active_day", "NEW.active_day")
+		text, width = w.store.sql.Text(sqlAddCountsOfActive), 5
 	}
 	for id, d := range diffs {
 		w.leaves(id, d, false)
@@ -371,8 +388,7 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 				args = append(args, int64(max(d.Active, 0))) // 0 of others
 			}
 		}
-		text := "INSERT INTO user_counts (" + into + ") VALUES " + db.Tuples(len(chunk), width) + w.store.sql.Upsert("user_id", sets)
-		if _, err := w.Exec(len(chunk), text, args...); err != nil {
+		if _, err := w.Exec(len(chunk), db.Listed(text, len(chunk)), args...); err != nil {
 			return err
 		}
 	}

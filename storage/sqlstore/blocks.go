@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -15,26 +14,20 @@ import (
 //
 // Served by idx_following_list and idx_follower_list, by order: blocks are few, and most
 // rows of a user are not.
-const (
-	sqlBlocking = `
+const sqlBlocks = `
 SELECT from_user_id, to_user_id
-FROM following{by list}
-WHERE type = 2 AND from_user_id IN (`
-
-	sqlBlockedBy = `
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE type = 2 AND from_user_id IN (?)
+UNION ALL
 SELECT to_user_id, from_user_id
-FROM follower{by list}
-WHERE type = 2 AND to_user_id IN (`
-)
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE type = 2 AND to_user_id IN (?)`
 
 // Blocks implements [storage.RelationReader].
 func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		in := db.Marks(len(users)) + ")"
-		text := strings.Replace(sqlBlocking, "{by list}", s.sql.By("idx_following_list"), 1) + in + "\nUNION ALL" +
-			strings.Replace(sqlBlockedBy, "{by list}", s.sql.By("idx_follower_list"), 1) + in
 		ids := db.Arguments(users)
-		return s.readLists(ctx, "blocks", shard, users, text, append(ids, ids...), found)
+		return s.readLists(ctx, "blocks", shard, users, db.Listed(sqlBlocks, len(users)), append(ids, ids...), found)
 	})
 }
 

@@ -68,15 +68,48 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 	return applied, w.addCounts(diffs)
 }
 
+var sqlInsertEdges = db.BySide[db.Text]{
+	storage.Forward: {
+		MySQL: `
+INSERT IGNORE INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+	},
+	storage.Inverse: {
+		MySQL: `
+INSERT IGNORE INTO follower (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO follower (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+	},
+	storage.Requests: {
+		MySQL: `
+INSERT IGNORE INTO friend_request (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO friend_request (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+	},
+	storage.Inbox: {
+		MySQL: `
+INSERT IGNORE INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)`,
+	},
+}
+
 // insertBulk inserts edges, all of them or none, and notes what that makes of the
 // counts. It returns how many could be.
 func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (int, error) {
-	t := db.TableOf(side)
 	if _, err := w.Exec(0, "SAVEPOINT hopeful"); err != nil {
 		return 0, err
 	}
-	n, err := w.Exec(len(edges), w.store.sql.InsertIgnore+" INTO "+t.Name+" ("+t.Columns+") VALUES "+db.Tuples(len(edges), 4),
-		edgeArguments(side, edges)...)
+	n, err := w.Exec(len(edges), db.Listed(w.store.sql.Text(sqlInsertEdges[side]), len(edges)), edgeArguments(side, edges)...)
 	if err != nil {
 		return 0, err
 	}
@@ -159,34 +192,45 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage
 	return types, err
 }
 
+// Edges of some owners: of every other one there is one more such condition, behind OR. Served by
+// the primary keys.
+var sqlEdgesOfSome = db.OfFollows[string]{
+	storage.Forward: `
+SELECT from_user_id, to_user_id, type, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)`,
+	storage.Inverse: `
+SELECT to_user_id, from_user_id, type, update_time
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id IN (?)`,
+}
+
 // againstStatement looks up the edges that run against follows, owner by owner: that is
 // shorter than pair by pair, and the optimisers take it for the same ranges of the
 // primary key.
 func (s *Store) againstStatement(side storage.Side, edges []storage.Edge) (string, []any) {
-	t := db.TableOf(side)
-	var text strings.Builder
-	text.WriteString(t.Spell("\nSELECT {columns}\nFROM {table}") + s.sql.ByKey + "\nWHERE ")
-	args := make([]any, 0, len(edges)+len(edges)/4)
-	var owner storage.UserID
+	var pairs []storage.Pair
 	for _, e := range edges {
-		if e.Type != storage.Following {
-			continue
+		if e.Type == storage.Following {
+			pairs = append(pairs, storage.Pair{From: e.To, To: e.From})
 		}
-		p := storage.Pair{From: e.To, To: e.From}
-		switch {
-		case owner == 0:
-			text.WriteString("(" + t.Owner + " = ? AND " + t.Peer + " IN (?")
-		case side.Owner(p) != owner:
-			text.WriteString(") OR " + t.Owner + " = ? AND " + t.Peer + " IN (?")
-		default:
-			text.WriteString(",?")
-		}
-		if side.Owner(p) != owner {
-			owner = side.Owner(p)
-			args = append(args, int64(owner))
-		}
-		args = append(args, int64(side.Peer(p)))
 	}
-	text.WriteString("))")
+	first := sqlEdgesOfSome[side]
+	_, another, _ := strings.Cut(first, "WHERE")
+	var text strings.Builder
+	args := make([]any, 0, len(pairs)+len(pairs)/4)
+	for len(pairs) > 0 {
+		owner, n := side.Owner(pairs[0]), 0
+		args = append(args, int64(owner))
+		for ; n < len(pairs) && side.Owner(pairs[n]) == owner; n++ {
+			args = append(args, int64(side.Peer(pairs[n])))
+		}
+		if text.Len() == 0 {
+			text.WriteString(db.Listed(first, n))
+		} else {
+			text.WriteString(" OR" + db.Listed(another, n))
+		}
+		pairs = pairs[n:]
+	}
 	return text.String(), args
 }

@@ -10,26 +10,61 @@ import (
 )
 
 // Edges on both sides of a few owners, with users and counts beside them, are one UNION ALL:
-// of a SELECT for the users, one for the counts and one for each owner and side, all by the
-// primary keys. The first column of a row tells what it is of. The casts keep MariaDB from
-// making decimals of numbers with a sign and without.
-const (
-	sqlBundledUsers = `
+// of a SELECT for the users, one for the counts and one for each owner and side. The first
+// column of a row tells what it is of. The casts keep MariaDB from making decimals of numbers
+// with a sign and without.
+type edgeBundle struct {
+	numbers int  // how many a row has
+	texts   bool // of users, behind the numbers
+
+	users, counts string
+	edges         [2]string // by side
+}
+
+// edgeBundles are the SELECTs, by the width of the rows: without users, and with them. Served by
+// the primary keys.
+var edgeBundles = [...]edgeBundle{
+	{
+		numbers: 6,
+		counts: `
+SELECT 1, user_id, version, following_count, follower_count, friend_count
+FROM user_counts
+WHERE user_id IN (?)`,
+		edges: [2]string{
+			storage.Forward: `
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL
+FROM following
+WHERE from_user_id = ? AND to_user_id IN (?)`,
+			storage.Inverse: `
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL
+FROM follower
+WHERE to_user_id = ? AND from_user_id IN (?)`,
+		},
+	},
+	{
+		numbers: 2 + userNumbers,
+		texts:   true,
+		users: `
 SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED),
   handle, name, bio, avatar_url
 FROM users
-WHERE user_id IN (`
-
-	sqlBundledCounts = `
-SELECT 1, user_id, version, following_count, follower_count, friend_count{rest}
+WHERE user_id IN (?)`,
+		counts: `
+SELECT 1, user_id, version, following_count, follower_count, friend_count, NULL, NULL, NULL, NULL, NULL
 FROM user_counts
-WHERE user_id IN (`
-
-	sqlBundledEdges = `
-SELECT {kind}, {owner}, {peer}, CAST(type AS SIGNED), update_time{rest}
-FROM {table}
-WHERE {owner} = ? AND {peer} IN (`
-)
+WHERE user_id IN (?)`,
+		edges: [2]string{
+			storage.Forward: `
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL
+FROM following
+WHERE from_user_id = ? AND to_user_id IN (?)`,
+			storage.Inverse: `
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL
+FROM follower
+WHERE to_user_id = ? AND from_user_id IN (?)`,
+		},
+	},
+}
 
 // What a row is of: users, counts, or edges of a side, which is added.
 const (
@@ -41,57 +76,26 @@ const (
 // bundleOwners bounds the SELECTs of edges.
 const bundleOwners = 8
 
-// edgeBundles are the SELECTs, by the width of the rows: without users, and with them.
-var edgeBundles = [...]edgeBundle{newEdgeBundle(6, false), newEdgeBundle(2+userNumbers, true)}
-
-type edgeBundle struct {
-	numbers int  // how many a row has
-	texts   bool // of users, behind the numbers
-
-	users, counts string
-	edges         [2]string // by side
-}
-
-func newEdgeBundle(numbers int, texts bool) edgeBundle {
-	b := edgeBundle{numbers: numbers, texts: texts, users: sqlBundledUsers}
-	rest := func(has int) string {
-		if texts {
-			has -= len(userRow{}.texts)
-		}
-		return strings.Repeat(", NULL", numbers-has)
-	}
-	b.counts = strings.Replace(sqlBundledCounts, "{rest}", rest(6), 1)
-	for side := range b.edges {
-		kind := string(rune('0' + rowOfEdge + side))
-		text := strings.NewReplacer("{kind}", kind, "{rest}", rest(5)).Replace(sqlBundledEdges)
-		b.edges[side] = db.TableOf(storage.Side(side)).Spell(text)
-	}
-	return b
-}
-
 // bundledEdges answers a bundle without pages; false where that is not one statement.
 func (s *Store) bundledEdges(ctx context.Context, shard int, b *storage.Bundle) bool {
 	of := &edgeBundles[min(asked(b.Users), 1)]
 	selects, args := make([]string, 0, bundleOwners), make([]any, 0, bundleKeys)
-	add := func(head string, which string, more []any) {
-		selects, args = append(selects, head+which), append(args, more...)
+	add := func(text string, more []any) {
+		selects, args = append(selects, text), append(args, more...)
 	}
 	keys := asked(b.Users) + asked(b.Counts)
 	if asked(b.Users) > 0 {
-		which, ids := db.In(b.Users.Keys)
-		add(of.users, which, ids)
+		add(db.In(of.users, b.Users.Keys))
 	}
 	if asked(b.Counts) > 0 {
-		which, ids := db.In(b.Counts.Keys)
-		add(of.counts, which, ids)
+		add(db.In(of.counts, b.Counts.Keys))
 	}
 	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
 		if n := asked(b.Edges[side]); n > 0 {
 			pairs := b.Edges[side].Keys
 			keys += n
 			for _, owner := range ownersIn(side, pairs) {
-				which, ids := db.In(peersOf(side, owner, pairs), int64(owner))
-				add(of.edges[side], which, ids)
+				add(db.In(of.edges[side], peersOf(side, owner, pairs), int64(owner)))
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -13,26 +12,45 @@ import (
 // which every row has the user as well. To both engines the user is a constant, so the list
 // index gives the rows in order. A LEFT JOIN, which would answer for empty lists, too, is
 // sorted, and a UNION ALL takes longer than the two apart.
-const (
-	sqlUserPage = `
-SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable{counts},
+//
+// Conditions and an order follow, as for a page (pages.go).
+var sqlUserPage = db.OfFollows[string]{
+	// Served by idx_following_list and the primary key of users.
+	storage.Forward: `
+SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
-FROM users u{with counts}
-JOIN {table} ON {owner} = ? AND type = ?`
+FROM users u
+JOIN following ON from_user_id = ? AND type = ?
+WHERE u.user_id = ?`,
+	// Served by idx_follower_list and the primary key of users.
+	storage.Inverse: `
+SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN follower ON to_user_id = ? AND type = ?
+WHERE u.user_id = ?`,
+}
 
-	sqlOfUser = `
-WHERE u.user_id = ?`
-
-	sqlCountsOnPage = `,
-  c.version, c.following_count, c.follower_count, c.friend_count`
-	sqlWithCounts = `
-JOIN user_counts c ON c.user_id = u.user_id`
-)
-
-// userPageSelect is for users without counts, and with them.
-var userPageSelect = [2]db.BySide[string]{
-	db.Spelled(strings.NewReplacer("{counts}", "", "{with counts}", "").Replace(sqlUserPage + sqlOfUser)),
-	db.Spelled(strings.NewReplacer("{counts}", sqlCountsOnPage, "{with counts}", sqlWithCounts).Replace(sqlUserPage + sqlOfUser)),
+// The same with the counts.
+var sqlUserPageWithCounts = db.OfFollows[string]{
+	// Served by idx_following_list and the primary keys of users and user_counts.
+	storage.Forward: `
+SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN user_counts c ON c.user_id = u.user_id
+JOIN following ON from_user_id = ? AND type = ?
+WHERE u.user_id = ?`,
+	// Served by idx_follower_list and the primary keys of users and user_counts.
+	storage.Inverse: `
+SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN user_counts c ON c.user_id = u.user_id
+JOIN follower ON to_user_id = ? AND type = ?
+WHERE u.user_id = ?`,
 }
 
 // bundledPage answers a bundle that is one user and one page. It is false where there is no
@@ -47,7 +65,11 @@ func (s *Store) bundledPage(ctx context.Context, shard int, b *storage.Bundle) b
 		return false
 	}
 	owner := int64(q.Owner)
-	text, args := pageOf(side, q, userPageSelect[counted][side], []any{owner, int64(kindOf(q)), owner})
+	head := sqlUserPage[side]
+	if counted == 1 {
+		head = sqlUserPageWithCounts[side]
+	}
+	text, args := pageOf(side, q, head, []any{owner, int64(kindOf(q)), owner})
 
 	row := newUserRow(2 + userNumbers + 4*counted)
 	page := make([]storage.Edge, 0, max(q.Limit, 0))

@@ -17,7 +17,7 @@ SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followe
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
-WHERE u.user_id IN (`
+WHERE u.user_id IN (?)`
 
 // bundledProfiles answers the users and counts of a bundle, on any shards.
 func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
@@ -38,9 +38,9 @@ func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
 
 func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
-		which, args := db.In(ids)
+		text, args := db.In(sqlBundledProfiles, ids)
 		row := newUserRow(1 + userNumbers + 4)
-		return s.db.Query(ctx, "profiles", shard, len(ids), sqlBundledProfiles+which, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}

@@ -41,12 +41,6 @@ type change struct {
 	uncounted map[storage.UserID]bool // whose counts belong to the locks, but are missing
 }
 
-// Served by the primary key.
-const sqlLockAllCounts = `
-SELECT user_id, following_count, follower_count, friend_count, version, packed
-FROM user_counts
-WHERE user_id IN (`
-
 // lock locks the counts of the user and, where their rows are to be written as well,
 // of others on the same shard.
 func (c *change) lock(others []storage.UserID) (counted storage.Counts, err error) {
@@ -66,8 +60,7 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 		c.uncounted[id] = true
 	}
 	for chunk := range slices.Chunk(owners, c.store.sql.MaxKeys) {
-		text := sqlLockAllCounts + db.Marks(len(chunk)) + ") ORDER BY user_id" + c.store.sql.ForUpdate
-		err := c.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
+		err := c.Read(len(chunk), db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var n storage.Counts
 			var flags int64

@@ -5,10 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"kith/storage/sqlstore/internal/db"
 )
 
-// Checkpoints tell how far something that runs for long has come. They lie on the
-// first shard, under names of at most 190 ASCII characters.
+// Checkpoints lie on the first shard.
 const (
 	// Served by the primary key.
 	sqlLoadCheckpoint = `
@@ -16,17 +17,24 @@ SELECT value
 FROM kith_checkpoints
 WHERE name = ?`
 
-	sqlSaveCheckpoint = `
-INSERT INTO kith_checkpoints (name, value)
-VALUES (?, ?)`
-
+	// Served by the primary key.
 	sqlDeleteCheckpoint = `
 DELETE FROM kith_checkpoints
 WHERE name = ?`
 )
 
-// LoadCheckpoint returns what was last saved under the name, and whether there is
-// such a thing.
+var sqlSaveCheckpoint = db.Text{
+	MySQL: `
+INSERT INTO kith_checkpoints (name, value)
+VALUES (?, ?)
+ON DUPLICATE KEY UPDATE value = VALUES(value)`,
+	SQLite: `
+INSERT INTO kith_checkpoints (name, value)
+VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+}
+
+// LoadCheckpoint implements [storage.Checkpoints].
 func (s *Store) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error) {
 	var value []byte
 	err := s.db.Shards[0].Write.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value)
@@ -39,16 +47,15 @@ func (s *Store) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, 
 	return value, true, nil
 }
 
-// SaveCheckpoint replaces what is kept under the name.
+// SaveCheckpoint implements [storage.Checkpoints].
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
-	text := sqlSaveCheckpoint + s.sql.Upsert("name", "value = NEW.value")
-	if _, err := s.db.Shards[0].Write.ExecContext(ctx, text, name, value); err != nil {
+	if _, err := s.db.Shards[0].Write.ExecContext(ctx, s.sql.Text(sqlSaveCheckpoint), name, value); err != nil {
 		return fmt.Errorf("save checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
 	}
 	return nil
 }
 
-// DeleteCheckpoint forgets the name. An unknown one is no error.
+// DeleteCheckpoint implements [storage.Checkpoints].
 func (s *Store) DeleteCheckpoint(ctx context.Context, name string) error {
 	if _, err := s.db.Shards[0].Write.ExecContext(ctx, sqlDeleteCheckpoint, name); err != nil {
 		return fmt.Errorf("delete checkpoint %s: %w", name, s.sql.StorageError(ctx, err))

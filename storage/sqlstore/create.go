@@ -10,25 +10,43 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-const (
-	sqlClaimHandles = ` INTO handles
-  (handle, user_id, claimed_at)
-VALUES `
-
-	sqlInsertUsers = ` INTO users
-  (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-   followings_visibility, followers_visibility, undiscoverable)
-VALUES `
-
-	sqlInsertNewCounts = ` INTO user_counts
-  (user_id, active_day)
-VALUES `
-
-	// Served by the primary key.
-	sqlExistingUsers = `
+// Served by the primary key.
+const sqlExistingUsers = `
 SELECT user_id
 FROM users
-WHERE user_id IN (`
+WHERE user_id IN (?)`
+
+var (
+	sqlClaimHandles = db.Text{
+		MySQL: `
+INSERT IGNORE INTO handles (handle, user_id, claimed_at)
+VALUES (?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO handles (handle, user_id, claimed_at)
+VALUES (?, ?, ?)`,
+	}
+
+	sqlInsertUsers = db.Text{
+		MySQL: `
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		SQLite: `
+INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	}
+
+	sqlInsertNewCounts = db.Text{
+		MySQL: `
+INSERT INTO user_counts (user_id, active_day)
+VALUES (?, ?)
+ON DUPLICATE KEY UPDATE active_day = CASE WHEN active_day < VALUES(active_day) THEN VALUES(active_day) ELSE active_day END`,
+		SQLite: `
+INSERT INTO user_counts (user_id, active_day)
+VALUES (?, ?)
+ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded.active_day THEN excluded.active_day ELSE active_day END`,
+	}
 )
 
 // CreateUsers implements [storage.UserWriter]: it claims the handles, each on
@@ -50,7 +68,7 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 		ids[i] = u.ID
 	}
 	existing := db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
-		return s.db.Query(ctx, "users.exist", shard, len(ids), sqlExistingUsers+db.Marks(len(ids))+")", db.Arguments(ids), func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "users.exist", shard, len(ids), db.Listed(sqlExistingUsers, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
 			var id storage.UserID
 			err := rows.Scan(&id)
 			found(id, true)
@@ -90,7 +108,7 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 			args = append(args, u.Handle, int64(u.ID), int64(u.CreatedAt))
 		}
 		err := s.transact(ctx, "handles", p.Shard, func(w *writer) error {
-			_, err := w.Exec(len(p.At), s.sql.InsertIgnore+sqlClaimHandles+db.Tuples(len(p.At), 3), args...)
+			_, err := w.Exec(len(p.At), db.Listed(s.sql.Text(sqlClaimHandles), len(p.At)), args...)
 			return err
 		})
 		if err != nil {
@@ -143,7 +161,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 			ids[k] = int64(users[i].ID)
 			made[users[i].ID] = true
 		}
-		err := w.Read(len(ids), sqlExistingUsers+db.Marks(len(ids))+")", ids, func(rows *sql.Rows) error {
+		err := w.Read(len(ids), db.Listed(sqlExistingUsers, len(ids)), ids, func(rows *sql.Rows) error {
 			var id storage.UserID
 			err := rows.Scan(&id)
 			delete(made, id)
@@ -161,7 +179,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 				fresh = append(fresh, u)
 			}
 		}
-		n, err := w.Exec(len(made), s.sql.InsertIgnore+sqlInsertUsers+db.Tuples(len(made), 10), userArgs...)
+		n, err := w.Exec(len(made), db.Listed(s.sql.Text(sqlInsertUsers), len(made)), userArgs...)
 		if err != nil {
 			return err
 		}
@@ -180,8 +198,6 @@ func (w *writer) insertCountsOf(users []storage.User) error {
 	for _, u := range users {
 		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
 	}
-	text := "INSERT" + sqlInsertNewCounts + db.Tuples(len(users), 2) +
-		w.store.sql.Upsert("user_id", "active_day = CASE WHEN active_day < NEW.active_day THEN NEW.active_day ELSE active_day END")
-	_, err := w.Exec(len(users), text, args...)
+	_, err := w.Exec(len(users), db.Listed(w.store.sql.Text(sqlInsertNewCounts), len(users)), args...)
 	return err
 }

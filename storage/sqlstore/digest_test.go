@@ -9,7 +9,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/sqlstore/internal/db"
 )
 
 // Digests are what the same sums in Go are, of the same groups, on every engine.
@@ -55,8 +54,7 @@ func checkDigests(t *testing.T, s *Store) {
 		}
 		all := append(edges[:len(edges):len(edges)], strange)
 		p := strange.Pair()
-		text := db.TableOf(side).Spell("INSERT INTO {table} ({columns}) VALUES (?, ?, ?, ?)")
-		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), text, int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
+		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
 			t.Fatal(err)
 		}
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {

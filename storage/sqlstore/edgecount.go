@@ -12,15 +12,43 @@ import (
 // CountEdges counts a LIMITed stretch of a table's list index, so that it costs what it may
 // count at most, however long the list is. Left to itself, MariaDB reads all rows of an
 // owner with few of them.
-const (
-	sqlEdgeCount = `
+var sqlEdgeCount = db.BySide[string]{
+	// Served by idx_following_list.
+	storage.Forward: `
 SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM {table}{by list} WHERE {owner} = ? AND type = ?`
-	sqlEdgeCountSince = ` AND update_time > ?`
-	sqlEdgeCountLimit = ` LIMIT ?) AS counted`
-)
+FROM (SELECT 1 FROM following /*! FORCE INDEX (idx_following_list) */ WHERE from_user_id = ? AND type = ? LIMIT ?) AS counted`,
+	// Served by idx_follower_list.
+	storage.Inverse: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM follower /*! FORCE INDEX (idx_follower_list) */ WHERE to_user_id = ? AND type = ? LIMIT ?) AS counted`,
+	// Served by idx_friend_request_list.
+	storage.Requests: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */ WHERE from_user_id = ? AND type = ? LIMIT ?) AS counted`,
+	// Served by idx_friend_request_inbox_list.
+	storage.Inbox: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */ WHERE to_user_id = ? AND type = ? LIMIT ?) AS counted`,
+}
 
-var count = db.Spelled(sqlEdgeCount)
+var sqlEdgeCountSince = db.BySide[string]{
+	// Served by idx_following_list.
+	storage.Forward: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM following /*! FORCE INDEX (idx_following_list) */ WHERE from_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
+	// Served by idx_follower_list.
+	storage.Inverse: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM follower /*! FORCE INDEX (idx_follower_list) */ WHERE to_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
+	// Served by idx_friend_request_list.
+	storage.Requests: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */ WHERE from_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
+	// Served by idx_friend_request_inbox_list.
+	storage.Inbox: `
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */ WHERE to_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
+}
 
 // CountEdges implements [storage.RelationReader].
 func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
@@ -39,15 +67,13 @@ func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []sto
 func (s *Store) edgeCountStatement(side storage.Side, queries []storage.EdgeCountQuery) (string, []any) {
 	selects := make([]string, len(queries))
 	args := make([]any, 0, 5*len(queries))
-	begin := strings.Replace(count[side], "{by list}", s.sql.By("idx_"+side.String()+"_list"), 1)
 	for i, q := range queries {
-		selects[i] = begin
+		selects[i] = sqlEdgeCount[side]
 		args = append(args, i, int64(q.Owner), int64(max(q.Type, storage.Following)))
 		if q.Since != 0 {
-			selects[i] += sqlEdgeCountSince
+			selects[i] = sqlEdgeCountSince[side]
 			args = append(args, int64(q.Since))
 		}
-		selects[i] += sqlEdgeCountLimit
 		args = append(args, q.Limit)
 	}
 	return strings.Join(selects, "\nUNION ALL"), args

@@ -4,31 +4,43 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Served by the primary key. A user's rows may be many, ended and not.
-const sqlAllRows = `
-SELECT {columns}
-FROM {table}{by key}
-WHERE {owner} = ? AND {peer} > ? AND type <> 0
-ORDER BY {peer} LIMIT ?`
-
-var allRows = db.Spelled(sqlAllRows)
+// Served by the primary keys. A user's rows may be many, ended and not.
+var sqlAllRows = db.BySide[string]{
+	storage.Forward: `
+SELECT from_user_id, to_user_id, type, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
+ORDER BY to_user_id LIMIT ?`,
+	storage.Inverse: `
+SELECT to_user_id, from_user_id, type, update_time
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
+ORDER BY from_user_id LIMIT ?`,
+	storage.Requests: `
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
+ORDER BY to_user_id LIMIT ?`,
+	storage.Inbox: `
+SELECT to_user_id, from_user_id, type, update_time
+FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
+ORDER BY from_user_id LIMIT ?`,
+}
 
 // AllRows implements [storage.EdgeReader]. Each query is a statement.
 func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	shardOf := func(q storage.RowsQuery) int { return s.place.Of(q.Owner) }
-	text := strings.Replace(allRows[side], "{by key}", s.sql.ByKey, 1)
 	return db.LookUp(s.db, queries, 1, shardOf, func(shard int, queries []storage.RowsQuery, found func(storage.RowsQuery, []storage.Edge)) error {
 		q := queries[0]
 		var edges []storage.Edge
 		scan := scanEdges(side)
-		err := s.db.Query(ctx, "rows."+side.String(), shard, q.Limit, text, []any{int64(q.Owner), int64(q.After), q.Limit}, func(rows *sql.Rows) error {
+		err := s.db.Query(ctx, "rows."+side.String(), shard, q.Limit, sqlAllRows[side], []any{int64(q.Owner), int64(q.After), q.Limit}, func(rows *sql.Rows) error {
 			e, err := scan.next(rows)
 			edges = append(edges, e)
 			return err
@@ -45,14 +57,17 @@ SELECT handle
 FROM users
 WHERE user_id = ?`
 
+	// Served by the primary key.
 	sqlReleaseHandle = `
 DELETE FROM handles
 WHERE handle = ? AND user_id = ?`
 
+	// Served by the primary key.
 	sqlRemoveUser = `
 DELETE FROM users
 WHERE user_id = ?`
 
+	// Served by the primary key.
 	sqlRemoveCounts = `
 DELETE FROM user_counts
 WHERE user_id = ?`
@@ -64,47 +79,63 @@ type erasedRow struct{ pick, remove string }
 // erasedRows are what lies beside a user's edges. All are found by an index that begins
 // with the user.
 var erasedRows = []erasedRow{
+	// Served by the primary key or idx_special.
 	{`
 SELECT to_user_id
 FROM edge_marks
 WHERE from_user_id = ? LIMIT ?`, `
 DELETE FROM edge_marks
-WHERE from_user_id = ? AND to_user_id IN (`},
+WHERE from_user_id = ? AND to_user_id IN (?)`},
+	// Served by the primary key or idx_dismissed_at.
 	{`
 SELECT dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? LIMIT ?`, `
 DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id IN (`},
+WHERE user_id = ? AND dismissed_id IN (?)`},
+	// Served by the primary key or idx_friend_request_list.
 	{`
 SELECT to_user_id
 FROM friend_request
 WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
 SET message = ''
-WHERE from_user_id = ? AND to_user_id IN (`},
+WHERE from_user_id = ? AND to_user_id IN (?)`},
+	// Served by the primary key.
 	{`
 SELECT side
 FROM packed_list
 WHERE owner = ? LIMIT ?`, `
 DELETE FROM packed_list
-WHERE owner = ? AND side IN (`},
-	erasedPacked("packed_chunk", "first_peer", storage.Forward),
-	erasedPacked("packed_chunk", "first_peer", storage.Inverse),
-	erasedPacked("packed_change", "peer", storage.Forward),
-	erasedPacked("packed_change", "peer", storage.Inverse),
-}
-
-func erasedPacked(table, key string, side storage.Side) (rows erasedRow) {
-	words := strings.NewReplacer("{table}", table, "{key}", key, "{side}", strconv.Itoa(int(side)))
-	rows.pick = words.Replace(`
-SELECT {key}
-FROM {table}
-WHERE owner = ? AND side = {side} LIMIT ?`)
-	rows.remove = words.Replace(`
-DELETE FROM {table}
-WHERE owner = ? AND side = {side} AND {key} IN (`)
-	return rows
+WHERE owner = ? AND side IN (?)`},
+	// Served by the primary key.
+	{`
+SELECT first_peer
+FROM packed_chunk
+WHERE owner = ? AND side = 0 LIMIT ?`, `
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = 0 AND first_peer IN (?)`},
+	// Served by the primary key.
+	{`
+SELECT first_peer
+FROM packed_chunk
+WHERE owner = ? AND side = 1 LIMIT ?`, `
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = 1 AND first_peer IN (?)`},
+	// Served by the primary key.
+	{`
+SELECT peer
+FROM packed_change
+WHERE owner = ? AND side = 0 LIMIT ?`, `
+DELETE FROM packed_change
+WHERE owner = ? AND side = 0 AND peer IN (?)`},
+	// Served by the primary key.
+	{`
+SELECT peer
+FROM packed_change
+WHERE owner = ? AND side = 1 LIMIT ?`, `
+DELETE FROM packed_change
+WHERE owner = ? AND side = 1 AND peer IN (?)`},
 }
 
 // erasedAtOnce is how many rows one step removes: locks of a few milliseconds.
@@ -179,7 +210,7 @@ func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 	if err != nil || n == 0 {
 		return false, err
 	}
-	_, err = w.Exec(n, erasedRows[i].remove+db.Marks(n)+")", args...)
+	_, err = w.Exec(n, db.Listed(erasedRows[i].remove, n), args...)
 	return n == erasedAtOnce, err
 }
 

@@ -5,14 +5,13 @@ import (
 	"database/sql"
 
 	"kith/storage"
-	"kith/storage/sqlstore/internal/db"
 )
 
 // Claim leaves a claim on a handle as a [Store.Register] does that ends before it
 // makes its user.
 func (s *Store) Claim(ctx context.Context, handle string, id storage.UserID, at storage.Micros) error {
 	return s.transact(ctx, "handles", s.place.OfHandle(handle), func(w *writer) error {
-		_, err := w.Exec(1, "INSERT"+sqlClaimHandles+db.Tuples(1, 3), handle, int64(id), int64(at))
+		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), handle, int64(id), int64(at))
 		return err
 	})
 }

@@ -16,7 +16,7 @@ const (
 SELECT slot, owner, leased_until
 FROM kith_leases
 WHERE kind = ?
-ORDER BY slot`
+ORDER BY slot /*! FOR UPDATE */`
 
 	// Served by the primary key.
 	sqlCountLeases = `
@@ -24,18 +24,25 @@ SELECT COUNT(*)
 FROM kith_leases
 WHERE kind = ? AND leased_until > ?`
 
-	sqlTakeLease = ` INTO kith_leases (kind, slot, owner, leased_until)
-VALUES (?, ?, ?, ?)`
-
+	// Served by idx_lease_owner or the primary key: both begin with the kind.
 	sqlRelease = `
 DELETE FROM kith_leases
 WHERE kind = ? AND owner = ?`
 
-	// One that somebody else has taken since the look stays.
+	// One that somebody else has taken since the look stays. Served by the primary key.
 	sqlEndLease = `
 DELETE FROM kith_leases
 WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)`
 )
+
+var sqlTakeLease = db.Text{
+	MySQL: `
+INSERT IGNORE INTO kith_leases (kind, slot, owner, leased_until)
+VALUES (?, ?, ?, ?)`,
+	SQLite: `
+INSERT OR IGNORE INTO kith_leases (kind, slot, owner, leased_until)
+VALUES (?, ?, ?, ?)`,
+}
 
 // Lease implements [storage.Leaser].
 func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
@@ -63,7 +70,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 		if _, err := w.Exec(1, sqlEndLease, kind, slot, owner, int64(now)); err != nil {
 			return err
 		}
-		n, err := w.Exec(1, s.sql.InsertIgnore+sqlTakeLease, kind, slot, owner, int64(until))
+		n, err := w.Exec(1, s.sql.Text(sqlTakeLease), kind, slot, owner, int64(until))
 		if err == nil && n == 0 {
 			err = db.ErrAgain // somebody else took it since the look
 		}
@@ -76,7 +83,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 // and the first that has never been taken.
 func (w *writer) leases(kind, owner string, now storage.Micros) (held, expired, free int, err error) {
 	held, expired = -1, -1
-	err = w.Read(1, sqlReadLeases+w.store.sql.ForUpdate, []any{kind}, func(rows *sql.Rows) error {
+	err = w.Read(1, sqlReadLeases, []any{kind}, func(rows *sql.Rows) error {
 		var slot int
 		var by string
 		var until storage.Micros

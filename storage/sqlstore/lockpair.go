@@ -33,7 +33,8 @@ SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version
 FROM user_counts c
 LEFT JOIN following f ON f.from_user_id = c.user_id AND f.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN follower r ON r.to_user_id = c.user_id AND r.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-WHERE c.user_id IN (`
+WHERE c.user_id IN (?)
+ORDER BY c.user_id /*! FOR UPDATE */`
 
 	sqlLockFollowsAndMarks = `
 SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed,
@@ -44,7 +45,8 @@ FROM user_counts c
 LEFT JOIN following f ON f.from_user_id = c.user_id AND f.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN follower r ON r.to_user_id = c.user_id AND r.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN edge_marks m ON m.from_user_id = c.user_id AND m.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-WHERE c.user_id IN (`
+WHERE c.user_id IN (?)
+ORDER BY c.user_id /*! FOR UPDATE */`
 
 	sqlLockAllRows = `
 SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed,
@@ -57,7 +59,8 @@ LEFT JOIN following f ON f.from_user_id = c.user_id AND f.to_user_id = CASE c.us
 LEFT JOIN follower r ON r.to_user_id = c.user_id AND r.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN friend_request q ON q.from_user_id = c.user_id AND q.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
 LEFT JOIN friend_request_inbox i ON i.to_user_id = c.user_id AND i.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-WHERE c.user_id IN (`
+WHERE c.user_id IN (?)
+ORDER BY c.user_id /*! FOR UPDATE */`
 )
 
 // lockPair is lock and look for the user and one other, whose rows are to be written as
@@ -76,8 +79,7 @@ func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (cou
 		args = append(args, int64(c.user), int64(other), int64(c.user))
 	}
 	args = append(args, db.Arguments(owners)...)
-	text := rows.lock + db.Marks(len(owners)) + ") ORDER BY c.user_id" + c.store.sql.ForUpdate
-	err = c.Read(len(owners), text, args, func(row *sql.Rows) error {
+	err = c.Read(len(owners), db.Listed(rows.lock, len(owners)), args, func(row *sql.Rows) error {
 		owner, n, err := c.scanPair(row, other, rows.sides)
 		if owner == c.user {
 			counts = n

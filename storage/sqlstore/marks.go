@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -12,34 +11,73 @@ import (
 )
 
 // Marks and the messages of requests lie beside edges, by the same key.
+type besideEdges struct {
+	ofOwner string  // rows of one user
+	ofPairs db.Text // any rows
+}
+
 var (
-	// Served by the primary keys.
-	markTable = &db.Table{
-		Name: "edge_marks", Owner: "from_user_id", Peer: "to_user_id",
-		Columns: "from_user_id, to_user_id, special, remark",
+	// Served by the primary key: the other index begins with the user, too.
+	sqlMarks = besideEdges{
+		ofOwner: `
+SELECT from_user_id, to_user_id, special, remark
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)`,
+		ofPairs: db.Text{
+			MySQL: `
+SELECT from_user_id, to_user_id, special, remark
+FROM edge_marks FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))`,
+			SQLite: `
+WITH wanted(o, p) AS (VALUES (?, ?))
+SELECT from_user_id, to_user_id, special, remark
+FROM wanted
+CROSS JOIN edge_marks ON from_user_id = o AND to_user_id = p`,
+		},
 	}
-	messageTable = &db.Table{
-		Name: "friend_request", Owner: "from_user_id", Peer: "to_user_id",
-		Columns: "from_user_id, to_user_id, type, message",
+
+	// Served by the primary key.
+	sqlMessages = besideEdges{
+		ofOwner: `
+SELECT from_user_id, to_user_id, type, message
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)`,
+		ofPairs: db.Text{
+			MySQL: `
+SELECT from_user_id, to_user_id, type, message
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))`,
+			SQLite: `
+WITH wanted(o, p) AS (VALUES (?, ?))
+SELECT from_user_id, to_user_id, type, message
+FROM wanted
+CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p`,
+		},
+	}
+
+	sqlWriteMark = db.Text{
+		MySQL: `
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE special = VALUES(special), remark = VALUES(remark)`,
+		SQLite: `
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark`,
 	}
 )
 
 const (
-	sqlRowsOfOwner = `
-SELECT {columns}
-FROM {table}
-WHERE {owner} = ? AND {peer} IN (`
-
 	// Served by idx_special.
 	sqlSpecials = `
 SELECT from_user_id, to_user_id
-FROM edge_marks{by special}
-WHERE special = 1 AND from_user_id IN (`
+FROM edge_marks /*! FORCE INDEX (idx_special) */
+WHERE special = 1 AND from_user_id IN (?)`
 
 	// Served by idx_special.
 	sqlCountSpecials = `
 SELECT COUNT(*)
-FROM edge_marks{by special}
+FROM edge_marks /*! FORCE INDEX (idx_special) */
 WHERE from_user_id = ? AND special = 1`
 
 	// No row where there is no follow. Served by the primary keys.
@@ -49,10 +87,7 @@ FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
 
-	sqlWriteMark = `INSERT INTO edge_marks
-  (from_user_id, to_user_id, special, remark)
-VALUES (?, ?, ?, ?)`
-
+	// Served by the primary key or idx_special: both begin with the user.
 	sqlRemoveMark = `
 DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id = ?`
@@ -61,7 +96,7 @@ WHERE from_user_id = ? AND to_user_id = ?`
 // Marks implements [storage.RelationReader].
 func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return db.LookUp(s.db, pairs, s.maxPairs(storage.Forward, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.EdgeMark)) error {
-		text, args := s.rowsStatement(markTable, pairs)
+		text, args := s.rowsStatement(sqlMarks, pairs)
 		return s.db.Query(ctx, "marks", shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			var p storage.Pair
 			var m storage.EdgeMark
@@ -75,7 +110,7 @@ func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Resul
 // Messages implements [storage.RelationReader].
 func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	return db.LookUp(s.db, requests, s.maxPairs(storage.Forward, requests), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, string)) error {
-		text, args := s.rowsStatement(messageTable, pairs)
+		text, args := s.rowsStatement(sqlMessages, pairs)
 		return s.db.Query(ctx, "messages", shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			var p storage.Pair
 			var kind storage.EdgeType
@@ -91,34 +126,27 @@ func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage
 
 func (s *Store) shardOfFrom(p storage.Pair) int { return s.place.Of(p.From) }
 
-// rowsStatement spells the look-up of a table's rows by pairs, more simply where they
-// leave one user.
-func (s *Store) rowsStatement(table *db.Table, pairs []storage.Pair) (text string, args []any) {
-	t := *table
-	t.Name += s.sql.ByKey // the other index of edge_marks begins with the user, too
+// rowsStatement is the look-up of rows by pairs, more simply where they leave one user.
+func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string, args []any) {
 	if haveOneOwner(storage.Forward, pairs) {
 		args = append(make([]any, 0, len(pairs)+1), int64(pairs[0].From))
 		for _, p := range pairs {
 			args = append(args, int64(p.To))
 		}
-		return t.Spell(sqlRowsOfOwner) + db.Marks(len(pairs)) + ")", args
+		return db.Listed(of.ofOwner, len(pairs)), args
 	}
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(p.From), int64(p.To))
 	}
-	return s.sql.EdgesOf(&t, len(pairs)), args
+	return db.Listed(s.sql.Text(of.ofPairs), len(pairs)), args
 }
 
 // Specials implements [storage.RelationReader].
 func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		return s.readLists(ctx, "specials", shard, users, s.bySpecial(sqlSpecials)+db.Marks(len(users))+")", db.Arguments(users), found)
+		return s.readLists(ctx, "specials", shard, users, db.Listed(sqlSpecials, len(users)), db.Arguments(users), found)
 	})
-}
-
-func (s *Store) bySpecial(text string) string {
-	return strings.Replace(text, "{by special}", s.sql.By("idx_special"), 1)
 }
 
 // SetMark implements [storage.MarkWriter]. A follow that ends takes its mark along under
@@ -167,7 +195,7 @@ func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
 }
 
 func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
-	err = w.Read(1, w.store.bySpecial(sqlCountSpecials), []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	err = w.Read(1, sqlCountSpecials, []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	return n, err
 }
 
@@ -176,7 +204,6 @@ func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {
 		_, err := w.Exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
 		return err
 	}
-	text := sqlWriteMark + w.store.sql.Upsert("from_user_id, to_user_id", "special = NEW.special, remark = NEW.remark")
-	_, err := w.Exec(1, text, int64(pair.From), int64(pair.To), mark.Special, mark.Remark)
+	_, err := w.Exec(1, w.store.sql.Text(sqlWriteMark), int64(pair.From), int64(pair.To), mark.Special, mark.Remark)
 	return err
 }

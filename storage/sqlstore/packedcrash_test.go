@@ -297,7 +297,7 @@ func TestPackingIsLeftToWhoBegan(t *testing.T) {
 		other := openSmall(t, location, nil)
 		var begun, wrote bool
 		first := openSmall(t, location, func(_ context.Context, st Statement) {
-			wrote = wrote || strings.HasPrefix(st.Text, "INSERT INTO packed_chunk")
+			wrote = wrote || strings.Contains(st.Text, "INSERT INTO packed_chunk")
 			if begun || st.Lookup != "pack.follower" || !strings.Contains(st.Text, "type = 1") {
 				return // it has begun once it reads rows
 			}

@@ -83,7 +83,7 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var begun atomic.Int64
 		s := openPacking(t, location, func(_ context.Context, st Statement) {
-			if strings.HasPrefix(st.Text, "INSERT INTO packed_list") {
+			if strings.Contains(st.Text, "INSERT INTO packed_list") {
 				begun.Add(1)
 			}
 		})
@@ -151,7 +151,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		reached := make(chan struct{})
 		s := openPacking(t, location, func(ctx context.Context, st Statement) {
-			if strings.HasPrefix(st.Text, "INSERT INTO packed_chunk") {
+			if strings.Contains(st.Text, "INSERT INTO packed_chunk") {
 				close(reached) // with the first slice
 				<-ctx.Done()
 			}

@@ -14,25 +14,49 @@ import (
 // A page is one LIMITed range of the table's list index, read from its end (newest first) or, backward, from its beginning. The pages of
 // several owners are a UNION ALL of one such range each.
 //
-// The bounds are spelled so that the optimisers take them for a range: a tuple
+// A statement is made of a SELECT, of conditions behind it where the page has bounds, and of
+// an order. The bounds are written so that the optimisers take them for a range: a tuple
 // comparison (update_time, peer) < (?, ?) reads every row of the owner.
-const (
-	sqlPage = `
-SELECT ? AS query, {peer}, update_time
-FROM {table}
-WHERE {owner} = ? AND type = ?`
-	sqlPageAfter  = ` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`
-	sqlPageBefore = ` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`
-	sqlPageNewest = ` ORDER BY update_time DESC, {peer} DESC LIMIT ?`
-	sqlPageOldest = ` ORDER BY update_time, {peer} LIMIT ?`
-)
+var sqlPage = db.BySide[string]{
+	// Served by idx_following_list.
+	storage.Forward: `
+SELECT ? AS query, to_user_id, update_time
+FROM following
+WHERE from_user_id = ? AND type = ?`,
+	// Served by idx_follower_list.
+	storage.Inverse: `
+SELECT ? AS query, from_user_id, update_time
+FROM follower
+WHERE to_user_id = ? AND type = ?`,
+	// Served by idx_friend_request_list.
+	storage.Requests: `
+SELECT ? AS query, to_user_id, update_time
+FROM friend_request
+WHERE from_user_id = ? AND type = ?`,
+	// Served by idx_friend_request_inbox_list.
+	storage.Inbox: `
+SELECT ? AS query, from_user_id, update_time
+FROM friend_request_inbox
+WHERE to_user_id = ? AND type = ?`,
+}
+
+type pageEnds struct{ after, before, newest, oldest string }
 
 var (
-	pageSelect = db.Spelled(sqlPage)
-	pageAfter  = db.Spelled(sqlPageAfter)
-	pageBefore = db.Spelled(sqlPageBefore)
-	pageNewest = db.Spelled(sqlPageNewest)
-	pageOldest = db.Spelled(sqlPageOldest)
+	pageOfTo = pageEnds{
+		after:  ` AND update_time <= ? AND (update_time < ? OR to_user_id < ?)`,
+		before: ` AND update_time >= ? AND (update_time > ? OR to_user_id > ?)`,
+		newest: ` ORDER BY update_time DESC, to_user_id DESC LIMIT ?`,
+		oldest: ` ORDER BY update_time, to_user_id LIMIT ?`,
+	}
+	pageOfFrom = pageEnds{
+		after:  ` AND update_time <= ? AND (update_time < ? OR from_user_id < ?)`,
+		before: ` AND update_time >= ? AND (update_time > ? OR from_user_id > ?)`,
+		newest: ` ORDER BY update_time DESC, from_user_id DESC LIMIT ?`,
+		oldest: ` ORDER BY update_time, from_user_id LIMIT ?`,
+	}
+
+	sqlPageEnds = [...]*pageEnds{storage.Forward: &pageOfTo, storage.Inverse: &pageOfFrom, storage.Requests: &pageOfTo, storage.Inbox: &pageOfFrom}
 )
 
 // Pages implements [storage.EdgeReader].
@@ -72,7 +96,7 @@ func (s *Store) pagesStatement(side storage.Side, queries []storage.PageQuery) (
 	selects := make([]string, len(queries))
 	args := make([]any, 0, 4*len(queries))
 	for i, q := range queries {
-		selects[i], args = pageOf(side, q, pageSelect[side], append(args, i, int64(q.Owner), int64(kindOf(q))))
+		selects[i], args = pageOf(side, q, sqlPage[side], append(args, i, int64(q.Owner), int64(kindOf(q))))
 	}
 	return s.unionAll(selects), args
 }
@@ -82,17 +106,17 @@ func pageOf(side storage.Side, q storage.PageQuery, head string, args []any) (st
 	var text strings.Builder
 	text.WriteString(head)
 	if q.After != (storage.Position{}) {
-		text.WriteString(pageAfter[side])
+		text.WriteString(sqlPageEnds[side].after)
 		args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
 	}
 	if q.Before != (storage.Position{}) {
-		text.WriteString(pageBefore[side])
+		text.WriteString(sqlPageEnds[side].before)
 		args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
 	}
 	if q.Backward {
-		text.WriteString(pageOldest[side])
+		text.WriteString(sqlPageEnds[side].oldest)
 	} else {
-		text.WriteString(pageNewest[side])
+		text.WriteString(sqlPageEnds[side].newest)
 	}
 	return text.String(), append(args, q.Limit)
 }

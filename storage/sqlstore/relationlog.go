@@ -14,9 +14,9 @@ import (
 // The relation_log is SQLite's stand-in for a binlog: every row of an edge that is
 // written is appended to it in the same transaction.
 const (
-	sqlAppendLog = `INSERT INTO relation_log
-  (side, from_user_id, to_user_id, type, update_time)
-VALUES `
+	sqlAppendLog = `
+INSERT INTO relation_log (side, from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)`
 
 	// Served by the primary key.
 	sqlReadLog = `
@@ -25,12 +25,13 @@ FROM relation_log
 WHERE position > ?
 ORDER BY position LIMIT ?`
 
-	// The sequence tells the last position also when its entry is gone.
+	// The sequence tells the last position also when its entry is gone. Served by the primary key.
 	sqlEndsOfLog = `
 SELECT
   (SELECT MIN(position) FROM relation_log),
   COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'relation_log'), 0)`
 
+	// Served by the primary key.
 	sqlPruneLog = `
 DELETE FROM relation_log
 WHERE position <= ?`
@@ -53,7 +54,7 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 		for _, e := range chunk {
 			args = append(args, int64(side), int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
 		}
-		if _, err := w.Exec(len(chunk), sqlAppendLog+db.Tuples(len(chunk), 5), args...); err != nil {
+		if _, err := w.Exec(len(chunk), db.Listed(sqlAppendLog, len(chunk)), args...); err != nil {
 			return err
 		}
 	}

@@ -69,11 +69,20 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	return repaired, w.addCounts(diffs)
 }
 
-// Served by the list index.
-const sqlCountEdges = `
-SELECT {owner}, COUNT(*)
-FROM {table}
-WHERE type = 1 AND {owner} IN (`
+var sqlCountEdges = db.OfFollows[string]{
+	// Served by idx_following_list.
+	storage.Forward: `
+SELECT from_user_id, COUNT(*)
+FROM following
+WHERE type = 1 AND from_user_id IN (?)
+GROUP BY from_user_id`,
+	// Served by idx_follower_list.
+	storage.Inverse: `
+SELECT to_user_id, COUNT(*)
+FROM follower
+WHERE type = 1 AND to_user_id IN (?)
+GROUP BY to_user_id`,
+}
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
@@ -92,7 +101,7 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		return err
 	}
 	wrong := make(map[storage.UserID]int64, len(users))
-	err := w.Read(len(users), sqlCounts+db.Marks(len(users))+")", db.Arguments(users), func(rows *sql.Rows) error {
+	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n storage.Counts
 		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version)
@@ -102,8 +111,7 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	if err != nil {
 		return err
 	}
-	text := db.TableOf(side).Spell(sqlCountEdges) + db.Marks(len(users)) + ") GROUP BY " + db.TableOf(side).Owner
-	err = w.Read(len(users), text, db.Arguments(users), func(rows *sql.Rows) error {
+	err = w.Read(len(users), db.Listed(sqlCountEdges[side], len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n int64
 		err := rows.Scan(&id, &n)

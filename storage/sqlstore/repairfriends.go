@@ -12,41 +12,55 @@ import (
 
 // Users with their count of friends and the number that there are. The shorter list is
 // looked through, as far as the counts are right, and each of it looked up in the other
-// table. Served by the primary keys and by idx_following_list and idx_follower_list.
+// table. Served by the primary keys, and by idx_following_list and idx_follower_list.
 const (
-	sqlFriends = `
-SELECT c.user_id, c.friend_count, CASE
-  WHEN c.following_count <= c.follower_count THEN (
-    SELECT COUNT(*)
-    FROM following f
-    {ordered join} follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
-    WHERE f.from_user_id = c.user_id AND f.type = 1
-  )
-  ELSE (
-    SELECT COUNT(*)
-    FROM follower r
-    {ordered join} following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
-    WHERE r.to_user_id = c.user_id AND r.type = 1
-  )
-END AS friends
-FROM user_counts c
-WHERE `
-
 	sqlWrongFriends = `
 SELECT *
-FROM (` + sqlFriends + `c.user_id > ? AND c.user_id <= ?
+FROM (
+  SELECT c.user_id, c.friend_count, CASE
+    WHEN c.following_count <= c.follower_count THEN (
+      SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+      FROM following f
+      CROSS JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
+      WHERE f.from_user_id = c.user_id AND f.type = 1
+    )
+    ELSE (
+      SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+      FROM follower r
+      CROSS JOIN following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
+      WHERE r.to_user_id = c.user_id AND r.type = 1
+    )
+  END AS friends
+  FROM user_counts c
+  WHERE c.user_id > ? AND c.user_id <= ?
 ) counted
 WHERE friend_count <> friends
 ORDER BY user_id`
 
-	sqlFriendsOf = sqlFriends + `c.user_id IN (`
+	sqlFriendsOf = `
+SELECT c.user_id, c.friend_count, CASE
+  WHEN c.following_count <= c.follower_count THEN (
+    SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+    FROM following f
+    CROSS JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
+    WHERE f.from_user_id = c.user_id AND f.type = 1
+  )
+  ELSE (
+    SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+    FROM follower r
+    CROSS JOIN following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
+    WHERE r.to_user_id = c.user_id AND r.type = 1
+  )
+END AS friends
+FROM user_counts c
+WHERE c.user_id IN (?)`
 )
 
 // WrongFriends implements [storage.Comparer].
 func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	var wrong []storage.WrongCount
 	args := []any{int64(owners.After), int64(owners.UpTo)}
-	err := s.db.Scan(ctx, "reconcile.friends", shard, s.ordered(sqlWrongFriends), args, func(rows *sql.Rows) error {
+	err := s.db.Scan(ctx, "reconcile.friends", shard, sqlWrongFriends, args, func(rows *sql.Rows) error {
 		var w storage.WrongCount
 		err := rows.Scan(&w.User, &w.Have, &w.Are)
 		wrong = append(wrong, w)
@@ -75,7 +89,7 @@ func (w *writer) recountFriends(users []storage.UserID) error {
 		return err
 	}
 	diffs := make(judge.Diffs)
-	err := w.Read(len(users), w.store.ordered(sqlFriendsOf)+db.Marks(len(users))+")", db.Arguments(users), func(rows *sql.Rows) error {
+	err := w.Read(len(users), db.Listed(sqlFriendsOf, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 		var wrong storage.WrongCount
 		err := rows.Scan(&wrong.User, &wrong.Have, &wrong.Are)
 		if wrong.Have != wrong.Are {

@@ -8,7 +8,7 @@ import (
 	"kith/storage/judge"
 )
 
-// Served by the list index.
+// Served by idx_friend_request_list.
 const sqlPendingRequests = `
 SELECT COUNT(*)
 FROM friend_request

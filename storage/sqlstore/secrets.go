@@ -8,19 +8,26 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Secrets lie on the first shard.
-const (
-	// Served by the primary key.
-	sqlReadSecret = `
+//
+// Served by the primary key.
+const sqlReadSecret = `
 SELECT value
 FROM kith_secrets
 WHERE name = 'store'`
 
-	sqlWriteSecret = ` INTO kith_secrets (name, value)
-VALUES ('store', ?)`
-)
+var sqlWriteSecret = db.Text{
+	MySQL: `
+INSERT IGNORE INTO kith_secrets (name, value)
+VALUES ('store', ?)`,
+	SQLite: `
+INSERT OR IGNORE INTO kith_secrets (name, value)
+VALUES ('store', ?)`,
+}
 
 // secretLength is the length of every secret in bytes, as much as SHA-256 makes use of.
 const secretLength = 32
@@ -35,7 +42,7 @@ func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 		made := make([]byte, secretLength)
 		_, _ = rand.Read(made) // it never fails
 		// Another gateway may be faster: then its secret is the store's.
-		if _, err = s.db.Shards[0].Write.ExecContext(ctx, s.sql.InsertIgnore+sqlWriteSecret, made); err == nil {
+		if _, err = s.db.Shards[0].Write.ExecContext(ctx, s.sql.Text(sqlWriteSecret), made); err == nil {
 			store, err = s.readSecret(ctx)
 		}
 	}

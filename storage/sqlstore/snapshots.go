@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
-	"kith/storage/sqlstore/internal/packed"
 )
 
 // What caches keep has to be of one moment, and on every engine one statement is. So what is
@@ -16,34 +14,90 @@ import (
 // whether it has a user, counts, edges or nothing, and a list is left unread by its count.
 // On MariaDB that takes about as long as a join from an IN list, for a single profile some 10 µs
 // longer, and two thirds of the time of a UNION ALL of the parts.
-const (
-	// Served by the primary keys.
-	sqlProfiles = `
+//
+// Served by the primary keys.
+var sqlProfiles = db.Text{
+	MySQL: `
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
-FROM {wanted}
+FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
-LEFT JOIN users u ON u.user_id = wanted.user_id`
+LEFT JOIN users u ON u.user_id = wanted.user_id`,
+	SQLite: `
+WITH wanted(user_id) AS (VALUES (?))
+SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count,
+  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.user_id
+LEFT JOIN users u ON u.user_id = wanted.user_id`,
+}
 
-	// Served by the primary keys, so that peers ascend: all ids are positive, and SQLite takes
-	// the list index unless it is told something of the peer. The bound is in the key that is
-	// looked up: as a condition beside it MariaDB asks it of every row of a list, which takes
-	// 80 ms where there are a million.
-	sqlLists = `
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), {is packed}, e.{peer}, e.type, e.update_time
-FROM {wanted}
+// Lists, but for those that are packed. Served by the primary keys, so that peers ascend: all
+// ids are positive, and SQLite takes the list index unless it is told something of the peer.
+// The bound is in the key that is looked up: as a condition beside it MariaDB asks it of every
+// row of a list, which takes 80 ms where there are a million.
+var sqlLists = db.OfFollows[db.Text]{
+	storage.Forward: {
+		MySQL: `
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN {table} e{by key}
-  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT {is packed} THEN wanted.owner END
-  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`
-)
+LEFT JOIN following e FORCE INDEX (PRIMARY)
+  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+		SQLite: `
+WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
+FROM wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN following e
+  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+	},
+	storage.Inverse: {
+		MySQL: `
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN follower e FORCE INDEX (PRIMARY)
+  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+		SQLite: `
+WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
+FROM wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN follower e
+  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+	},
+}
+
+// One list, also one that is packed. Served by the primary keys.
+var sqlList = db.OfFollows[string]{
+	storage.Forward: `
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), 0, e.to_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
+  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest THEN wanted.owner END
+  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+	storage.Inverse: `
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), 0, e.from_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
+  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest THEN wanted.owner END
+  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+}
 
 // Profiles implements [storage.Snapshots].
 func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxPages, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
-		text := s.fromWanted(sqlProfiles, len(wanted), "user_id")
+		text := db.Listed(s.sql.Text(sqlProfiles), len(wanted))
 		row := newUserRow(5 + userNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
 			if err := rows.Scan(row.Into...); err != nil {
@@ -67,7 +121,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	shardOf := func(q storage.ListQuery) int { return s.place.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
-		rest, err := s.listRows(ctx, side, shard, queries, true, found)
+		rest, err := s.listRows(ctx, side, shard, queries, found)
 		for _, q := range rest {
 			if err == nil {
 				err = s.packedList(ctx, side, shard, q, found)
@@ -88,8 +142,7 @@ func (s *Store) packedList(ctx context.Context, side storage.Side, shard int, q 
 		found(q, list)
 		return nil
 	}
-	_, err = s.listRows(ctx, side, shard, []storage.ListQuery{q}, false, found)
-	return err
+	return s.listRow(ctx, side, shard, q, found)
 }
 
 // Pack implements [storage.Packer].
@@ -103,21 +156,25 @@ func (s *Store) PackedNeighbours(ctx context.Context, side storage.Side, owners 
 	return s.packed.Neighbours(ctx, side, owners)
 }
 
-// listRows reads lists of one shard row by row, but leaves those that are packed, if it
-// is told so.
+// listRows reads lists of one shard row by row, and leaves those that are packed.
 func (s *Store) listRows(
-	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, leave bool, found func(storage.ListQuery, storage.List),
+	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
 ) (left []storage.ListQuery, err error) {
-	t := db.TableOf(side)
-	if t.Count == "" {
-		return nil, fmt.Errorf("read the lists of %s: they are not counted", t.Name)
+	if side > storage.Inverse {
+		return nil, fmt.Errorf("read the lists of %s: they are not counted", side)
 	}
-	text := t.Spell(strings.NewReplacer("{count}", t.Count, "{by key}", s.sql.ByKey).Replace(sqlLists))
-	isPacked := "0"
-	if leave {
-		isPacked = packed.IsPacked(side)
-	}
-	text = s.fromWanted(strings.ReplaceAll(text, "{is packed}", isPacked), len(queries), "query", "owner", "longest", "ended_since")
+	return s.readListRows(ctx, side, shard, db.Listed(s.sql.Text(sqlLists[side]), len(queries)), queries, found)
+}
+
+// listRow reads a list row by row, also one that is packed.
+func (s *Store) listRow(ctx context.Context, side storage.Side, shard int, q storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
+	_, err := s.readListRows(ctx, side, shard, sqlList[side], []storage.ListQuery{q}, found)
+	return err
+}
+
+func (s *Store) readListRows(
+	ctx context.Context, side storage.Side, shard int, text string, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
+) (left []storage.ListQuery, err error) {
 	args := make([]any, 0, 4*len(queries))
 	for i, q := range queries {
 		args = append(args, i, int64(q.Owner), int64(q.Longest), int64(q.EndedSince))
@@ -151,11 +208,4 @@ func (s *Store) listRows(
 		found(q, lists[i])
 	}
 	return left, err
-}
-
-// fromWanted fills a table of so many rows, whose values come as arguments, into a
-// statement.
-func (s *Store) fromWanted(text string, rows int, columns ...string) string {
-	with, table := s.sql.Wanted(columns, rows)
-	return with + strings.Replace(text, "{wanted}", table, 1)
 }

@@ -15,7 +15,7 @@ const (
 	sqlStates = `
 SELECT user_id, state
 FROM user_states
-WHERE user_id IN (`
+WHERE user_id IN (?)`
 
 	// Served by the primary key.
 	sqlStateOf = `
@@ -23,18 +23,25 @@ SELECT state, changed_at
 FROM user_states
 WHERE user_id = ?`
 
-	// Spelled so that the optimisers take it for a range, see pages.go. Served by
+	// Written so that the optimisers take it for a range, see pages.go. Served by
 	// idx_state_changes.
 	sqlStateChanges = `
 SELECT user_id, state, changed_at, password_at
 FROM user_states
 WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
 ORDER BY changed_at, user_id LIMIT ?`
-
-	sqlWriteState = `INSERT INTO user_states
-  (user_id, state, changed_at)
-VALUES (?, ?, ?)`
 )
+
+var sqlWriteState = db.Text{
+	MySQL: `
+INSERT INTO user_states (user_id, state, changed_at)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE state = VALUES(state), changed_at = VALUES(changed_at)`,
+	SQLite: `
+INSERT INTO user_states (user_id, state, changed_at)
+VALUES (?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at`,
+}
 
 // StatesOf implements [storage.StateStore].
 func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
@@ -42,7 +49,7 @@ func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.
 		for _, id := range users {
 			found(id, storage.Active)
 		}
-		return s.db.Query(ctx, "states", shard, len(users), sqlStates+db.Marks(len(users))+")", db.Arguments(users), func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "states", shard, len(users), db.Listed(sqlStates, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var state storage.UserState
 			err := rows.Scan(&id, &state)
@@ -102,7 +109,7 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 		return old, err
 	}
 	exists := false
-	err = w.Read(1, sqlExistingUsers+"?)", []any{int64(user)}, func(*sql.Rows) error {
+	err = w.Read(1, sqlExistingUsers, []any{int64(user)}, func(*sql.Rows) error {
 		exists = true
 		return nil
 	})
@@ -115,7 +122,6 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 // writeState makes a user's times rise, whatever the gateways' clocks say: whoever has
 // read one change finds the next behind it.
 func (w *writer) writeState(old storage.StateChange, state storage.UserState, at storage.Micros) error {
-	text := sqlWriteState + w.store.sql.Upsert("user_id", "state = NEW.state, changed_at = NEW.changed_at")
-	_, err := w.Exec(1, text, int64(old.User), int64(state), int64(max(at, old.At+1)))
+	_, err := w.Exec(1, w.store.sql.Text(sqlWriteState), int64(old.User), int64(state), int64(max(at, old.At+1)))
 	return err
 }

@@ -13,17 +13,13 @@ import (
 )
 
 const (
-	// Served by idx_dismissed_at.
+	// Served by idx_dismissed_at or the primary key: both begin with the user.
 	sqlDismissals = `
 SELECT ? AS query, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? AND at >= ?`
 
-	sqlDismiss = `INSERT INTO suggestion_dismissals
-  (user_id, dismissed_id, at)
-VALUES (?, ?, ?)`
-
-	// Served by idx_dismissed_at.
+	// Served by idx_dismissed_at or the primary key: both begin with the user.
 	sqlForgetOld = `
 DELETE FROM suggestion_dismissals
 WHERE user_id = ? AND at < ?`
@@ -35,20 +31,20 @@ FROM suggestion_dismissals
 WHERE user_id = ?
 ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?`
 
-	// Served by idx_dismissed_at.
+	// Served by idx_dismissed_at or the primary key: both begin with the user.
 	sqlForgetFrom = `
 DELETE FROM suggestion_dismissals
 WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)`
 
-	// idx_popular has the users in order of the classes of their counts of followers; the
+	// Served by idx_popular and the primary keys. idx_popular has the users in order of the classes of their counts of followers; the
 	// counts themselves come by the primary key. 100 is the class of no follower. What is
 	// sorted is the sample, never more. LEFT JOIN keeps the order of the look-ups.
 	sqlPopular = `
 SELECT counts.user_id, counts.follower_count
 FROM (
-  SELECT user_counts.user_id
-  FROM user_counts{by popular}
-  {ordered join} users ON users.user_id = user_counts.user_id
+  SELECT /*! STRAIGHT_JOIN */ user_counts.user_id
+  FROM user_counts /*! FORCE INDEX (idx_popular) */
+  CROSS JOIN users ON users.user_id = user_counts.user_id
   WHERE user_counts.follower_class > 100 AND user_counts.active_day >= ?
   ORDER BY user_counts.follower_class DESC, user_counts.active_day DESC, user_counts.user_id DESC LIMIT ?
 ) AS famous
@@ -60,14 +56,25 @@ ORDER BY counts.follower_count DESC, counts.user_id LIMIT ?`
 	sqlNotActive = `
 SELECT user_id
 FROM user_counts
-WHERE active_day < ? AND user_id IN (`
+WHERE active_day < ? AND user_id IN (?)`
 
 	// Served by the primary key.
 	sqlMarkActive = `
 UPDATE user_counts
 SET active_day = ?
-WHERE active_day < ? AND user_id IN (`
+WHERE active_day < ? AND user_id IN (?)`
 )
+
+var sqlDismiss = db.Text{
+	MySQL: `
+INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE at = CASE WHEN at < VALUES(at) THEN VALUES(at) ELSE at END`,
+	SQLite: `
+INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
+VALUES (?, ?, ?)
+ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.at THEN excluded.at ELSE at END`,
+}
 
 // Dismissals implements [storage.RelationReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
@@ -101,8 +108,7 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 		if err := w.lockUser(user); err != nil {
 			return err
 		}
-		text := sqlDismiss + s.sql.Upsert("user_id, dismissed_id", "at = CASE WHEN at < NEW.at THEN NEW.at ELSE at END")
-		if _, err := w.Exec(1, text, int64(user), int64(dismissed), int64(at)); err != nil {
+		if _, err := w.Exec(1, s.sql.Text(sqlDismiss), int64(user), int64(dismissed), int64(at)); err != nil {
 			return err
 		}
 		if _, err := w.Exec(1, sqlForgetOld, int64(user), int64(forget)); err != nil {
@@ -131,9 +137,8 @@ func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]st
 	lists := make([][]storage.PopularUser, len(s.db.Shards))
 	// Day 0 is that of counts whose user has never been active.
 	args := []any{int64(max(since, 1)), storage.PopularSample, limit}
-	text := strings.Replace(s.ordered(sqlPopular), "{by popular}", s.sql.By("idx_popular"), 1)
 	err := s.db.EveryShard(func(i int) error {
-		return s.db.Query(ctx, "popular", i, limit, text, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "popular", i, limit, sqlPopular, args, func(rows *sql.Rows) error {
 			var p storage.PopularUser
 			err := rows.Scan(&p.User, &p.Followers)
 			lists[i] = append(lists[i], p)
@@ -173,8 +178,8 @@ const markedAtOnce = 200
 
 func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID, day storage.Day) error {
 	var idle []storage.UserID
-	text, args := db.In(ids, int64(day))
-	err := s.db.Query(ctx, "active", shard, len(ids), sqlNotActive+text, args, func(rows *sql.Rows) error {
+	text, args := db.In(sqlNotActive, ids, int64(day))
+	err := s.db.Query(ctx, "active", shard, len(ids), text, args, func(rows *sql.Rows) error {
 		var id storage.UserID
 		err := rows.Scan(&id)
 		idle = append(idle, id)
@@ -185,8 +190,8 @@ func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID,
 	}
 	slices.Sort(idle)
 	return s.transact(ctx, "active", shard, func(w *writer) error {
-		text, args := db.In(idle, int64(day), int64(day))
-		_, err := w.Exec(len(idle), sqlMarkActive+text, args...)
+		text, args := db.In(sqlMarkActive, idle, int64(day), int64(day))
+		_, err := w.Exec(len(idle), text, args...)
 		return err
 	})
 }

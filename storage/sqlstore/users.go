@@ -15,27 +15,27 @@ const (
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,
   handle, name, bio, avatar_url
 FROM users
-WHERE user_id IN (`
+WHERE user_id IN (?)`
 
 	// Served by the primary key.
 	sqlHandles = `
 SELECT handle, user_id
 FROM handles
-WHERE handle IN (`
+WHERE handle IN (?)`
 
 	// Served by the primary key.
 	sqlCounts = `
 SELECT user_id, following_count, follower_count, friend_count, version
 FROM user_counts
-WHERE user_id IN (`
+WHERE user_id IN (?)`
 )
 
 // Users implements [storage.UserReader].
 func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
-		text, args := db.In(ids)
+		text, args := db.In(sqlUsers, ids)
 		row := newUserRow(1 + userNumbers)
-		return s.db.Query(ctx, "users", shard, len(ids), sqlUsers+text, args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "users", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result
 		for i, h := range handles {
 			args[i] = h
 		}
-		return s.db.Query(ctx, "handles", shard, len(handles), sqlHandles+db.Marks(len(handles))+")", args, func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "handles", shard, len(handles), db.Listed(sqlHandles, len(handles)), args, func(rows *sql.Rows) error {
 			var handle string
 			var id storage.UserID
 			err := rows.Scan(&handle, &id)
@@ -91,8 +91,8 @@ func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result
 // Counts implements [storage.CountReader].
 func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
-		text, args := db.In(ids)
-		return s.db.Query(ctx, "counts", shard, len(ids), sqlCounts+text, args, func(rows *sql.Rows) error {
+		text, args := db.In(sqlCounts, ids)
+		return s.db.Query(ctx, "counts", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			var id storage.UserID
 			var c storage.Counts
 			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Version)

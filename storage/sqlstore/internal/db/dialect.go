@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3/database"
@@ -27,31 +26,18 @@ type Dialect struct {
 	MaxPages int // SELECTs in a UNION ALL
 	MaxRows  int // rows of a multi-row INSERT
 
-	ByKey        string                                              // makes a FROM use the primary key, where it has to be told
-	InsertIgnore string                                              // an INSERT that leaves rows alone that exist
-	ForUpdate    string                                              // ends a SELECT that locks what it reads
-	Limited      string                                              // one ordered and limited SELECT (%s) as a member of a UNION ALL
-	Upsert       func(key string, sets string) string                // ends an INSERT; in sets, NEW.x is the row that came
-	EdgesOf      func(t *Table, pairs int) string                    // reads edges by (owner, peer)
-	RowsOf       func(sides []storage.Side, pairs int) (string, int) // reads rows by (owner, peer) from several tables; how often it takes the pairs
-	Wanted       func(columns []string, rows int) (string, string)   // a table of arguments: what goes before the SELECT, and into its FROM
-	Greater      func(a, b string) string                            // of two numbers
-	identity     func(context.Context, *Shard) (string, error)       // a text that no other database has
+	Limited  string                                        // one ordered and limited SELECT (%s) as a member of a UNION ALL
+	identity func(context.Context, *Shard) (string, error) // a text that no other database has
 
 	// A server ends a statement itself and says so. One that has said nothing for so
 	// long beyond the limit is silent. 0: there is no server.
 	grace time.Duration
 
-	Mixed       string // the exclusive or of all rows' [storage.Mix]
-	OrderedJoin string // a JOIN that takes its tables in the order in which they are named
-	HasLog      bool   // changes are appended to relation_log: there is no binlog
+	HasLog bool // changes are appended to relation_log: there is no binlog
 
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement
 }
-
-// By makes a FROM use an index, where it has to be told.
-func (d *Dialect) By(index string) string { return strings.Replace(d.ByKey, "PRIMARY", index, 1) }
 
 // StorageError translates a driver's error, in this one place. ctx is the
 // context that the statement ran under.
@@ -80,15 +66,4 @@ func withStatementTimeout(ctx context.Context, d time.Duration) (context.Context
 func isConnectionError(err error) bool {
 	var netErr net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.As(err, &netErr)
-}
-
-// Marks returns n placeholders, `?,?,…`.
-func Marks(n int) string {
-	return strings.Repeat("?,", n-1) + "?"
-}
-
-// Tuples returns n groups of so many placeholders each, `(?,?),(?,?),…`.
-func Tuples(n, width int) string {
-	group := "(" + Marks(width) + ")"
-	return strings.Repeat(group+",", n-1) + group
 }

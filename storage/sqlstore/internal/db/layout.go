@@ -25,15 +25,21 @@ type meta struct {
 }
 
 const (
+	// Served by the primary key.
 	sqlReadMeta = `
 SELECT store_uuid, layout, shards, ordinal, first_bucket, last_bucket
 FROM kith_meta
 WHERE id = 1`
-
-	sqlWriteMeta = ` INTO kith_meta
-  (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
-VALUES (1, ?, ?, ?, ?, ?, ?)`
 )
+
+var sqlWriteMeta = Text{
+	MySQL: `
+INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
+VALUES (1, ?, ?, ?, ?, ?, ?)`,
+	SQLite: `
+INSERT OR IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
+VALUES (1, ?, ?, ?, ?, ?, ?)`,
+}
 
 // checkLayout compares what the shards record with the order and number in which
 // they were given. Shards that record nothing are laid out, the first shard
@@ -119,7 +125,7 @@ func (d *DB) readMeta(ctx context.Context, i int) (*meta, error) {
 // is there then.
 func (d *DB) writeMeta(ctx context.Context, i int, store string) (*meta, error) {
 	first, last := d.Place.Range(i)
-	_, err := d.Shards[i].Write.ExecContext(ctx, d.Dialect.InsertIgnore+sqlWriteMeta,
+	_, err := d.Shards[i].Write.ExecContext(ctx, d.Dialect.Text(sqlWriteMeta),
 		store, layoutVersion, len(d.Shards), i, first, last)
 	if err != nil {
 		return nil, fmt.Errorf("lay out shard %d (%s): %w", i, d.Shards[i].Name, d.Dialect.StorageError(ctx, err))

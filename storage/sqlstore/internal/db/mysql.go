@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/pressly/goose/v3/database"
 
-	"kith/storage"
 	"kith/storage/sqlstore/internal/db/prepared"
 )
 
@@ -30,44 +28,11 @@ var mysqlDialect = &Dialect{
 	MaxPages: 500,
 	MaxRows:  1000,
 
-	ByKey:        forceKey,
-	InsertIgnore: "INSERT IGNORE",
-	ForUpdate:    " FOR UPDATE",
-	Limited:      "(%s)",
-	Upsert: func(_, sets string) string {
-		return " ON DUPLICATE KEY UPDATE " + newColumn.ReplaceAllString(sets, "VALUES($1)")
-	},
-	EdgesOf: func(t *Table, pairs int) string {
-		return "SELECT " + t.Columns + " FROM " + t.Name + forceKey +
-			" WHERE (" + t.Owner + ", " + t.Peer + ") IN (" + Tuples(pairs, 2) + ")"
-	},
-	RowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
-		wanted := " IN (" + Tuples(pairs, 2) + ")"
-		for i, side := range sides {
-			if i > 0 {
-				text += "\nUNION ALL\n"
-			}
-			t := TableOf(side)
-			text += t.Rows + forceKey + "\nWHERE (" + t.Owner + ", " + t.Peer + ")" + wanted
-		}
-		return text, len(sides)
-	},
-	Wanted: func(columns []string, rows int) (with, table string) {
-		table = "(SELECT ? AS " + strings.Join(columns, ", ? AS ") + strings.Repeat(" UNION ALL SELECT "+Marks(len(columns)), rows-1) + ") wanted"
-		return "", table
-	},
-	Greater: func(a, b string) string { return "GREATEST(" + a + ", " + b + ")" },
+	Limited: "(%s)",
 	identity: func(ctx context.Context, n *Shard) (id string, err error) {
 		err = n.Write.QueryRowContext(ctx, `SELECT CONCAT(@@hostname, ':', @@port, ':', @@datadir, '/', DATABASE())`).Scan(&id)
 		return id, err
 	},
-
-	// Integers, and BIT_XOR of them: CRC32 of a row's text takes three times as long,
-	// and SUM adds decimals.
-	Mixed: `BIT_XOR(
-    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
-    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))`,
-	OrderedJoin: "STRAIGHT_JOIN",
 
 	grace: 250 * time.Millisecond,
 
@@ -85,11 +50,6 @@ var mysqlDialect = &Dialect{
 		)
 	},
 }
-
-const forceKey = " FORCE INDEX (PRIMARY)"
-
-// newColumn finds the columns of the row that came, in the sets of an upsert.
-var newColumn = regexp.MustCompile(`NEW\.(\w+)`)
 
 func isMySQLError(err error, numbers ...uint16) bool {
 	var e *mysql.MySQLError

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3/database"
@@ -30,33 +29,7 @@ var sqliteDialect = &Dialect{
 	MaxPages: 500, // SQLITE_MAX_COMPOUND_SELECT
 	MaxRows:  250,
 
-	InsertIgnore: "INSERT OR IGNORE",
-	Limited:      "SELECT * FROM (%s)",
-	Upsert: func(key, sets string) string {
-		return " ON CONFLICT (" + key + ") DO UPDATE SET " + newColumn.ReplaceAllString(sets, "excluded.$1")
-	},
-	// A list of row values is not searched by index here; a join from it is.
-	EdgesOf: func(t *Table, pairs int) string {
-		return "WITH wanted(o, p) AS (VALUES " + Tuples(pairs, 2) + ")" +
-			" SELECT " + t.Columns + " FROM wanted CROSS JOIN " + t.Name +
-			" ON " + t.Owner + " = o AND " + t.Peer + " = p"
-	},
-
-	RowsOf: func(sides []storage.Side, pairs int) (text string, repeats int) {
-		text = "WITH wanted(o, p) AS (VALUES " + Tuples(pairs, 2) + ")"
-		for i, side := range sides {
-			if i > 0 {
-				text += "\nUNION ALL"
-			}
-			t := TableOf(side)
-			text += strings.Replace(t.Rows, "FROM ", "FROM wanted CROSS JOIN ", 1) + "\nON " + t.Owner + " = o AND " + t.Peer + " = p"
-		}
-		return text, 1
-	},
-	Wanted: func(columns []string, rows int) (with, table string) {
-		return "WITH wanted(" + strings.Join(columns, ", ") + ") AS (VALUES " + Tuples(rows, len(columns)) + ")", "wanted"
-	},
-	Greater: func(a, b string) string { return "MAX(" + a + ", " + b + ")" },
+	Limited: "SELECT * FROM (%s)",
 	identity: func(_ context.Context, n *Shard) (string, error) {
 		path, err := filepath.Abs(n.Name)
 		if err != nil {
@@ -65,9 +38,7 @@ var sqliteDialect = &Dialect{
 		return filepath.EvalSymlinks(path)
 	},
 
-	Mixed:       "mix_of_edges(from_user_id, to_user_id, type, update_time)",
-	OrderedJoin: "CROSS JOIN",
-	HasLog:      true,
+	HasLog: true,
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {

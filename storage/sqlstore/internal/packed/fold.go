@@ -25,9 +25,10 @@ WHERE owner = ? AND side = ? AND first_peer >= COALESCE((
 ), 0)
 ORDER BY first_peer LIMIT ?`
 
+	// Served by the primary key.
 	sqlDropTheseChunks = `
 DELETE FROM packed_chunk
-WHERE owner = ? AND side = ? AND first_peer IN (`
+WHERE owner = ? AND side = ? AND first_peer IN (?)`
 )
 
 // fold puts the changes into the chunks, some chunks at a time, each time in one
@@ -171,7 +172,7 @@ func evenly(n, most int) int {
 func (p *packing) replace(tx *db.Tx, old []any, changed []chunk) error {
 	if len(old) > 0 {
 		args := append([]any{int64(p.owner), int64(p.side)}, old...)
-		if _, err := tx.Exec(len(old), sqlDropTheseChunks+db.Marks(len(old))+")", args...); err != nil {
+		if _, err := tx.Exec(len(old), db.Listed(sqlDropTheseChunks, len(old)), args...); err != nil {
 			return err
 		}
 	}

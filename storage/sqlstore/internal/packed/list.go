@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Served by the primary keys and by the
-// list index, which MariaDB has to be told: of the rows it wants the few that are no
-// follows. The cast keeps MariaDB from making decimals of numbers with a sign and without.
-const sqlList = `
-SELECT 0 AS part, c.version AS a, c.{count} AS b, {is packed} AS c, NULL AS data
+// MariaDB has to be told the list index: of the rows it
+// wants the few that are no follows. The cast keeps MariaDB from making decimals of numbers with
+// a sign and without.
+var sqlList = db.OfFollows[string]{
+	// Served by the primary keys and idx_following_list.
+	storage.Forward: `
+SELECT 0 AS part, c.version AS a, c.following_count AS b, (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
 FROM user_counts c
 WHERE c.user_id = ?
 UNION ALL
@@ -23,17 +24,39 @@ SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
 FROM packed_change
 WHERE owner = ? AND side = ?
 UNION ALL
-SELECT 3, {peer}, 2, update_time, NULL
-FROM {table}{by list}
-WHERE {owner} = ? AND type = 2
+SELECT 3, to_user_id, 2, update_time, NULL
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id = ? AND type = 2
 UNION ALL
-SELECT 3, {peer}, 0, update_time, NULL
-FROM {table}{by list}
-WHERE {owner} = ? AND type = 0 AND update_time >= ?
+SELECT 3, to_user_id, 0, update_time, NULL
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id = ? AND type = 0 AND update_time >= ?
 UNION ALL
 SELECT 2, first_peer, 0, 0, data
 FROM packed_chunk
-WHERE owner = ? AND side = ?`
+WHERE owner = ? AND side = ?`,
+	// Served by the primary keys and idx_follower_list.
+	storage.Inverse: `
+SELECT 0 AS part, c.version AS a, c.follower_count AS b, (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+FROM user_counts c
+WHERE c.user_id = ?
+UNION ALL
+SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
+FROM packed_change
+WHERE owner = ? AND side = ?
+UNION ALL
+SELECT 3, from_user_id, 2, update_time, NULL
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id = ? AND type = 2
+UNION ALL
+SELECT 3, from_user_id, 0, update_time, NULL
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id = ? AND type = 0 AND update_time >= ?
+UNION ALL
+SELECT 2, first_peer, 0, 0, data
+FROM packed_chunk
+WHERE owner = ? AND side = ?`,
+}
 
 // List answers a query for a list. ok is false where it is not packed any more, or not as
 // long as the counts say: its rows have to be read.
@@ -57,12 +80,9 @@ func (l *Lists) List(ctx context.Context, side storage.Side, shard int, q storag
 }
 
 func (l *Lists) readList(ctx context.Context, shard int, p *parts, endedSince storage.Micros) (chunks []chunk, err error) {
-	t := db.TableOf(p.Side)
-	text := strings.NewReplacer("{count}", t.Count, "{is packed}", IsPacked(p.Side),
-		"{by list}", l.db.Dialect.By("idx_"+p.Side.String()+"_list")).Replace(sqlList)
 	owner, side := int64(p.Owner), int64(p.Side)
 	args := []any{owner, owner, side, owner, owner, int64(endedSince), owner, side}
-	err = l.read(ctx, "packed.", shard, p, t.Spell(text), args, func(first storage.UserID, data []byte) {
+	err = l.read(ctx, "packed.", shard, p, sqlList[p.Side], args, func(first storage.UserID, data []byte) {
 		chunks = append(chunks, chunk{first, slices.Clone(data)})
 	})
 	sortChunks(chunks)

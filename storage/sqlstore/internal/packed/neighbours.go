@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -16,28 +15,35 @@ import (
 
 // Served by the primary keys. The cast keeps MariaDB from making decimals of numbers with a
 // sign and without.
-const sqlNeighbours = `
-SELECT 0 AS part, c.version AS a, c.{count} AS b, {is packed} AS c, NULL AS data
+var sqlNeighbours = db.OfFollows[string]{
+	storage.Forward: `
+SELECT 0 AS part, c.version AS a, c.following_count AS b, (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
 FROM user_counts c
 WHERE c.user_id = ?
 UNION ALL
 SELECT 1, p.peer, CAST(p.type AS SIGNED), p.update_time, NULL
 FROM user_counts c
 JOIN packed_change p ON p.owner = c.user_id AND p.side = ?
-WHERE c.user_id = ? AND {is packed}
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version)
 UNION ALL
 SELECT 2, p.first_peer, 0, 0, p.data
 FROM user_counts c
 JOIN packed_chunk p ON p.owner = c.user_id AND p.side = ?
-WHERE c.user_id = ? AND {is packed}`
-
-var neighbours = [2]string{
-	storage.Forward: neighboursOf(storage.Forward),
-	storage.Inverse: neighboursOf(storage.Inverse),
-}
-
-func neighboursOf(side storage.Side) string {
-	return strings.NewReplacer("{count}", db.TableOf(side).Count, "{is packed}", IsPacked(side)).Replace(sqlNeighbours)
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version)`,
+	storage.Inverse: `
+SELECT 0 AS part, c.version AS a, c.follower_count AS b, (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+FROM user_counts c
+WHERE c.user_id = ?
+UNION ALL
+SELECT 1, p.peer, CAST(p.type AS SIGNED), p.update_time, NULL
+FROM user_counts c
+JOIN packed_change p ON p.owner = c.user_id AND p.side = ?
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version)
+UNION ALL
+SELECT 2, p.first_peer, 0, 0, p.data
+FROM user_counts c
+JOIN packed_chunk p ON p.owner = c.user_id AND p.side = ?
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version)`,
 }
 
 // atOnce is how many packed lists one call reads from a shard at a time.
@@ -99,7 +105,7 @@ func (l *Lists) readPeers(ctx context.Context, shard int, name Name) (*peers, er
 	p := &peers{parts: parts{Name: name}}
 	owner, side := int64(name.Owner), int64(name.Side)
 	args := []any{owner, side, owner, side, owner}
-	return p, l.read(ctx, "packed.neighbours.", shard, &p.parts, neighbours[name.Side], args, p.add)
+	return p, l.read(ctx, "packed.neighbours.", shard, &p.parts, sqlNeighbours[name.Side], args, p.add)
 }
 
 // add adds what a chunk has.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"kith/storage"
@@ -31,20 +30,14 @@ const (
 	sqlLock = `
 SELECT user_id
 FROM user_counts
-WHERE user_id = ?`
-
-	// Served by the primary keys.
-	sqlPacking = `
-SELECT c.{count}, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
-FROM user_counts c
-LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
-WHERE c.user_id = ?`
+WHERE user_id = ? /*! FOR UPDATE */`
 
 	// Served by the primary key.
 	sqlCountChanges = `
 SELECT COUNT(*)
 FROM (SELECT 1 FROM packed_change WHERE owner = ? AND side = ? LIMIT ?) AS counted`
 
+	// Served by the primary key.
 	sqlSetPacked = `
 UPDATE user_counts
 SET packed = ?, packed_version = version
@@ -62,10 +55,6 @@ ORDER BY peer LIMIT 1 OFFSET ?`
 DELETE FROM packed_change
 WHERE owner = ? AND side = ? AND peer > ? AND peer <= ?`
 
-	sqlBeginPacking = `INSERT INTO packed_list
-  (owner, side, began_at)
-VALUES (?,?,?)`
-
 	// Served by the primary key.
 	sqlLeavePacking = `
 UPDATE packed_list
@@ -73,21 +62,53 @@ SET began_at = 0
 WHERE owner = ? AND side = ? AND began_at = ?`
 
 	// Served by the primary key.
-	sqlFollowsAfter = `
-SELECT {peer}, update_time
-FROM {table}{by key}
-WHERE {owner} = ? AND {peer} > ? AND type = 1
-ORDER BY {peer} LIMIT ?`
-
-	// Served by the primary key.
 	sqlDropChunks = `
 DELETE FROM packed_chunk
 WHERE owner = ? AND side = ? AND first_peer > ? AND first_peer <= ?`
 
-	sqlInsertChunks = `INSERT INTO packed_chunk
-  (owner, side, first_peer, data)
-VALUES `
+	sqlInsertChunks = `
+INSERT INTO packed_chunk (owner, side, first_peer, data)
+VALUES (?, ?, ?, ?)`
 )
+
+var sqlBeginPacking = db.Text{
+	MySQL: `
+INSERT INTO packed_list (owner, side, began_at)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE began_at = VALUES(began_at)`,
+	SQLite: `
+INSERT INTO packed_list (owner, side, began_at)
+VALUES (?, ?, ?)
+ON CONFLICT (owner, side) DO UPDATE SET began_at = excluded.began_at`,
+}
+
+// Served by the primary keys.
+var sqlPacking = db.OfFollows[string]{
+	storage.Forward: `
+SELECT c.following_count, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
+FROM user_counts c
+LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
+WHERE c.user_id = ?`,
+	storage.Inverse: `
+SELECT c.follower_count, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
+FROM user_counts c
+LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
+WHERE c.user_id = ?`,
+}
+
+// Served by the primary keys.
+var sqlFollowsAfter = db.OfFollows[string]{
+	storage.Forward: `
+SELECT to_user_id, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type = 1
+ORDER BY to_user_id LIMIT ?`,
+	storage.Inverse: `
+SELECT from_user_id, update_time
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id > ? AND type = 1
+ORDER BY from_user_id LIMIT ?`,
+}
 
 // Pack packs a list that is worth it and puts its changes into one that is packed, see
 // [storage.Packer].
@@ -143,7 +164,7 @@ type packState struct {
 
 func (p *packing) run() error {
 	var state packState
-	err := p.db.Query(p.ctx, p.what(), p.shard, 1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan)
+	err := p.db.Query(p.ctx, p.what(), p.shard, 1, sqlPacking[p.side], []any{int64(p.side), int64(p.owner)}, state.scan)
 	if err != nil || state.count < int64(p.Sizes.From) {
 		return err
 	}
@@ -166,10 +187,6 @@ func (p *packing) what() string { return "pack." + p.side.String() }
 
 func (p *packing) name() Name { return Name{p.side, p.owner} }
 
-func (p *packing) stateStatement() string {
-	return strings.Replace(sqlPacking, "{count}", db.TableOf(p.side).Count, 1)
-}
-
 func (s *packState) scan(rows *sql.Rows) error {
 	s.counted = true
 	return rows.Scan(&s.count, &s.flags, &s.unkept, &s.began)
@@ -184,12 +201,12 @@ func (p *packing) isWhole(state packState) bool {
 // transact runs a step under the lock on the counts.
 func (p *packing) transact(step func(*db.Tx, packState) error) error {
 	return p.db.Transact(p.ctx, p.what(), p.shard, func(tx *db.Tx) error {
-		err := tx.Read(1, sqlLock+p.db.Dialect.ForUpdate, []any{int64(p.owner)}, func(*sql.Rows) error { return nil })
+		err := tx.Read(1, sqlLock, []any{int64(p.owner)}, func(*sql.Rows) error { return nil })
 		if err != nil {
 			return err
 		}
 		var state packState
-		if err := tx.Read(1, p.stateStatement(), []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
+		if err := tx.Read(1, sqlPacking[p.side], []any{int64(p.side), int64(p.owner)}, state.scan); err != nil {
 			return err
 		}
 		if !state.counted {
@@ -220,8 +237,7 @@ func (p *packing) begin() error {
 			if !more {
 				flags |= keptFlag(p.side)
 				p.began = max(now, state.began+1)
-				text := sqlBeginPacking + p.db.Dialect.Upsert("owner, side", "began_at = NEW.began_at")
-				if _, err := tx.Exec(1, text, int64(p.owner), int64(p.side), int64(p.began)); err != nil {
+				if _, err := tx.Exec(1, p.db.Dialect.Text(sqlBeginPacking), int64(p.owner), int64(p.side), int64(p.began)); err != nil {
 					return err
 				}
 			}
@@ -254,14 +270,12 @@ func (p *packing) dropOldChanges(tx *db.Tx) (more bool, err error) {
 
 // fill reads the rows and writes the chunks.
 func (p *packing) fill() error {
-	t := db.TableOf(p.side)
-	text := t.Spell(strings.Replace(sqlFollowsAfter, "{by key}", p.db.Dialect.ByKey, 1))
 	row := db.NewNumbers(2)
 	after := storage.UserID(0)
 	for more := true; more; {
 		var follows []storage.Position
 		args := []any{int64(p.owner), int64(after), p.Sizes.Slice}
-		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, text, args, func(rows *sql.Rows) error {
+		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, sqlFollowsAfter[p.side], args, func(rows *sql.Rows) error {
 			if err := rows.Scan(row.Into...); err != nil {
 				return err
 			}
@@ -320,6 +334,6 @@ func (p *packing) insert(tx *db.Tx, chunks []chunk) error {
 	for _, c := range chunks {
 		args = append(args, int64(p.owner), int64(p.side), int64(c.first), c.data)
 	}
-	_, err := tx.Exec(len(chunks), sqlInsertChunks+db.Tuples(len(chunks), 4), args...)
+	_, err := tx.Exec(len(chunks), db.Listed(sqlInsertChunks, len(chunks)), args...)
 	return err
 }

@@ -23,7 +23,6 @@
 package packed
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -38,19 +37,26 @@ func keptFlag(side storage.Side) int64 { return 1 << side }
 // allFlags are those of both sides.
 const allFlags = 15
 
-// wholeFlag tells that the chunks and the changes are all of a side.
+// wholeFlag tells that the chunks and the changes are all of a side: the list can be read packed
+// where it is set and packed_version = version. In statements it stands as a number, 4 or 8.
 func wholeFlag(side storage.Side) int64 { return 4 << side }
 
-const (
-	sqlKeepChanges = `INSERT INTO packed_change
-  (owner, side, peer, type, update_time)
-VALUES `
+var sqlKeepChanges = db.Text{
+	MySQL: `
+INSERT INTO packed_change (owner, side, peer, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
+	SQLite: `
+INSERT INTO packed_change (owner, side, peer, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (owner, side, peer) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+}
 
-	sqlUnpack = `
+// Served by the primary key.
+const sqlUnpack = `
 UPDATE user_counts
 SET packed = packed & ?
-WHERE user_id IN (`
-)
+WHERE user_id IN (?)`
 
 // Flags are those of the owners whose counts a transaction has locked, where they have any.
 // The zero value is ready.
@@ -85,8 +91,7 @@ func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
 			p := e.Pair()
 			args = append(args, int64(side.Owner(p)), int64(side), int64(side.Peer(p)), int64(e.Type), int64(e.UpdateTime))
 		}
-		text := sqlKeepChanges + db.Tuples(len(chunk), 5) +
-			tx.DB.Dialect.Upsert("owner, side, peer", "type = NEW.type, update_time = NEW.update_time")
+		text := db.Listed(tx.DB.Dialect.Text(sqlKeepChanges), len(chunk))
 		if _, err := tx.Exec(len(chunk), text, args...); err != nil {
 			return err
 		}
@@ -110,7 +115,7 @@ func (f *Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) er
 	if n == 0 {
 		return nil
 	}
-	_, err := tx.Exec(n, sqlUnpack+db.Marks(n)+")", args...)
+	_, err := tx.Exec(n, db.Listed(sqlUnpack, n), args...)
 	return err
 }
 
@@ -135,11 +140,6 @@ var Defaults = Sizes{
 	Step:    1000,
 	Stale:   600_000_000,
 	Again:   time.Minute,
-}
-
-// IsPacked is the condition that a side's list can be read packed, of user_counts c.
-func IsPacked(side storage.Side) string {
-	return fmt.Sprintf("(COALESCE(c.packed, 0) & %d <> 0 AND c.packed_version = c.version)", wholeFlag(side))
 }
 
 // Name names a list.

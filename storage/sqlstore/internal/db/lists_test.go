@@ -1,0 +1,54 @@
+package db
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+func TestListsAreMadeLonger(t *testing.T) {
+	for one, three := range map[string]string{
+		"a = ?":                                 "a = ?",
+		"a IN (?) AND b = ?":                    "a IN (?,?,?) AND b = ?",
+		"a = ? AND b IN (?)":                    "a = ? AND b IN (?,?,?)",
+		"a IN (?) UNION ALL b IN (?)":           "a IN (?,?,?) UNION ALL b IN (?,?,?)",
+		"(a, b) IN ((?, ?)) AND c = 1":          "(a, b) IN ((?, ?),(?, ?),(?, ?)) AND c = 1",
+		"VALUES (?, ?, ?) ON CONFLICT (a)":      "VALUES (?, ?, ?),(?, ?, ?),(?, ?, ?) ON CONFLICT (a)",
+		"VALUES (?) ON DUPLICATE a = VALUES(a)": "VALUES (?),(?),(?) ON DUPLICATE a = VALUES(a)",
+		"FROM (SELECT ? AS a, ? AS b) wanted":   "FROM (SELECT ? AS a, ? AS b UNION ALL SELECT ?,? UNION ALL SELECT ?,?) wanted",
+		"VALUES (1, ?)":                         "VALUES (1, ?)",
+	} {
+		if got := Listed(one, 3); got != three {
+			t.Errorf("%s: %s", one, got)
+		}
+		if got := Listed(one, 1); got != one {
+			t.Errorf("%s, once: %s", one, got)
+		}
+	}
+}
+
+func TestListsAreFilledUpToFewLengths(t *testing.T) {
+	lengths := map[int]bool{}
+	for n := 1; n <= 900; n++ {
+		full := filledUp(n)
+		if full < n || full > n+n/4 || n > 256 && full != n {
+			t.Errorf("%d ids are filled up to %d", n, full)
+		}
+		if n <= 256 {
+			lengths[full] = true
+		}
+		ids := make([]storage.UserID, n)
+		for i := range ids {
+			ids[i] = storage.UserID(i + 1)
+		}
+		if all := Filled(ids); len(all) != full || all[n-1] != ids[n-1] || all[full-1] != ids[n-1] {
+			t.Errorf("%d ids, filled up, are %v", n, all)
+		}
+		if text, args := In("IN (?)", ids, "first"); len(args) != full+1 || args[0] != "first" || args[full] != int64(n) || len(text) != len("IN ()")+2*full-1 {
+			t.Errorf("%d ids: %q, %v", n, text, args)
+		}
+	}
+	if len(lengths) != 28 {
+		t.Errorf("%d lengths up to 256, want 28", len(lengths))
+	}
+}
