@@ -2,117 +2,14 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
 )
-
-// sideServedBy is what servedBy is, for the tables beside edges.
-var sideServedBy = map[string][]string{
-	"blocks":                      {"idx_following_list", "idx_follower_list"},
-	"count.following":             {"idx_following_list"},
-	"count.follower":              {"idx_follower_list"},
-	"count.friend_request":        {"idx_friend_request_list"},
-	"count.friend_request_inbox":  {"idx_friend_request_inbox_list"},
-	"marks":                       {"PRIMARY"},
-	"specials":                    {"idx_special"},
-	"messages":                    {"PRIMARY"},
-	"mark":                        {"PRIMARY", "idx_special"},      // the number of specials
-	"dismissals":                  {"idx_dismissed_at", "PRIMARY"}, // both begin with the user, whose rows are mostly wanted
-	"dismiss":                     {"PRIMARY", "idx_dismissed_at"}, // the locks; what is forgotten
-	"popular":                     {"idx_popular", "PRIMARY"},      // the sample; its users and counts
-	"active":                      {"PRIMARY"},
-	"search":                      {"PRIMARY"},
-	"states":                      {"PRIMARY"},
-	"states.changes":              {"idx_state_changes"},
-	"state":                       {"PRIMARY"},
-	"rows.following":              {"PRIMARY"},
-	"rows.follower":               {"PRIMARY"},
-	"rows.friend_request":         {"PRIMARY"},
-	"rows.friend_request_inbox":   {"PRIMARY"},
-	"users.handle":                {"PRIMARY"},
-	"users.after":                 {"PRIMARY"},
-	"profiles":                    {"PRIMARY"},
-	"lists.following":             {"PRIMARY"},
-	"lists.follower":              {"PRIMARY"},
-	"packed.following":            {"PRIMARY", "idx_following_list"}, // the parts; what is no follow
-	"packed.follower":             {"PRIMARY", "idx_follower_list"},
-	"packed.neighbours.following": {"PRIMARY"},
-	"packed.neighbours.follower":  {"PRIMARY"},
-	"apply.following":             {"PRIMARY"},
-	"apply.follower":              {"PRIMARY"},
-	"pack.following":              {"PRIMARY"},
-	"pack.follower":               {"PRIMARY"},
-	"handles":                     {"PRIMARY"},
-	"erase":                       {"PRIMARY", "idx_special", "idx_dismissed_at", "idx_friend_request_list"}, // all begin with the user
-}
-
-// mayTurn are the look-ups that may build a temporary table and sort it. It holds a
-// sample of a fixed size.
-var mayTurn = []string{"popular"}
-
-func TestSidePlansMariaDB(t *testing.T) {
-	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
-	checkSidePlans(t, "mysql:"+dsns[0], explainMariaDB)
-}
-
-func TestSidePlansSQLite(t *testing.T) {
-	checkSidePlans(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), explainSQLite)
-}
-
-func checkSidePlans(t *testing.T, location string, explain func(*testing.T, *sql.DB, Statement) []plan) {
-	seen := &recorder{}
-	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: seen.record})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	s.packed.Close() // runPacked packs
-	fillForPlans(t, s)
-	fillSideTables(t, s)
-	seen.reset()
-	runSideLookUps(t, s)
-	runSideWrites(t, s)
-
-	explained := map[string]bool{}
-	for _, st := range seen.all() {
-		if st.Err != nil {
-			t.Fatalf("%s: %v", st.Lookup, st.Err)
-		}
-		if strings.HasPrefix(strings.TrimSpace(st.Text), "INSERT") {
-			continue
-		}
-		want := sideServedBy[st.Lookup]
-		for _, p := range explain(t, s.db.Shards[0].Write, st) {
-			if isDerived(p) {
-				continue
-			}
-			explained[st.Lookup] = true
-			if p.scan || p.sort && !slices.Contains(mayTurn, st.Lookup) || p.index != "" && !slices.Contains(want, p.index) || p.index == "" && !p.sort {
-				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s", st.Lookup, st.Keys, want, p.text, st.Text)
-			}
-		}
-	}
-	for lookup := range sideServedBy {
-		if !explained[lookup] {
-			t.Errorf("no statement of %s was explained", lookup)
-		}
-	}
-}
-
-// isDerived tells of a plan's line that reads the rows of a limited SELECT inside the
-// statement, which has a line of its own, or of nothing, where there is nothing by now.
-func isDerived(p plan) bool {
-	return strings.Contains(p.text, "<derived") || strings.Contains(p.text, "No matching min/max row") || p.text == "SCAN counted" || p.text == "SCAN famous"
-}
 
 // fillSideTables adds what lies beside edges: for user 1 thousands of rows, for others
 // a few.
@@ -128,7 +25,7 @@ func fillSideTables(t *testing.T, s *Store) {
 		for user := 1; user <= 2000; user++ {
 			n := 5
 			if user == 1 {
-				n = 3000
+				n = storage.MaxDismissals + 100
 			}
 			for i := range n {
 				rows = append(rows, row(user, i))
@@ -297,5 +194,46 @@ func runSideWrites(t *testing.T, s *Store) {
 	}
 	if err := s.releaseHandle(ctx, 950); err != nil { // of one who is there when it is explained
 		t.Fatal(err)
+	}
+}
+
+// runScans runs what compares and repairs.
+func runScans(t *testing.T, s *Store) {
+	t.Helper()
+	check := func(_ any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, owners := t.Context(), storage.OwnerRange{After: 100, UpTo: 2000}
+	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
+	_, _, err := s.NextOwner(ctx, 0, 0, 100)
+	check(nil, err)
+	for _, side := range storage.Sides {
+		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 1}, nil))
+		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 16}, classes))
+		groups := storage.Choose(16*storage.Classes, []int{5, 6})
+		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
+	}
+	for _, side := range packedSides {
+		if _, err := s.db.Shards[0].Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200"); err != nil {
+			t.Fatal(err)
+		}
+		check(s.WrongCounts(ctx, side, 0, owners))
+		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {
+			check(r, r.Err)
+		}
+	}
+	check(s.WrongFriends(ctx, 0, owners))
+	check(s.ForbiddenFollows(ctx, 0, owners))
+	for _, r := range s.RecountFriends(ctx, []storage.UserID{1, 200, 201}) {
+		check(r, r.Err)
+	}
+	check(s.Lease(ctx, "plans", "me", 3, 1, 2))
+	check(s.Holders(ctx, "plans", 1))
+	check(nil, s.Release(ctx, "plans", "me"))
+	if s.HasLog() {
+		check(s.ReadLog(ctx, 0, 1, 10))
+		check(s.LastOfLog(ctx, 0))
 	}
 }
