@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore/internal/packed"
@@ -147,7 +148,7 @@ func TestPackedListsAreTheirRows(t *testing.T) {
 			}
 		})
 		round := storage.UserID(0)
-		rapid.Check(t, func(t *rapid.T) {
+		properties.Check(t, 30, func(t *rapid.T) {
 			round++
 			w := newPackedWorld(t, s, round)
 			t.Repeat(map[string]func(*rapid.T){

@@ -2,31 +2,27 @@ package storagetest
 
 import (
 	"errors"
-	"flag"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 	"kith/storage/shard"
 )
 
-// Thirty histories are some seconds on real servers; -rapid.checks asks for more.
-func init() {
-	if err := flag.Set("rapid.checks", "30"); err != nil {
-		panic(err)
-	}
-}
+// manyHistories are some seconds on real servers; -rapid.checks asks for more.
+const manyHistories = 30
 
 // histories: whatever is done to a store, in whatever order, it answers as the
 // reference engine does to which the same was done.
 type histories struct{ *harness }
 
 func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	properties.Check(t, manyHistories, func(rt *rapid.T) {
 		// One store serves all histories: each has people of its own.
 		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(8)}
 		for _, id := range p.ids {
@@ -70,7 +66,7 @@ type pair struct {
 // Three people who have everything to do with each other: what follows from one thing
 // meets what follows from another.
 func (s histories) AnyTiesReadLikeTheReference(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	properties.Check(t, manyHistories, func(rt *rapid.T) {
 		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(3)}
 		p.startLog(rt)
 		for _, id := range p.ids {

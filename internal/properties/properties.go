@@ -1,0 +1,46 @@
+// Package properties checks properties by package rapid, so many times as each test can afford.
+package properties
+
+import (
+	"flag"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Check is [rapid.Check] with at most so many cases. Where -rapid.checks is given on the command
+// line, there are as many as it says.
+func Check(t *testing.T, cases int, property func(*rapid.T)) {
+	t.Helper()
+	if isGiven("rapid.checks") {
+		rapid.Check(t, property)
+		return
+	}
+	rapid.Check(t, atMost(cases, property))
+}
+
+// atMost does nothing any more once a property has held in so many cases. A case that failed is
+// tried again for as long as rapid makes it smaller.
+func atMost(cases int, property func(*rapid.T)) func(*rapid.T) {
+	held, failed := 0, false
+	return func(t *rapid.T) {
+		if held >= cases && !failed {
+			return
+		}
+		ended := false
+		defer func() {
+			if t.Failed() {
+				failed = true
+			} else if ended {
+				held++
+			}
+		}()
+		property(t)
+		ended = true
+	}
+}
+
+func isGiven(name string) (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	return given
+}

@@ -1,0 +1,56 @@
+package properties
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestSoManyCases(t *testing.T) {
+	if isGiven("rapid.checks") {
+		t.Skip("-rapid.checks asks for another number")
+	}
+	for _, cases := range []int{1, 7} {
+		ran := 0
+		Check(t, cases, func(t *rapid.T) {
+			if rapid.IntRange(0, 3).Draw(t, "n") == 0 {
+				t.Skip("one in four is no case")
+			}
+			ran++
+		})
+		if ran != cases {
+			t.Errorf("%d cases, want %d", ran, cases)
+		}
+	}
+}
+
+// TestTheCommandLineAsksForMore, and a property that fails is made small beyond the number of
+// cases, in processes of their own.
+func TestTheCommandLineAsksForMore(t *testing.T) {
+	if _, ok := os.LookupEnv("PROPERTIES_CHILD"); ok {
+		ran := 0
+		Check(t, 5, func(*rapid.T) { ran++ })
+		t.Logf("ran %d", ran)
+		Check(t, 5, func(t *rapid.T) {
+			if n := rapid.IntRange(0, 1_000_000).Draw(t, "n"); n >= 10 {
+				t.Fatalf("failed at %d", n)
+			}
+		})
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{"-rapid.checks=12": "ran 12\n", "-rapid.steps=30": "ran 5\n"} {
+		child := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v", "-rapid.nofailfile", args)
+		child.Env = append(os.Environ(), "PROPERTIES_CHILD=1")
+		text, err := child.CombinedOutput()
+		if err == nil || !strings.Contains(string(text), want) || !strings.Contains(string(text), "failed at 10\n") {
+			t.Errorf("%s: %v, want %q and the smallest failure:\n%s", args, err, want, text)
+		}
+	}
+}
