@@ -10,21 +10,6 @@ import (
 	"kith/storage"
 )
 
-// Checkpoints keeps how far imports are, in the store or next to it. A store
-// without it is imported into all the same, but not resumed.
-type Checkpoints interface {
-	// LoadCheckpoint returns what was last saved under the key, and whether there
-	// is such a thing.
-	LoadCheckpoint(ctx context.Context, key string) ([]byte, bool, error)
-
-	// SaveCheckpoint replaces what is kept under the key. When it returns, the
-	// value survives a crash, like everything that was written before it.
-	SaveCheckpoint(ctx context.Context, key string, value []byte) error
-
-	// DeleteCheckpoint forgets the key. An unknown key is no error.
-	DeleteCheckpoint(ctx context.Context, key string) error
-}
-
 // checkpoint is saved ahead of every chunk. So it tells two things: what is done,
 // and how far the chunk that a crash may have left half written can reach.
 type checkpoint struct {

@@ -21,7 +21,7 @@ import (
 // a microsecond a line, so it has room for 10^12 lines.
 const window = storage.Micros(1e12)
 
-// Store is what an import writes to. If it also has [Checkpoints], an import can
+// Store is what an import writes to. If it also has [storage.Checkpoints], an import can
 // be gone on with.
 type Store interface {
 	storage.Writer
@@ -74,7 +74,7 @@ type run struct {
 	Config
 	store       Store
 	relation    relation
-	checkpoints Checkpoints
+	checkpoints storage.Checkpoints
 	key         string // of the checkpoint; empty: none is kept
 	inputs      []*input
 	at          checkpoint              // as it would be saved now
@@ -135,7 +135,7 @@ func (i *Import) Run(ctx context.Context, store Store) (report Report, err error
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}
-	if checkpoints, ok := store.(Checkpoints); ok {
+	if checkpoints, ok := store.(storage.Checkpoints); ok {
 		im.checkpoints, im.key = checkpoints, checkpointKey(im.inputs, im.Relation)
 	}
 	im.found = checkpoint{Layout: checkpointLayout, Start: storage.MicrosOf(im.Start)}

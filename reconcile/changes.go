@@ -50,7 +50,7 @@ type Row = storage.Row
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
 
 // loadPlace returns the kept place of a log, empty where there is none.
-func loadPlace(ctx context.Context, checkpoints Checkpoints, mode Mode, log Log) (Place, error) {
+func loadPlace(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, log Log) (Place, error) {
 	value, _, err := checkpoints.LoadCheckpoint(ctx, checkpointOf(mode, log))
 	return Place(value), err
 }

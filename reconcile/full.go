@@ -16,14 +16,7 @@ import (
 type FullStore interface {
 	RepairStore
 	storage.Comparer
-	Checkpoints
-}
-
-// Checkpoints keep how far something has come, by name.
-type Checkpoints interface {
-	LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error)
-	SaveCheckpoint(ctx context.Context, name string, value []byte) error
-	DeleteCheckpoint(ctx context.Context, name string) error
+	storage.Checkpoints
 }
 
 // FullConfig says how a full scan is done.

@@ -18,7 +18,7 @@ import (
 type ChangesConfig struct {
 	Store       RepairStore
 	Changes     Changes
-	Checkpoints Checkpoints
+	Checkpoints storage.Checkpoints
 
 	// Window is how long the second half of an edge may take. Defaults to 3 s.
 	Window time.Duration

@@ -45,7 +45,7 @@ func valueOf(m prometheus.Metric) float64 {
 func statusName(mode Mode) string { return "reconcile/status/" + string(mode) }
 
 // SaveStatus keeps a status where [Statuses] finds it.
-func SaveStatus(ctx context.Context, store Checkpoints, s Status) error {
+func SaveStatus(ctx context.Context, store storage.Checkpoints, s Status) error {
 	value, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("spell the status of %s: %w", s.Mode, err)

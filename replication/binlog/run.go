@@ -13,13 +13,6 @@ import (
 	"kith/storage/events"
 )
 
-// Checkpoints keep how far replication has come, across restarts.
-type Checkpoints interface {
-	LoadCheckpoint(ctx context.Context, name string) (value []byte, found bool, err error)
-	SaveCheckpoint(ctx context.Context, name string, value []byte) error
-	DeleteCheckpoint(ctx context.Context, name string) error
-}
-
 // Events are told of what concerns caches besides edges, which the applier's
 // publisher is told of. [events.Bus] is one.
 type Events interface {
@@ -35,7 +28,7 @@ type Config struct {
 	Applier *replication.Applier
 
 	// Checkpoints keep the positions.
-	Checkpoints Checkpoints
+	Checkpoints storage.Checkpoints
 
 	// Events are told of users, counts and states that have changed, and of gaps. Defaults to
 	// nobody.

@@ -37,6 +37,8 @@ type Store struct {
 	active    map[storage.UserID]storage.Day                       // the last day of each
 	states    map[storage.UserID]storage.StateChange               // the last change of each
 
+	checkpoints map[string][]byte
+
 	requestTTL time.Duration
 	together   func(a, b storage.UserID) bool
 }
@@ -78,6 +80,8 @@ func New(options ...Option) *Store {
 		dismissed: make(map[storage.UserID]map[storage.UserID]storage.Micros),
 		active:    make(map[storage.UserID]storage.Day),
 		states:    make(map[storage.UserID]storage.StateChange),
+
+		checkpoints: make(map[string][]byte),
 
 		requestTTL: storage.DefaultRequestTTL,
 		together:   func(storage.UserID, storage.UserID) bool { return true },

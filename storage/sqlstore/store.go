@@ -68,6 +68,7 @@ var (
 	_ storage.Comparer     = (*Store)(nil)
 	_ storage.Repairer     = (*Store)(nil)
 	_ storage.Packer       = (*Store)(nil)
+	_ storage.Checkpoints  = (*Store)(nil)
 )
 
 // Open connects to every shard, brings their tables up to date and checks that

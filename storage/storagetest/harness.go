@@ -3,6 +3,7 @@ package storagetest
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -74,6 +75,16 @@ func (h *harness) people(t *testing.T, n int) []storage.User {
 		}
 	}
 	return people
+}
+
+// part is what some stores are besides. The promises of it are skipped for the others.
+func part[P any](t *testing.T, h *harness) P {
+	t.Helper()
+	p, ok := h.store.(P)
+	if !ok {
+		t.Skipf("this store is no %s", reflect.TypeFor[P]())
+	}
+	return p
 }
 
 // person is a user nobody made yet.

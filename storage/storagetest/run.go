@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return settling{h} },
 		func(h *harness) any { return relationLog{h, open} },
 		func(h *harness) any { return leases{h} },
+		func(h *harness) any { return checkpoints{h} },
 		func(h *harness) any { return concurrency{h} },
 		func(h *harness) any { return changesAtOnce{h} },
 		func(h *harness) any { return cancellation{h} },
