@@ -3,7 +3,7 @@ package storage
 import "context"
 
 // Checkpoints keep how far something that runs for long has come, by names of at most 190 ASCII
-// characters.
+// characters that do not end in a space.
 type Checkpoints interface {
 	// LoadCheckpoint returns what was last saved under a name, and whether there is such a
 	// thing.

@@ -56,6 +56,10 @@ func (c *cached) Blocks(ctx context.Context, users []storage.UserID) []storage.R
 	return c.cache.Blocks(ctx, users)
 }
 
+func (c *cached) AtHand(b *storage.Bundle) { c.cache.AtHand(b) }
+
+func (c *cached) Bundle(ctx context.Context, b *storage.Bundle) { c.cache.Bundle(ctx, b) }
+
 func (c *cached) Close() error {
 	c.cache.Close()
 	return c.Store.Close()

@@ -58,6 +58,9 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return userList{h} },
 		func(h *harness) any { return profiles{h} },
 		func(h *harness) any { return lists{h} },
+		func(h *harness) any { return bundles{h} },
+		func(h *harness) any { return comparer{h} },
+		func(h *harness) any { return repairer{h} },
 		func(h *harness) any { return histories{h} },
 	}
 	for _, topic := range topics {

@@ -1,0 +1,254 @@
+package storagetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"kith/storage"
+)
+
+// bundles: look-ups of several kinds at once. The kinds are found by reflection: one that is new
+// gets the keys of its type, and the answers of [storage.Bundle.Apart].
+type bundles struct{ *harness }
+
+func (s bundles) EachKindIsAnsweredAsItsMethodDoes(t *testing.T) {
+	keys := s.bundleKeys(t)
+	for i := range kindsOf(new(storage.Bundle)) {
+		s.wantBundle(t, keys, 3*len(keys.users), func(at int) bool { return at == i }, nil)
+	}
+}
+
+func (s bundles) KindsTogetherAreAnsweredAsApart(t *testing.T) {
+	keys := s.bundleKeys(t)
+	s.wantBundle(t, keys, 3*len(keys.users), func(int) bool { return true }, nil)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 150 { // a few kinds with a few keys may be one statement
+		few := 1 + random.IntN(5)
+		s.wantBundle(t, keys, 1+random.IntN(3), func(int) bool { return random.IntN(15) < few }, random)
+	}
+}
+
+func (s bundles) WhatIsAnsweredIsLeftAsItIs(t *testing.T) {
+	keys := s.bundleKeys(t)
+	for i := range kindsOf(new(storage.Bundle)) {
+		b := new(storage.Bundle)
+		kinds := fillBundle(b, keys, 2, func(int) bool { return true }, nil)
+		mark(kinds[i])
+		s.store.AtHand(b)
+		s.store.Bundle(t.Context(), b)
+		wantMark(t, kinds[i])
+	}
+}
+
+// mark answers a kind with an error that no store gives.
+func mark(kind kind) {
+	kind.lookup.MethodByName("Fail").Call([]reflect.Value{reflect.ValueOf(errMarked)})
+}
+
+var errMarked = errors.New("answered before")
+
+func wantMark(t *testing.T, kind kind) {
+	t.Helper()
+	results := kind.results()
+	for i := range results.Len() {
+		if err, _ := results.Index(i).FieldByName("Err").Interface().(error); !errors.Is(err, errMarked) {
+			t.Errorf("%s, key %d: it was answered again: %+v", kind.name, i, results.Index(i))
+		}
+	}
+}
+
+func (s bundles) AtHandIsAllOrNothing(t *testing.T) {
+	keys := s.bundleKeys(t)
+	for _, n := range []int{1, 3 * len(keys.users)} {
+		got, want := new(storage.Bundle), new(storage.Bundle)
+		kinds := fillBundle(got, keys, n, func(int) bool { return true }, nil)
+		wanted := fillBundle(want, keys, n, func(int) bool { return true }, nil)
+		for range 2 { // before it may be at hand, and when all has been read
+			s.store.AtHand(got)
+			want.Apart(t.Context(), s.store)
+			for i, kind := range kinds {
+				if !kind.results().IsNil() {
+					wantSame(t, kind, wanted[i])
+				}
+			}
+		}
+	}
+}
+
+func (s bundles) ErrorsAreOfEveryKey(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	b := new(storage.Bundle)
+	for _, kind := range fillBundle(b, s.bundleKeys(t), 3, func(int) bool { return true }, nil) {
+		if !kind.isOptional() {
+			defer func() {
+				results := kind.results()
+				if results.Len() != kind.keys().Len() {
+					t.Fatalf("%s: %d results for %d keys", kind.name, results.Len(), kind.keys().Len())
+				}
+				for i := range results.Len() {
+					if err, _ := results.Index(i).FieldByName("Err").Interface().(error); !errors.Is(err, context.Canceled) {
+						t.Errorf("%s, key %d: %+v under a context that has ended", kind.name, i, results.Index(i))
+					}
+				}
+			}()
+		}
+	}
+	s.store.Bundle(ended, b)
+}
+
+// wantBundle checks a bundle of some kinds, with so many keys each.
+func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int) bool, random *rand.Rand) {
+	t.Helper()
+	got, want := new(storage.Bundle), new(storage.Bundle)
+	kinds := fillBundle(got, keys, n, asked, random)
+	for i, kind := range kindsOf(want) {
+		for _, filled := range kinds {
+			if filled.at == i {
+				kind.lookup.Set(reflect.New(kind.lookup.Type().Elem()))
+				kind.keys().Set(filled.keys())
+			}
+		}
+	}
+	s.store.Bundle(t.Context(), got)
+	want.Apart(t.Context(), s.store)
+	all := kindsOf(want)
+	for _, kind := range kinds {
+		if kind.name != "Shared" { // which AtHand alone answers
+			wantSame(t, kind, all[kind.at])
+		}
+	}
+}
+
+// wantSame compares the answers to a kind with those of its method. What a store need not have
+// (see [kind.isOptional]) may be missing.
+func wantSame(t *testing.T, got, want kind) {
+	t.Helper()
+	answers, wanted := got.results(), want.results()
+	if answers.Len() != got.keys().Len() {
+		t.Fatalf("%s: %d results for %d keys", got.name, answers.Len(), got.keys().Len())
+	}
+	for i := range answers.Len() {
+		if got.isOptional() {
+			continue
+		}
+		if a, b := shown(answers.Index(i)), shown(wanted.Index(i)); a != b {
+			t.Errorf("%s, key %+v:\ngot  %s\nwant %s", got.name, got.keys().Index(i), a, b)
+		}
+	}
+}
+
+// shown is a result as text, in which no list and an empty one are the same.
+func shown(result reflect.Value) string { return fmt.Sprintf("%+v", result.Interface()) }
+
+// bundleKeys are the keys of every type.
+type bundleKeys struct {
+	users   []storage.UserID
+	handles []string
+	pairs   []storage.Pair
+}
+
+// bundleKeys makes people who have to do with one another.
+func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
+	t.Helper()
+	people := s.people(t, 6)
+	for i, a := range people {
+		for j, b := range people {
+			if (i+j)%2 == 0 || i == j {
+				continue
+			}
+			kind := storage.Following
+			if i == 0 && j == 5 {
+				kind = storage.Blocking
+			}
+			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+				s.apply(t, side, storage.Edge{From: a.ID, To: b.ID, Type: kind, UpdateTime: at(10*i + j)})
+			}
+		}
+	}
+	special := true
+	s.mark(t, storage.Pair{From: people[1].ID, To: people[2].ID}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
+	s.ask(t, storage.Pair{From: people[2].ID, To: people[4].ID}, 1, "hello")
+	ids := append(idsOf(people), s.id()) // the last is nobody
+	for _, id := range ids {
+		keys.users = append(keys.users, id)
+		keys.handles = append(keys.handles, person(id).Handle)
+		keys.pairs = append(keys.pairs, storage.Pair{From: ids[1], To: id}, storage.Pair{From: id, To: ids[2]})
+	}
+	keys.pairs = append(keys.pairs, storage.Pair{From: ids[2], To: ids[4]})
+	return keys
+}
+
+// of makes n keys of a type, some of them twice.
+func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
+	keys := reflect.MakeSlice(reflect.SliceOf(t), 0, n)
+	for i := range n {
+		if random != nil {
+			i = random.IntN(100)
+		}
+		user := k.users[i%len(k.users)]
+		var key any
+		switch t {
+		case reflect.TypeFor[storage.UserID]():
+			key = user
+		case reflect.TypeFor[string]():
+			key = k.handles[i%len(k.handles)]
+		case reflect.TypeFor[storage.Pair]():
+			key = k.pairs[i%len(k.pairs)]
+		case reflect.TypeFor[storage.PageQuery]():
+			key = storage.PageQuery{Owner: user, Limit: 2 + i%3, Backward: i%2 == 1}
+		case reflect.TypeFor[storage.RowsQuery]():
+			key = storage.RowsQuery{Owner: user, Limit: 2 + i%3}
+		default:
+			panic(fmt.Sprintf("the suite knows no keys of type %s: add them here", t))
+		}
+		keys = reflect.Append(keys, reflect.ValueOf(key))
+	}
+	return keys
+}
+
+// A kind is one look-up of a bundle.
+type kind struct {
+	at     int // among all kinds
+	name   string
+	lookup reflect.Value // *Lookup[K, V]
+}
+
+func (k kind) keys() reflect.Value    { return k.lookup.Elem().FieldByName("Keys") }
+func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Results") }
+
+// isOptional tells of kinds that a store answers only as far as it has what they ask for: packed
+// lists, sets and shared profiles.
+func (k kind) isOptional() bool { return k.name == "Packed" || k.name == "Sets" || k.name == "Shared" }
+
+// kindsOf lists the look-ups of a bundle, those by side one by one.
+func kindsOf(b *storage.Bundle) (kinds []kind) {
+	whole := reflect.ValueOf(b).Elem()
+	for i := range whole.NumField() {
+		name, field := whole.Type().Field(i).Name, whole.Field(i)
+		if field.Kind() != reflect.Array {
+			kinds = append(kinds, kind{len(kinds), name, field})
+			continue
+		}
+		for side := range field.Len() {
+			kinds = append(kinds, kind{len(kinds), name, field.Index(side)})
+		}
+	}
+	return kinds
+}
+
+// fillBundle asks for some kinds, with n keys each, and returns those.
+func fillBundle(b *storage.Bundle, keys bundleKeys, n int, asked func(int) bool, random *rand.Rand) (kinds []kind) {
+	for _, kind := range kindsOf(b) {
+		if asked(kind.at) {
+			kind.lookup.Set(reflect.New(kind.lookup.Type().Elem()))
+			kind.keys().Set(keys.of(kind.keys().Type().Elem(), n, random))
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}

@@ -1,0 +1,220 @@
+package storagetest
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// comparer: what the two sides of all edges are compared by, of stores that can be. Others' rows
+// are in the store, too: what counts is the difference that one's own make. Counts that are wrong and
+// follows that are forbidden cannot be made through the contract: the engines' own tests have those.
+type comparer struct{ *harness }
+
+var everybody = storage.OwnerRange{UpTo: 1<<63 - 1}
+
+func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
+	c := part[storage.Comparer](t, s.harness)
+	people := idsOf(s.people(t, 30))
+	place := shard.NewMap(c.Shards())
+	for ordinal := range c.Shards() {
+		var all, own []storage.UserID
+		for id := s.nextOwner(t, ordinal, 0, 1); id != 0; id = s.nextOwner(t, ordinal, id, 1) {
+			all = append(all, id)
+		}
+		for _, id := range people {
+			if place.Of(id) == ordinal {
+				own = append(own, id)
+			}
+		}
+		slices.Sort(own)
+		wantList(t, "owners", slices.DeleteFunc(slices.Clone(all), func(id storage.UserID) bool { return !slices.Contains(people, id) }), own)
+		if !slices.IsSorted(all) {
+			t.Errorf("owners of shard %d: %v", ordinal, all)
+		}
+		for n := 1; n <= len(all)+1; n++ {
+			want := storage.UserID(0)
+			if n <= len(all) {
+				want = all[n-1]
+			}
+			wantEqual(t, "owner", s.nextOwner(t, ordinal, 0, n), want)
+		}
+	}
+}
+
+func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+			odd := storage.Choose(storage.Classes, oddBelow(storage.Classes))
+			for _, classes := range []storage.Choice{nil, odd} {
+				before := s.digests(t, side, everybody, cut, classes)
+				for _, e := range s.comparedRows(t, side) {
+					if g := cut.Group(e.Pair()); classes == nil || classes.Has(g/cut.Parts) {
+						before[g] = before[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+					}
+				}
+				if got := s.digests(t, side, everybody, cut, classes); !maps.Equal(got, before) {
+					t.Errorf("%d parts, some classes: %v: %d groups, want %d", cut.Parts, classes != nil, len(got), len(before))
+				}
+			}
+		}
+	})
+}
+
+// A row at time 0 that is a tombstone is none.
+func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
+		s.apply(t, side, edge(side, s.id(), s.id(), storage.None, 0))
+		if got := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil); !maps.Equal(got, before) {
+			t.Errorf("digests have changed")
+		}
+	})
+}
+
+func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owners := s.sortedIDs(3)
+		for i, owner := range owners {
+			s.apply(t, side, follow(side, owner, s.id(), i))
+		}
+		of := func(after, upTo storage.UserID) (own int) {
+			pairs := map[storage.UserID]bool{}
+			s.groupRows(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil, func(e storage.Edge) {
+				pairs[side.Owner(e.Pair())] = true
+			})
+			for _, owner := range owners {
+				if pairs[owner] {
+					own++
+				}
+			}
+			return own
+		}
+		wantEqual(t, "owners", of(owners[0], owners[2]), 2)
+		wantEqual(t, "owners", of(owners[0]-1, owners[2]-1), 2)
+		wantEqual(t, "owners", of(owners[2], everybody.UpTo), 0)
+
+		rows := func(after, upTo storage.UserID) (n int64) {
+			for _, d := range s.digests(t, side, storage.OwnerRange{After: after, UpTo: upTo}, storage.Cut{Parts: 1}, nil) {
+				n += d.Rows
+			}
+			return n
+		}
+		wantEqual(t, "rows", rows(0, owners[1])+rows(owners[1], everybody.UpTo), rows(0, everybody.UpTo))
+	})
+}
+
+func (s comparer) RowsAreThoseOfTheGroups(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+			rows := s.comparedRows(t, side)
+			odd := storage.Choose(cut.Groups(), oddBelow(cut.Groups()))
+			got := map[storage.Edge]int{}
+			s.groupRows(t, side, everybody, cut, odd, func(e storage.Edge) {
+				got[e]++
+				if !odd.Has(cut.Group(e.Pair())) {
+					t.Fatalf("%+v is of group %d", e, cut.Group(e.Pair()))
+				}
+			})
+			for _, e := range rows {
+				want := 0
+				if odd.Has(cut.Group(e.Pair())) {
+					want = 1
+				}
+				wantEqual(t, "times that a row comes", got[e], want)
+			}
+		}
+	})
+}
+
+func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {
+	c := part[storage.Comparer](t, s.harness)
+	people := idsOf(s.people(t, 4))
+	a, b, blocked := people[0], people[1], people[2]
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		s.apply(t, side, follow(side, a, b, 1), follow(side, b, a, 2))
+		s.apply(t, side, storage.Edge{From: blocked, To: a, Type: storage.Following, UpdateTime: at(1)})
+	}
+	s.apply(t, storage.Inverse, storage.Edge{From: a, To: blocked, Type: storage.Blocking, UpdateTime: at(9)})
+	for ordinal := range c.Shards() {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			wrong, err := c.WrongCounts(t.Context(), side, ordinal, everybody)
+			if err != nil || len(wrong) > 0 {
+				t.Errorf("counts on shard %d: %v, %v", ordinal, wrong, err)
+			}
+		}
+		if wrong, err := c.WrongFriends(t.Context(), ordinal, everybody); err != nil || len(wrong) > 0 {
+			t.Errorf("friends on shard %d: %v, %v", ordinal, wrong, err)
+		}
+		if follows, err := c.ForbiddenFollows(t.Context(), ordinal, everybody); err != nil || len(follows) > 0 {
+			t.Errorf("forbidden on shard %d: %v, %v", ordinal, follows, err)
+		}
+	}
+}
+
+// comparedRows writes rows of every type, some of them of one time.
+func (s comparer) comparedRows(t *testing.T, side storage.Side) (rows []storage.Edge) {
+	t.Helper()
+	for i := range 30 {
+		rows = append(rows, edge(side, s.id(), s.id(), typesOf(side)[i%3], at(i/2)))
+	}
+	s.apply(t, side, rows...)
+	return rows
+}
+
+// digests adds those of all shards up.
+func (s comparer) digests(t *testing.T, side storage.Side, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) map[int]storage.Digest {
+	t.Helper()
+	c := part[storage.Comparer](t, s.harness)
+	sum := make(map[int]storage.Digest)
+	for ordinal := range c.Shards() {
+		digests, err := c.Digests(t.Context(), side, ordinal, owners, cut, classes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for g, d := range digests {
+			sum[g] = sum[g].Plus(d)
+		}
+	}
+	return sum
+}
+
+// groupRows reads the rows of all shards, nil for those of all groups. Tombstones at time 0 are none.
+func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) {
+	t.Helper()
+	c := part[storage.Comparer](t, s.harness)
+	if groups == nil {
+		groups = bytes.Repeat([]byte{'1'}, cut.Groups())
+	}
+	for ordinal := range c.Shards() {
+		err := c.GroupRows(t.Context(), side, ordinal, owners, cut, groups, func(e storage.Edge) {
+			if e.Type != storage.None || e.UpdateTime != 0 {
+				row(e)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// nextOwner is 0 where there are fewer.
+func (s comparer) nextOwner(t *testing.T, ordinal int, after storage.UserID, users int) storage.UserID {
+	t.Helper()
+	id, ok, err := part[storage.Comparer](t, s.harness).NextOwner(t.Context(), ordinal, after, users)
+	if err != nil || ok != (id != 0) || ok && id <= after {
+		t.Fatalf("owner %d behind %d on shard %d: %d, %v, %v", users, after, ordinal, id, ok, err)
+	}
+	return id
+}
+
+func oddBelow(n int) (odd []int) {
+	for i := 1; i < n; i += 2 {
+		odd = append(odd, i)
+	}
+	return odd
+}

@@ -1,0 +1,135 @@
+package storagetest_test
+
+import (
+	"context"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+type ownersTwice struct{ *memory.Store }
+
+func (s ownersTwice) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
+	return s.Store.NextOwner(ctx, shard, after-1, users)
+}
+
+type digestsOfAllClasses struct{ *memory.Store }
+
+func (s digestsOfAllClasses) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+	return s.Store.Digests(ctx, side, shard, owners, cut, nil)
+}
+
+type countsEveryTombstone struct{ *memory.Store }
+
+func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
+	digests, err := s.Store.Digests(ctx, side, shard, owners, cut, classes)
+	snapshot := s.Snapshot()
+	for _, e := range [][]storage.Edge{snapshot.Forward, snapshot.Inverse, snapshot.Requests, snapshot.Inbox}[side] {
+		if e.Type == storage.None && e.UpdateTime == 0 {
+			g := cut.Group(e.Pair())
+			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})
+		}
+	}
+	return digests, err
+}
+
+type rangesBeginEarly struct{ *memory.Store }
+
+func (s rangesBeginEarly) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+	owners.After--
+	return s.Store.GroupRows(ctx, side, shard, owners, cut, groups, row)
+}
+
+type rowsOfAllGroups struct{ *memory.Store }
+
+func (s rowsOfAllGroups) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
+	all := make(storage.Choice, len(groups))
+	for i := range all {
+		all[i] = '1'
+	}
+	return s.Store.GroupRows(ctx, side, shard, owners, cut, all, row)
+}
+
+type blocksAreForbidden struct{ *memory.Store }
+
+func (s blocksAreForbidden) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
+	pairs, err := s.Store.ForbiddenFollows(ctx, shard, owners)
+	for _, e := range s.Snapshot().Inverse {
+		if e.Type == storage.Blocking {
+			pairs = append(pairs, e.Pair())
+		}
+	}
+	return pairs, err
+}
+
+// changedRepairs are judged otherwise.
+type changedRepairs struct {
+	*memory.Store
+	change func(*memory.Store, *storage.Repair)
+}
+
+func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	changed := make([]storage.Repair, len(repairs))
+	for i, r := range repairs {
+		s.change(s.Store, &r)
+		changed[i] = r
+	}
+	return s.Store.RepairInverse(ctx, changed)
+}
+
+// observesItself takes a row as it is for what was observed.
+func observesItself(s *memory.Store, r *storage.Repair) {
+	r.Observed = s.Edges(context.Background(), r.Side.Replica(), []storage.Pair{r.Pair})[0].Value
+}
+
+// onlyNewer keeps a row that is newer than the one that is wanted.
+func onlyNewer(_ *memory.Store, r *storage.Repair) {
+	if r.Observed.UpdateTime > r.Want.UpdateTime && r.Want.UpdateTime != 0 {
+		r.Want = r.Observed
+	}
+}
+
+// onlyRows repairs rows that are there.
+func onlyRows(_ *memory.Store, r *storage.Repair) {
+	if r.Observed == (storage.Edge{}) {
+		r.Want.Type, r.Want.UpdateTime = storage.None, 0
+	}
+}
+
+// newTombstones are of the time of the row that they replace.
+func newTombstones(_ *memory.Store, r *storage.Repair) {
+	if r.Want.UpdateTime == 0 {
+		r.Want.UpdateTime = r.Observed.UpdateTime + 1
+	}
+}
+
+func alwaysFollows(_ *memory.Store, r *storage.Repair) { r.Side = storage.Inverse }
+
+type secretRepairs struct{ *memory.Store }
+
+func (s secretRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	results := s.Store.RepairInverse(ctx, repairs)
+	for i := range results {
+		results[i].Value.Also = nil
+	}
+	return results
+}
+
+type allOrNothing struct{ *memory.Store }
+
+func (s allOrNothing) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	results := s.Store.RepairInverse(ctx, repairs)
+	for i := range results {
+		results[i].Value.Done = results[i].Value.Done && results[0].Value.Done
+	}
+	return results
+}
+
+// recountsRaiseVersions also of counts that are right.
+type recountsRaiseVersions struct{ *memory.Store }
+
+func (s recountsRaiseVersions) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
+	results := s.Store.RecountFriends(ctx, users)
+	s.Apply(ctx, storage.Forward, []storage.Edge{{From: users[0], To: users[0] - 1, Type: storage.None, UpdateTime: 1}}, storage.IfNewer)
+	return results
+}
