@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -19,7 +20,7 @@ import (
 // derived from one that is not.
 func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
-		rapid.Check(t, func(t *rapid.T) {
+		properties.Check(t, cases, func(t *rapid.T) {
 			w := drawWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(8, 16).Draw(t, "users"))
 			store := memory.New()
 			if err := w.fill(store); err != nil {
@@ -47,7 +48,7 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 // An edge that is in no open list shows in nothing but the counts of its two ends:
 // change it, and no other answer changes.
 func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 8)
 		edge, found := w.hiddenEdge(rapid.IntRange(0, 1<<20).Draw(t, "which edge"))
 		if !found {

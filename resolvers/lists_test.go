@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -110,7 +111,7 @@ func TestNoEdgeIsMissedOrRepeatedOnTheWayThroughAList(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 257)
 		api := apitest.New(t, store, apitest.Options{})
-		rapid.Check(t, func(t *rapid.T) {
+		properties.Check(t, cases, func(t *rapid.T) {
 			list := rapid.SampledFrom(plainLists).Draw(t, "list")
 			backward := rapid.Bool().Draw(t, "backward")
 			var got []string

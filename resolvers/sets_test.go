@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/properties"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/memory"
@@ -114,7 +115,7 @@ func (c crowd) commonFollowers(a, b int) expected {
 // A set answer is exact whatever its budget: its pages together are the answer, in
 // order, and only the last one is complete.
 func TestPagesOfSetAnswersTogetherAreTheExactAnswer(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, cases, func(t *rapid.T) {
 		c := drawCrowd(t, 1200)
 		store := c.store()
 		apis := map[social.Budget]*apitest.API{}

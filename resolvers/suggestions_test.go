@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/internal/properties"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/memory"
@@ -74,7 +75,7 @@ func (c crowd) suggest(user int) []suggestion {
 }
 
 func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, cases, func(t *rapid.T) {
 		c := drawCrowd(t, 60)
 		api := apitest.New(t, c.store(), apitest.Options{})
 		user := rapid.IntRange(1, 8).Draw(t, "user")
@@ -109,7 +110,7 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 // With a small budget the followings are asked in several pools. Each of them is
 // asked exactly once, so what a candidate gathers over all pages is what it has.
 func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, cases, func(t *rapid.T) {
 		c := drawCrowd(t, 60)
 		budget := social.Budget(rapid.IntRange(1, 400).Draw(t, "budget"))
 		api := apitest.New(t, c.store(), apitest.Options{Budget: budget})
