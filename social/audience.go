@@ -14,8 +14,8 @@ type HiddenUsers interface {
 	IDs() []storage.UserID // ascending; not to be changed
 }
 
-// Audience is for whom an answer is made: who looks, and whom it must not show. A nil
-// Audience is nobody who is signed in, from whom nobody is hidden.
+// Audience is whom an answer is made for: the viewer, and the users whom it must not show. A nil
+// Audience is somebody who is not signed in, and hides nobody.
 type Audience struct {
 	Viewer storage.UserID // 0: nobody is signed in
 
@@ -48,12 +48,12 @@ func (a *Audience) InBlock(id storage.UserID) bool {
 	return found && id != a.Viewer
 }
 
-// Lacks tells whether a user is absent, to everybody but itself.
+// Lacks tells whether a user is absent for everybody but itself.
 func (a *Audience) Lacks(id storage.UserID) bool {
 	return a != nil && a.absent != nil && id != a.Viewer && a.absent.Has(id)
 }
 
-// Hidden lists everybody whom the audience must not be shown, ascending. It is made
+// Hidden lists all users whom the audience must not be shown, ascending. It is made
 // once; see HidesAtMost for how long it is.
 func (a *Audience) Hidden() []storage.UserID {
 	if a == nil {

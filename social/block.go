@@ -8,18 +8,18 @@ import (
 	"kith/storage/notify"
 )
 
-// Block makes a user block another: follows between them and requests that are pending
-// end, in both directions, and there can be no new ones until it is ended.
+// Block makes a user block another: follows and pending requests between them
+// end, in both directions, and there can be no new ones until the block ends.
 //
-// It is decided on the user's own shard. There its own follow and its own request end
-// with it; what the other has towards the user ends on the other's shard, where the
-// block is written at once, whatever the redundancy mode. If that shard does not answer
-// the block stands all the same, and the outcome is stale: what is left is up to
-// replication, to further tries, and to reconcile. Nothing is undone from afar, where
-// a late undo could meet a later, rightful follow.
+// It is decided on the user's own shard, where the user's own follow and request end
+// in the same transaction. Those of the other user end on the other's shard, where the
+// block is written at once, in every redundancy mode. If that shard does not answer,
+// the block stands and the outcome is stale: replication, a retry or reconcile does the
+// rest. Nothing is ended from another shard, where a late change could hit a later,
+// valid follow.
 //
-// [ErrSelf]; [storage.ErrUserUnknown] tells of the other. [errors.Is] also finds it
-// where the user itself is unknown: then the error is a [Gone].
+// Errors: [ErrSelf]; [storage.ErrUserUnknown] for the other. If the user itself is
+// unknown, the error is a [Gone], for which [errors.Is] finds [storage.ErrUserUnknown] too.
 func (t *Relations) Block(ctx context.Context, people People, user, other storage.UserID) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
 		return Outcome{}, err
@@ -27,8 +27,8 @@ func (t *Relations) Block(ctx context.Context, people People, user, other storag
 	return t.changeBlock(ctx, user, storage.EdgeChange{To: other, Type: storage.Blocking})
 }
 
-// Unblock ends a block of the user's. What the block has ended does not come back. Who
-// is not blocked, unknown, or hidden is no error: nothing changes.
+// Unblock ends a block by the user. It does not restore what the block has ended. If the
+// other is not blocked, unknown, or hidden, nothing changes, without an error.
 func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	switch {
 	case user == other:
@@ -50,7 +50,7 @@ func (t *Relations) changeBlock(ctx context.Context, user storage.UserID, change
 	}
 	written := r.Value.Written()
 	if !r.Value.Changed && r.Value.Row.UpdateTime > 0 {
-		// Once more: the first time may have ended before it came to the other shard.
+		// Once more: the first call may have ended before the row reached the other shard.
 		written = []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}}}
 	}
 	o = Outcome{Row: storage.Row{Side: storage.Forward, Edge: r.Value.Row}, Changed: r.Value.Changed}

@@ -11,14 +11,14 @@ import (
 // eraseStep is how many rows of a deleted user are ended at a time.
 const eraseStep = 500
 
-// EndAll ends everything between a user who is being deleted and others, whoever began
-// it, on both sides: follows, blocks and requests become tombstones, newer than what
-// they end. It returns nil once it has looked at all tables and found nothing left.
+// EndAll ends everything between a user who is being deleted and others, in either
+// direction and on both sides: follows, blocks and requests become tombstones, newer than
+// the rows they end. It returns nil once it has found all tables empty.
 //
-// It goes in steps, and can be called again after a crash, or when the context has ended:
-// the rows on the user's own shard are the list of what is left to do, so of each pair
-// the row on the other's shard is written first. Users whose shard does not answer are passed
-// over, and the error tells so.
+// It works in steps, and can be called again after a crash, or when the context has ended:
+// the rows on the user's own shard are the list of work, so of each pair
+// the row on the other's shard is written first. If a user's shard does not answer, that user is
+// skipped, and the error says so.
 func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	for {
 		found := false

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A Filter says which people are wanted. It has exactly one of its fields: lists to be
-// on, or what other filters have to say.
+// A Filter describes the wanted users. Exactly one of its fields is set: lists that they are
+// on, or other filters.
 type Filter struct {
 	On  []List   // on every one of these lists
 	All []Filter // all of them fit; those that are negated, beside at least one that is not
@@ -21,7 +21,7 @@ const (
 	MaxFilterLevels = 8
 )
 
-// What can be wrong with a filter. The texts are for clients.
+// The errors of a filter. The texts are for clients.
 var (
 	ErrFilterEmpty  = errors.New("`and` and `or` take at least one filter")
 	ErrFilterNot    = errors.New("`not` stands within an `and`, beside at least one filter without it: what fits nothing else would be nearly everybody")
@@ -29,7 +29,7 @@ var (
 	ErrFilterLevels = fmt.Errorf("a filter has at most %d levels", MaxFilterLevels)
 )
 
-// Check tells what is wrong with a filter.
+// Check returns an error if the filter is not valid.
 func (f Filter) Check() error {
 	if err := f.check(1, false); err != nil {
 		return err

@@ -16,12 +16,12 @@ type Tie struct {
 	Err     error // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden], [storage.ErrLimitReached], or a fault
 }
 
-// Follow makes a user follow others, those of them who exist, in one transaction.
-// Each has an outcome of its own, in their order. What is followed already stays as
-// it is. Where one of two blocks the other, neither can follow.
+// Follow makes a user follow others, as far as they exist, in one transaction.
+// Each has its own outcome, in their order. Existing follows stay as they
+// are. If one of two blocks the other, neither can follow.
 //
-// stale tells that the inverse side is behind for a reason that waiting does not
-// repair. err is set when the user itself is unknown, or its shard did not answer.
+// stale tells that the inverse side lags for a reason that waiting does not
+// repair. err is set if the user itself is unknown, or its shard did not answer.
 func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
 	relations = make([]Tie, len(others))
 	for i, err := range t.present(ctx, people, user, others) {
@@ -34,7 +34,7 @@ func (t *Relations) Follow(ctx context.Context, people People, user storage.User
 func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.ErrUserUnknown, user) }
 
 // Unfollow ends follows of a user. Unknown users, whom nobody follows, are no
-// error. Hidden ones are like unknown ones: their follows stay as they are.
+// error. Hidden users are treated like unknown ones: their follows stay as they are.
 func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
 	relations = make([]Tie, len(others))
 	if t.HiddenUsers.Has(user) {

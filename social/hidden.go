@@ -7,16 +7,16 @@ import (
 	"kith/storage/idset"
 )
 
-// Hidden users are taken out of numbered sets as sets. The one of the absent is the same
-// for everybody and is remembered with the numbers of the users; that of the viewer's
-// blocks is made once for an answer. Those of plain sets, which are short, are looked at one
+// Hidden users are subtracted from numbered sets as sets. The set of absent users is the same
+// for all viewers and is kept with the numbers of the users; the set of the viewer's
+// blocks is made once for an answer. Plain sets are short; their users are checked one
 // by one.
 //
-// An erased user is in neither set. An edge to such a user comes only by a
-// late event and stays until it is repaired: it may be counted in the number of a long
-// list, as it is in the owner's counts, and is never shown.
+// An erased user is in neither set. Only a late event can write an edge to such a user,
+// which stays until it is repaired: the total of a long list may count it,
+// as the owner's counts do, but no page shows it.
 
-// hiddenSets are whom an audience must not be shown, as sets that have nobody in common.
+// hiddenSets are the users whom an audience must not be shown, as disjoint sets.
 type hiddenSets [2]*idset.Set
 
 // hiddenIn returns the sets by the numbers of a directory; none where nobody is hidden.
@@ -46,7 +46,7 @@ func (a *Audience) blocked() []storage.UserID {
 	return slices.DeleteFunc(slices.Clone(a.blocks), func(id storage.UserID) bool { return id == a.Viewer })
 }
 
-// shownOf means those whom a term of numbered sets means, without hidden users.
+// shownOf is a term of numbered sets, without hidden users.
 func (a *Audience) shownOf(dir *idset.Directory, t idset.Term) idset.Term {
 	shown := idset.Term{All: slices.Clone(t.All)}
 	if len(t.All) == 0 {

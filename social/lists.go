@@ -18,7 +18,7 @@ type Shown struct {
 	Edges []storage.Edge // newest first
 	More  bool           // something lies, or may lie, beyond the page's far end
 
-	// Complete is false when the budget ended before the page was full. Then it goes on
+	// Complete is false when the budget ended before the page was full. Then the list continues
 	// behind End.
 	Complete bool
 	End      storage.Position
@@ -31,9 +31,9 @@ func (a *Audience) Ahead(q storage.PageQuery) storage.PageQuery {
 	return q
 }
 
-// Show makes pages of what has been read ahead for them: asked is what queries was
-// turned into, read the answers. It reads on, for all of them together, where too many
-// were hidden.
+// Show makes pages from reads ahead: asked are the queries that [Audience.Ahead] made of queries,
+// read their answers. If too many users were hidden, it reads on, for all pages
+// together.
 func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []storage.PageQuery, read []storage.Result[[]storage.Edge]) []storage.Result[Shown] {
 	pages := make([]pageInProgress, len(queries))
 	for i, q := range queries {
@@ -135,15 +135,15 @@ func (p *pageInProgress) result() storage.Result[Shown] {
 }
 
 // Size is how many users of a list an audience can page through. It is not Complete
-// where the budget ended first: then so many have been seen.
+// if the budget ended first: then Total is a lower bound.
 type Size struct {
 	Total    int64
 	Complete bool
 }
 
-// Sizes counts plain lists of one side. Hidden users are counted on lists in memory. Where they
-// are few beside another list, they are looked up in its index; otherwise the list is read whole. One that
-// is longer than the budget is at least so long as it is without all of them.
+// Sizes counts plain lists of one side. On lists in memory, hidden users are counted as sets. If
+// they are few compared with the list, they are looked up in its index; otherwise the list is read whole. If a list
+// is longer than the budget, its Total is its length less all hidden users, a lower bound.
 func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[Size] {
 	sizes := make([]storage.Result[Size], len(owners))
 	hidden := int64(g.audience.HidesAtMost())
@@ -181,7 +181,7 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 	return sizes
 }
 
-// sparse is how many hidden users are always looked up rather than a list read.
+// sparse: up to so many hidden users are always looked up, rather than the list read.
 const sparse = 50
 
 // subtractProbed looks all hidden users up on the lists of some owners.
@@ -207,7 +207,7 @@ func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []
 	}
 }
 
-// Specials are the follows of a user towards those whom it follows specially, newest
+// Specials are the special follows of a user, newest
 // first, without hidden users.
 func (g *Graph) Specials(ctx context.Context, specials storage.Result[[]storage.UserID], user storage.UserID) ([]storage.Edge, error) {
 	if specials.Err != nil {

@@ -7,10 +7,10 @@ import (
 	"kith/storage"
 )
 
-// Mark changes what a user notes on another whom it follows: for itself alone, and gone
-// with the follow. It reports whether that changed anything.
+// Mark changes a user's note on another whom it follows. Only the user sees the note, and it ends
+// with the follow. Mark reports whether that changed anything.
 //
-// [ErrSelf], [storage.ErrNotFollowing], also for whoever is hidden,
+// Errors: [ErrSelf]; [storage.ErrNotFollowing], also for a hidden user;
 // [storage.ErrLimitReached] beyond [storage.MaxSpecials].
 func (t *Relations) Mark(ctx context.Context, user, other storage.UserID, change storage.MarkChange) (changed bool, err error) {
 	switch {

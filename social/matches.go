@@ -34,7 +34,7 @@ func NotFollowedBack(user storage.UserID) MatchQuery {
 	return MatchQuery{Base: List{storage.Inverse, user}, Other: List{storage.Forward, user}, Absent: true}
 }
 
-// MatchMark is where an answer goes on: behind the place After in the base list,
+// MatchMark is where an answer continues: behind the position After in the base list,
 // with Found matches up to there.
 type MatchMark struct {
 	After storage.Position
@@ -45,10 +45,10 @@ type MatchMark struct {
 type Match struct {
 	ID    storage.UserID
 	At    storage.Position // in the base list
-	Other storage.Micros   // when the edge of the other list came to be; 0 where there is none, or the lists are of two users
+	Other storage.Micros   // when the edge of the other list began; 0 if there is none, or the lists are of two users
 }
 
-// hasOther tells whether it matters when the edges of the other list came to be: that of a
+// hasOther tells whether the answer needs the time of the edge on the other list: the time of a
 // friendship is the later of two.
 func (q MatchQuery) hasOther() bool { return !q.Absent && q.Base.Owner == q.Other.Owner }
 
@@ -61,7 +61,7 @@ type MatchPage struct {
 	Next     MatchMark
 }
 
-// Fits tells whether the whole base list can be looked through within one budget, and
+// Fits tells whether the whole base list can be scanned within one budget, and
 // how many rows that takes. Lists in memory always fit.
 func (g *Graph) Fits(ctx context.Context, q MatchQuery) (rows int64, fits bool, err error) {
 	base, _, inMemory, err := g.pair(ctx, q)
@@ -85,9 +85,9 @@ func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *part, inMe
 
 // Matches returns the first matches behind a mark, without hidden users.
 //
-// The base is gone through, newest first, in memory or as rows, which are looked up in the other
-// list. If far fewer are on the other list than on the base, those are looked up in the base
-// instead: they are the answer, or all others are, who are counted by leaving them out.
+// The base is scanned newest first, in memory or as rows, and its users are looked up in the other
+// list. If the other list is far shorter than the base, its users are looked up in the base
+// instead: they are the matches, or all others are, which are counted by subtraction.
 func (g *Graph) Matches(ctx context.Context, q MatchQuery, from MatchMark, first int) (MatchPage, error) {
 	c := &matches{MatchQuery: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: int(g.budget)}
 	if err := c.run(ctx); err != nil {
@@ -104,14 +104,14 @@ type matches struct {
 	first      int
 	examinable int // places that may still be gone through
 
-	// next returns matches behind decided, which it moves on, of so many places or so many matches at most, and
-	// tells whether the base ends there.
+	// next returns the matches behind decided, of at most so many positions or so many matches, moves
+	// decided, and tells whether the base ends there.
 	next  func(ctx context.Context, most int) (some []Match, end bool, err error)
 	total int // of all; notCounted if it is found by going through the base
 
-	isExact bool // behind the mark are so many as the total says, and none behind the last of them
+	isExact bool // total matches lie behind the mark: when they have been found, the scan is done
 
-	list    []Match // one more than the page holds, if there are so many
+	list    []Match // one more than the page holds, if there is one
 	found   int     // behind the mark
 	decided storage.Position
 	done    bool // the base has ended
@@ -192,7 +192,7 @@ func (c *matches) inSets(base, other *part) {
 	c.done = c.isExact && c.total == 0
 }
 
-// countSets counts all matches: whoever of the base is not common is absent from the other list.
+// countSets counts all matches: a user of the base who is not common to both is absent from the other list.
 func (c *matches) countSets(base, other *idset.Set) int {
 	both := idset.Term{All: []idset.Term{{Set: base}, {Set: other}}}
 	if a := c.graph.audience; a.HidesAtMost() > 0 {
@@ -282,10 +282,10 @@ func (c *matches) fromOther(ctx context.Context, other *part) error {
 // fewLeftOut is how many hidden users may be looked up for one answer.
 const fewLeftOut = 1000
 
-// fromAll counts by leaving out: whoever is on a long list and not on a far shorter one is
-// nearly everybody, such as the followers of a celebrity whom it does not follow back. Looking through a list of a
-// million for their number takes a second. But the long list is counted, and those who must not be
-// counted are few: those on the short list, and hidden users. The base is read for the page only.
+// fromAll counts by subtraction. If a list is long and the other far shorter, nearly everybody on the long list is
+// absent from the short one, such as the followers whom a celebrity does not follow back. Scanning a list of a
+// million to count them takes a second. But the length of the long list is known, and only few users must be
+// subtracted: those on the short list, and hidden users. The base is read for the page only.
 func (c *matches) fromAll(ctx context.Context, base, other *part) error {
 	on, without, err := c.lookUpOther(ctx, other, c.graph.audience.Hidden())
 	c.total = max(0, int(base.length)-len(on))
@@ -301,8 +301,8 @@ func (c *matches) fromAll(ctx context.Context, base, other *part) error {
 	return err
 }
 
-// addOthers reads when the edges of the other list came to be, for the page, where that matters and is not
-// known yet.
+// addOthers reads, for the page, the times of the other list's edges, if they are needed and not
+// yet known.
 func (c *matches) addOthers(ctx context.Context) error {
 	page := c.list[:min(c.first, len(c.list))]
 	if !c.hasOther() {

@@ -10,8 +10,8 @@ import (
 	"kith/storage/idset"
 )
 
-// Mark is where a continued answer goes on: behind the id After, with Found
-// answers up to there. Its zero value is the beginning.
+// Mark is where an answer continues: behind the id After, with Found
+// users up to there. Its zero value is the beginning.
 type Mark struct {
 	After storage.UserID
 	Found int
@@ -20,36 +20,36 @@ type Mark struct {
 // lastUser is behind everybody.
 const lastUser storage.UserID = math.MaxInt64
 
-// Common is a page of those whom a filter fits, by ascending id.
+// Common is a page of users that match a filter, by ascending id.
 type Common struct {
 	IDs []storage.UserID
 
-	// Total counts all of them, when Complete; otherwise what has been
-	// found so far, pages before this one included.
+	// Total counts all of them if Complete, otherwise those
+	// found so far, including earlier pages.
 	Total    int
 	Complete bool
 
-	// More tells that something may come behind this page; Next is where.
+	// More tells that users may follow this page; Next is where.
 	More bool
 	Next Mark
 }
 
-// PeopleQuery asks for the first users behind a mark whom a filter fits.
+// PeopleQuery asks for the first users behind a mark that match a filter.
 type PeopleQuery struct {
 	Filter Filter          // which has been checked
-	Empty  func(List) bool // lists that count as empty, whatever is on them; nil: none
+	Empty  func(List) bool // lists that count as empty, whatever their rows; nil: none
 	From   Mark
 	First  int
 }
 
-// Both fits those whom two lists have in common.
+// Both matches the users who are on two lists.
 func Both(a, b List) Filter { return Filter{On: []List{a, b}} }
 
-// People returns a page of users whom a filter fits, by ascending id, without hidden users.
+// People returns a page of users that match a filter, by ascending id, without hidden users.
 //
-// The shortest list that everybody wanted is on is read first, as far as that is known from the
-// counts, and with it every list that is not far longer. The others are asked for those
-// candidates alone.
+// It first reads the shortest list that contains all wanted users, judged by the
+// counts, and with it every list that is not far longer. In the other lists it looks up only the
+// candidates from those.
 func (g *Graph) People(ctx context.Context, query PeopleQuery) (Common, error) {
 	q := newPeopleQuery(g, query)
 	g.recall(ctx, q.parts)
@@ -73,7 +73,7 @@ type peopleQuery struct {
 	chosen   []*part        // to be read whole: the drivers, and lists that are not far longer
 	rows     int            // left in the budget
 	isPartly bool           // not all lists are known as a whole
-	upTo     storage.UserID // if so, up to whom everybody is
+	upTo     storage.UserID // if so, the candidates are complete up to this user
 }
 
 func newPeopleQuery(g *Graph, query PeopleQuery) *peopleQuery {
@@ -107,8 +107,8 @@ func (q *peopleQuery) err() error {
 	return nil
 }
 
-// driversOf lists parts of which everybody is on one whom a filter fits, and how long they
-// are together: the shortest there are.
+// driversOf lists the parts that together contain every user who matches a filter, and their total
+// length: the shortest such parts.
 func (q *peopleQuery) driversOf(f Filter) (drivers []*part, length int64) {
 	length = math.MaxInt64
 	shortest := func(parts []*part, n int64) {
@@ -168,8 +168,8 @@ func (q *peopleQuery) afford() []*part {
 	return nil
 }
 
-// candidates returns what is to be looked up: the users of the drivers on each list that has not
-// been read. Of drivers that are too long for the budget, a stretch is read.
+// candidates returns the look-ups: the users of the drivers, in each list that has not
+// been read. If the drivers are too long for the budget, it reads a stretch of them.
 func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 	if q.err() != nil {
 		return nil
@@ -231,8 +231,8 @@ func (q *peopleQuery) term(f Filter) (t idset.Term) {
 	return t
 }
 
-// page works the answer out. Lists that are known as a whole are counted anew for every page; what is
-// known from the mark on only is added to the number in the mark.
+// page computes the answer. Lists that are known as a whole are counted anew for every page. If they are
+// known only from the mark on, the count is added to the number in the mark.
 func (q *peopleQuery) page() Common {
 	term, a, few := q.term(q.Filter), q.graph.audience, q.graph.sizes.fewCommon
 	dir := q.directory()
@@ -245,7 +245,7 @@ func (q *peopleQuery) page() Common {
 	}
 	ids, total := idset.Select(term, 0, few)
 	if total <= few {
-		shown := a.showing(ids) // whom nothing but the audience knows to be gone is not counted
+		shown := a.showing(ids) // users whom only the audience knows to be gone are not counted
 		return q.pageOf(behind(shown, q.From.After), len(shown))
 	}
 	if a.HidesAtMost() > 0 {
@@ -269,7 +269,7 @@ func (q *peopleQuery) directory() *idset.Directory {
 	return nil
 }
 
-// partlyPage makes a page of everybody behind the mark, as far as that is known.
+// partlyPage makes a page of the known users behind the mark.
 func (q *peopleQuery) partlyPage(ids []storage.UserID) Common {
 	c := q.pageOf(ids, q.From.Found+len(ids))
 	if q.upTo < lastUser {
@@ -280,7 +280,7 @@ func (q *peopleQuery) partlyPage(ids []storage.UserID) Common {
 	return c
 }
 
-// pageOf makes a page of the ids behind the mark: of one more than it holds, if there are so many.
+// pageOf makes a page of the ids behind the mark: ids has one more than the page holds, if there is one.
 func (q *peopleQuery) pageOf(ids []storage.UserID, total int) Common {
 	c := Common{Total: total, Complete: true, More: len(ids) > q.First}
 	c.IDs = ids[:min(q.First, len(ids))]

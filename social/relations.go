@@ -11,10 +11,10 @@ import (
 // ErrSelf: nobody follows, blocks or befriends itself.
 var ErrSelf = errors.New("not towards oneself")
 
-// ErrTheirLimit: the other user follows as many as it may, and would have to follow.
+// ErrTheirLimit: the other user would have to follow, but has reached its limit of followings.
 var ErrTheirLimit = errors.New("the other user has reached its limit of followings")
 
-// Redundancy is how the inverse side comes to hold what has been written to the
+// Redundancy is how the inverse side gets the rows written to the
 // forward side: the modes of the seeds ("好友中心" §7: by the service itself, by a
 // message, by the log).
 type Redundancy interface {
@@ -22,14 +22,14 @@ type Redundancy interface {
 	// the forward rows' transaction.
 	Inline() bool
 
-	// Carry takes care of forward rows that have been written, alone or together with
-	// their other side, and of what follows from them there. An error means that other
-	// sides are not there, nor is it sure that they will be: that has been counted, and
-	// is left to retry and reconcile.
+	// Carry takes over forward rows that have been written, alone or together with
+	// their other side, and the consequences written there. An error means that other
+	// sides are missing and may stay so: this has been counted, and
+	// is left to retries and reconcile.
 	Carry(ctx context.Context, written []storage.Written) error
 }
 
-// People tells who exists.
+// People tells which users exist.
 type People interface {
 	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
@@ -44,13 +44,13 @@ type RelationStore interface {
 	storage.MarkWriter
 }
 
-// Relations changes how users stand towards each other: follows, blocks, requests for
-// friendship, and what one notes on whom one follows.
+// Relations changes the relations of users: follows, blocks, friend
+// requests, and notes on follows.
 type Relations struct {
 	RelationsConfig
 }
 
-// RelationsConfig says by which rules.
+// RelationsConfig sets the rules.
 type RelationsConfig struct {
 	Store      RelationStore
 	Redundancy Redundancy
@@ -100,21 +100,21 @@ func NewRelations(cfg RelationsConfig) *Relations {
 	return &Relations{cfg}
 }
 
-// Outcome is what a block, an act about a request, or the end of one has done.
+// Outcome is the result of a block, a change of a request, or the end of one.
 type Outcome struct {
-	Row     storage.Row // as it is now; UpdateTime 0 where there is none
+	Row     storage.Row // as it is now; UpdateTime 0 if there is none
 	Changed bool        // false when it was so before
 
 	// Written are the forward rows that were written on any shard, the first one being
 	// Row; those whose Inverse is set are on both sides.
 	Written []storage.Written
 
-	// Stale tells that some other side is behind for a reason that waiting does not repair.
+	// Stale tells that an inverse side lags for a reason that waiting does not repair.
 	Stale bool
 }
 
-// present says who cannot be dealt with: oneself, and who does not exist or is hidden.
-// The errors are in the order of others, nil for those who can.
+// present returns an error for each user who cannot be acted on: the user itself, and users who do
+// not exist or are hidden. The errors are in the order of others, nil for the rest.
 func (t *Relations) present(ctx context.Context, people People, user storage.UserID, others []storage.UserID) []error {
 	errs := make([]error, len(others))
 	for i, r := range people.Users(ctx, others) {

@@ -9,18 +9,18 @@ import (
 	"kith/storage/notify"
 )
 
-// Requests for friendship. A friend is a mutual follow (seeds: strong friends), so a
-// request that is accepted makes both follow. It does in two steps, each in one transaction: on
+// Friend requests. A friend is a mutual follow (seeds: strong friends), so
+// accepting a request makes both follow. This takes two steps, each in one transaction: on
 // the asker's shard the request is accepted and the asker follows; when that is applied
-// on the other's shard, the other follows. Both have been done when the call returns,
-// in every redundancy mode; what a crash leaves in between is done by whatever carries
-// the request's row, once, because the row's version tells whether it has been.
+// on the other's shard, the other follows. Both steps are done when the call returns,
+// in every redundancy mode. After a crash in between, whatever carries the request's row
+// does the second step, once: the row's version tells whether it has been done.
 
-// Ask makes a user ask another to be friends. If the other has asked, that is accepted.
+// Ask makes a user ask another to be friends. If the other has asked, that request is accepted.
 //
-// [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden] where one blocks the other
-// or too soon after a decline, [storage.ErrLimitReached] with too many that are pending,
-// or, of two who ask each other, with too many followings. A [Gone] is the user itself.
+// Errors: [ErrSelf]; [storage.ErrUserUnknown]; [storage.ErrForbidden] if one blocks the other
+// or the last decline is too recent; [storage.ErrLimitReached] with too many pending requests,
+// or, if both have asked, with too many followings. A [Gone] means the user itself.
 func (t *Relations) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
 		return Outcome{}, err
@@ -29,13 +29,13 @@ func (t *Relations) Ask(ctx context.Context, people People, user, other storage.
 	return o, gone(user, err)
 }
 
-// Accept makes a user accept what another has asked.
+// Accept makes a user accept another's request.
 //
-// [ErrSelf]; [storage.ErrNoRequest] when nothing is pending any more;
-// [storage.ErrForbidden]; [storage.ErrLimitReached] and [ErrTheirLimit] when the user, or the
-// other, follows as many as one may. The user's own limit is looked at before, not in
-// one transaction with the rest, since it lies on another shard: a follow of the user's
-// at the same time may make it one more.
+// Errors: [ErrSelf]; [storage.ErrNoRequest] if none is pending;
+// [storage.ErrForbidden]; [storage.ErrLimitReached] and [ErrTheirLimit] if the user, or the
+// other, has reached the limit of followings. The user's own limit lies on another shard, so it is
+// checked before and not in the same transaction: if the user follows somebody else at the same
+// time, the limit may be exceeded by one.
 func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
@@ -72,7 +72,7 @@ func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) err
 	return fmt.Errorf("%w: user %s", storage.ErrLimitReached, user)
 }
 
-// Decline makes a user decline what another has asked; the other may ask again after a
+// Decline makes a user decline another's request; the other may ask again after a
 // pause. [ErrSelf], [storage.ErrNoRequest].
 func (t *Relations) Decline(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
@@ -82,7 +82,7 @@ func (t *Relations) Decline(ctx context.Context, user, other storage.UserID) (Ou
 	return o, noAsker(err)
 }
 
-// noAsker: where there is no asker there is no request.
+// noAsker: if the asker does not exist, there is no request.
 func noAsker(err error) error {
 	if errors.Is(err, storage.ErrUserUnknown) {
 		return fmt.Errorf("%w: %w", storage.ErrNoRequest, err)
@@ -90,8 +90,8 @@ func noAsker(err error) error {
 	return err
 }
 
-// visible tells whether there can be a request of another that a user sees, or one of its
-// own to the other.
+// visible returns an error if the other user is hidden: then the user sees no request from or
+// to the other.
 func (t *Relations) visible(user, other storage.UserID) error {
 	switch {
 	case user == other:
@@ -102,7 +102,7 @@ func (t *Relations) visible(user, other storage.UserID) error {
 	return nil
 }
 
-// Cancel takes back what a user has asked another. [ErrSelf], [storage.ErrNoRequest].
+// Cancel withdraws a user's request to another. [ErrSelf], [storage.ErrNoRequest].
 func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
 		return Outcome{}, err
@@ -111,8 +111,8 @@ func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Out
 	return o, gone(user, err)
 }
 
-// Remove ends the friendship of two users: neither follows the other any more, also
-// where they came to it without a request. With somebody unknown or hidden there is none.
+// Remove ends the friendship of two users, with or without a request: neither follows the
+// other any more. With an unknown or hidden user there is none.
 // [ErrSelf].
 func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	switch {
@@ -140,7 +140,7 @@ func (t *Relations) request(ctx context.Context, pair storage.Pair, change stora
 	row := storage.Row{Side: storage.Requests, Edge: r.Row}
 	written := r.Written
 	if !r.Changed && r.Row.UpdateTime > 0 {
-		// Once more: the first time may have ended before it came to the other shard, with
+		// Once more: the first call may have ended before the row reached the other shard, with
 		// the follow or its end.
 		written = []storage.Written{{Row: row}}
 		if follow := t.Store.Edges(ctx, storage.Forward, []storage.Pair{pair})[0]; follow.Value.UpdateTime > 0 {

@@ -7,17 +7,17 @@ import (
 	"kith/storage"
 )
 
-// Directory is what searching by handle asks of a store.
+// Directory is what a search by handle needs of a store.
 type Directory interface {
 	storage.HandleSearcher
 	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
 
-// Handles is a page of handles and whose they are, ascending.
+// Handles is a page of handles and their users, ascending.
 type Handles struct {
 	Owners []storage.HandleOwner
 
-	// More tells that something may come behind this page; Next is the handle to go on
+	// More tells that handles may follow this page; Next is the handle to continue
 	// behind.
 	More bool
 	Next string
@@ -62,9 +62,9 @@ func SearchHandles(ctx context.Context, d Directory, audience *Audience, budget 
 // up in one statement.
 const searchStride = 400
 
-// owners tells which claims are the handles of users who may be shown. A shard that
-// does not answer leaves its users in: they are missing below with an error, not as if
-// they were not there.
+// owners tells which claims are the handles of users who may be shown. If a shard
+// does not answer, its users stay in: they are then reported with an error, not as
+// if they did not exist.
 func owners(ctx context.Context, d Directory, audience *Audience, claims []storage.HandleOwner) []bool {
 	owns := make([]bool, len(claims))
 	ids := make([]storage.UserID, len(claims))

@@ -8,19 +8,19 @@ import (
 	"kith/storage"
 )
 
-// settleTime bounds what is done at once for rows that have been committed, also for a
-// client who does not wait.
+// settleTime bounds the work done at once for committed rows, even if the
+// client has gone.
 const settleTime = 5 * time.Second
 
-// settle brings forward rows that have just been written to their other sides at once,
-// in every redundancy mode, and so on with what follows from them there: a block ends
-// the follow that comes the other way, an accepted request begins one. Then it hands
-// all of it to the mode, which carries what could not be written.
+// settle carries newly written forward rows to their other sides at once,
+// in every redundancy mode, and then the consequences written there: a block ends
+// the follow in return, an accepted request begins one. Then it hands
+// all rows to the mode, which carries those that could not be written.
 //
-// What is committed is brought to its end also when the client has gone.
+// It completes committed rows even if the client has gone.
 //
-// A crash in here leaves the rows that it has not come to where they are. The modes
-// stream and binlog carry them; after that, and in the mode sync, doing the same again or
+// A crash leaves the rows that it has not reached as they are. In the modes
+// stream and binlog the mode carries them; otherwise repeating the change or
 // reconcile does. Everything may be applied twice: versions decide.
 func (t *Relations) settle(ctx context.Context, written []storage.Written) (all []storage.Written, stale bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
@@ -28,7 +28,7 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 	told := map[storage.Row]bool{}
 	for fresh := written; ; {
 		fresh = slices.DeleteFunc(slices.Clone(fresh), func(w storage.Written) bool {
-			known := told[w.Row] // what is there already is told again
+			known := told[w.Row] // rows that exist already are handed over again
 			told[w.Row] = true
 			return known
 		})
@@ -50,8 +50,8 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 	return all, t.Redundancy.Carry(ctx, all) != nil || stale
 }
 
-// inverse applies the rows of one side, where that has not been done, and notes for
-// which it has been now. It returns what follows from them.
+// inverse applies the rows of one side that have not been applied, and marks those
+// that now have. It returns their consequences.
 func (t *Relations) inverse(ctx context.Context, side storage.Side, rows []storage.Written) (also []storage.Written, err error) {
 	var edges []storage.Edge
 	var index []int

@@ -1,8 +1,8 @@
 // Package social holds the rules of the graph: what two users have in common, who
 // is a friend, whom to follow next. Each answer is an expression over lists as sets, which are
-// read in batches from a store, by how long they are.
+// read in batches from a store, in ways that depend on their lengths.
 //
-// Answers have a [Budget]. It is counted in rows examined, not in
+// Answers have a [Budget]. It counts rows examined, not
 // time, so that the same data gives the same answer. Lists in memory, and packed ones, need none.
 package social
 
@@ -12,14 +12,14 @@ import (
 	"kith/storage"
 )
 
-// Budget is how many rows one answer may examine. An answer that needs more ends
-// early, says so, and can be continued from where it ended.
+// Budget is how many rows one answer may examine. An answer that needs more stops
+// early, says so, and can be continued from there.
 type Budget int
 
 // DefaultBudget reads two lists of a quarter of a million each.
 const DefaultBudget Budget = 500_000
 
-// Reader is what the rules ask of a store.
+// Reader is what the rules need of a store.
 type Reader interface {
 	People
 	storage.CountReader
@@ -30,7 +30,7 @@ type Reader interface {
 	// changed. Of nobody it is the zero profile.
 	Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error)
 	// Sets returns lists that the store keeps as sets: each is a *[idset.List]. The others are
-	// not Found; what errors there are is told by reading their rows.
+	// not Found; reading their rows reports errors.
 	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set]
 }
 
@@ -74,21 +74,21 @@ type List struct {
 // String names the list: "following of 7".
 func (l List) String() string { return l.Side.String() + " of " + l.Owner.String() }
 
-// sizes is how much is read at a time, and what is done one by one and what with whole sets.
+// sizes is how much is read at a time, and from what size on whole sets are used.
 type sizes struct {
-	firstLook int // so many rows of a list are read rather than its length asked for
-	stride    int // so many rows of a longer list are read at a time
-	probes    int // so many ids are looked up at a time
-	firstPool int // so many followings of a pool are read at first
-	maxPool   int // so many followings has one pool of suggestions at most
+	firstLook int // rows of a list that are read at first instead of its length
+	stride    int // rows of a longer list that are read at a time
+	probes    int // ids that are looked up at a time
+	firstPool int // followings of a pool that are read at first
+	maxPool   int // most followings of one pool of suggestions
 
 	packedFrom int64 // so long a list may be kept packed
-	packedMost int64 // so many users of packed lists are read, 8 bytes each
+	packedMost int64 // most users that are read from packed lists, 8 bytes each
 
-	fewCommon    int // so many common users are looked at, to see who is hidden
+	fewCommon    int // up to so many common users are checked one by one for hidden ones
 	fewPlaces    int // so long a list is gone through, counting on the way
-	fewHidden    int // so many hidden users are looked up in a list
-	placesPerRow int // so many places of a list in memory are gone through in less than the time that one row takes
+	fewHidden    int // up to so many hidden users are looked up in a list
+	placesPerRow int // places of a list in memory that are scanned in less time than one row takes
 }
 
 var defaultSizes = sizes{

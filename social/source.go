@@ -7,18 +7,18 @@ import (
 	"kith/storage/idset"
 )
 
-// Every answer is an expression over lists, which come to it as sets. A list comes in the
-// first of these ways that it can:
+// Every answer is an expression over lists, which it gets as sets. A list is read in the
+// first of these ways that is possible:
 //
-//   - as a set that the store keeps, numbered;
-//   - if it is far longer than the others: as those of some candidates who are on it, who
+//   - as a numbered set that the store keeps;
+//   - if it is far longer than the others: as the candidates who are on it, who
 //     are looked up by key;
 //   - from its packed form;
 //   - whole, from its rows, if those are within the budget;
-//   - as a stretch of its rows, which the next page goes on behind. A store that packs lists
+//   - as a stretch of its rows, behind which the next page continues. A store that packs lists
 //     has been asked for this one by then, and packs it in the background.
 //
-// Whichever way it comes, pages have the same users in the same order, and one goes on
+// In each of these ways, pages have the same users in the same order, and a page continues
 // where the one before ended.
 
 // part is a list that an answer needs.
@@ -110,8 +110,8 @@ func readWhole(ctx context.Context, parts []*part, read func(context.Context, st
 	}
 }
 
-// readStretch reads the users of a list behind one, of so many rows. It returns up to whom: the
-// greatest id where the list has ended.
+// readStretch reads the users of a list behind a user, from so many rows. It returns the last user it
+// covers: the greatest id if the list has ended.
 func (g *Graph) readStretch(ctx context.Context, p *part, after storage.UserID, rows int) (upTo storage.UserID) {
 	r := g.store.AllRows(ctx, p.Side, []storage.RowsQuery{{Owner: p.Owner, After: after, Limit: rows}})[0]
 	if p.err = r.Err; r.Err != nil {
@@ -149,7 +149,7 @@ func (g *Graph) lookUp(ctx context.Context, probes []*probe) {
 	}
 }
 
-// lookUpSome tells whether there was somebody to look up.
+// lookUpSome tells whether there were users to look up.
 func (g *Graph) lookUpSome(ctx context.Context, side storage.Side, probes []*probe) bool {
 	var pairs []storage.Pair
 	var of []*probe

@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// SuggestionMark is where a list of suggestions goes on: in the pool of followings
+// SuggestionMark is where a list of suggestions continues: in the pool of followings
 // that starts behind Pool, with candidates that rank behind (Score, ID). Its zero
 // value is the beginning.
 type SuggestionMark struct {
@@ -15,7 +15,7 @@ type SuggestionMark struct {
 	Score int64 // of the last suggestion, in its order's unit; 0: at the pool's best candidate
 	ID    storage.UserID
 
-	// Popular tells that the list is that of a user without followings.
+	// Popular tells that the list is for a user without followings.
 	Popular bool
 }
 
@@ -23,11 +23,11 @@ type SuggestionMark struct {
 type Suggestion struct {
 	ID     storage.UserID
 	Mutual int              // how many of the user's followings follow the candidate
-	Score  int64            // what the order goes by, in its unit
+	Score  int64            // the sort key, in the unit of the order
 	Via    []storage.UserID // some of the followings, by ascending id
 }
 
-// Pinned tells whether it stands on a list of the popular since the operators want it.
+// Pinned tells whether the user is suggested because the operators want it.
 func (s Suggestion) Pinned() bool { return s.Score > pinned }
 
 // Suggestions is a page of suggestions, best first.
@@ -41,7 +41,7 @@ type Suggestions struct {
 	More     bool
 	Next     SuggestionMark
 
-	// Popular tells that the user follows nobody, and these are the pinned, and the most
+	// Popular tells that the user follows nobody: these are the pinned users and then the most
 	// followed among the recently active, whose Score is the number of their followers.
 	Popular bool
 
@@ -65,7 +65,7 @@ const (
 )
 
 // Unit is the Score of 1. Weights are whole numbers, so that sums do not depend on
-// the order of what is added.
+// the order of addition.
 func (o SuggestionOrder) Unit() int64 {
 	if o == ByAdamicAdar {
 		return 1_000_000
@@ -83,18 +83,18 @@ type SuggestionQuery struct {
 
 	// Dismissed are never suggested, ascending.
 	Dismissed []storage.UserID
-	// Popular lists whom to suggest to somebody without followings, most followed first;
+	// Popular lists the suggestions for a user without followings, most followed first;
 	// nil: nobody.
 	Popular func(context.Context) ([]storage.PopularUser, error)
 }
 
-// Suggest ranks the users whom a user's followings follow, ties by smaller id: without
-// the user, those whom it follows already, those who are hidden from the audience or
-// dismissed, and those who do not want to be suggested. It returns the first behind a
+// Suggest ranks the users whom a user's followings follow, ties by smaller id. It leaves out
+// the user, users it follows already, users who are hidden from the audience or
+// dismissed, and users who do not want to be suggested. It returns the first ones behind a
 // mark, each with some of the followings that recommend it.
 //
-// The followings asked are the newest ones whose lists together fit the budget, and of
-// them those whose lists are open to the audience.
+// It uses the newest followings whose lists together fit the budget, and of
+// these only followings whose lists are open to the audience.
 func (g *Graph) Suggest(ctx context.Context, q SuggestionQuery) (Suggestions, error) {
 	s, err := g.suggest(ctx, q)
 	if err != nil {

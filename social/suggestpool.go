@@ -24,7 +24,7 @@ type pool struct {
 // are read together with the user.
 const firstPool = 128
 
-// PoolAhead is what [Graph.Suggest] reads first of a user's followings, for whoever can read
+// PoolAhead is what [Graph.Suggest] reads first of a user's followings, so that a caller can read
 // it together with something else.
 func PoolAhead(user storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: user, Limit: firstPool}
@@ -44,7 +44,7 @@ func (g *Graph) newest(ctx context.Context, user storage.UserID, after storage.P
 	return slices.Concat(first, r.Value), r.Err
 }
 
-// poolOf takes followings, newest first, until their lists fill the budget, but at
+// poolOf takes followings, newest first, as long as their lists fit the budget, and at
 // least one.
 func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.Position) (pool, error) {
 	edges, err := g.newest(ctx, user, after)
@@ -74,8 +74,8 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	return p, g.admit(ctx, user, &p, ids[:fits], users)
 }
 
-// fitting returns the users from the front, as far as their lists together fit the budget, but at
-// least one. They are read some at a time: of those that do not fit, many would be read for nothing.
+// fitting returns the first users whose lists together fit the budget, and at
+// least one. It reads a few users at a time, because most of the others would be read in vain.
 func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
 	rows := int64(len(ids))
 	users := make([]*storage.Profile, 0, len(ids))
@@ -94,8 +94,8 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]*storage.P
 	return users, nil
 }
 
-// admit makes recommenders of those whose lists are open to the audience. A following of
-// the viewer's is one whom the viewer follows.
+// admit makes recommenders of the users whose lists are open to the audience. If user is the
+// viewer, the viewer follows all of them.
 func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, users []*storage.Profile) (err error) {
 	follows := func(storage.UserID) bool { return true }
 	if g.audience == nil || g.audience.Viewer != user {
@@ -121,7 +121,7 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 	return nil
 }
 
-// viewerFollows tells which owners the viewer follows, of those to whom it matters.
+// viewerFollows tells which owners the viewer follows, among those whose visibility depends on it.
 func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users []*storage.Profile) (func(storage.UserID) bool, error) {
 	var pairs []storage.Pair
 	for i, id := range ids {
@@ -141,7 +141,7 @@ func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users [
 	return func(id storage.UserID) bool { return followed[id] }, nil
 }
 
-// weights are what each recommender's word counts, in the order's unit.
+// weights are what each recommender adds to a score, in the unit of the order.
 func (p *pool) weights(order SuggestionOrder) []int64 {
 	weights := make([]int64, len(p.recommenders))
 	for i := range weights {

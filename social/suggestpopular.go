@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// suggestPopular is the cold start: whom to follow for somebody who follows nobody, so
-// that no friend of a friend is known. It goes through those whom the operators have
+// suggestPopular is the cold start: suggestions for a user who follows nobody, for whom
+// there are no friends of friends. It goes through the users whom the operators have
 // pinned, and then the most followed among the recently active.
 func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggestions, error) {
 	out := Suggestions{Complete: true, Popular: true, Next: q.From}
@@ -52,7 +52,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 	return out, nil
 }
 
-// PopularReader is what a store tells of who is popular.
+// PopularReader is what a store can tell of popular users.
 type PopularReader interface {
 	Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error)
 	// Users is that of [storage.UserReader].
@@ -67,11 +67,11 @@ const (
 
 	// MaxPinned is how many users may be pinned.
 	MaxPinned = 100
-	// pinned is above the scores of all who are not: more than there are people.
+	// pinned is above the scores of all users who are not pinned: more than there are users.
 	pinned = 1 << 40
 )
 
-// Popular tells who is popular to everybody who asks a gateway, and remembers it for a
+// Popular reads the popular users for all requests of a gateway, and keeps them for a
 // minute.
 type Popular struct {
 	store  PopularReader
@@ -89,8 +89,8 @@ func NewPopular(store PopularReader, now func() time.Time, pinned ...storage.Use
 	return &Popular{store: store, pinned: pinned, now: now}
 }
 
-// Users lists those who are pinned, and then the most followed among the recently active,
-// most followed first. Who asks while it is being read waits for that.
+// Users lists the pinned users, and then the most followed among the recently active,
+// most followed first. Calls during a read wait for its result.
 func (p *Popular) Users(ctx context.Context) ([]storage.PopularUser, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

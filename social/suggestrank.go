@@ -20,7 +20,7 @@ func better(a, b Suggestion) int {
 
 func (r ranking) take(n int) []Suggestion { return slices.Clone(r[:min(n, len(r))]) }
 
-// candidateFilter keeps back who is not to be suggested.
+// candidateFilter holds back users who must not be suggested.
 type candidateFilter struct {
 	graph     *Graph
 	user      storage.UserID
@@ -39,9 +39,9 @@ func (s *candidateFilter) isDismissed(id storage.UserID) bool {
 	return found
 }
 
-// best ranks the candidates, the first so many that are wanted, or all.
+// best ranks the candidates: the first want of them, or all.
 func (s *candidateFilter) best(ctx context.Context, scores *scores, want int) (ranking, error) {
-	// Some of the best may drop out after all; then more are looked at.
+	// Some of the best may drop out in the end; then more are examined.
 	for few := want; ; few *= 4 {
 		top, all := scores.best(few)
 		s.followedOutside = 0
@@ -52,9 +52,9 @@ func (s *candidateFilter) best(ctx context.Context, scores *scores, want int) (r
 	}
 }
 
-// keep drops those of a ranking who turn out not to want to be suggested, or to be
-// followed by a following outside of the pool, until so many are left at the front; of
-// what comes behind those nothing is counted. Whoever cannot be read stays: who it is
+// keep drops users of a ranking who do not want to be suggested, or who turn out to be
+// followed already, outside of the pool, until want users are left at the front; users
+// behind those are not counted. A user who cannot be read stays: its name
 // cannot be shown either.
 func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (ranking, error) {
 	var kept ranking
@@ -83,7 +83,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 	return kept, nil
 }
 
-// outside tells whom of the candidates the user follows; nil where the pool knows.
+// outside tells which of the candidates the user follows; nil if the pool knows.
 func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
 	if s.pool.whole {
 		return nil, nil

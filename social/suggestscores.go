@@ -7,7 +7,7 @@ import (
 	"kith/storage/idset"
 )
 
-// scores is what the followings of a pool say about candidates. The pool is the same whatever is in
+// scores is how the followings of a pool rate candidates. The pool does not depend on what is in
 // memory, so that marks lead to the same place.
 type scores struct {
 	recommenders []storage.UserID // ascending
@@ -38,7 +38,7 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 	return v, nil
 }
 
-// listsOf are whom each of some users follows.
+// listsOf reads the followings of some users.
 func (g *Graph) listsOf(ctx context.Context, users []storage.UserID) ([]*idset.Set, error) {
 	lists := make([]part, len(users))
 	parts := make([]*part, len(users))
@@ -58,7 +58,7 @@ func (g *Graph) listsOf(ctx context.Context, users []storage.UserID) ([]*idset.S
 	return sets, nil
 }
 
-// count counts for so many.
+// count counts, and keeps the best n.
 func (v *scores) count(n int) {
 	v.topK.Most, v.asked = n, n
 	best, excluded := v.topK.Best()
@@ -69,7 +69,7 @@ func (v *scores) count(n int) {
 	}
 }
 
-// best ranks the candidates behind the query's mark: the n best, or all where there are
+// best ranks the candidates behind the query's mark: the n best, or all if there are
 // fewer.
 func (v *scores) best(n int) (top ranking, all bool) {
 	if n != v.asked {
@@ -78,7 +78,7 @@ func (v *scores) best(n int) (top ranking, all bool) {
 	return v.top, len(v.top) < n
 }
 
-// via fills in which of the followings follow each suggestion, so many at most.
+// via adds to each suggestion some of the followings that follow it, at most so many.
 func (v *scores) via(suggestions []Suggestion, via int) {
 	ids := make([]storage.UserID, len(suggestions))
 	for i, s := range suggestions {

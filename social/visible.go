@@ -2,20 +2,20 @@ package social
 
 import "kith/storage"
 
-// Who may see a list: its owner always; anybody else as the owner has set it
+// Who may see a list: always its owner; others as the owner has set it
 // ([storage.Visibility]), unless one of the two blocks the other.
 //
-// An edge X → Y lies in two lists, the followings of X and the followers of Y, and may be
-// seen when one of them is open. An answer that is derived from lists (common lists,
+// An edge X → Y lies in two lists, the followings of X and the followers of Y, and is
+// visible if one of them is open. An answer that is derived from lists (common lists,
 // friends, people, suggestions) needs every list that it reads to be open: otherwise
-// it would tell of edges that are in no open list.
+// it would reveal edges that are in no open list.
 
-// Owns tells whether a list is the viewer's own, which needs no look at its owner.
+// Owns tells whether a list is the viewer's own, which is open without reading its owner.
 func (a *Audience) Owns(l List) bool { return a != nil && a.Viewer != 0 && l.Owner == a.Viewer }
 
-// Opens tells whether a list is open to the audience. owner is the row of its owner,
-// zero for somebody unknown; follows tells whether the viewer follows the owner, which
-// has to be known only where [Audience.MindsFollow] says so.
+// Opens tells whether a list is open to the audience. owner is the owner's row,
+// zero if the owner is unknown; follows tells whether the viewer follows the owner,
+// which matters only if [Audience.MindsFollow] says so.
 func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	switch {
 	case a.Owns(l):
@@ -32,7 +32,7 @@ func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	return false
 }
 
-// MindsFollow tells whether it matters to a list being open that the viewer follows
+// MindsFollow tells whether a list's visibility depends on the viewer following
 // its owner.
 func (a *Audience) MindsFollow(l List, owner storage.User) bool {
 	return a != nil && a.Viewer != 0 && !a.Owns(l) && !a.InBlock(l.Owner) &&
