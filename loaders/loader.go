@@ -7,9 +7,9 @@ import (
 	"kith/storage"
 )
 
-// A Loader batches and remembers one look-up for the length of a request. No key is
-// read twice: what has been asked for is known at once, and answered when it has been
-// read. What a shard failed to answer is an answer like any other here.
+// A Loader batches and remembers one look-up during a request. No key is
+// read twice: a key that has been requested is known at once, and answered when it has been
+// read. The error of a shard is an answer like any other here.
 type Loader[K comparable, V any] struct {
 	all  *Loaders
 	side storage.Side
@@ -17,7 +17,7 @@ type Loader[K comparable, V any] struct {
 
 	mu    sync.Mutex
 	known places[K, V] // every key that has been asked for
-	next  *batch[K, V] // of what has been asked and not been sent; nil: nothing
+	next  *batch[K, V] // keys requested and not yet sent; nil: none
 }
 
 // place is where the answer to a key is, or will be.
@@ -60,8 +60,8 @@ func (l *Loader[K, V]) Prime(key K, value V) {
 	l.known.add(primed, key)
 }
 
-// Fetch answers many keys, in their order, in one batch that leaves at once. What has
-// been fetched already is answered without one.
+// Fetch answers many keys, in their order, in one batch that is sent at once. Keys that
+// were fetched before need none.
 func (l *Loader[K, V]) Fetch(keys []K) []storage.Result[V] { return fetch(l.all.Reader(), l, keys) }
 
 // Have makes sure that keys have been asked for, for those who load them one by one.
@@ -74,7 +74,7 @@ func (l *Loader[K, V]) Have(keys []K) {
 	asked.Wait()
 }
 
-// Ask prepares to fetch keys together with what is asked of other loaders.
+// Ask prepares to fetch keys together with those of other loaders.
 func (l *Loader[K, V]) Ask(keys []K) *Asked[K, V] {
 	return &Asked[K, V]{loader: l, keys: keys}
 }
@@ -128,7 +128,7 @@ func (l *Loader[K, V]) find(key K) (p place[K, V], ok bool) {
 	return l.known.find(key)
 }
 
-// knows tells whether all keys have been asked for.
+// knows tells whether all keys have been requested.
 func (l *Loader[K, V]) knows(keys []K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +168,7 @@ func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 	return l.next
 }
 
-// take takes the next batch, to have it read; nil if there is none, or somebody else has
+// take takes the next batch, to have it read; nil if there is none, or another caller has
 // taken it.
 func (l *Loader[K, V]) take() *batch[K, V] {
 	l.mu.Lock()

@@ -1,5 +1,5 @@
-// Package loaders batches what the resolvers of one request ask the store, and remembers it
-// for the length of the request. Keys that are known together are read together, at once, as
+// Package loaders batches what the resolvers of one request read from the store, and remembers it
+// during the request. Keys that are known together are read together, at once, as
 // one [storage.Bundle], and so is each step of answers of many steps (together.go); single keys
 // are gathered by graph-gophers/dataloader (send.go).
 package loaders
@@ -21,7 +21,7 @@ type Loaders struct {
 	// Counts reads the counts of users.
 	Counts Loader[storage.UserID, storage.Counts]
 
-	// Once guards what is done once in a request, whichever field comes first.
+	// Once guards work that is done once in a request, whichever field comes first.
 	Once sync.Once
 
 	edges      [4]lazy[storage.Pair, storage.Edge]
@@ -52,7 +52,7 @@ func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 	l.Counts.all, l.Counts.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Counts] { return &b.Counts }
 }
 
-// lookup is what a loader asks of a bundle.
+// lookup is the part of a bundle that a loader fills.
 type lookup[K comparable, V any] = storage.Lookup[K, V]
 
 // kind is where a bundle has the look-up of a loader.
@@ -109,22 +109,22 @@ func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
 	return l.blocks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Blocks })
 }
 
-// Marks reads what users note on whom they follow.
+// Marks reads users' notes on their followings.
 func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
 	return l.marks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, storage.EdgeMark] { return &b.Marks })
 }
 
-// Specials lists whom a user follows specially.
+// Specials lists the special follows of a user.
 func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
 	return l.specials.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Specials })
 }
 
-// Messages reads what is written with requests that are pending.
+// Messages reads the messages of pending requests.
 func (l *Loaders) Messages() *Loader[storage.Pair, string] {
 	return l.messages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, string] { return &b.Messages })
 }
 
-// Kept is what a package keeps for the length of a request, by its type: one value,
+// Kept is a package's own value for the length of a request, found by its type: one value,
 // zero at first.
 func Kept[T any](l *Loaders) *T {
 	l.mu.Lock()

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// places tells for every key that has been asked for which batch holds it, and where in it.
+// places tells for every requested key which batch holds it, and where in it.
 // Most requests ask for one batch of a few keys, or of fifty, and ask for them again in
-// their order. A Go map of fifty pairs of ids takes 4.5 kB; this takes one, because the keys
-// stay where they are, in the batches, and nothing at all for a few.
+// their order. A Go map of fifty pairs of ids takes 4.5 kB. This takes one, because the keys
+// stay in the batches, and nothing at all for a few.
 type places[K comparable, V any] struct {
 	batches []*batch[K, V]
 	count   int      // of keys
 	slots   []uint64 // a hash table with open addressing, twice as large as the keys at least; nil: there are few
-	last    uint64   // the slot found last: the key behind it is asked for next, as a rule
+	last    uint64   // the slot found last: usually the key behind it is requested next
 }
 
 // few is how many keys are looked through one by one.

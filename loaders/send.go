@@ -13,13 +13,13 @@ import (
 	"kith/storage"
 )
 
-// What is asked of the store at the same time is one [storage.Bundle]. Whoever knows many keys
-// hands them over with Dispatch, and reads them itself. A single key of a resolver is a load of
-// the library: a batch of it is the keys that have come until it is closed, and its function
+// Keys that are sent to the store at the same time are one [storage.Bundle]. A caller that knows
+// many keys passes them to Dispatch, and reads them itself. A single key of a resolver is a load of
+// the library: a batch of it is the keys that arrive until it is closed, and its function
 // reads their bundle. To send everything that way, or each owner or key as a load of its own,
 // costs too much: docs/adr/0038.
 //
-// The library's own memory is off: each [Loader] remembers its keys.
+// The library's own cache is off: each [Loader] remembers its keys.
 
 // line is a loader of the library, whose keys are single keys of ours.
 type line = dataloader.Loader[Question, struct{}]
@@ -69,7 +69,7 @@ type Question interface {
 type task interface {
 	into(*storage.Bundle)
 	answered() bool // by the bundle
-	end(error)      // lets those go on who wait; the error is for a batch that is not answered
+	end(error)      // lets the waiting callers go on; the error is for a batch that is not answered
 }
 
 // done is the library's answer to a question; the answers to its keys are in their batches.
@@ -114,8 +114,8 @@ func (l *Loaders) Dispatch(asked ...Question) {
 	l.store.Bundle(l.ctx, &b)
 }
 
-// recall answers what is in memory, and returns the rest. A memory that panics has nothing:
-// reading tells why.
+// recall answers what is in memory, and returns the rest. If the memory panics, it counts as
+// empty: the read that follows reports why.
 func (l *Loaders) recall(b *storage.Bundle, tasks []task) (rest []task) {
 	defer func() {
 		if recover() != nil {

@@ -8,10 +8,10 @@ import (
 	"kith/storage"
 )
 
-// Together works out n answers that take several look-ups, one after another: the friends of
-// every user of a page, say. Each has a reader of its own, and each step of theirs is one
-// bundle: an answer that asks stands still until every other one has asked or is done. So the
-// number of statements does not grow with the number of answers. They run in turn, on the
+// Together computes n answers that each take several look-ups, one after another, such as the friends of
+// every user of a page. Each answer has its own reader, and each of their steps is one
+// bundle: an answer that reads pauses until every other one reads or is done. So the
+// number of statements does not grow with the number of answers. The answers run in turn, on the
 // caller's goroutine.
 func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
 	if n == 1 {
@@ -39,7 +39,7 @@ func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
 	}
 }
 
-// Reader reads for answers of many steps, through the loaders: what the request has read is
+// Reader reads for answers of many steps, through the loaders: keys that the request has read are
 // not read again.
 func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
 
@@ -102,7 +102,7 @@ func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.User
 	kept := lookup[storage.UserID, storage.Set]{Keys: owners}
 	b := storage.Bundle{}
 	b.Sets[side] = &kept
-	if r.l.store.AtHand(&b); !kept.Open() { // what is at hand need not be remembered
+	if r.l.store.AtHand(&b); !kept.Open() { // what is in memory need not be remembered
 		return kept.Results
 	}
 	return fetch(r, r.l.setsOf(side), owners)

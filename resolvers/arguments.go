@@ -15,7 +15,7 @@ func planned(ctx context.Context) *selections.Field {
 	return stateOf(ctx).planOf(ctx).At(graphql.GetFieldContext(ctx))
 }
 
-// planOf is the plan of the request, whose arguments are parsed when it is asked for first.
+// planOf is the plan of the request. The first call parses its arguments.
 func (r *requestState) planOf(ctx context.Context) *selections.Plan {
 	r.once.Do(func() {
 		r.plan = selections.Of(ctx)
@@ -27,7 +27,7 @@ func (r *requestState) planOf(ctx context.Context) *selections.Plan {
 	return r.plan
 }
 
-// parsed is what the arguments of a field say, or what is wrong with them.
+// parsed is the arguments of a field, or the error in them.
 type parsed[T any] struct {
 	value T
 	err   error
@@ -35,8 +35,8 @@ type parsed[T any] struct {
 
 func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
 
-// argument is what the arguments of a planned field say, as [parse] has read them. What is
-// wrong is told where the field is resolved.
+// argument is the arguments of a planned field, as [parse] has read them. An error in them
+// is reported where the field is resolved.
 func argument[T any](r *requestState, f *selections.Field) (T, error) {
 	p := r.arguments[f.Index].(*parsed[T])
 	return p.value, p.err
@@ -45,10 +45,10 @@ func argument[T any](r *requestState, f *selections.Field) (T, error) {
 // listArguments are those of `followings` and `followers`.
 type listArguments struct {
 	pageArguments
-	special bool // those whom the viewer follows specially: an answer of its own
+	special bool // only the viewer's special follows: a separate answer
 }
 
-// parse reads the arguments of a field that are looked at before it is resolved.
+// parse reads the arguments of a field before it is resolved.
 func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
 	case fields.UserIDs:

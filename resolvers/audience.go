@@ -12,7 +12,7 @@ import (
 )
 
 // Attach gives a request what its resolvers share: the loaders, and the resolver
-// itself, for what is read below fields.
+// itself, for reads below fields.
 func (r *Resolver) Attach(ctx context.Context) context.Context {
 	reads := r.Reads
 	if reads == nil {
@@ -25,7 +25,7 @@ type resolverKey struct{}
 
 func resolverOf(ctx context.Context) *Resolver { return ctx.Value(resolverKey{}).(*Resolver) }
 
-// requestState is what is known for the length of a request.
+// requestState is the state of one request.
 type requestState struct {
 	once      sync.Once // makes the plan
 	plan      *selections.Plan
@@ -41,8 +41,8 @@ type requestState struct {
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }
 
-// access is what whoever asks may see. What they need of a context, which is a long chain, is
-// found once for many questions; they are for one goroutine.
+// access is what the viewer may see. It looks the values it needs up in the context, which is a long chain,
+// once for many questions. It is for one goroutine.
 type access struct {
 	viewer   storage.UserID // 0: nobody is signed in
 	resolver *Resolver
@@ -83,8 +83,8 @@ func (r *Resolver) isHidden(id storage.UserID) bool {
 	return r.HiddenUsers != nil && r.HiddenUsers.Has(id)
 }
 
-// audienceOf is for whom the answers are made. The first who asks has the viewer's
-// blocks read. A mutation that changes them asks afterwards only.
+// audienceOf is the audience of the answers. The first call reads the viewer's
+// blocks. A mutation that changes them calls it only afterwards.
 func audienceOf(ctx context.Context) (*social.Audience, error) {
 	if a := stateOf(ctx).knownAudience(); a != nil {
 		return a, nil
@@ -130,8 +130,8 @@ func bothLists(id storage.UserID) []social.List {
 	return []social.List{{Side: storage.Forward, Owner: id}, {Side: storage.Inverse, Owner: id}}
 }
 
-// fetchOpen reads what tells whether lists are open: the rows of their owners, and
-// whether the viewer follows those who show them to their followers.
+// fetchOpen reads what decides whether lists are open: the rows of their owners, and
+// whether the viewer follows owners who show them to their followers.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
 	l.Users.Have(ownersOf(a, lists))
@@ -160,9 +160,9 @@ func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 	return owners.keys
 }
 
-// isOpen tells whether lists are open to whoever asks, all of them. What tells so has
-// been fetched. The lists of somebody who is unknown, or absent, are open: there is
-// nothing on them.
+// isOpen tells whether lists are all open to the viewer. The rows that decide this have
+// been fetched. The lists of a user who is unknown, or absent, are open: they are
+// empty.
 func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
 	e := accessOf(ctx)
 	for _, list := range lists {
@@ -221,22 +221,22 @@ func (e *access) look(list social.List) (bool, error) {
 	return a.Opens(list, row.Value, follows), nil
 }
 
-// isBetweenOthers tells whether a relationship has to be asked whether it may be seen:
-// the viewer may see its own, and of a user with itself there is nothing to see.
+// isBetweenOthers tells whether the visibility of a relationship has to be checked:
+// the viewer may see its own, and a user's with itself is empty.
 func (e *access) isBetweenOthers(p storage.Pair) bool {
 	return p.From != e.viewer && p.To != e.viewer && p.From != p.To
 }
 
-// isViewers tells whether a relationship is the viewer's own, towards somebody who is
+// isViewers tells whether a relationship is the viewer's own, towards a user who is
 // not hidden from everybody.
 func (e *access) isViewers(p storage.Pair) bool {
 	return e.viewer != 0 && p.From == e.viewer && p.To != e.viewer && !e.isAbsent(p.To)
 }
 
-// isVisible tells whether a relationship may be seen. One between two others tells what
+// isVisible tells whether the viewer may see a relationship. One between two others shows what
 // is on both lists of the first user, so both have to be open, whatever the second user
-// shows: otherwise a closed list could be read by asking about everybody who may be on it.
-// Somebody in a block with the viewer is hidden here as in lists.
+// shows: otherwise a viewer could read a closed list by asking about everybody who may be on it.
+// A user in a block with the viewer is hidden here as in lists.
 func (e *access) isVisible(p storage.Pair) (bool, error) {
 	if !e.isBetweenOthers(p) {
 		return true, nil

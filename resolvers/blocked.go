@@ -9,8 +9,8 @@ import (
 	"kith/storage"
 )
 
-// blockedUsersAt answers `blockedUsers`. Only users who are hidden from everybody are
-// left out: that one blocks the other is what the list is about.
+// blockedUsersAt answers `blockedUsers`. It leaves out only users who are hidden from everybody:
+// the list exists to show users in a block.
 func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
@@ -53,7 +53,7 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	return c, nil
 }
 
-// beyond tells where a list goes on whose page the budget has ended, at whoever was there.
+// beyond tells where a list continues if the budget ended within its page: at the last user examined.
 func (r *Resolver) beyond(shown social.Shown, spell func(*cursor.Sealer, storage.Position) string) func() string {
 	if shown.Complete {
 		return nil

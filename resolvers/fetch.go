@@ -58,7 +58,7 @@ type batch struct {
 	next []wanted
 }
 
-// listed is a plain list of some users, who share its page and a selection.
+// listed is a plain list of some users, with the same page and selection.
 type listed struct {
 	*selections.Field
 	page   pageArguments
@@ -111,8 +111,8 @@ func (b *batch) addOpens(side storage.Side, owners []storage.UserID) {
 	}
 }
 
-// addField adds what the arguments of a field of users, and what is selected below it, take.
-// Arguments that are wrong are left to the field's own resolver, which refuses them.
+// addField adds what the arguments of a field of users, and the selection below it, need.
+// Wrong arguments are left to the field's own resolver, which refuses them.
 func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selections.Field) {
 	request := stateOf(ctx)
 	if f.Ahead.IsSet() {
@@ -165,8 +165,8 @@ func pairsWith(users []storage.UserID, pair func(storage.UserID) storage.Pair) [
 	return pairs
 }
 
-// joined appends a list. The first one is taken as it is, without room behind it: whoever
-// made it may keep it.
+// joined appends a list. It takes the first one as it is, without capacity beyond its length, because
+// its maker may keep it.
 func joined[T any](to, more []T) []T {
 	if to == nil {
 		return slices.Clip(more)
@@ -182,7 +182,7 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		}
 	}
 	var own []storage.Pair
-	var shown distinct // whose lists are shown to the viewer by a relationship with somebody else
+	var shown distinct // users whose lists decide whether the viewer sees a relationship with somebody else
 	e := accessOf(ctx)
 	for _, p := range pairs {
 		switch {
@@ -235,7 +235,7 @@ func aheadOn(selected []*selections.Field, kind fields.Ahead, side storage.Side)
 	return some
 }
 
-// belowOf joins what is selected below some fields.
+// belowOf joins the selections below some fields.
 func belowOf(some []*selections.Field) (on []*selections.Object) {
 	for _, f := range some {
 		on = append(on, f.Below...)
@@ -319,7 +319,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 	return b.next
 }
 
-// looksAtLists tells whether anything here depends on who looks.
+// looksAtLists tells whether anything here depends on the viewer.
 func (b *batch) looksAtLists() bool {
 	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0
 }
@@ -339,7 +339,7 @@ func (b *batch) owners(ctx context.Context) []storage.UserID {
 	return owners.keys
 }
 
-// judge finds out what of the lists may be seen, and reads on where that takes more.
+// judge finds out which parts of the lists are visible, and reads more if that is needed.
 func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	a, err := audienceOf(ctx)
 	if err != nil {
@@ -373,8 +373,8 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	}
 }
 
-// addRequests has the users of requests, and what was written with those that are
-// pending, fetched.
+// addRequests fetches the users of requests, and the messages of pending
+// ones.
 func (b *batch) addRequests(ctx context.Context) {
 	l := loaders.For(ctx)
 	var messages []storage.Pair

@@ -44,7 +44,7 @@ func (f *few[K, V]) put(key K, value V) {
 	}
 }
 
-// add puts a value unless the key is there already; then it is false.
+// add puts a value unless the key exists already; then it returns false.
 func (f *few[K, V]) add(key K, value V) bool {
 	if f.at(key) >= 0 {
 		return false

@@ -33,8 +33,8 @@ func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
 	return viewer, viewerGone(r.States.MayAct(ctx, viewer))
 }
 
-// clientError says what a refusal is to the client; other errors stay as they are. Whatever
-// is refused between two users goes through [Resolver.refusal].
+// clientError turns a refusal into the client's error; other errors stay as they are. Refusals
+// between two users go through [Resolver.refusal].
 func clientError(err error) error {
 	_, gone := errors.AsType[social.Gone](err)
 	switch {
@@ -62,8 +62,8 @@ func (r *Resolver) refusal(ctx context.Context, viewer, other storage.UserID, er
 	return clientError(err)
 }
 
-// forbidden says by which rule something is forbidden between the viewer and others, as the
-// relationships of the viewer show it: a block is told to both of its users.
+// forbidden says which rule forbids something between the viewer and others, according to the
+// viewer's relationships: both users of a block may know of it.
 func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others []storage.UserID) []error {
 	rows := func(side storage.Side) []storage.Result[storage.Edge] {
 		pairs := make([]storage.Pair, len(others))
@@ -119,8 +119,8 @@ func (r *Resolver) removeFollowerAt(ctx context.Context, id string) (*model.Foll
 	return r.followPayload(ctx, viewer, other, relations, stale, err)
 }
 
-// actorAndOther are the viewer, who is about to change something, and the user whom
-// that is about.
+// actorAndOther are the viewer, who is about to change something, and the other user
+// concerned.
 func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other storage.UserID, err error) {
 	if viewer, err = r.actorOf(ctx); err != nil {
 		return 0, 0, err
@@ -129,7 +129,7 @@ func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other 
 	return viewer, other, err
 }
 
-// viewerGone tells a viewer whom the store does not know that signing in is over.
+// viewerGone tells a viewer whom the store does not know to sign in again.
 func viewerGone(err error) error {
 	if errors.Is(err, storage.ErrUserUnknown) {
 		return apierr.Unauthenticated("the user who is signed in does not exist")
@@ -137,7 +137,7 @@ func viewerGone(err error) error {
 	return err
 }
 
-// followPayload reads what the payload of one follow selects.
+// followPayload reads the selection of the payload of one follow.
 func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.Tie, stale bool, err error) (*model.FollowPayload, error) {
 	if err == nil {
 		err = relations[0].Err
@@ -169,7 +169,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	return f, nil
 }
 
-// tokenOf is the token of what has been written, or is there already.
+// tokenOf is the token of the follows that were written or existed already.
 func tokenOf(relations []social.Tie) consistency.Token {
 	var follows []storage.Edge
 	var t consistency.Token
@@ -189,7 +189,7 @@ func markOf(row storage.Row) consistency.Mark {
 	return consistency.Mark{Side: row.Side, Pair: row.Edge.Pair(), Version: row.Edge.UpdateTime}
 }
 
-// rememberRelations spares a payload what the write has told: the rows of its edges.
+// rememberRelations keeps the edges that the write returned, so that the payload need not read them.
 func rememberRelations(ctx context.Context, relations []social.Tie) {
 	for _, tie := range relations {
 		if tie.Err == nil {

@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// requestStates are the numbers of states in cursors, which clients keep: new ones come at
-// the end. What the store has for each is its kind.
+// requestStates are the numbers of states in cursors. Clients keep cursors, so new states are
+// added at the end. kind is what the store has for each.
 var requestStates = map[model.FriendRequestState]struct {
 	number int64
 	kind   storage.EdgeType

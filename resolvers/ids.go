@@ -36,15 +36,15 @@ func notUserID(text string) error {
 	return apierr.BadInput("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text))
 }
 
-// A given is a list that a client has given. What is wrong with one of its elements is told
-// at its place in the answer, and does not keep the others from being answered.
+// A given is a list that a client has given. An error in one of its elements is reported
+// at its place in the answer, and the others are answered.
 type given[T any] struct {
 	good   []T
 	places []int // of the good ones, in the answer; nil: all are good
 	wrong  []misplaced
 }
 
-// misplaced is what is wrong at a place.
+// misplaced is the error at a place.
 type misplaced struct {
 	place int
 	err   error
@@ -59,7 +59,7 @@ func parseEach[T any](texts []string, parse func(string) (T, error)) given[T] {
 	return g
 }
 
-// add takes what comes at a place, which ascend.
+// add takes the element of a place. Places ascend.
 func (g *given[T]) add(place int, one T, err error) {
 	switch {
 	case err != nil:
@@ -85,8 +85,8 @@ func (g *given[T]) place(i int) int {
 	return g.places[i]
 }
 
-// placed puts what was made of the good ones into their places, and tells at the others
-// what is wrong.
+// placed puts the results of the good elements into their places, and reports the errors of
+// the others.
 func placed[T, M any](ctx context.Context, g given[T], made []M, path func(place int) ast.Path) []M {
 	if g.wrong == nil {
 		return made

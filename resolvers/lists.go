@@ -120,8 +120,8 @@ func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: owner, Limit: p.size, After: p.after, Before: p.before, Backward: p.backward}
 }
 
-// info tells what lies on both sides of the page of edges. Behind a given cursor
-// something is taken to lie without a look.
+// info tells what lies on both sides of the page of edges. If a cursor was given, something is
+// assumed to lie behind it.
 func (p pageArguments) info(side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
 	info := &model.PageInfo{
 		HasNextPage:     more,
@@ -143,19 +143,19 @@ type listPage struct {
 	page pageArguments
 }
 
-// page is what has been fetched of a list, if that is open.
+// page is what has been fetched of a list, if the list is open.
 func (r *requestState) page(p listPage) (shown storage.Result[social.Shown], ok bool) {
 	return kept(r, &r.shown, p)
 }
 
-// kept is what the plan has read for a name.
+// kept is what the plan has read under a name.
 func kept[K comparable, V any](r *requestState, of *few[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of.get(name)
 }
 
-// mustHave is [kept] for what the plan reads of every field.
+// mustHave is [kept] for values that the plan reads for every field.
 func mustHave[K comparable, V any](r *requestState, of *few[K, V], name K) V {
 	value, ok := kept(r, of, name)
 	if !ok {
@@ -174,8 +174,8 @@ type pagesOfSide struct {
 	totals distinct
 }
 
-// pagesAhead is what to read of the lists of a level, each page once; nil where there is
-// none. Who is hidden may not be known yet; then pages are read on for it later.
+// pagesAhead lists the reads for the lists of a level, each page once; nil if there are
+// none. The hidden users may not be known yet; then pages are completed later.
 func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 	if len(b.lists) == 0 {
 		return all
@@ -300,8 +300,8 @@ func pageNeedsOf(f *selections.Field) pageNeeds {
 	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
 }
 
-// entriesOf makes the places of a page of a plain list, with their cursors only where
-// somebody asks for them.
+// entriesOf makes the entries of a page of a plain list, with cursors only if
+// they are selected.
 func entriesOf(side storage.Side, edges []storage.Edge, cursors bool) []entry {
 	page, times := make([]entry, len(edges)), make([]time.Time, len(edges))
 	for i, e := range edges {
@@ -378,7 +378,7 @@ func timeOf(m storage.Micros) *time.Time {
 	return &t
 }
 
-// usersOnPage makes the users of a page, nil where they could not be read.
+// usersOnPage makes the users of a page, nil if they could not be read.
 func usersOnPage(ctx context.Context, f *selections.Field, page []entry) []*model.User {
 	items := f.Below[0].Items
 	if items == nil {

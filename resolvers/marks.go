@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// markError says what a refused mark is to the client.
+// markError turns the refusal of a mark into the client's error.
 func markError(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFollowing):

@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// An ownList is a list that only its owner sees: whom it blocks, or requests in one
-// state. It is read as it is, newest first; hidden users are left out.
+// An ownList is a list that only its owner sees: the users it blocks, or its requests in one
+// state. It is read as it is, newest first, without hidden users.
 type ownList struct {
 	side  storage.Side
 	owner storage.UserID
@@ -68,7 +68,7 @@ const (
 	countStep = 1000
 )
 
-// size counts who is on the list without those hidden; not complete where there are more
+// size counts the users on the list without hidden ones; it is not complete if there are more
 // than were counted.
 func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
 	if a.HidesAtMost() > maxProbed {
@@ -104,7 +104,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 	return max(n, 0), all < maxCounted, nil
 }
 
-// count counts the edges of the list's kind that are newer than a time, whoever it is.
+// count counts the edges of the list's kind that are newer than a time, hidden users included.
 func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int, error) {
 	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
 	t := r.Store.CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]

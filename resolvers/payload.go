@@ -13,17 +13,17 @@ import (
 	"kith/storage"
 )
 
-// done is what a mutation has done between the viewer and another user.
+// done is the effect of a mutation between the viewer and another user.
 type done struct {
 	viewer, other storage.UserID
 	unsure        bool // whether there is such a viewer
 
 	token consistency.Token // of all that was written
-	late  consistency.Token // of what may still be on its way to its other side
+	late  consistency.Token // of rows that may still be on their way to their other side
 	stale bool              // some of it will not come by itself
 }
 
-// doneBy is what an outcome of the rules has done.
+// doneBy is the effect of an outcome of the rules.
 func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome) done {
 	d := done{viewer: viewer, other: other, unsure: o.Row.Edge.From != viewer, stale: o.Stale}
 	for _, w := range o.Written {
@@ -44,8 +44,8 @@ type parts struct {
 	relationship *model.Relationship
 }
 
-// payload reads what is selected on the parts, and whatever else the payload needs,
-// once the write has arrived where that is read.
+// payload reads the selection of the parts, and whatever else the payload needs,
+// once the write has arrived on the sides that are read.
 func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wanted) parts {
 	r.await(ctx, d, s.readsInverse())
 	pair := storage.Pair{From: d.viewer, To: d.other}
@@ -70,14 +70,14 @@ func (r *Resolver) await(ctx context.Context, d done, readsInverse bool) {
 	}
 }
 
-// selection is what is selected on a payload.
+// selection is the selection on a payload.
 type selection struct{ *selections.Object }
 
 func payloadSelection(ctx context.Context) selection { return selection{planned(ctx).Below[0]} }
 
 func (s selection) has(field string) bool { return s.Named(field) != nil }
 
-// of joins what is selected on some fields.
+// of joins the selections on some fields.
 func (s selection) of(names ...string) (on []*selections.Object) {
 	for _, name := range names {
 		on = append(on, belowOf(s.Named(name))...)
@@ -85,7 +85,7 @@ func (s selection) of(names ...string) (on []*selections.Object) {
 	return on
 }
 
-// below is what is selected on a field that is a part of the payload.
+// below is the selection on a field that is a part of the payload.
 func (s selection) below(field string) selection {
 	joined := &selections.Object{}
 	for _, on := range s.of(field) {
@@ -94,10 +94,10 @@ func (s selection) below(field string) selection {
 	return selection{joined}
 }
 
-// readsInverse tells whether anything selected comes from the inverse side.
+// readsInverse tells whether a selected field comes from the inverse side.
 func (s selection) readsInverse() bool { return s.Needs(true)&fields.Inverse != 0 }
 
-// key is the response key of a field: the first, where it has several.
+// key is the response key of a field: the first, if it has several.
 func (s selection) key(field string) string {
 	for _, f := range s.Named(field) {
 		return f.Alias
@@ -105,8 +105,8 @@ func (s selection) key(field string) string {
 	return ""
 }
 
-// user makes the user of a field; nil when it is not selected. A user of whom it is
-// unsure whether it exists has been read. above is the place of the object that has the field.
+// user makes the user of a field; nil if it is not selected. If unsure, the user may not
+// exist, and has been read. above is the place of the object that has the field.
 func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool, above ...any) *model.User {
 	if !s.has(field) {
 		return nil

@@ -12,9 +12,9 @@ import (
 	"kith/storage"
 )
 
-// relationshipsOf makes the relationships that a selection asks for, from what the
-// loaders hold. One of two others whose edges are not to be seen is nil; so is one whose
-// shard did not answer, with an error at its path.
+// relationshipsOf makes the relationships of a selection, from what the
+// loaders hold. A relationship of two others is nil if its edges are not visible. If a shard
+// did not answer, the relationship is nil, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, path func(i int) ast.Path) []*model.Relationship {
 	e, selected := accessOf(ctx), fieldsOn(on)
 	needs := needsOf(ctx, on)
@@ -51,7 +51,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 	return list
 }
 
-// addMarks adds what the viewer has noted to its own relationships.
+// addMarks adds the viewer's notes to its own relationships.
 func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) ast.Path) {
 	e := accessOf(ctx)
 	for i, r := range list {
@@ -109,8 +109,8 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 	}
 }
 
-// addHalves adds the edges of a relationship that its needs name. Towards somebody who
-// is hidden from everybody there is nothing.
+// addHalves adds the edges of a relationship that its needs name. Towards a user who
+// is hidden from everybody there are none.
 func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.Needs) error {
 	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
 		return nil
@@ -133,7 +133,7 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 }
 
 // relationshipEnds makes the users at one end of all relationships, by id; none
-// when they are not asked for. Errors are told below relationships that are there only.
+// if they are not selected. Errors are reported only below relationships that are not null.
 func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) map[storage.UserID]*model.User {
 	if asked == nil {
 		return nil

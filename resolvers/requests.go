@@ -36,7 +36,7 @@ func (r *Resolver) requestFriendAt(ctx context.Context, id string, message *stri
 	return r.requestPayload(ctx, viewer, other, o, err)
 }
 
-// requestAt answers what is done about a request that is there, or about a friendship.
+// requestAt answers a change of an existing request or friendship.
 func (r *Resolver) requestAt(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.FriendRequestPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
@@ -90,7 +90,7 @@ func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
 	return ends
 }
 
-// requestsOf makes requests of which the rows are known and the users have been fetched. paths
+// requestsOf makes requests whose rows are known and whose users have been fetched. paths
 // tells the places of each in the answer.
 func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, paths func(i int) []ast.Path) []*model.FriendRequest {
 	if len(rows) == 0 {
@@ -131,7 +131,7 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 	return requests
 }
 
-// readMessages reads what was written with the requests that are pending.
+// readMessages reads the messages of pending requests.
 func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendRequest, paths func(i int) []ast.Path) {
 	var pairs []storage.Pair
 	var index []int

@@ -13,9 +13,9 @@ import (
 	"kith/storage/events"
 )
 
-// friendRequestChangedAt answers `friendRequestChanged`. What it sends has been read
-// after the event, on the viewer's own shard, and is newer than what it sent before; so
-// events that come twice, or late, or are lost with notice, do no harm.
+// friendRequestChangedAt answers `friendRequestChanged`. It reads what it sends
+// after the event, on the viewer's own shard, and sends only newer rows than before. So
+// events that arrive twice or late, or are reported lost, do no harm.
 func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.FriendRequest, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -32,8 +32,8 @@ type requestWatch struct {
 	viewer   storage.UserID
 	began    [len(requestSides)]storage.Micros // the newest when the subscription began, by side
 	newest   [len(requestSides)]storage.Micros // that the client knows of
-	page     [len(requestSides)]storage.Micros // where reading a gap goes on; zero: it begins
-	told     map[storage.Pair]storage.Micros   // of those told of last
+	page     [len(requestSides)]storage.Micros // where reading a gap continues; zero: it begins
+	told     map[storage.Pair]storage.Micros   // of the requests sent last
 }
 
 // stored are the states that rows of requests have.
@@ -65,7 +65,7 @@ func (w *requestWatch) pages(ctx context.Context, side storage.Side, query stora
 }
 
 // missed reads the requests of a side that changed after a time, oldest first. There is more
-// where it has not come to the newest of some state.
+// if it has not reached the newest of some state.
 func (w *requestWatch) missed(ctx context.Context, side storage.Side, since storage.Micros) (rows []storage.Edge, more bool, err error) {
 	query := storage.PageQuery{Limit: maxFirst, Backward: true}
 	if since > 0 {

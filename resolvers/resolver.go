@@ -1,10 +1,10 @@
 // Package resolvers answers the fields of the schema. A resolver translates: it
 // checks arguments, makes one call, and converts.
 //
-// No field waits for a loader's timer. The root field that runs first has the arguments of
+// No field waits for a loader's timer. The first root field to run has the arguments of
 // the query's plan parsed ([kith/graph/selections], arguments.go), and fetches, level by level,
 // every key that a level needs in one batch for each look-up (fetch.go). The resolvers below
-// take their arguments from the plan and find what they ask for in the loaders already.
+// take their arguments from the plan and find their values in the loaders already.
 package resolvers
 
 import (
@@ -25,7 +25,7 @@ type Resolver struct {
 	// Budget bounds each set answer. Zero means [social.DefaultBudget].
 	Budget social.Budget
 
-	// Relations changes who follows whom.
+	// Relations changes follows and the other relations of users.
 	Relations *social.Relations
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
@@ -47,19 +47,19 @@ type Resolver struct {
 	// Handles finds users by the beginnings of their handles.
 	Handles storage.HandleSearcher
 
-	// Dismissals keep whom users do not want to have suggested.
+	// Dismissals keep the users whom others have dismissed from their suggestions.
 	Dismissals storage.SuggestionStore
-	// Popular tells whom to suggest to users without followings. Nil: nobody.
+	// Popular has the suggestions for users without followings. Nil: nobody.
 	Popular *social.Popular
 
-	// Hub tells subscriptions what has changed.
+	// Hub sends events to subscriptions.
 	Hub *events.Hub
 
 	// Statuses tell what reconciling has found.
 	Statuses reconcile.StatusReader
 }
 
-// graph is for answers as whoever asks may see them.
+// graph answers as far as the viewer may see.
 func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {
 	audience, err := audienceOf(ctx)
 	return social.New(read, r.Budget, audience), err

@@ -74,7 +74,7 @@ func encodeHandle(seal *cursor.Sealer, handle string) string {
 	return seal.Encode(cursor.Search, cursor.Pack(handle, handleNumbers)...)
 }
 
-// decodeHandle takes a handle that begins with the prefix only: any other belongs to
+// decodeHandle accepts only a handle that begins with the prefix: any other belongs to
 // another search. It is empty at the beginning.
 func (r *Resolver) decodeHandle(text, prefix string) (string, error) {
 	numbers := make([]int64, handleNumbers)

@@ -30,7 +30,7 @@ type setName struct {
 // setAnswer is a page of one, or why there is none.
 type setAnswer struct {
 	err      error
-	isClosed bool // a list that it is made of is not open to whoever asks
+	isClosed bool // a list that it is derived from is not open to the viewer
 
 	page     []entry
 	info     *model.PageInfo
@@ -65,7 +65,7 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 	return a, err
 }
 
-// forwardPage reads the arguments `first` and `after` of what pages forward only.
+// forwardPage reads the arguments `first` and `after` of a list that pages forward only.
 func forwardPage(first, after any) (size int, from string, err error) {
 	size = defaultFirst
 	if n, given, err := sizeOf("first", first); given {
@@ -105,7 +105,7 @@ func (b *batch) answerSets(ctx context.Context) {
 	}
 }
 
-// lacks tells whether a user whose row has been read is not there.
+// lacks tells whether a user whose row has been read does not exist.
 func (b *batch) lacks(e *access, id storage.UserID) bool {
 	return slices.Contains(b.rows, id) && !e.loaders.Users.Load(id).Found
 }
@@ -125,7 +125,7 @@ func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wa
 	return level
 }
 
-// answerSet works out one of so many set answers.
+// answerSet computes one of so many set answers.
 func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Reader, among int) (a *setAnswer) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -180,7 +180,7 @@ func pageOfUsers(ctx context.Context, f *selections.Field, a *setAnswer) *model.
 	return c
 }
 
-// setQuestion is what a set answer is worked out by.
+// setQuestion has the inputs of a set answer.
 type setQuestion struct {
 	graph     *social.Graph
 	arguments setArguments
@@ -189,7 +189,7 @@ type setQuestion struct {
 
 var closed = setAnswer{isClosed: true}
 
-// common is what a list of two users has in common.
+// common is the common list of two users.
 func (q setQuestion) common(ctx context.Context, side storage.Side) (setAnswer, error) {
 	a, b := social.List{Side: side, Owner: q.user}, social.List{Side: side, Owner: q.arguments.other}
 	if open, err := isOpen(ctx, a, b); err != nil || !open {
@@ -221,7 +221,7 @@ func (q setQuestion) recent(ctx context.Context, kind cursor.Kind, lists social.
 	return q.matches(ctx, kind, lists, func(c social.Match) storage.Micros { return c.At.UpdateTime })
 }
 
-// known is whom of a user's followers the viewer follows.
+// known is the followers of a user whom the viewer follows.
 func (q setQuestion) known(ctx context.Context) (setAnswer, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
@@ -234,7 +234,7 @@ func (q setQuestion) known(ctx context.Context) (setAnswer, error) {
 	return q.intersection(ctx, cursor.FollowersYouKnow, followers, social.List{Side: storage.Forward, Owner: viewer.ID})
 }
 
-// intersection is a page of what two lists have in common.
+// intersection is a page of the intersection of two lists.
 func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b social.List) (setAnswer, error) {
 	var from social.Mark
 	if text := q.arguments.from; text != "" {
@@ -243,7 +243,7 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 			return setAnswer{}, err
 		}
 	}
-	common := social.Common{Complete: true} // with somebody who is absent, as with somebody who does not exist
+	common := social.Common{Complete: true} // of an absent user, as of one who does not exist
 	if !isAbsent(ctx, a.Owner) && !isAbsent(ctx, b.Owner) {
 		var err error
 		if common, err = q.graph.People(ctx, social.PeopleQuery{Filter: social.Both(a, b), From: from, First: q.arguments.size}); err != nil {
@@ -316,7 +316,7 @@ func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists soci
 	return q.matches(ctx, kind, lists, func(c social.Match) storage.Micros { return max(c.At.UpdateTime, c.Other) })
 }
 
-// matches is a page of matches. since tells when each came to be one.
+// matches is a page of matches. since tells since when each is one.
 func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social.MatchQuery, since func(social.Match) storage.Micros) (setAnswer, error) {
 	var from social.MatchMark
 	if text := q.arguments.from; text != "" {
@@ -346,8 +346,8 @@ func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social
 	return setAnswer{page: page, info: pageInfoOf(page, c.More, beyond), total: c.Total, complete: c.Complete}, nil
 }
 
-// namesTwo tells whether a cursor names the owners of both lists: of one user's own lists it
-// need not.
+// namesTwo tells whether a cursor names the owners of both lists: if both lists are of one user,
+// it need not.
 func namesTwo(kind cursor.Kind) bool {
 	return kind == cursor.RecentCommonFollowings || kind == cursor.RecentCommonFollowers
 }
@@ -377,8 +377,8 @@ func decodeMatchMark(ctx context.Context, kind cursor.Kind, text string, q socia
 	return social.MatchMark{After: after, Found: int(found)}, nil
 }
 
-// pageInfoOf is the PageInfo of a list that pages forward only. It goes on behind the last
-// one of its page, or beyond, where that is not nil: even when the page is empty.
+// pageInfoOf is the PageInfo of a list that pages forward only. The list continues behind the last
+// entry of its page, or at beyond if that is not nil, even if the page is empty.
 func pageInfoOf(page []entry, more bool, beyond func() string) *model.PageInfo {
 	info := &model.PageInfo{HasNextPage: more}
 	if n := len(page); n > 0 {

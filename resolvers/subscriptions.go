@@ -18,9 +18,9 @@ import (
 	"kith/storage/events"
 )
 
-// relationshipChangedAt answers `relationshipChanged`. What it sends has been read
-// after the event, and differs from what it sent before; so events that come
-// twice, or late, or are lost with notice, do no harm.
+// relationshipChangedAt answers `relationshipChanged`. It reads what it sends
+// after the event, and sends it only if it differs from what was sent before. So events that
+// arrive twice or late, or are reported lost, do no harm.
 func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<-chan *model.Relationship, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (w *watch) concerns(e events.Event) bool {
 	return e.Kind == events.Corrected || w.others[w.other(e.Edge)]
 }
 
-// other is whom an edge is about besides the viewer.
+// other is the user of an edge who is not the viewer.
 func (w *watch) other(e storage.Edge) storage.UserID {
 	if e.From == w.viewer {
 		return e.To
@@ -96,7 +96,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	return list, false, nil
 }
 
-// changed reads which edges with some of the users are not what the client knows.
+// changed reads the edges with some of the users that differ from what the client knows.
 func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[storage.UserID]tie, error) {
 	l := loaders.For(ctx)
 	pairs := make([]storage.Pair, len(others))
@@ -138,11 +138,11 @@ type newFollowers struct {
 	viewer storage.UserID
 	began  storage.Position                  // of the newest follower when the subscription began
 	newest storage.Position                  // of the followers that are known
-	page   storage.Position                  // where reading a gap goes on; zero: it begins
-	seen   map[storage.UserID]storage.Micros // when those told of last followed
+	page   storage.Position                  // where reading a gap continues; zero: it begins
+	seen   map[storage.UserID]storage.Micros // when the users sent last began to follow
 }
 
-// maxSeen bounds what is remembered to tell an event that comes twice.
+// maxSeen bounds the memory for recognising repeated events.
 const maxSeen = 1000
 
 // inFlight is how much older than what a subscription has told of already the rows may be that
@@ -172,7 +172,7 @@ func (f *newFollowers) begin(ctx context.Context) error {
 	return r.Err
 }
 
-// answers are the followers that an event tells of, oldest first; those of a gap, or of a
+// answers are the followers of an event, oldest first; those of a gap, or of a
 // correction, come a page at a time.
 func (f *newFollowers) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
 	rows := []storage.Edge{e.Edge}

@@ -25,7 +25,7 @@ var suggestionOrders = map[model.SuggestionOrder]social.SuggestionOrder{
 	model.SuggestionOrderAdamicAdar:  social.ByAdamicAdar,
 }
 
-// suggested is what was asked for `followSuggestions`, and what has come of it.
+// suggested is the query of `followSuggestions`, and its result.
 type suggested struct {
 	query social.SuggestionQuery
 	found social.Suggestions
@@ -75,8 +75,8 @@ func suggestionsAt(ctx context.Context, obj *model.User) (*model.SuggestionConne
 	return suggestionConnection(ctx, f, a), nil
 }
 
-// dismissedBy lists whom the viewer has dismissed, for its own suggestions. Days are
-// enough, and the same for everything that one request asks.
+// dismissedBy lists the users whom the viewer has dismissed, for its own suggestions. The time is
+// exact to a day, and the same for the whole request.
 func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]storage.UserID, error) {
 	if viewer, ok := identity.Of(ctx); !ok || viewer.ID != user {
 		return nil, nil
@@ -183,8 +183,8 @@ func viaAt(ctx context.Context, obj *model.SuggestionEdge) ([]*model.User, error
 	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} }), nil
 }
 
-// The cursor of a suggestion belongs to a user and an order. It names the following that the
-// pool comes behind, who may be hidden.
+// The cursor of a suggestion belongs to a user and an order. It names the following behind which the
+// pool starts, who may be hidden.
 func encodeSuggestionMark(ctx context.Context, q social.SuggestionQuery, m social.SuggestionMark) string {
 	popular := int64(0)
 	if m.Popular {

@@ -16,7 +16,7 @@ import (
 	"kith/storage/events"
 )
 
-// How long a subscription tries to read what an event is about: at a time, and how long it
+// How long a subscription tries to read the subject of an event at a time, and how long it
 // waits before it tries again.
 const (
 	perEvent     = 10 * time.Second
@@ -28,8 +28,8 @@ const (
 type teller[T any] interface {
 	// begin reads how things stand when the subscription starts.
 	begin(ctx context.Context) error
-	// answers reads what an event has changed for the client. More tells that it is to be
-	// asked about the same event again, for what is left. After an error, too: then the
+	// answers reads what an event has changed for the client. If more is true, it is to be
+	// called again with the same event, for the rest. After an error, too: then the
 	// client knows no more than before.
 	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
 }
@@ -68,13 +68,13 @@ func tell[T any](ctx context.Context, r *Resolver, source *events.Subscription, 
 	return told, nil
 }
 
-// attempt is the context of reading once what an event is about: what is there now.
+// attempt is the context of one read of an event's subject, in its present state.
 func (r *Resolver) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(loaders.Attach(ctx, r.Store), perEvent)
 }
 
-// patiently reads until it can: what an event is about would not come again. It is not ok
-// when the subscription has ended meanwhile, such as by more events than can wait.
+// patiently retries until it can read, because the event does not come again. ok is false
+// if the subscription has ended meanwhile, for instance because too many events were waiting.
 func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscription, t teller[T], e events.Event) (list []T, more, ok bool) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
@@ -98,14 +98,14 @@ func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscript
 	}
 }
 
-// inTurn waits until an event may be worked on, and returns the newest about the same: what has
-// come meanwhile makes no answers of its own. The turn itself is taken for each attempt.
+// inTurn waits until an event may be worked on, and returns the newest event about the same subject: events
+// that arrived meanwhile are merged into it. The turn itself is taken for each attempt.
 func inTurn(ctx context.Context, source *events.Subscription, e events.Event) events.Event {
 	defer subscription.Turn(ctx)()
 	return source.Newest(e)
 }
 
-// once reads once. What could not be read below an answer is null there, as below other
+// once reads once. A part below an answer that could not be read is null there, as below other
 // fields.
 func once[T any](ctx context.Context, r *Resolver, t teller[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
@@ -122,7 +122,7 @@ func once[T any](ctx context.Context, r *Resolver, t teller[T], e events.Event) 
 	return list, more, err
 }
 
-// ended tells a client that was dropped why.
+// ended tells a dropped client the reason.
 func ended(ctx context.Context, source *events.Subscription) {
 	if errors.Is(source.Err(), events.ErrSlow) {
 		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be told in time: subscribe again, and read what you missed"))

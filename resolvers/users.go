@@ -16,9 +16,9 @@ import (
 	"kith/storage"
 )
 
-// usersOf makes the users that a selection asks for, from what the loaders hold.
-// A user who does not exist, or is hidden from everybody else, is nil; so is one whose
-// shard did not answer, with an error at each of its paths.
+// usersOf makes the users of a selection, from what the loaders hold.
+// A user who does not exist, or is hidden from everybody else, is nil. If a shard
+// did not answer, the user is nil, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
 	e := accessOf(ctx)
 	needs := needsOf(ctx, w.on)
