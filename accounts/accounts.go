@@ -32,7 +32,7 @@ type IDs interface {
 type Passwords interface {
 	// Hash refuses with BAD_USER_INPUT what may not be a password.
 	Hash(ctx context.Context, password string) (string, error)
-	// Verify tells whether the password is the hash's, and whether the hash should be
+	// Verify tells whether the password matches the hash, and whether the hash should be
 	// made anew.
 	Verify(ctx context.Context, password, hash string) (matches, outdated bool, err error)
 	// VerifyUnknown takes as long as Verify.
@@ -46,7 +46,7 @@ type Tokens interface {
 	Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error)
 }
 
-// Limits bounds how often somebody may try. Its errors are RATE_LIMITED.
+// Limits bounds the attempts of a client. Its errors are RATE_LIMITED.
 type Limits interface {
 	SignIn(address netip.Addr, handle string) error
 	SignedIn(address netip.Addr, handle string)
@@ -110,7 +110,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	return a.session(id, 0)
 }
 
-// Login signs a user in. Nothing in its answer or its time tells an unknown handle
+// Login signs a user in. Neither its answer nor its time distinguishes an unknown handle
 // from a wrong password.
 func (a *Accounts) Login(ctx context.Context, handle, password string) (Session, error) {
 	if a.Tokens == nil {
@@ -159,11 +159,11 @@ func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 
 var errCredentials = apierr.Unauthenticated("handle or password is wrong")
 
-// credentials returns an empty hash when there is no such user. It asks the same
-// two questions of whatever may be a handle.
+// credentials returns an empty hash if there is no such user. It makes the same
+// two look-ups for any valid handle.
 func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, storage.Password, error) {
 	if !storage.ValidHandle(handle) {
-		return 0, storage.Password{}, nil // everybody sees that it is nobody's: its time tells nothing
+		return 0, storage.Password{}, nil // anybody can see that such a handle cannot exist: its time reveals nothing
 	}
 	found := a.Store.UserIDs(ctx, []string{handle})[0]
 	if found.Err != nil {
@@ -195,8 +195,8 @@ func (a *Accounts) rehash(ctx context.Context, id storage.UserID, old, password 
 	}
 }
 
-// session signs a user in. The time of the password is that of the one which was looked
-// at: whatever changes it meanwhile ends the token.
+// session signs a user in. passwordAt is the time of the password that was
+// checked: any change since then ends the token.
 func (a *Accounts) session(id storage.UserID, passwordAt storage.Micros) (Session, error) {
 	token, expires, err := a.Tokens.Issue(id, passwordAt)
 	if err != nil {

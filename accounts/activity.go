@@ -11,8 +11,8 @@ import (
 )
 
 // Activity notes the days on which users sign in or read, so that they count among the
-// recently active. (What users do and who comes to follow them the store notes by itself.)
-// Of each user and day a gateway writes one note, in the background and many at a time.
+// recently active. (The store itself notes changes by users and new followers.)
+// A gateway writes one note for each user and day, in the background and many at a time.
 type Activity struct {
 	store  ActivityStore
 	logger *slog.Logger
@@ -86,7 +86,7 @@ func (a *Activity) Run(ctx context.Context) {
 	}
 }
 
-// write writes all that wait. What fails is noted again by a later request.
+// write writes all waiting notes. A later request repeats notes that fail.
 func (a *Activity) write(ctx context.Context, most time.Duration) {
 	a.mu.Lock()
 	users, day := a.waiting, a.day

@@ -17,13 +17,13 @@ import (
 
 // HiddenUsers are the users who are hidden from everybody else, because they have
 // deactivated their accounts or are being deleted. Every gateway keeps all of them in
-// memory, eight bytes each, so that leaving them out of an answer costs no look-up.
+// memory, eight bytes each, so that leaving them out of an answer needs no look-up.
 //
-// A gateway knows of what it has done itself at once, of what others have done as soon
-// as an event comes, and of what it was not told within [refreshEvery], by reading
-// what has changed in the stores. It implements [kith/social.HiddenUsers].
+// A gateway knows its own changes at once and those of others as soon
+// as an event arrives. Without an event it learns them within [refreshEvery], by reading
+// the changes from the stores. It implements [kith/social.HiddenUsers].
 //
-// What it reads tells of changed passwords, too.
+// The same reads bring changes of passwords.
 type HiddenUsers struct {
 	Passwords *PasswordTimes
 
@@ -105,8 +105,8 @@ func NewHiddenUsers(store storage.StateStore, metrics *Metrics, now func() time.
 	return a
 }
 
-// Has tells whether a user is hidden, or has been deleted: of the latter nothing may be
-// left that comes late.
+// Has tells whether a user is hidden, or has been deleted: late rows of a deleted user
+// must not be shown.
 func (a *HiddenUsers) Has(id storage.UserID) bool {
 	return holds(*a.hidden.Load(), id) || holds(*a.deleted.Load(), id)
 }
@@ -116,7 +116,7 @@ func holds(ids []storage.UserID, id storage.UserID) bool {
 	return found
 }
 
-// IDs lists the users who are hidden, ascending, without those of whom nothing is left.
+// IDs lists the hidden users, ascending, without those who are completely deleted.
 // The slice is shared: it must not be changed.
 func (a *HiddenUsers) IDs() []storage.UserID { return *a.hidden.Load() }
 
@@ -129,8 +129,8 @@ func (a *HiddenUsers) Note(id storage.UserID, state storage.UserState) {
 	a.apply([]storage.StateChange{change})
 }
 
-// Refresh reads what has changed since the last time, from all shards at once. It
-// returns the first error; the other shards' changes have been taken in.
+// Refresh reads the changes since the last time, from all shards at once. It
+// returns the first error; the changes of the other shards are kept.
 func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	a.reading.Lock()
 	defer a.reading.Unlock()
@@ -238,7 +238,7 @@ func change(list *atomic.Pointer[[]storage.UserID], member map[storage.UserID]bo
 	list.Store(&next)
 }
 
-// Run refreshes until the context is done, and at once when the hub tells of a change.
+// Run refreshes until the context is done, and also when the hub reports a change.
 func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 	var listening sync.WaitGroup
 	defer listening.Wait()
@@ -256,8 +256,8 @@ func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 	}
 }
 
-// listen asks for a refresh when somebody's state has changed, or when events may be
-// missing. A subscription that was too slow is taken up again.
+// listen asks for a refresh when a user's state has changed, or when events may be
+// missing. If its subscription was too slow, it subscribes again.
 func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	ofStates := func(e events.Event) bool { return e.Kind == events.StateChanged }
 	for {
@@ -274,8 +274,8 @@ func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	}
 }
 
-// Ready tells whether the set is known well enough: an error when a shard has not
-// answered for long, so that somebody may be shown who wants to be hidden.
+// Ready returns an error if a shard has not answered for long: then a user may be shown
+// who wants to be hidden.
 func (a *HiddenUsers) Ready(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -310,7 +310,7 @@ func (a *HiddenUsers) finished(before storage.Micros) []storage.UserID {
 	var ids []storage.UserID
 	for id, d := range a.gone {
 		switch {
-		case now-d.at > 2*recently: // no refresh tells of it again
+		case now-d.at > 2*recently: // no further refresh reads it
 			delete(a.gone, id)
 		case !d.swept && d.at < before:
 			ids = append(ids, id)

@@ -31,7 +31,7 @@ func newPasswordTimes() *PasswordTimes {
 	return &PasswordTimes{at: map[storage.UserID]storage.Micros{}, watches: map[storage.UserID]map[*watch]struct{}{}}
 }
 
-// ChangedAt is when a user has last changed the password; 0: never, as far as is known.
+// ChangedAt is when a user last changed the password; 0: never, as far as is known.
 func (p *PasswordTimes) ChangedAt(id storage.UserID) storage.Micros {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

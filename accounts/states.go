@@ -28,8 +28,8 @@ type Ender interface {
 	EndAll(ctx context.Context, user storage.UserID) error
 }
 
-// MayAct tells whether a user may change anything: one who is hidden may not. The
-// store has the last word, as the user may have come back through another gateway.
+// MayAct returns an error if a user is hidden: such a user may not change anything. The
+// store decides in the end, because the user may have reactivated the account through another gateway.
 func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 	if !s.HiddenUsers.Has(user) {
 		return nil
@@ -53,8 +53,8 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 // errDeleting: there is no way back.
 var errDeleting = apierr.Forbidden("your account is being deleted")
 
-// patience is how long a client waits for a deletion that it has asked for. What is
-// left then is done in the background.
+// patience is how long a client waits for its deletion. The rest
+// is then done in the background.
 const patience = 2 * time.Second
 
 // Deactivate hides a user until it comes back.
@@ -67,9 +67,9 @@ func (s *States) Reactivate(ctx context.Context, user storage.UserID) (changed b
 	return s.set(ctx, user, storage.Active)
 }
 
-// Delete hides a user for good and removes it, or begins to. It reports whether nothing
-// is left. What is, the [Sweeper] of any gateway removes; asking again helps it.
-// [storage.ErrUserUnknown] once nothing is.
+// Delete hides a user for good and removes it, or begins to. It reports whether all
+// is removed. The [Sweeper] of any gateway removes the rest; calling Delete again helps it.
+// Once all is removed, the error is [storage.ErrUserUnknown].
 func (s *States) Delete(ctx context.Context, user storage.UserID) (complete bool, err error) {
 	if _, err := s.set(ctx, user, storage.Deleting); err != nil {
 		return false, err
@@ -79,7 +79,7 @@ func (s *States) Delete(ctx context.Context, user storage.UserID) (complete bool
 	return s.finish(ctx, user) == nil, nil
 }
 
-// set changes a state, and tells of it.
+// set changes a state, and publishes the change.
 func (s *States) set(ctx context.Context, user storage.UserID, state storage.UserState) (changed bool, err error) {
 	changed, err = s.Store.SetState(ctx, user, state, storage.MicrosOf(s.Now()))
 	switch {
@@ -95,7 +95,7 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 	return changed, nil
 }
 
-// final is why the state of a user cannot be changed any more.
+// final returns the error for a user whose state can no longer be changed.
 func (s *States) final(ctx context.Context, user storage.UserID) error {
 	r := s.Store.StatesOf(ctx, []storage.UserID{user})[0]
 	switch {
@@ -107,7 +107,7 @@ func (s *States) final(ctx context.Context, user storage.UserID) error {
 	return errDeleting
 }
 
-// finish removes what is left of a user who is being deleted.
+// finish removes the rest of a user who is being deleted.
 func (s *States) finish(ctx context.Context, user storage.UserID) error {
 	if err := s.Relations.EndAll(ctx, user); err != nil {
 		return fmt.Errorf("delete user %s: %w", user, err)

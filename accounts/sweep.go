@@ -10,11 +10,11 @@ import (
 	"kith/storage"
 )
 
-// Sweeper ends deletions that whoever began them has left: its gateway has died, a shard
+// Sweeper completes abandoned deletions: the gateway that began one has died, a shard
 // did not answer, or there was more to remove than a client waits for. One gateway of a
-// deployment does it at a time, by a lease; two would do no harm.
+// deployment sweeps at a time, by a lease; two would do no harm.
 //
-// It also looks once more at users whose deletion has ended: a gateway that had not
+// It also checks users again after their deletion has ended: a gateway that had not
 // heard of it may have let somebody follow the user meanwhile.
 type Sweeper struct {
 	States *States
@@ -29,8 +29,8 @@ const (
 	sweepLease = 15 * time.Second
 	// sweepTime bounds the work on one user at a time, well within the lease.
 	sweepTime = 5 * time.Second
-	// leftFor is how old a deletion is before others take it up, and how long after its
-	// end somebody looks once more: longer than a client waits, and than gateways take to
+	// leftFor is how old a deletion is before a sweeper continues it, and how long after its
+	// end the user is checked again: longer than a client waits, and than gateways take to
 	// hear of it.
 	leftFor storage.Micros = 5_000_000
 )

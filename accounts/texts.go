@@ -9,9 +9,9 @@ import (
 	"kith/storage"
 )
 
-// CheckText trims a text and sees that it is fit to be shown beside texts of others: no
-// control characters but ends of lines, which a terminal would obey, and none that change
-// the direction of what comes after them. That is so for all that people write themselves.
+// CheckText trims a text and checks that it may be shown beside texts of others. It must have no
+// control characters except line ends, because a terminal would obey them, and none that change
+// the direction of the text after them. This applies to all texts that users write.
 // The error is BAD_USER_INPUT.
 func CheckText(what, text string, least, most int) (string, error) {
 	text = strings.TrimSpace(text)
@@ -28,8 +28,8 @@ func isUnprintable(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// CheckProfile trims and checks the texts of a profile that are given, each as [CheckText]
-// tells. An avatarUrl begins with https://, for pages make links of it.
+// CheckProfile trims and checks the given texts of a profile with [CheckText].
+// An avatarUrl begins with https://, because pages link to it.
 func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	for _, c := range []struct {
 		what        string

@@ -12,13 +12,13 @@ import (
 	"kith/graph/apierr"
 )
 
-// admission bounds what a gateway works on at once. Beyond that requests wait for a moment,
+// admission bounds the requests that a gateway works on at once. Further requests wait for a moment;
 // then they are refused: a client that is told to come back soon is better off than one of
 // thousands that all wait.
 //
-// Requests whose work takes milliseconds have half of the processors, so that cheap ones are
-// answered beside them: long bodies, long queries that were not seen before, and operations
-// that cost much.
+// Requests whose work takes milliseconds get half of the processors, so that cheap ones are
+// answered beside them: long bodies, long queries that were not seen before, and costly
+// operations.
 type admission struct {
 	requests *semaphore.Weighted // of 1 each
 	costly   *semaphore.Weighted // of 1 each
@@ -34,7 +34,7 @@ type admission struct {
 }
 
 const (
-	// costlyFrom is what an operation costs that is not cheap.
+	// costlyFrom is the cost from which an operation is not cheap.
 	costlyFrom = 2_000
 	// costlyBytes is how long a body, or a query that was not seen before, is that is not cheap.
 	costlyBytes = 4 << 10
@@ -73,7 +73,7 @@ func (a *admission) enter(ctx context.Context) (permit, bool) {
 	return permit{of: a}, true
 }
 
-// work tells that what comes next takes milliseconds; false if too much does.
+// work announces work of milliseconds; it returns false if there is too much of that.
 func (p *permit) work(ctx context.Context) bool {
 	if a := p.of; !p.costly {
 		p.costly = a.costly.TryAcquire(1) || a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
@@ -94,9 +94,9 @@ func (p *permit) end() {
 	a.requests.Release(1)
 }
 
-// take lets what came over a WebSocket be worked on, so many bytes: what is long waits for its
-// turn, and with it everything that the client sends after it. done is called when it has been
-// worked on. It fails only when the context is done.
+// take admits a message of so many bytes from a WebSocket. A long message waits for its
+// turn, and with it all later messages of the client. done is called when the message has been
+// worked on. take fails only when the context is done.
 func (a *admission) take(ctx context.Context, length int) (done func(), err error) {
 	if length <= costlyBytes {
 		return func() {}, nil

@@ -19,8 +19,8 @@ import (
 )
 
 // The two media types of the specification. With mediaResponse the status tells
-// how the request went; with mediaJSON it is 200 for whatever is a GraphQL
-// request, valid or not, because older clients look no further otherwise.
+// how the request went. With mediaJSON it is 200 for any GraphQL
+// request, valid or not, because older clients would otherwise ignore the body.
 const (
 	mediaJSON     = "application/json"
 	mediaResponse = "application/graphql-response+json"
@@ -45,11 +45,11 @@ func negotiate(r *http.Request) string {
 	return mediaJSON
 }
 
-// maxAccept is how much of the header Accept is looked at, in bytes: browsers send some 200.
+// maxAccept is how many bytes of the header Accept are read: browsers send some 200.
 const maxAccept = 1 << 10
 
-// acceptsStream tells whether a client takes server-sent events, be it only where
-// nothing else will do.
+// acceptsStream tells whether a client takes server-sent events, even if only as a
+// last resort.
 func acceptsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), mediaStream)
 }
@@ -66,8 +66,8 @@ type answer struct {
 	ctx     context.Context
 }
 
-// The values of headers that are always the same are shared by all answers. Whoever adds
-// one gets a copy, for there is no room behind them.
+// Header values that never change are shared by all answers. Appending to
+// one makes a copy, because its capacity is its length.
 var (
 	contentTypes = map[string][]string{
 		mediaJSON:     {mediaJSON + "; charset=utf-8"},
@@ -88,14 +88,14 @@ func (a answer) setHeaders() {
 	switch vary := h["Vary"]; {
 	case len(vary) == 0:
 		h["Vary"] = varyAccept
-	case len(vary) == 1 && vary[0] == varyBoth[0]: // of whatever compresses
+	case len(vary) == 1 && vary[0] == varyBoth[0]: // set by the compressing handler
 		h["Vary"] = varyBoth
 	default:
 		h["Vary"] = append(slices.Clip(vary), varyAccept...)
 	}
 }
 
-// refuse answers what is not a GraphQL request, or must not be sent this way.
+// refuse answers a request that is not GraphQL, or must not be sent this way.
 func (a answer) refuse(status int, err error) {
 	a.exchange.outcome = outcomeRefused
 	if status >= http.StatusInternalServerError {
@@ -196,8 +196,8 @@ func acceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// zipped compresses a long answer as a whole, as work that takes milliseconds. What
-// [compressed] would do on the way out is no work that others could wait for.
+// zipped compresses a long answer as a whole, as work that takes milliseconds. If
+// [compressed] did it while writing, other requests could not take turns with it.
 func zipped(parts [][]byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -261,7 +261,7 @@ func envelope(response *graphql.Response) (head, tail []byte) {
 	return head, tail
 }
 
-// What surrounds the data of most answers.
+// The bytes around the data of most answers.
 var headOfData, tailOfAll = []byte(`{"data":`), []byte{'}'}
 
 // appendResponse writes a response on one line.

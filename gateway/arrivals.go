@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// arrivals is a listener that has so many connections open at most, and of one address
-// half of them: what fills the gateway from one place leaves room for others, health
-// checks among them. For one too many it closes the connection that has been idle for
-// longest, which its client has to expect at any time, or the new one where none is idle.
+// arrivals is a listener with a bound on open connections. One address may have half
+// of them, so that clients in one place leave room for others, including health
+// checks. For a connection beyond the bound, it closes the one that has been idle for
+// longest, which every client has to expect, or the new one if none is idle.
 type arrivals struct {
 	net.Listener
 	most    int
@@ -57,8 +57,8 @@ func (a *arrivals) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, or does not; another has to be closed for it where it is one
-// too many.
+// admit counts a connection, or refuses it. If it is one too many, another has to be closed
+// for it.
 func (a *arrivals) admit(c *arrival) (longest *arrival, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

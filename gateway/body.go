@@ -36,8 +36,8 @@ type wrongType string
 
 func (w wrongType) Error() string { return "the parameter " + string(w) + " is of the wrong type" }
 
-// reader reads the parameters of GraphQL requests. Token by token it makes values half as dear as
-// encoding/json does, which reads every text twice, and it makes none of what nobody wants.
+// reader reads the parameters of GraphQL requests. Reading by tokens, it costs half as much as
+// encoding/json, which reads every text twice, and it skips values that are not used.
 // Numbers stay text, so that long ids keep their digits.
 type reader struct {
 	*jsontext.Decoder
@@ -68,8 +68,8 @@ func readJSON(text *bytes.Buffer, read func(reader) error) error {
 	return nil
 }
 
-// readParams reads the parameters of a request. They share no memory with the text, as far as the
-// query and the name are concerned: caches keep those.
+// readParams reads the parameters of a request. The query and the name share no memory with the
+// body, because caches keep them.
 func readParams(text *bytes.Buffer) (*graphql.RawParams, error) {
 	p := new(graphql.RawParams)
 	return p, readJSON(text, func(r reader) error { return r.params(p) })
@@ -223,7 +223,7 @@ func (r reader) string() (string, error) {
 	if text := raw[1 : len(raw)-1]; strings.IndexByte(text, '\\') < 0 && utf8.ValidString(text) {
 		return text, nil
 	}
-	text, _ := jsontext.AppendUnquote(nil, raw) // it tells of what it has replaced
+	text, _ := jsontext.AppendUnquote(nil, raw) // the error only reports replaced characters
 	return string(text), nil
 }
 

@@ -14,8 +14,8 @@ import (
 	"kith/storage"
 )
 
-// Config is what a gateway serves and how. Schema is required; a field left
-// zero takes its default.
+// Config is what a gateway serves and how. Schema is required; a zero field
+// takes its default.
 type Config struct {
 	// Schema answers the queries.
 	Schema graphql.ExecutableSchema
@@ -28,7 +28,7 @@ type Config struct {
 	// context, or refuses it. Defaults to nobody being asked.
 	Identify func(http.Handler) http.Handler
 
-	// Limits bounds each query. Defaults as [limits.Limits] tells.
+	// Limits bounds each query. For its defaults see [limits.Limits].
 	Limits limits.Limits
 
 	// HideSchema refuses introspection. Defaults to false.
@@ -44,8 +44,8 @@ type Config struct {
 	// wait for a second; the next are answered 503. See [admission].
 	MaxRequests int
 
-	// RequestTimeout is how long an operation may take until what is missing
-	// becomes errors with the code TIMEOUT. Defaults to 10 s.
+	// RequestTimeout is how long an operation may take. After that, missing fields
+	// become errors with the code TIMEOUT. Defaults to 10 s.
 	RequestTimeout time.Duration
 
 	// CORSOrigins are the front ends of other origins, such as
@@ -56,8 +56,8 @@ type Config struct {
 	// Store is asked for its shards by /readyz. Defaults to none.
 	Store storage.Pinger
 
-	// Consistency reads the tokens that operations bring, and spells those that they are
-	// answered with. Defaults to none: tokens are not looked at.
+	// Consistency reads the tokens of requests, and writes the tokens of
+	// answers. Defaults to none: tokens are ignored.
 	Consistency *consistency.Tokens
 
 	// MaxConnections is how many connections [Serve] has open at once, those that stay open
@@ -65,7 +65,7 @@ type Config struct {
 	MaxConnections int
 
 	// Subscriptions is how operations are served over connections that stay open.
-	// Defaults as [Subscriptions] tells.
+	// For its defaults see [Subscriptions].
 	Subscriptions Subscriptions
 
 	// Checks are what /readyz asks besides. Defaults to none.

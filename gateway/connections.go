@@ -32,7 +32,7 @@ func newConnections(bounds Subscriptions) *connections {
 	}
 }
 
-// stop tells all connections to end and lets no more in.
+// stop ends all connections and admits no more.
 func (c *connections) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,8 +64,8 @@ func (c *connections) wait(ctx context.Context) error {
 	}
 }
 
-// ending is why a connection was ended. The label is for log and metrics, code and
-// reason are what a WebSocket is closed with; without a code it is just cut.
+// ending is the reason why a connection was ended. The label is for log and metrics; code and
+// reason close a WebSocket. Without a code it is just cut.
 type ending struct {
 	label  string
 	code   int
@@ -78,7 +78,7 @@ func (e *ending) Error() string { return e.label }
 var (
 	errLeft    = &ending{label: "client"}                                                         // it left
 	errDone    = &ending{label: "complete"}                                                       // nothing more to say
-	errSlow    = &ending{label: "slow"}                                                           // it did not take what was sent
+	errSlow    = &ending{label: "slow"}                                                           // it did not take its messages
 	errExpired = &ending{label: "expired", code: 4403, reason: "the token has expired"}           // Expires
 	errRevoked = &ending{label: "revoked", code: 4403, reason: "the token is not valid any more"} // Revoked
 	errStopped = &ending{label: "stopped", code: 1001, reason: "the server is going away"}        // as RFC 6455 has it

@@ -23,12 +23,12 @@ const (
 	maxTokenHeader = 4000
 )
 
-// readToken reads the consistency token that an operation brings, and returns what it adds
-// to the operation's cost. It is there for [readYourWrites] then.
+// readToken reads the consistency token of an operation for [readYourWrites], and returns what it adds
+// to the operation's cost.
 func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost uint64, err error) {
 	return func(op *graphql.OperationContext) (uint64, error) {
 		text := tokenOf(op)
-		if text == "" || op.Operation.Operation == ast.Subscription { // its answers are about what has arrived
+		if text == "" || op.Operation.Operation == ast.Subscription { // its answers are read after their events
 			return 0, nil
 		}
 		token, err := tokens.Parse(text)
@@ -40,13 +40,13 @@ func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost
 	}
 }
 
-// readYourWrites makes an operation that brings a token wait until what the token
-// stands for can be read, and tells in the answer what the operation has written
-// itself. When the wait is over first, the answer says that it may be stale.
+// readYourWrites makes an operation with a token wait until the token's rows
+// can be read, and puts a token for the operation's own writes into the
+// answer. If the wait ends first, the answer says that it may be stale.
 func readYourWrites(ctx context.Context, tokens *consistency.Tokens, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
-		return next(ctx) // it is not executed; or its answers are about what has arrived
+		return next(ctx) // it is not executed, or its answers are read after their events
 	}
 	token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
 	if len(token) == 0 && op.Operation.Operation == ast.Query {
@@ -87,8 +87,8 @@ func extended(extensions map[string]any, written string, stale bool) map[string]
 	return extensions
 }
 
-// freshForEachMutation prepares the context of every root field of a mutation
-// anew: they run one after another, and each must see what the last one wrote.
+// freshForEachMutation prepares a new context for every root field of a mutation:
+// they run one after another, and each must see what the last one wrote.
 func freshForEachMutation(prepare func(context.Context) context.Context) graphql.RootFieldMiddleware {
 	return func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// deadline is a context that ends at a time, as context.WithDeadline makes it, but starts
+// deadline is a context that ends at a time, like that of context.WithDeadline, but starts
 // its timer only when somebody waits for the end. Requests that are answered from memory
-// never do: for them a timer, and a place among what the connection's context would have to
-// cancel, are work for nothing.
+// never do: for them, a timer and an entry in the list of contexts that the connection's context
+// cancels would be needless work.
 type deadline struct {
 	context.Context // of the request
 	at              time.Time
@@ -47,8 +47,8 @@ func (d *deadline) Err() error {
 	return d.start().Err()
 }
 
-// Value implements [context.Context]. The one with the timer is asked first, because
-// contexts made of this one look for it, to end with it without a goroutine of their own.
+// Value implements [context.Context]. The context with the timer is asked first: contexts derived
+// from this one look for it, so that they end with it without a goroutine of their own.
 func (d *deadline) Value(key any) any {
 	d.mu.Lock()
 	timed := d.timed

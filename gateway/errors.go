@@ -28,8 +28,8 @@ const (
 	// maxCauses is how many causes of errors one request may write to the log.
 	maxCauses = 5
 
-	// maxCause is how many bytes of one cause are written: drivers quote what they were
-	// given.
+	// maxCause is how many bytes of one cause are logged: drivers quote their
+	// input.
 	maxCause = 2000
 )
 
@@ -39,7 +39,7 @@ const codePersistedNotFound = "PERSISTED_QUERY_NOT_FOUND"
 
 // presenter decides what a client sees of an error: the sentence of an
 // [apierr.Error], a mistake in the query as gqlgen words it, a fixed sentence
-// for what is out of reach or out of time, and of everything else nothing.
+// for failures of reach or time, and nothing of any other error.
 func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
@@ -63,7 +63,7 @@ func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 }
 
 // explain finds the error that the client may see; nil if there is none. Once
-// the time of the request is over, whatever fails fails for that reason.
+// the time of the request is over, every failure is reported as that.
 func explain(ctx context.Context, err error) *apierr.Error {
 	if known, ok := apierr.Of(err); ok {
 		return known
@@ -110,8 +110,8 @@ func explainMistake(ctx context.Context, err error) *apierr.Error {
 	return nil
 }
 
-// isHiddenSchema tells whether the field is one that asks for the schema where
-// that is switched off.
+// isHiddenSchema tells whether the field queries the schema while introspection
+// is switched off.
 func isHiddenSchema(ctx context.Context) bool {
 	if !graphql.HasOperationContext(ctx) || !graphql.GetOperationContext(ctx).DisableIntrospection {
 		return false
@@ -121,7 +121,7 @@ func isHiddenSchema(ctx context.Context) bool {
 }
 
 // argumentOf names the argument that an error is about, such as an Int that does
-// not fit 32 bits. gqlgen has no type for these errors, but their path goes on
+// not fit 32 bits. gqlgen has no type for these errors, but their path continues
 // below the field with the argument's name.
 func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 	fc := graphql.GetFieldContext(ctx)
@@ -129,7 +129,7 @@ func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 		return "", false
 	}
 	if fc.Args != nil {
-		// They were all right. What fails below the field may have the name of one:
+		// The arguments were all right. A failing field below this one may have the name of an argument:
 		// relationship(to:) { to { … } }.
 		return "", false
 	}
@@ -150,7 +150,7 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 }
 
 // bounded bounds an answer: data that is longer than most is replaced by an error, and a list
-// of errors is shortened and tells by how much. Data does not grow much beyond the bound, see
+// of errors is shortened and counts the rest. Data does not grow much beyond the bound, see
 // [kith/graph/direct.Limit].
 func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response != nil && len(response.Data) > most {

@@ -31,8 +31,8 @@ func newEvent(ctx context.Context, on *place, timeout time.Duration) *event {
 	return e
 }
 
-// begin takes the turn and starts the time of the event that a context belongs to, if there
-// is one and nobody has.
+// begin takes the turn and starts the time of the event of a context, if there
+// is one and it has not begun.
 func begin(ctx context.Context) {
 	if e, ok := ctx.Value(eventKey{}).(*event); ok {
 		e.begin()
@@ -58,7 +58,7 @@ func (e *event) start() {
 	})
 }
 
-// end releases what the event holds, except for the turn of its user, and tells how long
+// end releases what the event holds, except for the turn of its user, and returns how long
 // it was worked on.
 func (e *event) end() time.Duration {
 	e.once.Do(func() {})
@@ -71,7 +71,7 @@ func (e *event) end() time.Duration {
 	return time.Since(e.began)
 }
 
-// Err tells an event whose time is over from one that nobody wants any more.
+// Err distinguishes an event whose time is over from one that is no longer wanted.
 func (e *event) Err() error {
 	err := e.Context.Err()
 	if err != nil && e.late.Load() {

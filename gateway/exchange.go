@@ -11,13 +11,13 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// exchange is what is known about one request and its answer. The handlers on
+// exchange is the state of one request and its answer. The handlers on
 // the way fill it in; the log and the metrics read it at the end.
 type exchange struct {
 	id        string
 	operation string    // query, mutation, subscription, or "" while unknown
 	name      string    // of the operation, as the client says
-	outcome   outcome   // "" where there is no GraphQL
+	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, else nil
 
 	inFlight atomic.Bool // it counts as a request in flight
@@ -49,7 +49,7 @@ const (
 	transportEvents    = "sse"
 )
 
-// streamed is what is known about a connection that stays open.
+// streamed is the state of a connection that stays open.
 type streamed struct {
 	transport  string // one of the above
 	operations atomic.Int64
@@ -104,8 +104,8 @@ const headerRequestID = "X-Request-Id"
 
 var canonicalRequestID = http.CanonicalHeaderKey(headerRequestID)
 
-// ownID is what a request id sent along may look like to be taken over. Anything
-// else does not belong into a log.
+// ownID matches request ids that are taken over from clients. Anything
+// else must not get into a log.
 var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // identified gives every request an id, its own if it brings one.

@@ -54,7 +54,7 @@ func newHandler(cfg Config, open *connections) http.Handler {
 	return identified(h)
 }
 
-// endpoint is /graphql: the server behind what belongs to its requests only.
+// endpoint is /graphql: the server behind the handlers that only its requests need.
 func endpoint(cfg Config, open *connections) http.Handler {
 	origins := newOrigins(cfg.CORSOrigins)
 	var h http.Handler = newServer(cfg, origins, open)
@@ -63,7 +63,7 @@ func endpoint(cfg Config, open *connections) http.Handler {
 	return cfg.Metrics.counted(h)
 }
 
-// compressed compresses long answers, but for WebSockets, which take the
+// compressed compresses long answers, except for WebSockets, which take over the
 // connection itself.
 func compressed(next http.Handler) http.Handler {
 	wrap, err := gzhttp.NewWrapper(

@@ -13,12 +13,12 @@ import (
 	"kith/storage"
 )
 
-// readyWithin is how long /readyz waits for what it asks.
+// readyWithin is how long /readyz waits for its checks.
 const readyWithin = 2 * time.Second
 
 // Check is something besides the store that the gateway depends on.
 type Check struct {
-	Name string // such as "redis"; shown to whoever asks
+	Name string // such as "redis"; shown in the answer
 	Ask  func(context.Context) error
 
 	// Advisory is shown, but does not make the gateway unready: it can still answer.

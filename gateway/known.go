@@ -12,13 +12,13 @@ import (
 	"kith/graph/limits"
 )
 
-// operations makes the operation of each request: what gqlgen's executor makes of it, and
-// of one whose text has been executed before, the same with less work. Nothing is kept of a
-// request but its text and the name of its operation: variables, headers and extensions are
+// operations makes the operation of each request as gqlgen's executor does. If the text has been
+// executed before, it does so with less work. It keeps only the
+// text and the operation's name of a request: variables, headers and extensions are
 // those of each request.
 //
-// What is not plain is left to the executor, above all whatever is wrong: its errors are the
-// ones that clients see.
+// Unusual cases are left to the executor, above all errors: clients see the
+// executor's errors.
 type operations struct {
 	exec      *executor.Executor
 	documents documents
@@ -32,14 +32,14 @@ type known struct {
 	operation *ast.OperationDefinition
 	variables []variable
 
-	// What the executor gives to every operation.
+	// What the executor sets in every operation.
 	hidesSchema     bool
 	recover         graphql.RecoverFunc
 	aroundFields    graphql.FieldMiddleware
 	aroundRootField graphql.RootFieldMiddleware
 }
 
-// create makes the operation that a request asks for, and tells what it costs, or finds why
+// create makes the operation of a request and returns its cost, or the reasons why
 // there is none.
 func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
 	if params.Extensions[extensionPersisted] == nil {
@@ -76,7 +76,7 @@ func (o operations) knows(ctx context.Context, query string) bool {
 	return o.documents.of(ctx, query) != nil
 }
 
-// again makes an operation with variables that have been looked at. What it costs depends
+// again makes an operation with checked variables. Its cost depends
 // on them.
 func (o operations) again(k *known, params *graphql.RawParams, variables map[string]any) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
 	op := &graphql.OperationContext{
@@ -100,7 +100,7 @@ func (o operations) again(k *known, params *graphql.RawParams, variables map[str
 	return op, k.document, cost, nil
 }
 
-// variable is what an operation says of one of its variables.
+// variable is the definition of a variable in an operation.
 type variable struct {
 	name       string
 	kind       kind
@@ -109,7 +109,7 @@ type variable struct {
 	hasDefault bool
 }
 
-// kind is how the value of a variable, or of the elements of its list, is looked at.
+// kind is how the value of a variable, or of the elements of its list, is checked.
 type kind int
 
 const (
@@ -136,9 +136,9 @@ func variablesOf(op *ast.OperationDefinition) []variable {
 	return all
 }
 
-// coerced is what [github.com/vektah/gqlparser/v2/validator.VariableValues] makes of a
-// request's variables, where they are all given, none is superfluous, and each is of the
-// very type that its definition names. Of anything else it is not ok. The map that it
+// coerced does the same as [github.com/vektah/gqlparser/v2/validator.VariableValues] if
+// all variables of a request are given, none is superfluous, and each is of
+// exactly the type in its definition. Otherwise ok is false. The map that it
 // returns is the one that it was given.
 func coerced(all []variable, given map[string]any) (map[string]any, bool) {
 	if given == nil {
@@ -182,7 +182,7 @@ func coerced(all []variable, given map[string]any) (map[string]any, bool) {
 	return given, present == len(given)
 }
 
-// allTexts tells whether a value is a list of nothing but texts.
+// allTexts tells whether a value is a list of texts only.
 func allTexts(value any) bool {
 	list, ok := value.([]any)
 	if !ok {

@@ -89,8 +89,8 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// counted counts what a handler answers. Nil metrics count nothing. Connections
-// that stay open are not requests: what they carry is counted as it comes.
+// counted counts the answers of a handler. Nil metrics count nothing. Connections
+// that stay open are not requests: their operations are counted one by one.
 func (m *Metrics) counted(next http.Handler) http.Handler {
 	if m == nil {
 		return next

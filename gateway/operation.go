@@ -13,7 +13,7 @@ type operation struct {
 	*socket
 	id     string
 	cancel context.CancelFunc
-	known  func() // it has ended, or is known to be a subscription, which goes on for long
+	known  func() // it has ended, or is known to be a subscription, which runs for long
 }
 
 // run is the life of an operation.
@@ -21,8 +21,8 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	defer o.known()
 	to := o.log.counting(o)
 	defer func() {
-		// No net/http is above. What panics from here on is not gqlgen's to recover: it
-		// parses and validates outside of that.
+		// There is no net/http above. gqlgen does not recover panics from here: it
+		// parses and validates outside of its own recovery.
 		if reason := recover(); reason != nil {
 			o.metrics.operationRefused()
 			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(o.recover(ctx, reason))}})
@@ -30,7 +30,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	}()
 	op, errs, ok := o.create(ctx, params)
 	if !ok {
-		o.forget() // nobody waits for it any more
+		o.forget() // no caller waits for it any more
 		return
 	}
 	if errs != nil {
@@ -58,7 +58,7 @@ func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op *
 	return op, errs, true
 }
 
-// forget makes the id free; false if it was already, and may belong to another
+// forget frees the id; false if it was free already, and may belong to another
 // operation by now.
 func (o *operation) forget() bool {
 	o.mu.Lock()

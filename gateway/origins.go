@@ -38,15 +38,15 @@ func (o origins) handler(next http.Handler) http.Handler {
 	return o.cors.Handler(next)
 }
 
-// forged tells whether a GET comes from a page of another origin that nobody
+// forged tells whether a GET comes from a page of another origin that is not
 // allowed: cross-site request forgery. (A POST needs no such test: the browser
-// asks by a preflight before it sends application/json.)
+// sends a preflight before it sends application/json.)
 //
-// A page can make a browser send a GET, with cookies, without asking. It could
+// A page can make a browser send a GET, with cookies, without permission. It could
 // not read the answer, but it could measure it, and load the server with its
 // visitors. Browsers say where a request comes from in Sec-Fetch-Site, or, over
-// plain HTTP, at least in Origin or Referer. A client that says nothing is taken
-// for a program, which needs no browser to do what it likes.
+// plain HTTP, at least in Origin or Referer. A client that sends none of these is taken
+// for a program, which can send any request without a browser.
 func (o origins) forged(r *http.Request) bool {
 	for _, name := range headersNotSimple {
 		if r.Header.Get(name) != "" {
@@ -61,20 +61,20 @@ func (o origins) forged(r *http.Request) bool {
 		return false
 	case "":
 		return foreign(r, "Origin") || foreign(r, "Referer")
-	default: // cross-site, same-site and whatever comes
+	default: // cross-site, same-site and any new value
 		return true
 	}
 }
 
-// isForeign tells whether a page of another origin that nobody allowed wants a
-// WebSocket, for which browsers ask nobody.
+// isForeign tells whether a page of another origin that is not allowed asks for a
+// WebSocket. Browsers send no preflight for these.
 func (o origins) isForeign(r *http.Request) bool {
 	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
 }
 
 // foreign tells whether a header names another host than the request's own. The request's own
-// is what the client says: a name of somebody else may lead here by their DNS. Their page can
-// then ask as nobody, and not more, since browsers add no token by themselves.
+// host is what the client says: others may point a DNS name of theirs here. Their page can
+// then query without being signed in, but no more, because browsers add no token by themselves.
 func foreign(r *http.Request, header string) bool {
 	value := r.Header.Get(header)
 	if value == "" {

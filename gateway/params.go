@@ -33,7 +33,7 @@ func refuse(status int, format string, args ...any) *refusal {
 	return &refusal{status, apierr.BadInput(format, args...)}
 }
 
-// received is what a request brings: a body, or the query of its address.
+// received is the input of a request: a body, or the query of its URL.
 type received struct {
 	body  *bytes.Buffer // nil: of a GET
 	start time.Time

@@ -11,7 +11,7 @@ import (
 // Party is whose connection one is: the bounds of connections that stay open count for
 // its address and for its user.
 type Party struct {
-	// Address is where it comes from, in the form in which addresses are counted; "" counts
+	// Address is the client's address, in the form in which addresses are counted; "" counts
 	// for none, as for a backend that connects for many users.
 	Address string
 
@@ -39,7 +39,7 @@ type share struct {
 	queue         queue
 }
 
-// Why there is no room. Each is for somebody else to change: another connection has to end.
+// Why there is no room. The client cannot change that itself: another connection has to end.
 const (
 	allConnections = "all"
 	perAddress     = "address"
@@ -60,8 +60,8 @@ func (c *tooMany) Error() string {
 	return "at most " + strconv.Itoa(c.most) + " connections may be open for one " + c.bound
 }
 
-// refuse answers it. Who has too many of its own is told so, everybody else that the
-// gateway has.
+// refuse answers the request. If the client has too many connections of its own, the answer says so;
+// otherwise it says that the gateway has.
 func (c *tooMany) refuse(w http.ResponseWriter, a answer) {
 	if c.bound == allConnections {
 		busy(w, a, tooManyConnections)
@@ -71,8 +71,8 @@ func (c *tooMany) refuse(w http.ResponseWriter, a answer) {
 	a.refuse(http.StatusTooManyRequests, apierr.RateLimited("%s", c.Error()))
 }
 
-// enter counts one more connection, unless there are too many or the gateway stops. Who
-// has entered leaves.
+// enter counts one more connection, unless there are too many or the gateway stops. A
+// connection that has entered has to leave.
 func (c *connections) enter(party Party) (*place, *tooMany) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *connections) enter(party Party) (*place, *tooMany) {
 	return &place{of: c, party: party, queue: c.take(party)}, nil
 }
 
-// become makes the connection somebody else's, such as when it is initialised.
+// become moves the connection to another party, for instance when it is initialised.
 func (p *place) become(party Party) *tooMany {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -109,8 +109,8 @@ func (p *place) leave() {
 	}
 }
 
-// subscribe counts a subscription that costs so much. What is subscribed is unsubscribed
-// before the connection leaves, or becomes somebody else's.
+// subscribe counts a subscription of a cost. It has to be unsubscribed
+// before the connection leaves, or moves to another party.
 func (p *place) subscribe(cost uint64) error {
 	c := p.of
 	c.mu.Lock()
@@ -145,7 +145,7 @@ func (p *place) unsubscribe(cost uint64) {
 // turn waits until the connection may have an answer made.
 func (p *place) turn(ctx context.Context) grant { return p.of.turns.take(ctx, p.queue) }
 
-// fits tells whether a party has room for one more, besides what it has already.
+// fits tells whether a party has room for one more, besides those it has already.
 func (c *connections) fits(party, already Party) *tooMany {
 	if s := c.addresses[party.Address]; s != nil && party.Address != already.Address && s.connections >= c.MaxAddressConnections {
 		return &tooMany{perAddress, c.MaxAddressConnections}
@@ -156,8 +156,8 @@ func (c *connections) fits(party, already Party) *tooMany {
 	return nil
 }
 
-// take counts a connection for a party, and returns where it waits: with the others of its
-// user, else with those of its address, else alone.
+// take counts a connection for a party, and returns its queue: that of its
+// user, else that of its address, else its own.
 func (c *connections) take(party Party) queue {
 	var at queue
 	if party.Address != "" {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// refusals slow down whoever is refused again and again. A refusal costs the gateway a
+// refusals slow down a client that is refused again and again. A refusal costs the gateway a
 // millisecond or so; a client that sends the next such request as soon as it has the answer
 // would keep a processor busy. Requests that are not refused are never slowed down.
 type refusals struct {

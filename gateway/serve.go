@@ -21,7 +21,7 @@ const (
 
 // Serve answers on a listener until the context is done. Then it accepts no more
 // connections, ends the subscriptions, lets the requests under way finish for at
-// most drain, and cuts what is left. It returns nil when everything ended by itself, and closes the
+// most drain, and cuts the rest. It returns nil if everything ended by itself, and closes the
 // listener in any case.
 //
 // Requests do not see that the context is done: they have deadlines of their own.

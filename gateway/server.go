@@ -24,7 +24,7 @@ type server struct {
 	plain   transport
 }
 
-// newServer sets gqlgen up. The order of what is used matters: persisted queries
+// newServer sets gqlgen up. The order of the extensions matters: persisted queries
 // fill in the text that the limits check.
 func newServer(cfg Config, origins origins, open *connections) *server {
 	documents := newDocuments()
@@ -65,8 +65,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.plain.Do(w, r, s.exec)
 }
 
-// aroundAnswers is what is done around each answer. It is one middleware, because gqlgen makes a
-// closure for each that it goes through.
+// aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
+// closure for each middleware.
 func aroundAnswers(cfg Config) graphql.ResponseMiddleware {
 	limit := direct.Limit(cfg.MaxAnswer)
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
@@ -118,7 +118,7 @@ func (p persistedQueries) MutateOperationParameters(ctx context.Context, params 
 	return err
 }
 
-// textCache does not keep long texts: whoever sends one once can send it again.
+// textCache does not keep long texts: a client that sends one can send it again.
 type textCache struct{ *cache[string] }
 
 func (c textCache) Add(ctx context.Context, hash, text string) {

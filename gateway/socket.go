@@ -34,7 +34,7 @@ type socket struct {
 	idle       *time.Timer           // closes the connection; nil: it may do nothing for as long as it likes
 	operations sync.WaitGroup
 	slots      chan struct{}  // one for each operation that has not ended, be it completed or not
-	requests   sync.WaitGroup // queries, mutations, and what is not known yet to be a subscription
+	requests   sync.WaitGroup // queries, mutations, and operations not yet known to be subscriptions
 	background sync.WaitGroup
 }
 
@@ -147,7 +147,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 	return nil
 }
 
-// seat counts the connection for whoever it turns out to be of.
+// seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
 	party := s.Party(ctx)
 	if full := s.place.become(party); full != nil {
@@ -235,7 +235,7 @@ func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawPar
 	})
 }
 
-// params reads what an operation is; false if it is none.
+// params reads the parameters of an operation; false if they are not valid.
 func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
 	done, err := s.admission.take(s.ctx, len(payload))
 	if err != nil {
@@ -265,7 +265,7 @@ func (s *socket) begin(o *operation) bool {
 	return true
 }
 
-// isStopping: what is asked now will be asked again elsewhere, for the connection
+// isStopping: the client will repeat its operations elsewhere, because the connection
 // is about to close.
 func (s *socket) isStopping() bool {
 	s.mu.Lock()
@@ -287,7 +287,7 @@ func (s *socket) complete(id string) {
 	}
 }
 
-// write sends one message. Who does not take it in time is dropped.
+// write sends one message. A client that does not take it in time is dropped.
 func (s *socket) write(m message) error {
 	text, err := json.Marshal(m)
 	if err != nil {

@@ -28,7 +28,7 @@ type events struct {
 	cancel  context.CancelCauseFunc
 
 	mu   sync.Mutex // pings come from another goroutine
-	slow bool       // a write took too long; net/http cancels the request before it tells
+	slow bool       // a write took too long; net/http cancels the request before it returns the error
 }
 
 // stream answers one request by server-sent events. Op is nil where errs say why

@@ -14,9 +14,9 @@ import (
 	"kith/graph/subscription"
 )
 
-// streams runs operations whose answers come one after another. Every answer is
-// an execution of its own: it has its own loaders, so that it reads what is there
-// now, its own deadline, and its own share of the log.
+// streams runs operations whose answers are sent one after another. Every answer is
+// a separate execution: it has its own loaders, so that it reads the present
+// state, its own deadline, and its own entry in the log.
 type streams struct {
 	Subscriptions
 	perRequest  func(context.Context) context.Context
@@ -47,8 +47,8 @@ func newStreams(cfg Config, open *connections, limit *limits.Extension) *streams
 	}
 }
 
-// sink takes the answers of one operation. An error means that nobody is there to
-// take them.
+// sink takes the answers of one operation. An error means that the client has
+// gone.
 type sink interface {
 	// next takes an answer; more may follow.
 	next(*graphql.Response) error
@@ -98,7 +98,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.turn(ctx).sent })
 	responses, ctx := s.dispatch(ctx, exec, op, on)
 	if root != nil {
-		own := *root                              // the resolver goes on reading the other
+		own := *root                              // the resolver still reads the other
 		ctx = graphql.WithFieldContext(ctx, &own) // or the paths of errors would lack the field
 	}
 	for {
@@ -119,7 +119,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 	}
 }
 
-// failed counts what a subscription could not read, and logs the first of several attempts.
+// failed counts failed reads of a subscription, and logs the first of several attempts.
 func (s *streams) failed(ctx context.Context) func(err error, attempt int) {
 	return func(err error, attempt int) {
 		s.metrics.readFailed()

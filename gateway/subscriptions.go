@@ -20,8 +20,8 @@ type Subscriptions struct {
 	// that opened it; zero: never. Defaults to never.
 	Expires func(context.Context) time.Time
 
-	// Party tells by a context whose connection one is. Defaults to nobody's in particular,
-	// for whom only MaxConnections and MaxConnectionCost count.
+	// Party tells from a context whose connection it is. Defaults to an empty party,
+	// for which only MaxConnections and MaxConnectionCost count.
 	Party func(context.Context) Party
 
 	// Revoked calls end when a connection with a context has to end before it expires, such

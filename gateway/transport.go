@@ -46,8 +46,8 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 	}
 }
 
-// Supports takes every request, to refuse in its own words what is none of its
-// kind. Transports for anything else are added before it.
+// Supports takes every request, so that unsuitable ones are refused in its own
+// words. Transports for anything else are added before it.
 func (t transport) Supports(*http.Request) bool { return true }
 
 // Do answers one request.
@@ -60,7 +60,7 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	a := answer{w: w, exchange: exchangeOf(r.Context()), media: negotiate(r)}
 	streaming := a.media == mediaStream
 	if streaming {
-		a.media = mediaJSON // of what is refused before there is a stream
+		a.media = mediaJSON // for refusals before there is a stream
 	}
 	a.setHeaders()
 	a.streams, a.ctx = t.streams, r.Context()
@@ -94,8 +94,8 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	t.execute(r, params, exec, a, streaming, permit)
 }
 
-// execute answers what is a GraphQL request. The deadline that it gets ends
-// whatever honours it with an error, which becomes part of the answer; the
+// execute answers a GraphQL request. When its deadline passes, resolvers that
+// honour it end with an error, which becomes part of the answer; the
 // connection is not cut.
 func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, permit *permit) {
 	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))

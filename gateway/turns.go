@@ -9,9 +9,9 @@ import (
 )
 
 // turns bound how many answers over connections that stay open are worked on at once:
-// in the whole gateway, and of them a part for one user, or one address where nobody is
-// signed in. Who waits for a turn gets it in order. So what one user has subscribed to
-// keeps neither the processors from everybody else, nor memory for more than a few
+// in the whole gateway, and a part of these for one user, or for one address if nobody is
+// signed in. Turns are given in order. So the subscriptions of one user
+// can neither keep the processors from others, nor hold memory for more than a few
 // answers.
 type turns struct {
 	all *semaphore.Weighted
@@ -21,8 +21,8 @@ type turns struct {
 // ownPart is which part of the turns one user can have.
 const ownPart = 4
 
-// maxRead is how many bytes of messages one user, or one address where nobody is signed
-// in, may have sent that are not worked on yet. What is made of them may take twenty
+// maxRead is how many bytes of unprocessed messages one user, or one address if nobody is
+// signed in, may have. The values made of them may take twenty
 // times as much.
 const maxRead = 8 * maxMessageBytes
 
@@ -30,7 +30,7 @@ func newTurns(most int) *turns {
 	return &turns{all: semaphore.NewWeighted(int64(most)), own: int64(max(1, most/ownPart))}
 }
 
-// queue is where one user, or one address, waits.
+// queue is the queue of one user, or of one address.
 type queue struct {
 	turns    *semaphore.Weighted
 	bytes    *semaphore.Weighted
@@ -51,7 +51,7 @@ func (t *turns) queue() queue {
 // grant is the right to work on an answer, and then to hold it until it is sent.
 type grant struct{ made, sent func() }
 
-// noGrant is what there is once nobody wants the answer any more.
+// noGrant is the grant of an answer that is no longer wanted.
 var noGrant = grant{made: func() {}, sent: func() {}}
 
 // take waits for a turn. Made gives back the gateway's part, sent both; both may be
@@ -68,7 +68,7 @@ func (t *turns) take(ctx context.Context, q queue) grant {
 	return grant{made: made, sent: sync.OnceFunc(func() { made(); q.turns.Release(1) })}
 }
 
-// hold waits until so many bytes may be worked on, and returns what gives them back.
+// hold waits until so many bytes may be worked on, and returns the function that releases them.
 func (q queue) hold(ctx context.Context, bytes int) func() {
 	n := int64(min(bytes, maxRead))
 	if q.bytes.Acquire(ctx, n) != nil {

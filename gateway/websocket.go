@@ -17,7 +17,7 @@ import (
 // https://github.com/enisdenny/graphql-ws/blob/master/PROTOCOL.md
 const subprotocol = "graphql-transport-ws"
 
-// How long what comes over a connection may be. Clients' messages are a query with its
+// Bounds on the input of a connection. Clients' messages are a query with its
 // variables, their ids are UUIDs or numbers, and their payloads a token.
 const (
 	maxMessageBytes = 128 << 10 // Subscriptions in docs/api.md
@@ -70,7 +70,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 	defer place.leave()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
-		InsecureSkipVerify: true, // of the origin, which has been looked at
+		InsecureSkipVerify: true, // of the origin, which has been checked
 	})
 	if err != nil {
 		a.exchange.outcome = outcomeRefused // and it has been answered
@@ -109,7 +109,7 @@ func sizeOf(r *http.Request) int {
 	return n
 }
 
-// What the protocol closes with.
+// The close codes and reasons of the protocol.
 var (
 	errNoProtocol = &ending{"refused", 4406, "Subprotocol not acceptable"}
 	errNoInit     = &ending{"refused", 4408, "Connection initialisation timeout"}
@@ -164,7 +164,7 @@ func (s *socket) serve() {
 	s.background.Wait()
 }
 
-// close says goodbye where there is a code for it, which takes some seconds if the
+// close sends a close code if there is one, which takes some seconds if the
 // other end does not answer.
 func (s *socket) close(e *ending) {
 	if e.code != 0 {

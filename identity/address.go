@@ -36,9 +36,9 @@ func (p Proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
 }
 
-// ClientOf returns the address that a request comes from: the last one on its way
-// that is not a trusted proxy's. What stands before that in X-Forwarded-For anybody
-// can have written. It is invalid where the connection has none, as over a Unix
+// ClientOf returns the address of a request's client: the last address on its way
+// that is not a trusted proxy's. Anybody can have written the addresses before it in
+// X-Forwarded-For. It is invalid if the connection has none, as over a Unix
 // socket.
 func (p Proxies) ClientOf(r *http.Request) netip.Addr {
 	client := parseAddress(r.RemoteAddr)

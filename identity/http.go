@@ -12,7 +12,7 @@ import (
 // The headers that say who is asking.
 const (
 	headerAuthorization = "Authorization"
-	headerViewer        = "Kith-Viewer" // whom a token with [ScopeActAs] acts for
+	headerViewer        = "Kith-Viewer" // the user for whom a token with [ScopeActAs] acts
 )
 
 // Middleware puts the viewer of each request into its context. A request without
@@ -76,8 +76,8 @@ var (
 	errViewer    = apierr.BadInput("%s is not one user's id", headerViewer)
 )
 
-// identify returns a context with whoever the headers name, or the one given where
-// they name nobody.
+// identify returns a context with the viewer that the headers name, or the given context
+// if they name nobody.
 func (v *Verifier) identify(ctx context.Context, authorization, onBehalf []string) (context.Context, error) {
 	if len(authorization) == 0 && len(onBehalf) == 0 {
 		return ctx, nil

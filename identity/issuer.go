@@ -35,7 +35,7 @@ type IssuerConfig struct {
 	Now func() time.Time
 }
 
-// Issuer makes tokens for people who have signed in.
+// Issuer makes tokens for users who have signed in.
 type Issuer struct{ cfg IssuerConfig }
 
 // NewIssuer refuses a short secret and a negative TTL.
@@ -60,8 +60,8 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	return &Issuer{cfg}, nil
 }
 
-// Issue makes a token for a user whose password was last changed at a time, 0 for never,
-// with scopes if any, and tells when it expires. A later change of the password ends it.
+// Issue makes a token for a user whose password was last changed at passwordAt, 0 for never,
+// with scopes if any, and returns when it expires. A later change of the password ends it.
 func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error) {
 	if id < 1 {
 		return "", time.Time{}, fmt.Errorf("issue a token for %d: it is no user's id", id)

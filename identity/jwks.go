@@ -52,7 +52,7 @@ type jwks struct {
 	running  sync.WaitGroup
 }
 
-// openJWKS reads the keys for the first time and goes on in the background.
+// openJWKS reads the keys for the first time and then again in the background.
 func openJWKS(ctx context.Context, cfg Config) (*jwks, error) {
 	j := &jwks{every: cfg.RefreshEvery, logger: cfg.Logger, demand: rate.NewLimiter(rate.Every(cfg.RefreshGap), demandBurst)}
 	if u, ok := asURL(cfg.JWKS); ok {
@@ -90,9 +90,9 @@ func (j *jwks) load(ctx context.Context) error {
 	return nil
 }
 
-// find returns the keys that a token may be signed with. An id that is not known
-// may be that of a new key, so the keys are read again, but not for everybody who
-// makes an id up.
+// find returns the keys that a token may be signed with. An unknown id
+// may be that of a new key, so the keys are read again, but at a bounded rate, because anybody
+// can make up an id.
 func (j *jwks) find(ctx context.Context, kid, method string) []jwt.VerificationKey {
 	set := *j.current.Load()
 	if kid != "" && !set.has(kid) {

@@ -20,7 +20,7 @@ var keyMethods = []string{"RS256", "ES256", "EdDSA"}
 // minRSA is how long an RSA key must be, in bits (RFC 7518 §3.3).
 const minRSA = 2048
 
-// keySet is what a JWKS holds for us (RFC 7517).
+// keySet is the usable keys of a JWKS (RFC 7517).
 type keySet []verificationKey
 
 type verificationKey struct {

@@ -13,10 +13,10 @@ import (
 	"kith/graph/apierr"
 )
 
-// LimitsConfig says how often somebody may try. 0 means as often as one likes.
+// LimitsConfig bounds attempts. 0 means no bound.
 type LimitsConfig struct {
 	// PerHandle is how many passwords may be tried for one handle from one address in a
-	// minute. Addresses from which nobody has signed in by that handle may together try
+	// minute. Addresses from which nobody has signed in with that handle may together try
 	// [strangers] times as many.
 	PerHandle int
 
@@ -35,10 +35,10 @@ type LimitsConfig struct {
 // Limits bounds how often passwords are tried. Each gateway counts for itself. It
 // is safe for concurrent use.
 //
-// Whoever is after one handle must not lock its owner out. So passwords are counted by
-// handle and address first. What comes from many addresses counts by the handle alone,
-// with a higher limit, and addresses from which somebody has signed in by that handle
-// are beyond it.
+// An attacker on one handle must not lock its owner out. So passwords are first counted by
+// handle and address. Attempts from many addresses count by the handle alone,
+// with a higher limit, which does not apply to addresses from which somebody has signed in with
+// that handle.
 type Limits struct {
 	now                  func() time.Time
 	pairs                *buckets // by handle and address
@@ -75,9 +75,9 @@ func NewLimits(cfg LimitsConfig) *Limits {
 	}
 }
 
-// SignIn is called before a password is looked at. The error is
+// SignIn is called before a password is checked. The error is
 // [apierr.RateLimited] with the seconds to wait as `retryAfter`. An address that is
-// over its limit does not use a handle's up, so that one place cannot lock
+// over its limit does not use up the handle's, so that one address cannot lock
 // everybody out.
 func (l *Limits) SignIn(address netip.Addr, handle string) error {
 	if err := l.take(l.addresses, AddressKey(address)); err != nil {
@@ -91,8 +91,8 @@ func (l *Limits) SignIn(address netip.Addr, handle string) error {
 }
 
 // SignedIn is called when the password was right: earlier attempts on the handle from
-// there are forgotten, and the address is known from now on. The address's own are not,
-// or whoever has one password could use it to guess others.
+// the address are cleared, and the address is known from now on. The address's own attempts stay,
+// or a user could use their own password to guess others.
 func (l *Limits) SignedIn(address netip.Addr, handle string) {
 	pair := pairKey(address, handle)
 	l.pairs.forget(pair)
@@ -101,7 +101,7 @@ func (l *Limits) SignedIn(address netip.Addr, handle string) {
 	l.known.Add(pair, struct{}{})
 }
 
-// knows tells whether somebody has signed in by this handle from this address.
+// knows tells whether somebody has signed in with this handle from this address.
 func (l *Limits) knows(pair string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,8 +126,8 @@ func (l *Limits) take(b *buckets, key string) error {
 	return err
 }
 
-// AddressKey is what an address counts as: itself, or the first 64 bits of an IPv6 address,
-// which is what one customer has.
+// AddressKey is the form in which an address is counted: itself, or the first 64 bits of an IPv6
+// address, which one customer has.
 func AddressKey(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if !address.Is6() {
@@ -148,8 +148,8 @@ func handleKey(handle string) string {
 	return strings.ToLower(handle[:min(len(handle), most)])
 }
 
-// buckets holds a token bucket for each of the keys used last. Who was forgotten
-// starts afresh; the number of keys is what makes it costly to be forgotten.
+// buckets holds a token bucket for each of the keys used last. A forgotten key
+// starts afresh; the number of keys makes it costly to be forgotten.
 type buckets struct {
 	limit rate.Limit
 	burst int

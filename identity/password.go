@@ -49,8 +49,8 @@ type PasswordConfig struct {
 	// Threads is how many lanes the memory has. Defaults to 1: many sign in at once.
 	Threads uint8
 
-	// Concurrent is how many are hashed at a time. Defaults to half of the CPUs, so
-	// that people who sign in do not stop those who read.
+	// Concurrent is how many passwords are hashed at a time. Defaults to half of the CPUs, so
+	// that logins do not block reads.
 	Concurrent int
 
 	// Waiting is how many may wait for their turn; the next are sent away with
@@ -100,8 +100,8 @@ func NewPasswords(cfg PasswordConfig) *Passwords {
 	}
 }
 
-// Hash makes what is stored of a new password: a text in the PHC format, which
-// names what it cost, so that the cost can change. [CheckPassword] applies.
+// Hash makes the stored form of a new password: a text in the PHC format, which
+// names its cost, so that the cost can change. [CheckPassword] applies.
 func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	if err := CheckPassword(password); err != nil {
 		return "", err
@@ -116,9 +116,9 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return h.String(), nil
 }
 
-// Verify tells whether a password is the one that was hashed, and whether it
-// should be hashed again because today's cost is another. An empty hash is that of
-// somebody without a password: nothing fits it. It costs as much as any other.
+// Verify tells whether a password matches a hash, and whether it
+// should be hashed again because the cost has changed. An empty hash is that of
+// a user without a password: no password matches it. It takes as long as any other.
 func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {
 	if hash == "" {
 		return false, false, p.VerifyUnknown(ctx, password)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Lengths of what is made here, in bytes (RFC 9106 §3.1).
+// Lengths in bytes of new hashes and salts (RFC 9106 §3.1).
 const (
 	saltLength = 16
 	keyLength  = 32
@@ -45,7 +45,7 @@ func (h passwordHash) String() string {
 		h.cost.memory, h.cost.time, h.cost.threads, phcBase64.EncodeToString(h.salt), phcBase64.EncodeToString(h.key))
 }
 
-// isOf tells whether the hash is as one made today.
+// isOf tells whether the hash has the cost c.
 func (h passwordHash) isOf(c cost) bool {
 	return h.cost == c && len(h.salt) == saltLength && len(h.key) == keyLength
 }

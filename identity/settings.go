@@ -87,13 +87,13 @@ func checkJWKS(location string) error {
 		return errors.New("it is neither a file nor a URL such as https://id.example.org/jwks.json")
 	}
 	info, err := os.Stat(location)
-	if err == nil && !info.Mode().IsRegular() { // it is read again and again; opening a pipe may hang
+	if err == nil && !info.Mode().IsRegular() { // it is read repeatedly; opening a pipe may hang
 		err = fmt.Errorf("%s is no regular file", location)
 	}
 	return err
 }
 
-// misset says which setting an error comes from, by flag and variable.
+// misset adds to an error which setting caused it, by flag and variable.
 func misset(flag string, err error) error {
 	return fmt.Errorf("--%s (KITH_%s): %w", flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), err)
 }

@@ -53,7 +53,7 @@ type Config struct {
 	// Client reads a URL. Defaults to one with a timeout of 5 s.
 	Client *http.Client
 
-	// Logger is told of keys that cannot be read. Defaults to [slog.Default].
+	// Logger gets errors of reading keys. Defaults to [slog.Default].
 	Logger *slog.Logger
 
 	// Now is the clock. Defaults to [time.Now].
@@ -64,7 +64,7 @@ type Config struct {
 // it (RFC 7518 §3.2).
 const MinSecret = 32
 
-// maxToken is how long a token may be. Longer ones are not even looked at.
+// maxToken is how long a token may be. Longer ones are not parsed.
 const maxToken = 16 << 10
 
 const methodHS256 = "HS256"
@@ -78,7 +78,7 @@ const claimPassword = "pwd"
 
 // PasswordTimes tell when users have last changed their passwords.
 type PasswordTimes interface {
-	// ChangedAt is 0 for somebody who never has.
+	// ChangedAt is 0 for a user who has never changed the password.
 	ChangedAt(id storage.UserID) storage.Micros
 	// Watch calls end, once and soon, if the password changes or has changed after a time.
 	// The function that it returns calls that off.
@@ -134,7 +134,7 @@ func named(audience []string) bool {
 	return len(audience) > 0 && !slices.Contains(audience, "")
 }
 
-// Verifier tells valid tokens from others. It is safe for concurrent use.
+// Verifier checks tokens. It is safe for concurrent use.
 type Verifier struct {
 	cfg       Config
 	parser    *jwt.Parser
@@ -146,8 +146,8 @@ type Verifier struct {
 // first token is verified.
 func (v *Verifier) Heed(passwords PasswordTimes) { v.passwords = passwords }
 
-// NewVerifier reads the keys, if any, and goes on reading them in the background
-// until Close. It refuses what is not safe: a short secret, keys without an
+// NewVerifier reads the keys, if any, and keeps reading them in the background
+// until Close. It refuses unsafe settings: a short secret, keys without an
 // audience, keys that cannot be read.
 func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 	cfg = cfg.withDefaults()
@@ -192,15 +192,15 @@ func newParser(cfg Config, methods []string) *jwt.Parser {
 	return jwt.NewParser(options...)
 }
 
-// Close ends the reading of keys. The verifier goes on with those that it has.
+// Close stops reading keys. The verifier keeps using the present ones.
 func (v *Verifier) Close() {
 	if v.keys != nil {
 		v.keys.close()
 	}
 }
 
-// Verify returns what a token says. The error is an [apierr.Error] with the code
-// UNAUTHENTICATED and a sentence that shows nothing of the token.
+// Verify returns the viewer of a token. The error is an [apierr.Error] with the code
+// UNAUTHENTICATED and a sentence that reveals nothing of the token.
 func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	// encoding/base64 passes over line ends, even when it is strict.
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
@@ -215,7 +215,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	if err != nil {
 		return Viewer{}, err
 	}
-	// Passwords are Kith's: what an identity provider has signed does not rest on them.
+	// Passwords are Kith's: tokens of an identity provider do not depend on them.
 	if parsed.Method.Alg() == methodHS256 && viewer.Actor != 0 {
 		if viewer.passwordAt, viewer.endsByPassword, err = passwordOf(claims); err != nil {
 			return Viewer{}, err
@@ -236,8 +236,8 @@ func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
 	return v.passwords.Watch(viewer.Actor, viewer.passwordAt, end)
 }
 
-// key finds what a token must be signed with. Its kind follows from the method,
-// never from what the token brings along.
+// key finds the key that a token must be signed with. Its kind follows from the method,
+// never from the token's contents.
 func (v *Verifier) key(ctx context.Context, t *jwt.Token) (any, error) {
 	if _, ok := t.Header["crit"]; ok {
 		return nil, errors.New("extensions that must be understood are not") // RFC 7515 §4.1.11
@@ -256,7 +256,7 @@ func (v *Verifier) key(ctx context.Context, t *jwt.Token) (any, error) {
 	return jwt.VerificationKeySet{Keys: keys}, nil
 }
 
-// What clients are told. Of a token that is not signed by one of ours they learn
+// The errors that clients see. If a token is not signed by one of our keys, they learn
 // no more than that.
 var (
 	errMalformed    = apierr.Unauthenticated("the token is malformed")

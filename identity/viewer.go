@@ -1,5 +1,5 @@
-// Package identity knows who is asking: it verifies and issues tokens, hashes
-// passwords, bounds how often somebody may try, and keeps the viewer in the
+// Package identity finds out who sends a request: it verifies and issues tokens, hashes
+// passwords, bounds attempts, and keeps the viewer in the
 // context of a request.
 package identity
 
@@ -18,12 +18,12 @@ const (
 	ScopeAdmin = "admin"  // may make users with an id of its choice
 )
 
-// Viewer is what a valid token says about whoever sent it.
+// Viewer is the content of a valid token.
 type Viewer struct {
 	ID      storage.UserID // whose eyes the answer is for; 0: a service of its own, with no user
-	Actor   storage.UserID // the token's own user; differs from ID when it acts for somebody, 0 if a service
+	Actor   storage.UserID // the token's own user; differs from ID if it acts for another user, 0 if a service
 	Scopes  []string
-	Expires time.Time // the token's exp: from then on it is refused, and what it opened ends
+	Expires time.Time // the token's exp: from then on the token is refused, and connections opened with it end
 
 	passwordAt     storage.Micros // the token is over when the Actor's password changes after that,
 	endsByPassword bool           // if it ends by passwords at all
@@ -46,8 +46,8 @@ func Of(ctx context.Context) (Viewer, bool) {
 	return v, ok && v.ID != 0
 }
 
-// Caller returns whoever sent the token, be it a user or a service whose ID is 0.
-// Where nobody did, the Viewer is empty and has no scope.
+// Caller returns the sender of the token, a user or a service whose ID is 0.
+// Without a token, the Viewer is empty and has no scope.
 func Caller(ctx context.Context) (Viewer, bool) {
 	v, ok := ctx.Value(viewerKey{}).(Viewer)
 	return v, ok

@@ -43,7 +43,7 @@ func newFlake(machine int, from, until storage.Micros) (*flake, error) {
 	return &flake{machine: machine, from: from, until: until, maker: maker}, nil
 }
 
-// renew makes the lease longer. One that had ended begins anew: somebody else may
+// renew extends the lease. A lease that had ended begins anew: another gateway may
 // have had it in between.
 func (f *flake) renew(now, until storage.Micros) {
 	if now >= f.until {
@@ -52,8 +52,8 @@ func (f *flake) renew(now, until storage.Micros) {
 	f.until = until
 }
 
-// next makes an id, or tells how long to wait before asking again. The library
-// would itself sleep, holding its lock, until the clock has come up with the ids,
+// next makes an id, or tells how long to wait before the next call. The library
+// itself would sleep, holding its lock, until the clock has caught up with the ids,
 // even for hours.
 func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) {
 	behind := max(f.from, f.last) - now
@@ -72,7 +72,7 @@ func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) 
 	return f.judge(storage.UserID(number))
 }
 
-// judge keeps to itself what does not belong to the lease by its own time, whatever
+// judge holds back ids whose own time lies outside of the lease, whatever
 // the clock said before or says now.
 func (f *flake) judge(id storage.UserID) (storage.UserID, time.Duration, error) {
 	made := storage.MicrosOf(f.maker.ToTime(int64(id)))

@@ -2,11 +2,11 @@
 // time in units of 10 ms since 2025, 8 a sequence, and 16 the machine's id.
 //
 // No id is ever made twice, whatever clocks do. A machine id is leased through the
-// store until a time, and a lease holds for the time that is written in the ids, not
-// for the time at which they are made: its owner makes only ids whose time lies
-// before the lease's end, the next owner only ones from its own lease's beginning,
-// which the store sees to lie behind that end. Each compares its clock with the
-// lease only by way of the id, so that clocks may differ, stop or be set back.
+// store until a time, and a lease covers the times written in the ids, not
+// the times at which they are made. Its owner makes only ids whose time lies
+// before the lease's end; the next owner makes only ids from the beginning of its own lease,
+// which the store puts after that end. Each compares its clock with the
+// lease only through the id, so clocks may differ, stop or be set back.
 package ids
 
 import (
@@ -25,7 +25,7 @@ import (
 // The machine ids. Those that are set and those that are leased do not meet.
 const (
 	setIDs    = 1 << 10 // 0 … 1023 may be set
-	leasedIDs = 1 << 10 // 1024 … 2047 are leased: as many gateways as a store may have
+	leasedIDs = 1 << 10 // 1024 … 2047 are leased: the most gateways that a store may have
 )
 
 // leaseKind is the kind of the leases of machine ids. One that is set has a kind of
@@ -55,7 +55,7 @@ type Config struct {
 	// for the store. Defaults to 3 s.
 	Wait time.Duration
 
-	// Logger is told of failed renewals. Defaults to [slog.Default].
+	// Logger gets failed renewals. Defaults to [slog.Default].
 	Logger *slog.Logger
 
 	// Now is the clock that leases are judged by; the library that makes the ids has
@@ -88,7 +88,7 @@ type Generator struct {
 	leaser storage.Leaser
 	kind   string
 	owner  string
-	base   int // what a slot is counted from
+	base   int // the first slot's number
 	slots  int
 
 	mu     sync.Mutex
@@ -100,9 +100,9 @@ type Generator struct {
 	running sync.WaitGroup
 }
 
-// New leases a machine id and renews the lease in the background until Close. One
-// that is set and taken is waited for, as Config.Wait tells: its owner may be about to
-// give it back. The error wraps [storage.ErrNoLease] when all are taken.
+// New leases a machine id and renews the lease in the background until Close. If
+// the configured id is taken, New waits for Config.Wait: its owner may be about to
+// return it. The error wraps [storage.ErrNoLease] if all are taken.
 func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, error) {
 	cfg = cfg.withDefaults()
 	// Each generator is an owner of its own: one that took its predecessor's lease
@@ -174,8 +174,8 @@ func (g *Generator) pause(ctx context.Context, failed bool) bool {
 	return ctx.Err() == nil
 }
 
-// lease takes a lease, or makes the one at hand longer. When that ran out and
-// somebody else took its slot, it is one of another slot.
+// lease takes a lease, or extends the present one. If that has expired and
+// another gateway took its slot, the new lease is of another slot.
 func (g *Generator) lease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.LeaseTimeout)
 	defer cancel()
@@ -213,7 +213,7 @@ func (g *Generator) extended(now storage.Micros) storage.Micros {
 }
 
 // Next makes an id, positive and greater than those that this generator made
-// before on the same machine id. It waits out what the clock was set back by, up to
+// before on the same machine id. If the clock was set back, it waits up to
 // a second. Errors wrap [storage.ErrUnavailable], and [ErrEnded] or [ErrClock].
 func (g *Generator) Next(ctx context.Context) (storage.UserID, error) {
 	for {
@@ -232,7 +232,7 @@ func (g *Generator) Next(ctx context.Context) (storage.UserID, error) {
 	}
 }
 
-// next makes an id, or tells how long to wait before asking again.
+// next makes an id, or tells how long to wait before the next call.
 func (g *Generator) next() (storage.UserID, time.Duration, error) {
 	if g.closed {
 		return 0, 0, ErrEnded
@@ -280,8 +280,8 @@ func (g *Generator) Close(ctx context.Context) error {
 	return g.release(ctx)
 }
 
-// release lets the lease end with the last id that was made. To give it up at once
-// would let a gateway whose clock is behind make the same ids again.
+// release lets the lease end with the last id that was made. If it ended at once,
+// a gateway whose clock is behind could make the same ids again.
 func (g *Generator) release(ctx context.Context) error {
 	var err error
 	if last := g.flake.end(); last > 0 {
@@ -289,7 +289,7 @@ func (g *Generator) release(ctx context.Context) error {
 	} else {
 		err = g.leaser.Release(ctx, g.kind, g.owner)
 	}
-	if err != nil && !errors.Is(err, storage.ErrNoLease) { // it is somebody else's already
+	if err != nil && !errors.Is(err, storage.ErrNoLease) { // another gateway has it already
 		return fmt.Errorf("give machine id %d back: %w", g.flake.machine, err)
 	}
 	return nil
