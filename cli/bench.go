@@ -12,13 +12,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// BenchCmd is `kith bench`: what follows is read by another program, kith-bench.
+// BenchCmd is `kith bench`: another program, kith-bench, reads the rest of the command line.
 type BenchCmd struct {
 	Args []string `arg:"" optional:"" help:"See kith bench --help."`
 }
 
-// Run starts kith-bench, from beside this program, with the same command line. The error is an
-// [exec.ExitError] where that has told what is wrong.
+// Run starts kith-bench, from the folder of this program, with the same command line. If kith-bench has
+// reported what is wrong, the error is an [exec.ExitError].
 func (c *BenchCmd) Run(ctx context.Context, k *kong.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *BenchCmd) Run(ctx context.Context, k *kong.Context) error {
 	}
 	program := filepath.Join(filepath.Dir(self), "kith-bench")
 	command := exec.CommandContext(ctx, program, k.Args...)
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it ends what it has started
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // so that it ends the processes it has started
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, k.Stdout, k.Stderr
 	err = command.Run()
 	if errors.Is(err, fs.ErrNotExist) {

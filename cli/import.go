@@ -61,7 +61,7 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 
 // Run imports the files into the store. Progress and problems go to the standard
 // error, the summary to the standard output. When the context ends, the chunk
-// under way is finished first; the error then says how to go on.
+// under way is finished first; the error then says how to continue.
 func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.Store, k *kong.Context) error {
 	defer c.files.Close()
 	served, ok := store.(*sqlstore.Store)
@@ -87,7 +87,7 @@ func (c *ImportCmd) run(ctx context.Context, store importer.Store, out io.Writer
 	return advise(err, report)
 }
 
-// advise adds to an import's error how to go on.
+// advise adds to an import's error how to continue.
 func advise(err error, report importer.Report) error {
 	switch {
 	case err == nil || report.Lines == 0 || errors.Is(err, importer.ErrNothing):

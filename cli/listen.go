@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CheckAddress tells what can be told of an address to listen on without doing so.
+// CheckAddress checks an address to listen on, as far as that is possible without listening.
 func CheckAddress(addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {

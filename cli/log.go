@@ -20,7 +20,7 @@ func (s *Settings) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// StoreName tells which store is used, without credentials.
+// StoreName names the store, without credentials.
 func (s *Settings) StoreName() string {
 	scheme, rest, _ := strings.Cut(s.Store, ":")
 	shards := strings.Split(rest, ";")

@@ -12,7 +12,7 @@ import (
 // MigrateCmd is `kith migrate`.
 type MigrateCmd struct{}
 
-// Run tells the version of each shard's tables; opening the store has brought them
+// Run prints the version of each shard's tables; opening the store has brought them
 // up to date.
 func (c *MigrateCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	shards, err := store.Migrations(ctx)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CheckOrigin refuses what no browser sends as an origin, and so would never be
-// allowed: an origin is a scheme, a host and perhaps a port. One * stands for any
+// CheckOrigin refuses a text that no browser sends as an origin, and that would never
+// match: an origin is a scheme, a host and perhaps a port. One * stands for any
 // text.
 func CheckOrigin(origin string) error {
 	if origin == "*" {

@@ -87,7 +87,7 @@ func newBar(out io.Writer, total int64) *progressbar.ProgressBar {
 		progressbar.OptionUseANSICodes(true),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false), // it knows nothing of an import gone on with; status tells
+		progressbar.OptionSetPredictTime(false), // it does not know of a resumed import; status shows the time left
 		progressbar.OptionSetSpinnerChangeInterval(0),
 		progressbar.OptionClearOnFinish(),
 	)

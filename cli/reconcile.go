@@ -32,7 +32,7 @@ type ReconcileFullCmd struct {
 	Restart bool    `help:"Begin anew, whatever an earlier scan has done."`
 }
 
-// reconcileFlags are those of the commands that come to an end.
+// reconcileFlags are the flags of the commands that end by themselves.
 type reconcileFlags struct {
 	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
 	Window time.Duration `default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
@@ -59,8 +59,8 @@ func (f *reconcileFlags) Validate() error {
 	return nil
 }
 
-// Run scans. The report goes to the standard output. What is found and not repaired
-// is an error.
+// Run scans. The report goes to the standard output. Findings that are not repaired
+// are an error.
 func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, settings, store, logger)
@@ -93,8 +93,8 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	return nil
 }
 
-// mark notes where the logs end now, so that the incremental mode can go on from
-// where a full scan began. Without readable logs there is nothing to note.
+// mark notes where the logs end now, so that the incremental mode can start from
+// the beginning of a full scan. Without readable logs there is nothing to note.
 func (c *ReconcileFullCmd) mark(ctx context.Context, settings *Settings, store *sqlstore.Store, logger *slog.Logger) (keep func()) {
 	nothing := func() {}
 	noting, cancel := context.WithTimeout(ctx, 10*time.Second)

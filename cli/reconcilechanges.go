@@ -23,7 +23,7 @@ import (
 // ReconcileIncrementalCmd is `kith reconcile incremental`.
 type ReconcileIncrementalCmd struct{ reconcileFlags }
 
-// Run looks once at what has changed. What is found and not repaired is an error.
+// Run checks the changes once. Findings that are not repaired are an error.
 func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	changes, closing, err := settings.changes(ctx, store, logger)
@@ -135,7 +135,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	}).Run(ctx)
 }
 
-// statusEvery is how often the realtime mode tells how it stands.
+// statusEvery is how often the realtime mode reports its state.
 const statusEvery = 5 * time.Second
 
 // keepStatus saves the status of the realtime mode until the context is done.
@@ -160,7 +160,7 @@ func tellFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {
 		inverse+"_type", f.Inverse.Type, inverse+"_time", f.Inverse.UpdateTime)
 }
 
-// serveMetrics answers what a supervisor asks, until the context is done.
+// serveMetrics serves metrics and health until the context is done.
 func serveMetrics(ctx context.Context, l net.Listener, metrics prometheus.Gatherer) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

@@ -96,7 +96,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	return replicator.Run(ctx)
 }
 
-// serveStatus answers what a supervisor asks, until the context is done.
+// serveStatus serves metrics, health and readiness until the context is done.
 func serveStatus(ctx context.Context, l net.Listener, metrics prometheus.Gatherer, replicator *deployment.Replicator) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

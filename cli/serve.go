@@ -168,12 +168,12 @@ func (c *ServeCmd) pinned() []storage.UserID {
 	return ids
 }
 
-// tuneGC lets the heap grow further than Go does by itself. What lives in a gateway is
-// small and what its requests leave behind is much, so that collections follow closely on
-// one another. The memory is bounded by GOMEMLIMIT, which the runtime heeds, or, where that is
-// not set, by nine tenths of what the container may use.
+// tuneGC lets the heap grow further than Go does by default. The live heap of a gateway is
+// small and its requests leave much garbage, so that collections would follow closely on
+// one another. The memory is bounded by GOMEMLIMIT, which the runtime observes, or, if that is
+// not set, by nine tenths of the container's limit.
 func (c *ServeCmd) tuneGC() {
-	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithProvider(memlimit.FromCgroup)) // it fails where there is no limit
+	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithProvider(memlimit.FromCgroup)) // it fails if there is no limit
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(c.GCPercent)
 	}

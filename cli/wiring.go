@@ -29,7 +29,7 @@ import (
 	"kith/web"
 )
 
-// parts are what a gateway is made of, besides its settings.
+// parts are the parts of a gateway, besides its settings.
 type parts struct {
 	store       *sqlstore.Store
 	caches      *deployment.Caches
@@ -51,8 +51,8 @@ type parts struct {
 	closers []func()
 }
 
-// close ends what has been opened, the last first. It is the caller of open who defers it,
-// before open: what an open that failed has come to is closed as well.
+// close closes the parts that have been opened, the last first. The caller of open defers it
+// before open, so that the parts of a failed open are closed as well.
 func (p *parts) close() {
 	for _, close := range slices.Backward(p.closers) {
 		close()
@@ -109,8 +109,8 @@ func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 	<-started
 }
 
-// openRelations loads who is hidden, and makes the rules that need it. What is done in the
-// background ends before the mode that carries its rows does.
+// openRelations loads the hidden users, and makes the rules that need them. Background work
+// ends before the mode that carries its rows.
 func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
 	p.hiddenUsers = accounts.NewHiddenUsers(p.store, accounts.NewMetrics(p.registry), time.Now)
 	if err := p.hiddenUsers.Refresh(ctx); err != nil {
@@ -210,14 +210,14 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 	}
 }
 
-// expires is when the connection of whoever is asking ends: with the token.
+// expires is when the viewer's connection ends: with the token.
 func expires(ctx context.Context) time.Time {
 	caller, _ := identity.Caller(ctx)
 	return caller.Expires
 }
 
-// party is for whom a connection counts. A backend that may act for others has the
-// connections of many users at its one address, so they count for the users only.
+// party is the party that a connection counts for. A backend that may act for others opens
+// connections for many users from its one address, so they count for the users only.
 func party(ctx context.Context) gateway.Party {
 	caller, known := identity.Caller(ctx)
 	who := gateway.Party{User: int64(caller.ID), Anonymous: !known}
@@ -227,7 +227,7 @@ func party(ctx context.Context) gateway.Party {
 	return who
 }
 
-// read notes that whoever is asking has been active.
+// read notes that the viewer has been active.
 func (p *parts) read(ctx context.Context) context.Context {
 	if viewer, ok := identity.Of(ctx); ok {
 		p.activity.Note(viewer.ID)
@@ -241,8 +241,8 @@ func (p *parts) revoked(ctx context.Context, end func()) (callOff func()) {
 	return p.identity.Verifier.Watch(caller, end)
 }
 
-// demoHeaders signs whoever opens GraphiQL in as the first user of the demo graph.
-// They are for everybody to see who asks by a name of this machine, so there are none without
+// demoHeaders signs every visitor of GraphiQL in as the first user of the demo graph.
+// Anybody who asks by a name of this machine can read them, so there are none without
 // --demo.
 func (c *ServeCmd) demoHeaders(p *parts) string {
 	token := c.demoToken(p)

@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// checkpoint is saved ahead of every chunk. So it tells two things: what is done,
-// and how far the chunk that a crash may have left half written can reach.
+// checkpoint is saved before every chunk. So it has two facts: what is done,
+// and how far the chunk reaches that a crash may have left half written.
 type checkpoint struct {
 	Layout  int            `json:"layout"`
 	Start   storage.Micros `json:"start"`   // when the import began, at first
@@ -39,7 +39,7 @@ func checkpointKey(inputs []*input, relation Relation) string {
 	return "import-" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// load takes up what an earlier run saved, if there is such a thing.
+// load loads the checkpoint of an earlier run, if there is one.
 func (im *run) load(ctx context.Context) error {
 	if im.key == "" {
 		return nil

@@ -19,7 +19,7 @@ type position struct {
 	Ordinal int64 `json:"ordinal"` // how many lines of all files are behind
 }
 
-// chunk is what is written, and checkpointed, together: a stretch of one file.
+// chunk is the unit of writing and of checkpoints: a stretch of one file.
 type chunk struct {
 	begin, end position
 	read       int64 // bytes of all files, as they lie on disk, up to end

@@ -75,8 +75,8 @@ func (r *reader) addEdge(c *chunk, line []byte, long bool) error {
 	return nil
 }
 
-// isComment tells whether a line, or the beginning of one, is nothing but a
-// comment. Comments may be as long as they like.
+// isComment tells whether a line, or the beginning of one, is only a
+// comment. Comments may have any length.
 func isComment(line []byte) bool {
 	first, _, _ := cut(line)
 	return len(first) > 0 && first[0] == '#'

@@ -1,9 +1,9 @@
 // Package importer loads edge lists and users files into a store.
 //
 // Files are read in chunks of lines. A chunk is written to both tables of edges
-// before the next one begins, and a checkpoint ahead of each, so that an import
-// that was killed goes on where it was when the same files are given again. What
-// is written is guarded: rows that exist win, and writing a chunk once more
+// before the next one begins, and a checkpoint before each. So an import
+// that was killed continues where it was when the same files are given again. Writes
+// are guarded: existing rows win, and writing a chunk once more
 // changes nothing.
 package importer
 
@@ -21,8 +21,8 @@ import (
 // a microsecond a line, so it has room for 10^12 lines.
 const window = storage.Micros(1e12)
 
-// Store is what an import writes to. If it also has [storage.Checkpoints], an import can
-// be gone on with.
+// Store is the store that an import writes to. If it also has [storage.Checkpoints], an import can
+// be resumed.
 type Store interface {
 	storage.Writer
 	storage.UserReader
@@ -42,19 +42,19 @@ type Config struct {
 	// Chunk is how many lines are written together. Defaults to DefaultChunk.
 	Chunk int
 
-	// Relation is what the lines of edge lists say of two users. Defaults to follows.
+	// Relation is what the lines of edge lists mean. Defaults to follows.
 	Relation Relation
 
 	// Strict ends the import at the first malformed line, with ErrMalformed. The
 	// chunks before it stay.
 	Strict bool
 
-	// Problems is how many problems OnProblem is told of; the others are only
+	// Problems is how many problems OnProblem gets; the others are only
 	// counted.
 	Problems int
 
-	// OnProblem is told of lines that could not be imported, OnProgress of each
-	// chunk and, at the beginning, of none. Both may be nil.
+	// OnProblem gets lines that could not be imported, OnProgress each
+	// chunk and, at the beginning, none. Both may be nil.
 	OnProblem  func(Problem)
 	OnProgress func(Progress)
 }
@@ -86,15 +86,15 @@ type run struct {
 	told        int                     // problems so far
 }
 
-// Import is what is to be imported: files that have been looked at.
+// Import is an import ready to run: its files have been examined.
 type Import struct {
 	config   Config
 	relation relation
 	inputs   []*input
 }
 
-// Open looks at the files, for which there need not be a store yet. One that is absent or
-// cannot be read is an error. The caller closes the import.
+// Open examines the files; there need not be a store yet. If one is absent or
+// cannot be read, that is an error. The caller closes the import.
 func Open(config Config) (*Import, error) {
 	if config.Chunk == 0 {
 		config.Chunk = DefaultChunk
@@ -181,8 +181,8 @@ func (im *run) all(ctx context.Context) error {
 	}
 }
 
-// await ends the reading. What is read only once, like a terminal, may never
-// return and is not waited for.
+// await ends the reading. A read from a source that can be read only once, such as a terminal,
+// may never return, so await does not wait for it.
 func (im *run) await(stop func(), chunks <-chan *chunk) {
 	stop()
 	for _, in := range im.inputs {
@@ -209,7 +209,7 @@ func (im *run) interrupted(ctx context.Context) error {
 	return errors.Join(err, im.pause(ctx))
 }
 
-// pause records what is done when no chunk is being written, so that none is
+// pause records what is done while no chunk is being written, so that none is
 // written again.
 func (im *run) pause(ctx context.Context) error {
 	return im.save(context.WithoutCancel(ctx), im.at.Next.Ordinal)

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// kind is what a file holds.
+// kind is the content of a file.
 type kind uint8
 
 const (
@@ -33,10 +33,10 @@ type input struct {
 	headed   bool    // whether a users file begins with its header
 	size     int64   // bytes as they lie on disk; 0 when unknown
 	identity []byte  // the same for the same content elsewhere; nil for what can be read only once
-	stream   *stream // of what can be read only once
+	stream   *stream // of a source that can be read only once
 }
 
-// probeAll looks at every file, so that a missing one is found before anything is
+// probeAll examines every file, so that a missing one is found before anything is
 // written, and puts users files first. The order is otherwise kept.
 func probeAll(names []string, stdin io.Reader) ([]*input, error) {
 	var inputs []*input
@@ -146,7 +146,7 @@ type stream struct {
 	offset  int64 // of the text not yet read; kept by the readers
 }
 
-// newStream recognises gzip by its first bytes, whatever the file's name.
+// newStream recognises gzip by its first bytes, for any file name.
 func newStream(source io.ReadCloser) (*stream, error) {
 	s := &stream{source: source, counter: counter{Reader: source}}
 	raw := bufio.NewReaderSize(&s.counter, bufferSize)
@@ -182,7 +182,7 @@ func (s *stream) skipMark() error {
 	return err
 }
 
-// skip goes on to an offset of the text: by a seek in a plain file, by reading in
+// skip moves to an offset of the text: by a seek in a plain file, by reading in
 // a compressed one.
 func (s *stream) skip(offset int64) error {
 	if offset <= s.offset {

@@ -59,11 +59,11 @@ func parseLine(line []byte) (p parsed, found bool, err error) {
 	return p, err == nil, err
 }
 
-// over tells whether nothing but a comment follows.
+// over tells whether nothing follows, or only a comment.
 func over(rest []byte) bool { return len(rest) == 0 || rest[0] == '#' }
 
 // cut splits the first field off a line, together with the separator behind it.
-// comma tells whether that held a comma.
+// comma tells whether that contained a comma.
 func cut(line []byte) (field, rest []byte, comma bool) {
 	begin := skipBlanks(line, 0)
 	end := begin
@@ -120,8 +120,8 @@ func parseDigits(field []byte) (n int64, digits int, fits bool) {
 	return n, digits, fits
 }
 
-// parseTime reads Unix seconds, with or without a fraction, or RFC 3339. What is
-// finer than a microsecond is dropped.
+// parseTime reads Unix seconds, with or without a fraction, or RFC 3339. Digits
+// finer than a microsecond are dropped.
 func parseTime(field []byte) (storage.Micros, error) {
 	if len(field) > 4 && field[4] == '-' {
 		return parseRFC3339(field)
@@ -140,7 +140,7 @@ func parseTime(field []byte) (storage.Micros, error) {
 	return storage.Micros(seconds*1e6 + fraction), nil
 }
 
-// parseFraction reads what follows the seconds, if anything, as microseconds.
+// parseFraction reads the fraction behind the seconds, if any, as microseconds.
 func parseFraction(text []byte) (micros int64, ok bool) {
 	if len(text) == 0 {
 		return 0, true

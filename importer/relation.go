@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// Relation is what an edge list is about.
+// Relation is what the lines of an edge list mean.
 type Relation string
 
 // The relations.

@@ -21,18 +21,18 @@ type Report struct {
 	Existed      int64         `json:"existed"`      // whose row was there already, tombstones and blocks included
 	SelfFollows  int64         `json:"selfFollows"`
 	Malformed    int64         `json:"malformed"`
-	Refused      int64         `json:"refused"` // users whose handle is somebody else's, and edges of users that could not be made
+	Refused      int64         `json:"refused"` // users whose handle another user has, and edges of users that could not be created
 	Elapsed      time.Duration `json:"elapsed"`
 
-	// Resumable tells whether importing the same files again goes on from here. If
+	// Resumable tells whether importing the same files again continues from here. If
 	// not, it begins anew, which is harmless.
 	Resumable bool `json:"-"`
 }
 
-// Handled is how many edges have been looked at by the store, one way or another.
+// Handled is how many edges the store has handled, in one way or another.
 func (r Report) Handled() int64 { return r.Edges + r.Duplicates + r.Existed }
 
-// empty tells whether nothing is in the store of what the lines say.
+// empty tells whether the store holds nothing of what the lines say.
 func (r Report) empty() bool { return r.Edges+r.Existed+r.UsersMade+r.UsersExisted == 0 }
 
 // EdgesPerSecond is the rate over the whole import.
@@ -76,7 +76,7 @@ type Problem struct {
 	Text   string // the beginning of the line, quoted; empty when it says nothing more
 }
 
-// String is one line for people: file:line: reason: text.
+// String is one line for users: file:line: reason: text.
 func (p Problem) String() string {
 	s := fmt.Sprintf("%s:%d: %v", p.File, p.Line, p.Reason)
 	if p.Text != "" {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// sniff tells by the first line that says something whether the file holds users
-// or edges. Users are recognised by their header, or in a .csv file without one by
-// a line that is no edge but begins with an id. What is neither is taken for an
+// sniff tells by the first line that is not a comment or empty whether the file holds users
+// or edges. Users are recognised by their header, or, in a .csv file without one, by
+// a line that is not an edge but begins with an id. Any other file is taken for an
 // edge list, whose reader reports each line it cannot read.
 func (in *input) sniff(s *stream) error {
 	in.kind = edgesFile
@@ -65,8 +65,8 @@ func (s *stream) firstLine() ([]byte, error) {
 	}
 }
 
-// columns tells at which place of a record each field of a user stands, −1 for
-// nowhere.
+// columns tells at which place of a record each field of a user is, −1 for
+// none.
 type columns []int
 
 // columnNames are the columns of a users file, in the order they have in a file

@@ -72,8 +72,8 @@ func (r *reader) readUsers(c *chunk) error {
 	return nil
 }
 
-// openRecords begins to read records where the stream stands. Of a file gone on
-// with, what is behind is read once more for its line ends, so that messages name
+// openRecords begins to read records at the stream's position. When a file is
+// resumed, the part before is read once more for its line ends, so that messages name
 // the right lines.
 func (r *reader) openRecords() error {
 	if r.records != nil {

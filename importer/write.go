@@ -66,8 +66,8 @@ func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err err
 	return totals, nil
 }
 
-// ensureEnds makes the users whom only edges name, and drops the edges of those
-// that cannot be made because their handle is taken.
+// ensureEnds creates the users whom only edges name, and drops the edges of users
+// that cannot be created because their handle is taken.
 func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err error) {
 	var users []storage.User
 	here := map[storage.UserID]bool{}
@@ -106,8 +106,8 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err err
 	return totals, nil
 }
 
-// createUsers makes users and tells of each whether this import made it, in this
-// run or, where an earlier run was killed, in that one. The only error of a single
+// createUsers creates users and tells for each whether this import created it, in this
+// run or, if an earlier run was killed, in that one. The only error of a single
 // result is [storage.ErrHandleTaken].
 func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {
 	if len(users) == 0 {
@@ -153,10 +153,10 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 	return nil
 }
 
-// writeEdges writes the forward table where no row is yet, then brings the inverse one
-// to what the forward one holds now, and carries on what follows from that: a block
-// ends the follow in return, requests that cross accept each other. So rows that
-// existed win on both sides, and a chunk that was written by half becomes whole.
+// writeEdges writes the forward table where it has no row yet, then sets the inverse one
+// to what the forward one holds now, and carries the consequences on: a block
+// ends the follow in return, requests that cross accept each other. So existing
+// rows win on both sides, and a half-written chunk becomes whole.
 func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
 	edges := make([]storage.Edge, len(c.edges))
 	for i, row := range c.edges {
@@ -187,7 +187,7 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err err
 	return totals, im.carry(ctx, also)
 }
 
-// carry brings what has followed from rows to its other sides.
+// carry brings the consequences of rows to their other sides.
 func (im *run) carry(ctx context.Context, also []storage.Written) error {
 	carrier := replication.Carrier{Store: im.store}
 	for rows := range slices.Chunk(also, carriedAtOnce) {
@@ -212,13 +212,13 @@ func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edg
 	return results, nil
 }
 
-// count tells by the row that is there now what became of a line.
+// count counts a line by the row that is stored now.
 //
-// The time of an untimed line is the line's own, so it also tells the row's
-// origin. A timed row is taken for one that an earlier run wrote if it lies in the
-// chunk that run was killed in and says the same as the line; a row that said so
-// before the import cannot be told apart from it. A request that was written by that
-// run and has met one in return says something else by now, and counts as existed.
+// The time of an untimed line is the line's own, so it also identifies the row's
+// origin. A timed row counts as written by an earlier run if it lies in the
+// chunk in which that run was killed and has the line's values; a row that had them
+// before the import cannot be distinguished from it. A request that was written by that
+// run and has met one in return has other values by now, and counts as existed.
 func (im *run) count(totals *Report, row edgeRow, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row

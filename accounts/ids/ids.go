@@ -88,7 +88,7 @@ type Generator struct {
 	leaser storage.Leaser
 	kind   string
 	owner  string
-	base   int // the first slot's number
+	base   int // the machine id of slot 0
 	slots  int
 
 	mu     sync.Mutex

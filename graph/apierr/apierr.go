@@ -1,5 +1,5 @@
-// Package apierr holds the errors that clients are meant to see: a code for
-// programs and a sentence for people. The gateway masks every other error.
+// Package apierr holds the errors that clients may see: a code for
+// programs and a sentence for users. The gateway masks every other error.
 package apierr
 
 import (
@@ -25,8 +25,8 @@ const (
 	CodeInternal        Code = "INTERNAL_SERVER_ERROR"
 )
 
-// Error is an error for the client. It may be wrapped on its way up: what is
-// wrapped around it stays in the log.
+// Error is an error for the client. It may be wrapped on its way up: the
+// wrapping goes to the log only.
 type Error struct {
 	Code      Code
 	Message   string         // one plain sentence, lower-case
@@ -52,15 +52,15 @@ func Of(err error) (*Error, bool) { return errors.AsType[*Error](err) }
 // BadInput: the request says something that cannot be meant; cursors too.
 func BadInput(format string, args ...any) error { return newError(CodeBadInput, format, args) }
 
-// NotFound: what the request is about does not exist.
+// NotFound: the subject of the request does not exist.
 func NotFound(format string, args ...any) error { return newError(CodeNotFound, format, args) }
 
-// Unauthenticated: somebody has to be signed in, and nobody is.
+// Unauthenticated: nobody is signed in, but the request needs a viewer.
 func Unauthenticated(format string, args ...any) error {
 	return newError(CodeUnauthenticated, format, args)
 }
 
-// Forbidden: whoever is signed in may not do this.
+// Forbidden: the viewer may not do this.
 func Forbidden(format string, args ...any) error { return newError(CodeForbidden, format, args) }
 
 // LimitReached: a rule bounds how many there may be, and there are.
@@ -74,7 +74,7 @@ func RateLimited(format string, args ...any) error {
 }
 
 // TooCostly: the query asks for more than one request may cost. Cost and limit
-// are in whatever the sentence counts, and go into the extensions.
+// are in the unit that the sentence names, and go into the extensions.
 func TooCostly(cost, limit uint64, format string, args ...any) error {
 	err := newError(CodeTooCostly, format, args)
 	err.Details = map[string]any{"cost": cost, "limit": limit}
@@ -97,7 +97,7 @@ func newError(code Code, format string, args []any) *Error {
 }
 
 // Shortened cuts a text to so many bytes, between characters: a message must not grow with
-// what a client sends.
+// the client's input.
 func Shortened(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -18,7 +18,7 @@ type waiter struct {
 	late  Token
 	due   time.Time     // when to ask next
 	polls int           // how often it was asked for
-	ended chan struct{} // closed when it need not wait any more
+	ended chan struct{} // closed when it need no longer wait
 	fresh bool          // why: its rows are there
 }
 
@@ -39,7 +39,7 @@ const (
 // lateFunc returns which of some marks have not arrived, and of which that is not known.
 type lateFunc func(context.Context, Token) (late, unknown Token)
 
-// wait returns when the marks have arrived, or the context is done; fresh tells which.
+// wait returns when the marks have arrived, or the context is done; fresh tells which of the two.
 func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool) {
 	w := &waiter{late: late, due: time.Now().Add(pauses[0]), ended: make(chan struct{})}
 	if !p.join(w, ask) {
@@ -82,7 +82,7 @@ func (p *polls) run(ask lateFunc) {
 		if !ok {
 			return
 		}
-		time.Sleep(min(time.Until(due), pauses[0])) // somebody may come who is due before
+		time.Sleep(min(time.Until(due), pauses[0])) // an earlier waiter may come
 		if time.Until(due) <= 0 {
 			p.poll(ask)
 		}
@@ -149,7 +149,7 @@ const (
 	isUnknown
 )
 
-// take takes in what a poll has told, and returns whether the read need not wait any more.
+// take takes the result of a poll, and returns whether the read need no longer wait.
 func (w *waiter) take(state map[Mark]markState) (ended bool) {
 	var late Token
 	for _, m := range w.late {

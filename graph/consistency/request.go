@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Request is what one request has to do with consistency: the token that it came
-// with, what it has written itself, and whether anything in its answer is stale.
+// Request is the consistency state of one request: the token that it came
+// with, its own writes, and whether anything in its answer is stale.
 type Request struct {
 	mu      sync.Mutex
 	written Token
@@ -29,14 +29,14 @@ func For(ctx context.Context) *Request {
 	return &Request{}
 }
 
-// Wrote adds marks to what the request has written.
+// Wrote adds marks to the request's writes.
 func (r *Request) Wrote(t Token) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.written = append(r.written, t...)
 }
 
-// Stale notes that something in the answer may be older than what was written.
+// Stale notes that something in the answer may be older than a write.
 func (r *Request) Stale() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

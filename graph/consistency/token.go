@@ -1,10 +1,10 @@
-// Package consistency lets a client read what it has written, also where that is
+// Package consistency lets clients read their own writes, even if these are
 // replicated with a delay.
 //
 // A write returns a token: the versions that the inverse rows of its edges will
-// have. A read that brings the token waits, for a bounded time, until they have
-// them. Tokens are signed, so that nobody learns from a wait what others have done;
-// they can be merged by sending several.
+// have. A read with the token waits, for a bounded time, until the rows have
+// these versions. Tokens are signed, so that nobody learns from a wait what others have done;
+// sending several tokens merges them.
 package consistency
 
 import (
@@ -30,14 +30,14 @@ func (m Mark) isSpan() bool { return m.Pair.To == 0 }
 // A Token is marks in any order.
 type Token []Mark
 
-// The first number of a mark says what it is about.
+// The first number of a mark is its kind.
 const (
 	markFollowing = 1 // from, to, version in following, follower
 	markRequest   = 2 // from, to, version in friend_request, friend_request_inbox
 	markSpan      = 3 // from, since, version: followings
 )
 
-// The bounds of what one read may bring.
+// The bounds of the tokens of one read.
 const (
 	// MaxBytes is how long all tokens may be together: those of a header of 4 kB and some more.
 	MaxBytes = 16 << 10
@@ -47,7 +47,7 @@ const (
 	maxSpans = 64
 )
 
-// ErrMalformed tells that a text is no token of this store.
+// ErrMalformed tells that a text is not a token of this store.
 var ErrMalformed = errors.New("not a consistency token")
 
 // appendMarks spells marks.
@@ -116,8 +116,8 @@ const (
 	fewMarks = 32
 	// spanGap is how far apart in time two follows of one span may be that come one after the other.
 	spanGap storage.Micros = 300_000_000
-	// spanAge is how old a follow may be that a long token still stands for: an inverse side
-	// that is an hour behind shows on the gateway's readiness page, not in tokens.
+	// spanAge is how old a follow may be that a long token still covers: if the inverse side
+	// is an hour behind, the gateway's readiness page shows it, tokens do not.
 	spanAge storage.Micros = 3_600_000_000
 )
 

@@ -25,13 +25,13 @@ type Config struct {
 	// Wait is how long a read waits. Defaults to 500 ms.
 	Wait time.Duration
 
-	// Arrived is told of rows that are there, before a wait for them ends: caches may hold
-	// what was before. Defaults to nothing.
+	// Arrived gets rows that have arrived, before a wait for them ends: caches may hold
+	// older ones. Defaults to nothing.
 	Arrived func(ctx context.Context, rows []storage.Row)
 }
 
-// Tokens spells tokens, reads those that clients send back, and waits for what they stand
-// for. It is safe for concurrent use.
+// Tokens writes tokens, reads those that clients send back, and waits for their
+// rows. It is safe for concurrent use.
 type Tokens struct {
 	key     []byte
 	atMost  time.Duration
@@ -107,7 +107,7 @@ func (t *Tokens) Parse(text string) (Token, error) {
 	return token, nil
 }
 
-// joined makes spans of one user that overlap one span: whoever collects tokens brings no
+// joined merges overlapping spans of one user, so that a client that collects tokens brings no
 // row twice. The token is sorted: spans come first, those of one user side by side.
 func (t Token) joined() Token {
 	joined := t[:0]

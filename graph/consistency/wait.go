@@ -7,9 +7,9 @@ import (
 	"kith/storage"
 )
 
-// Wait returns once the inverse row of every mark is at least at its version, or
+// Wait returns once the inverse row of every mark has at least the mark's version, or
 // when the time is over, when too many are waiting, or when a shard does not answer. It
-// tells whether all of them are.
+// tells whether all rows have.
 func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if len(token) == 0 {
 		return true
@@ -27,7 +27,7 @@ func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	return len(unknown) == 0 && t.polls.wait(ctx, late, t.late)
 }
 
-// mostOfSpans is how many rows all spans may hold: several of what one mutation writes.
+// mostOfSpans is how many rows all spans may hold: several times the rows of one mutation.
 const mostOfSpans = 2000
 
 // single puts the rows that spans stand for in their place; not ok if a shard does not
@@ -59,8 +59,8 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 	return rows, true
 }
 
-// late returns the marks whose inverse rows are not there yet, and those of which a shard
-// does not tell. Caches are told of the rows that are there.
+// late returns the marks whose inverse rows have not arrived, and those whose shard
+// does not answer. Caches are told of the rows that have arrived.
 func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 	var arrived []storage.Row
 	for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
@@ -80,7 +80,7 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 				unknown = append(unknown, marks[i])
 			case r.Value.UpdateTime < marks[i].Version:
 				late = append(late, marks[i])
-			default: // what is on the inverse side is on the forward one
+			default: // a row on the inverse side is on the forward side
 				arrived = append(arrived, storage.Row{Side: side, Edge: r.Value}, storage.Row{Side: side.Replica(), Edge: r.Value})
 			}
 		}

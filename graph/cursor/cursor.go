@@ -1,7 +1,7 @@
-// Package cursor spells the places in lists that clients hand back: a kind, which
-// binds a cursor to its field, and some numbers. To clients they are opaque. Those of what
-// was shown are not encrypted, for they tell nothing that the answer does not; of other
-// places see [Sealer].
+// Package cursor encodes positions in lists for clients: a kind, which
+// binds a cursor to its field, and some numbers. To clients cursors are opaque. Cursors of
+// shown users are not encrypted, because they reveal no more than the answer; for other
+// positions see [Sealer].
 package cursor
 
 import (
@@ -9,8 +9,8 @@ import (
 	"encoding/binary"
 )
 
-// A Kind is the field that a cursor belongs to. The values are part of what
-// clients keep: never reuse one.
+// A Kind is the field that a cursor belongs to. Clients keep the
+// values in their cursors: never reuse one.
 type Kind byte
 
 const (
@@ -58,7 +58,7 @@ func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	return nil
 }
 
-// readNumbers reads numbers off the front of b, and tells whether they are all there.
+// readNumbers reads numbers from the front of b, and tells whether all are there.
 func readNumbers(b []byte, numbers []*int64) bool {
 	for _, n := range numbers {
 		v, size := binary.Uvarint(b)

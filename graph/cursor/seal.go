@@ -12,14 +12,14 @@ import (
 	"kith/graph/apierr"
 )
 
-// A Sealer spells places at which nobody was shown: an answer that ends at its budget goes on
-// behind somebody who may be hidden, and whose id or handle an open cursor would tell.
-// A sealed cursor can be read by the gateways of the store only. The same place gives the
+// A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues
+// behind a user who may be hidden, and whose id or handle an open cursor would reveal.
+// Only the gateways of the store can read a sealed cursor. The same position gives the
 // same cursor.
 type Sealer struct {
 	aead     cipher.AEAD
 	nonceKey []byte
-	bound    string // to what its cursors belong besides their field
+	bound    string // what its cursors belong to, besides their field
 }
 
 // sealed marks the kind of a sealed cursor.
@@ -28,7 +28,7 @@ const sealed Kind = 0x80
 // Lengths in bytes. Places are filled up to one length, which would tell how long a
 // handle is.
 const (
-	placeLength = 64 // at least what the numbers of every kind take
+	placeLength = 64 // at least the bytes of every kind's numbers
 	nonceLength = 12
 	tagLength   = 16
 	sealLength  = 1 + nonceLength + placeLength + tagLength
@@ -58,15 +58,15 @@ func NewSealer(secret []byte) *Sealer {
 	return &Sealer{aead: aead, nonceKey: derive("cursor nonce")}
 }
 
-// For is a sealer whose cursors belong to a text besides, such as to what is searched for:
-// whoever could try them with other texts would find out where they lie.
+// For is a sealer whose cursors also belong to a text, such as a search's prefix:
+// a client that tried them with other texts could find out the position.
 func (s *Sealer) For(text string) *Sealer {
 	bound := *s
 	bound.bound = text
 	return &bound
 }
 
-// Encode is [Sealer.Seal], or [Encode] where there is no sealer: nil.
+// Encode is [Sealer.Seal], or [Encode] without a sealer: nil.
 func (s *Sealer) Encode(kind Kind, numbers ...int64) string {
 	if s == nil {
 		return Encode(kind, numbers...)
@@ -84,7 +84,7 @@ func (s *Sealer) Seal(kind Kind, numbers ...int64) string {
 	place = append(place, make([]byte, placeLength-len(place))...)
 	head := byte(kind | sealed)
 	mac := hmac.New(sha256.New, s.nonceKey)
-	mac.Write(place) // of one length, and what comes with it behind
+	mac.Write(place) // of fixed length, followed by the bytes it belongs to
 	mac.Write(s.with(head))
 	nonce := mac.Sum(nil)[:nonceLength]
 	text := append(make([]byte, 0, sealLength), head)
@@ -93,7 +93,7 @@ func (s *Sealer) Seal(kind Kind, numbers ...int64) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// with is what is not in a cursor's place and holds for it.
+// with is the data that a cursor is bound to and does not contain.
 func (s *Sealer) with(head byte) []byte { return append([]byte{head}, s.bound...) }
 
 // Decode reads the numbers of a cursor of a kind, open or sealed, into the places given.
@@ -114,13 +114,13 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	if err != nil {
 		return notCursor(text)
 	}
-	if !readNumbers(place, numbers) { // what comes behind them fills up
+	if !readNumbers(place, numbers) { // the bytes behind the numbers are padding
 		return notCursor(text)
 	}
 	return nil
 }
 
-// maxShown is how many bytes of what is no cursor an error shows.
+// maxShown is how many bytes of an invalid cursor an error shows.
 const maxShown = 60
 
 func notCursor(text string) error {

@@ -1,12 +1,12 @@
-// Package direct writes objects and lists straight to JSON where everything that
-// is selected on them is a value at hand.
+// Package direct writes objects and lists straight to JSON if all selected
+// values are in memory.
 //
-// gqlgen gives every field of every object a context, a recover and a marshaler of
-// its own, and every element of a list a goroutine: right where a field may load
-// something, and nine tenths of the work on a page whose users have been read
-// already. The functions below stand in graph/generated in front of those that
-// gqlgen generates: its plugin internal/generate puts them there. They take what they
-// have a [fields.Value] for, and leave the rest to gqlgen: fields with
+// gqlgen gives every field of every object its own context, recover and marshaler,
+// and every element of a list a goroutine. That is right where a field may load
+// something, but it is nine tenths of the work on a page whose users have been read
+// already. In graph/generated, the functions below are called before those that
+// gqlgen generates: its plugin internal/generate puts them there. They write the fields
+// that have a [fields.Value], and leave the rest to gqlgen: fields with
 // resolvers, and values that failed to load.
 package direct
 
@@ -20,8 +20,8 @@ import (
 	"kith/graph/fields"
 )
 
-// Object answers a selection on one object, by slow where it has to be. Where there must be
-// one and is none, that is an error.
+// Object answers a selection on one object, if necessary by slow. If a required object
+// is missing, that is an error.
 func Object[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 		graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -40,7 +40,7 @@ func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow
 	return slow(ctx, sel, v)
 }
 
-// Slice answers a selection on each element of a list, by slow where it has to be.
+// Slice answers a selection on each element of a list, if necessary by slow.
 func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if objects, p := planned(ctx, sel, list); p != nil {
 		return written{p, objects}
@@ -59,7 +59,7 @@ func OptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, 
 	return Slice(ctx, sel, list, slow)
 }
 
-// planned is a list ready to be written; without a plan where that is slow's to do.
+// planned is a list ready to be written; without a plan if slow has to write it.
 func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (elements, *plan) {
 	p := planOf(ctx, fields.TypeOf((*T)(nil)), sel)
 	if p == nil {
@@ -78,10 +78,10 @@ func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (eleme
 	return objects, p
 }
 
-// elements are the objects of a list, nil where one is null.
+// elements are the objects of a list; null ones are nil.
 type elements []any
 
-// byGqlgen tells whether gqlgen is to answer everything; nil outside of tests, which compare.
+// byGqlgen tells whether gqlgen is to answer everything; nil except in tests, which compare.
 var byGqlgen func(context.Context) bool
 
 // written is an answer that is put into words when the response is.

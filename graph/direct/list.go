@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// List reads a list by reading each of its elements. gqlgen makes a context for each that knows
-// where the element stands, which matters only to the error about it.
+// List reads a list by reading each of its elements. gqlgen makes a context for each that has
+// the element's place, which matters only to an error about it.
 func List[T any](ctx context.Context, v any, one func(context.Context, any) (T, error)) ([]T, error) {
 	given := graphql.CoerceList(v)
 	list := make([]T, len(given))

@@ -15,7 +15,7 @@ type plan struct {
 	steps    []step
 	keys     []byte // of all steps
 	mayFail  bool
-	fixed    bool // it follows from the document alone, whatever the variables are
+	fixed    bool // it follows from the document alone, for any variables
 	typeName string
 }
 
@@ -42,7 +42,7 @@ func planOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *plan {
 	return p
 }
 
-// mayFit looks at a selection without the cost of collecting its fields.
+// mayFit checks a selection without the cost of collecting its fields.
 func mayFit(t *fields.Type, sel ast.SelectionSet) bool {
 	for _, s := range sel {
 		if f, ok := s.(*ast.Field); ok && valueOf(t, f.Name) == nil && f.Name != "__typename" {
@@ -118,7 +118,7 @@ func (p *plan) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, s
 	return true
 }
 
-// fails tells whether a value that is selected could not be loaded.
+// fails tells whether a selected value could not be loaded.
 func (p *plan) fails(v any) bool {
 	if !p.mayFail {
 		return false
@@ -150,7 +150,7 @@ func (p *plan) failsIn(value *fields.Value, v any) bool {
 	return false
 }
 
-// append writes an object, or a list of them. A list ends where it makes the answer longer
+// append writes an object, or a list of them. A list ends when the answer gets longer
 // than most.
 func (p *plan) append(to []byte, v any, most int) []byte {
 	list, ok := v.(elements)

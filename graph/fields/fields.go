@@ -1,7 +1,7 @@
-// Package fields tells of every field of the schema what is read for it, what it costs, and how
-// it is written where its value is at hand. Whoever adds a field adds it here: the planner
+// Package fields defines for every field of the schema what is read for it, what it costs, and how
+// it is written if its value is in memory. A new field is added here: the planner
 // ([kith/graph/selections], [kith/resolvers]), the limits ([kith/graph/limits]) and the writer
-// ([kith/graph/direct]) have no list of their own. A test holds the tables against the schema.
+// ([kith/graph/direct]) have no list of their own. A test compares the tables with the schema.
 package fields
 
 import "kith/storage"
@@ -14,19 +14,19 @@ type Type struct {
 	Fields   map[string]*Field
 }
 
-// Field is what the program knows of one field. The zero value is a value that has been read
+// Field is the definition of one field. The zero value is a value that has been read
 // with the object, costs 1, and is written by gqlgen.
 type Field struct {
 	Needs Needs
 	Ahead Ahead
 	Side  storage.Side // of the list, the edge or the end of a relationship that Ahead names
 
-	Weight uint64 // what it costs; 0 is 1, a value of a row at hand
+	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
 	Length uint64 // of a list that has no argument to tell, but is no longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
 }
 
-// Needs is what has to be read of an object before a field of it can be answered.
+// Needs is what has to be read of an object before one of its fields can be answered.
 type Needs uint16
 
 const (
@@ -34,13 +34,13 @@ const (
 	Counts                    // of a user: its counts
 	Edge                      // of a relationship: the edge from its first user to its second
 	Back                      // of a relationship: the edge from its second user to its first
-	Mark                      // of a relationship: what the first user notes on the second
+	Mark                      // of a relationship: the first user's note on the second
 	Text                      // of a request: its message
-	Rows                      // of a page: who is on it
+	Rows                      // of a page: the users on it
 	Total                     // of a page: how long the list is
 	Cursors                   // of a page: the places of those who are on it
 
-	OpenFollowings // whether the user's followings are open to whoever asks
+	OpenFollowings // whether the user's followings are open to the viewer
 	OpenFollowers  // whether its followers are
 
 	// Inverse: something is read from an inverse side, or counted there. It holds for an object
@@ -50,8 +50,8 @@ const (
 	SignedIn
 )
 
-// Ahead names what is read before the resolver of a field runs, by its arguments and for what is
-// selected below it.
+// Ahead names what is read before the resolver of a field runs, according to its arguments and the
+// selection below it.
 type Ahead uint8
 
 const (
@@ -73,12 +73,12 @@ const (
 	BothLists   // who is on both of its lists, or on one of them alone
 	Common      // who is on its list of the Side, and on that of the user of the argument `with`
 	Known       // who of its followers the viewer follows
-	Suggestions // whom its followings follow
+	Suggestions // the followings of its followings
 
 	// On a relationship or a request.
 	End     // the user at the Side: Forward is the first
 	Request // the request on the Side
-	Message // what was written with it
+	Message // its message
 
 	// On a page, and on its edges.
 	Edges // the edges
@@ -86,7 +86,7 @@ const (
 	Via   // the users who speak for a suggestion
 )
 
-// IsSet tells whether an answer is worked out from whole lists, in several look-ups, one after
+// IsSet tells whether an answer is computed from whole lists, in several look-ups, one after
 // another.
 func (a Ahead) IsSet() bool { return BothLists <= a && a <= Suggestions }
 

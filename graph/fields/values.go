@@ -15,10 +15,10 @@ type Value struct {
 	Append func(to []byte, v any) []byte // of a scalar
 	Fails  func(v any) bool              // whether it could not be read; nil: never
 
-	Object func(v any) any // nil where it is null
+	Object func(v any) any // nil for null
 
 	Len func(v any) int        // of a list; negative: null
-	At  func(v any, i int) any // an element; nil where it is null
+	At  func(v any, i int) any // an element; nil for null
 }
 
 // TypeOf is the type of an object of which at least one field has a [Value]; nil for others.
@@ -42,7 +42,7 @@ func TypeOf(v any) *Type {
 	return nil
 }
 
-// The kinds of values, by what a getter returns.
+// The kinds of values, by the result of a getter.
 
 func id[T any](get func(*T) storage.UserID) *Value {
 	return &Value{Append: func(to []byte, v any) []byte {

@@ -7,8 +7,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// The bounds of `first` and `last`. Whoever resolves the field refuses what lies
-// outside; until then it is taken for the greatest.
+// The bounds of `first` and `last`. The field's resolver refuses values
+// outside; until then they count as the greatest allowed.
 const (
 	defaultPage = 20
 	maxPage     = 100

@@ -2,22 +2,22 @@ package limits
 
 import "github.com/vektah/gqlparser/v2/ast"
 
-// How the cost of an operation comes about:
+// The cost of an operation is computed as follows:
 //
 //	cost(field) = weight + arguments + length × (1 + cost of what is selected in each element)
 //
-// The weight of a field is 1, plain values included, unless its [kith/graph/fields.Field] says more
-// because it takes more work. A field that is no list has the length 1 and no
-// extra 1 for its element. So the cost is about the number of values that the
-// answer may hold, with the work of finding them on top.
+// The weight of a field is 1, also for plain values, unless its [kith/graph/fields.Field] says more
+// because it takes more work. A field that is not a list has the length 1, without the
+// extra 1 for its element. So the cost is roughly the number of values that the
+// answer may hold, plus the work of finding them.
 //
-// The length of a list is read off the field (see rules.go). On a connection it
-// applies to what lies below `edges` and `nodes` only.
+// The length of a list is taken from the field (see rules.go). On a connection it
+// applies only to the fields below `edges` and `nodes`.
 //
 // The arguments cost 1 for every [bytesAUnit] bytes of a text, and 1 for each element of a list
-// and each field of an input object, unless the length is read off the list (see inputs.go).
+// and each field of an input object, unless the list sets the length (see inputs.go).
 //
-// Sums and products saturate. A fragment is costed once, however often it is
+// Sums and products saturate. The cost of a fragment is computed once, however often it is
 // spread, so the work is linear in the size of the document.
 
 // amount is the cost of a selection set in two parts, because a fragment of a
@@ -122,8 +122,8 @@ func (w *costWalk) included(directives ast.DirectiveList) bool {
 	return true
 }
 
-// limitless is where sums and products stop: the greatest integer that every
-// JSON reader takes for what it is.
+// limitless is where sums and products saturate: the greatest integer that every
+// JSON reader reads exactly.
 const limitless = 1<<53 - 1
 
 func sum(terms ...uint64) uint64 {

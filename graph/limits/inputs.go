@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// maxBytes is how long a text may be that is given for an argument, or for a field of an
-// input object, by its name: as long as what it stands for may be, in bytes. An ID has
+// maxBytes is how long a text may be, in bytes, as an argument or a field of an
+// input object, by its name: as long as its longest valid value. An ID has
 // [maxID]. A text of another name is a mistake in the program, see [costsOf].
 var maxBytes = map[string]int{
 	"after":     maxCursor,
@@ -43,7 +43,7 @@ type input struct {
 	name   string
 	most   int  // bytes of a text; 0: it is none
 	list   bool // of such values
-	counts bool // its elements are not what the length of the field's result is read off
+	counts bool // its elements cost; false if they set the length of the field's result
 
 	fields map[string]*input // of an input object; nil: it is none
 }
@@ -68,7 +68,7 @@ func (r *inputsOf) arguments(owner string, list ast.ArgumentDefinitionList) (inp
 	return inputs, nil
 }
 
-// input is nil for what has no size of its own: numbers, booleans, enums.
+// input is nil for types without a size of their own: numbers, booleans, enums.
 func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
 	in := &input{name: name, list: isList(t)}
 	d := r.schema.Types[t.Name()]
@@ -109,8 +109,8 @@ func (r *inputsOf) fields(d *ast.Definition) (map[string]*input, error) {
 	return fields, nil
 }
 
-// given is what a field's alias and arguments cost. Texts that are too long for what they are
-// given for are refused.
+// given is the cost of a field's alias and arguments. Texts that are too long for their
+// argument are refused.
 func (w *costWalk) given(field *ast.Field, inputs []input) uint64 {
 	cost := uint64(len(field.Alias) / bytesAUnit)
 	for i := range inputs {
@@ -122,7 +122,7 @@ func (w *costWalk) given(field *ast.Field, inputs []input) uint64 {
 	return cost
 }
 
-// literal is what a value costs that is written in the query, or the variable that is.
+// literal is the cost of a value written in the query, or of the variable in its place.
 func (w *costWalk) literal(in *input, v *ast.Value) (cost uint64) {
 	switch {
 	case in == nil:
@@ -141,7 +141,7 @@ func (w *costWalk) literal(in *input, v *ast.Value) (cost uint64) {
 	return cost
 }
 
-// variable is what the value of a variable costs. A list or an object is gone through once,
+// variable is the cost of a variable's value. A list or an object is walked once,
 // however many fields it is given to.
 func (w *costWalk) variable(in *input, name string) (cost uint64) {
 	switch value := w.vars[name].(type) {
@@ -168,7 +168,7 @@ type variableUse struct {
 	name string
 }
 
-// value is what a value costs.
+// value is the cost of a value.
 func (w *costWalk) value(in *input, v any) (cost uint64) {
 	switch v := v.(type) {
 	case string:

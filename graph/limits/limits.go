@@ -1,6 +1,6 @@
-// Package limits refuses queries that would cost too much, before they do.
+// Package limits refuses queries that cost too much, before they run.
 //
-// It works in two steps, both linear in the size of what they look at. The
+// It works in two steps, both linear in the size of their input. The
 // shape of a query text is checked before validation, because validation itself
 // is quadratic in places (see [Limits] and shape.go). The cost of an operation
 // is computed once its variables are known, because `first` decides how much a
@@ -30,7 +30,7 @@ type Limits struct {
 
 	// Tokens is how many tokens a query text may have. Defaults to 4,000: room
 	// for the 500 ids of a `users` written into the text. The shape limits below
-	// are what makes so many safe.
+	// make so many safe.
 	Tokens int
 
 	// Depth is how deep fields may nest. Defaults to 15.
@@ -40,8 +40,8 @@ type Limits struct {
 	// Defaults to 20: the official introspection query has 15 levels.
 	IntrospectionDepth int
 
-	// Fields is how many fields a query may have when every fragment is written
-	// out where it is spread, all operations together. Defaults to 5,000.
+	// Fields is how many fields a query may have if every fragment is written
+	// out at each spread, all operations together. Defaults to 5,000.
 	Fields int
 
 	// Visits is how many selections validation may look at: it enters every
@@ -101,7 +101,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Extension applies [Limits] to a gqlgen server. Register it behind whatever
+// Extension applies [Limits] to a gqlgen server. Register it after any extension that
 // fills in a query's text (persisted queries).
 type Extension struct {
 	limits Limits
@@ -122,8 +122,8 @@ func New(limits Limits, known graphql.Cache[*ast.QueryDocument]) *Extension {
 	return &Extension{limits: limits.withDefaults(), known: known}
 }
 
-// Charge adds to the cost of operations what a function tells of each, or refuses one with
-// its error.
+// Charge adds the result of a function to the cost of each operation; the function's error
+// refuses the operation.
 func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, err error)) {
 	e.charge = more
 }
@@ -134,8 +134,8 @@ func (e *Extension) Tokens() int { return e.limits.Tokens }
 // ExtensionName names the extension in gqlgen's messages.
 func (e *Extension) ExtensionName() string { return "Limits" }
 
-// Validate reads the costs off the schema. It fails if a field returns a list
-// and nothing tells how long the list may be.
+// Validate reads the costs from the schema. It fails if a field returns a list
+// of unknown length.
 func (e *Extension) Validate(schema graphql.ExecutableSchema) error {
 	if e.known == nil {
 		return errors.New("limits need the server's query cache")
@@ -168,7 +168,7 @@ func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.Operat
 	return nil
 }
 
-// Cost is what an operation costs with its variables. The error, an [apierr.Error], says why
+// Cost is the cost of an operation with its variables. The error, an [apierr.Error], says why
 // it is refused.
 func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
 	cost, err := e.costs.of(op.Operation, op.Variables)
@@ -193,8 +193,8 @@ func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
 	return cost, nil
 }
 
-// SubscriptionCost is what a subscription costs that has passed [Extension]; 0 if it has
-// not, or is none.
+// SubscriptionCost is the cost of a subscription that has passed [Extension]; 0 if it has
+// not, or is not a subscription.
 func SubscriptionCost(op *graphql.OperationContext) uint64 {
 	cost, _ := op.Stats.GetExtension((*Extension)(nil).ExtensionName()).(uint64)
 	return cost

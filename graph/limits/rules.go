@@ -8,12 +8,12 @@ import (
 	"kith/graph/fields"
 )
 
-// kind says how a field's cost depends on what is selected below it.
+// kind says how a field's cost depends on the selection below it.
 type kind uint8
 
 const (
 	plain kind = iota // a value or an object
-	list              // a list whose length the field tells
+	list              // a list whose length the field sets
 	page              // a connection, or a payload with outcomes
 	item              // `edges` or `nodes` of a connection, or `outcomes`, as many as the page has
 )
@@ -30,19 +30,19 @@ type costs struct {
 	rules map[*ast.FieldDefinition]rule
 }
 
-// costsOf reads the rules off a schema, so that a new field needs no entry here:
+// costsOf reads the rules from a schema, so that a new field needs no entry here:
 //
-//   - an object with `pageInfo` is a connection; its `edges` and `nodes` are as
-//     long as `first` or `last` of the field that returns it says;
-//   - a list with `first` or `last` is so long, too;
-//   - the `outcomes` of a payload are as many as the field that returns it is given
-//     list arguments;
-//   - a list of what is named by lists of arguments (`ids`, `from` × `to`) is as
-//     long as their lengths multiplied;
+//   - an object with `pageInfo` is a connection; the length of its `edges` and `nodes` is
+//     `first` or `last` of the field that returns it;
+//   - a list with `first` or `last` has that length, too;
+//   - the `outcomes` of a payload are as many as the elements of the list arguments of the
+//     field that returns it;
+//   - a list with one element for each element of its list arguments (`ids`, `from` × `to`) is as
+//     long as the product of their lengths;
 //   - a few lists are as long as their [fields.Field] says;
-//   - the lists of introspection are as long as they are in this schema.
+//   - the lists of introspection are as long as in this schema.
 //
-// Any other list is an error: nothing would tell what it may cost. So is an argument that
+// Any other list is an error, because its cost would be unknown. So is an argument that
 // takes texts without a bound (see [maxBytes]).
 func costsOf(schema *ast.Schema) (costs, error) {
 	c := costs{rules: make(map[*ast.FieldDefinition]rule)}
@@ -120,7 +120,7 @@ func listArguments(field *ast.FieldDefinition) []string {
 
 // introspectionLengths tells how long the lists of introspection are in this
 // schema: all types, all directives, and for the rest the mean, rounded up. The
-// means are right where all types are gone through, and validation lets lists
+// means are right if a query walks all types, and validation lets lists
 // of types nest only twice.
 func introspectionLengths(schema *ast.Schema) map[string]uint64 {
 	var fields, interfaces, possible, enums, inputs, fieldArgs, directiveArgs, locations int

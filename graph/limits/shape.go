@@ -43,7 +43,7 @@ func (s *shape) check() error {
 	return nil
 }
 
-// checkExtent measures what the roots reach.
+// checkExtent measures everything that the roots reach.
 func (s *shape) checkExtent() error {
 	var total extent
 	for _, root := range s.roots() {

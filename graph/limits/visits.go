@@ -40,7 +40,7 @@ func (s *shape) checkDirectives() error {
 	return nil
 }
 
-// checkVisits counts what validation's walk looks at: from every operation and
+// checkVisits counts the selections that validation visits: from every operation and
 // every fragment all that can be reached, each fragment once.
 func (s *shape) checkVisits() error {
 	visits := 0

@@ -27,7 +27,7 @@ type UserEdge struct {
 	FollowedAt *time.Time
 }
 
-// PageInfo tells how to go on.
+// PageInfo tells how to continue a list.
 type PageInfo struct {
 	HasNextPage     bool
 	HasPreviousPage bool
@@ -52,7 +52,7 @@ type SuggestionEdge struct {
 	MutualCount int32
 	Reason      SuggestionReason
 
-	Via []storage.UserID // as many as any `via` below asks for
+	Via []storage.UserID // the most that any `via` below asks for
 }
 
 // SuggestionExclusions is how many candidates were left out, by why.

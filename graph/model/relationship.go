@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// Relationship is how one user stands towards another: the edges of both
+// Relationship is the relation of one user to another: the edges of both
 // directions, read on the first user's shard.
 type Relationship struct {
 	Pair storage.Pair
@@ -48,7 +48,7 @@ func (r *Relationship) Special() *bool {
 	return &r.Mark.Special
 }
 
-// Remark is nil where there is none.
+// Remark is nil if there is none.
 func (r *Relationship) Remark() *string {
 	if r.Mark == nil {
 		return nil
@@ -75,7 +75,7 @@ func (r *Relationship) Status() FollowStatus {
 	return FollowStatusNone
 }
 
-// since is when an edge came to be; nil unless it is a follow.
+// since is when an edge began; nil unless it is a follow.
 func since(e storage.Edge) *time.Time {
 	if e.Type != storage.Following {
 		return nil

@@ -1,4 +1,4 @@
-// Package model holds the schema's types as Go values. What a value needs from the
+// Package model holds the schema's types as Go values. Everything a value needs from the
 // store has been read before it is made: its methods only convert.
 package model
 
@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// User is a user of whom as much has been read as the query selects.
+// User is a user, read as far as the query selects.
 type User struct {
 	UserID storage.UserID
 	Row    storage.User                   // zero when no field of it is selected
@@ -37,7 +37,7 @@ func (u *User) FollowerCount() (int32, error) {
 	return int32(u.Counts.Value.Follower), u.Counts.Err
 }
 
-// ListVisibility tells to whom the user's lists are open.
+// ListVisibility tells who may see the user's lists.
 func (u *User) ListVisibility() *ListVisibility {
 	return &ListVisibility{Followings: visibility(u.Row.FollowingsVisibility), Followers: visibility(u.Row.FollowersVisibility)}
 }

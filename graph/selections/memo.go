@@ -1,9 +1,9 @@
-// Package selections compiles what a document selects into a [Plan], and remembers what has been
-// made of its selections, so that a query that is asked again and again is read once.
+// Package selections compiles the selections of a document into a [Plan], and remembers results
+// computed from them, so that the work is done once for a repeated query.
 //
-// A [Memo] belongs to one document and lives as long as the gateway keeps that. What is put
+// A [Memo] belongs to one document and lives as long as the gateway keeps that. Values put
 // into it must follow from the document alone: not from variables, which is why selections
-// with fragments or directives are left out, and not from who asks.
+// with fragments or directives are left out, and not from the viewer.
 package selections
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Memo is what has been made of one document. The zero value is ready; it may be used by
+// Memo is the results for one document. The zero value is ready; it may be used by
 // many requests at once. A nil Memo remembers nothing.
 type Memo struct {
 	mu   sync.Mutex
-	made atomic.Pointer[[]entry] // replaced as a whole: it is read by every request, and written by the first few
+	made atomic.Pointer[[]entry] // replaced as a whole: every request reads it, the first few write it
 }
 
 // most is how many values one document may have made of it. They are looked through one by
@@ -27,7 +27,7 @@ type Memo struct {
 const most = 24
 
 type entry struct {
-	of    any // what was made: a key that the maker chooses
+	of    any // what the value is for: a key that the maker chooses
 	sel   ast.SelectionSet
 	value any
 }
@@ -45,7 +45,7 @@ func For(ctx context.Context) *Memo {
 	return m
 }
 
-// Get returns what was made of a selection, under the key that it was put under.
+// Get returns the value for a selection that was put under the same key.
 func (m *Memo) Get(of any, sel ast.SelectionSet) (value any, ok bool) {
 	if m == nil {
 		return nil, false
@@ -62,7 +62,7 @@ func (m *Memo) Get(of any, sel ast.SelectionSet) (value any, ok bool) {
 	return nil, false
 }
 
-// Put keeps what was made of a selection, unless there is much already. The value is shared
+// Put keeps a value for a selection, unless the memo is full. The value is shared
 // from then on, and must not be changed.
 func (m *Memo) Put(of any, sel ast.SelectionSet, value any) {
 	if m == nil {
@@ -87,9 +87,9 @@ func (m *Memo) Put(of any, sel ast.SelectionSet, value any) {
 // mostSimple is how many fields are looked through for doubles, each beside each.
 const mostSimple = 32
 
-// Simple tells whether a selection is what it looks like: nothing but fields, of which
-// there is none to leave out, to bring in or to merge. Long ones are taken for others. What
-// lies below the fields may be otherwise.
+// Simple tells whether a selection consists of plain fields only, none of which can be
+// left out, added or merged. Long ones count as not simple. The selections
+// below the fields may be of any kind.
 func Simple(sel ast.SelectionSet) bool {
 	if len(sel) > mostSimple {
 		return false

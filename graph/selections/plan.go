@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// Plan is what an operation selects, with what [fields] tells of each field: the tree of its
+// Plan is the selections of an operation, with the [fields] entry of each field: the tree of its
 // answer, without the leaves for which nothing is read ahead. It is shared by all requests for the
 // document, and must not be changed.
 type Plan struct {
@@ -22,17 +22,17 @@ type Plan struct {
 	size int // fields, with those that have no [Field]
 }
 
-// Object is what is selected on objects of one type.
+// Object is the selection on objects of one type.
 type Object struct {
 	Type   string
 	Fields []*Field
-	Items  []*Object // of a page: what is selected on those who are on it
+	Items  []*Object // of a page: the selection on its users
 
 	always, signedIn fields.Needs
 }
 
-// Field is a selected field with a selection, or for which something is read ahead. What a response has once is one
-// field, however often the document has it.
+// Field is a selected field with a selection, or for which something is read ahead. Fields that a response
+// merges are one field, however often the document has them.
 type Field struct {
 	Name, Alias string
 	Ahead       fields.Ahead
@@ -44,7 +44,7 @@ type Field struct {
 	first *ast.Field // in the document
 }
 
-// Needs is what the selected fields need, where somebody is signed in or nobody is.
+// Needs is what the selected fields need, with or without a viewer.
 func (o *Object) Needs(signedIn bool) fields.Needs {
 	if signedIn {
 		return o.always | o.signedIn
@@ -62,7 +62,7 @@ func (o *Object) Named(name string) (all []*Field) {
 	return all
 }
 
-// On is what is selected on the objects of a type.
+// On is the selections on the objects of a type.
 func (f *Field) On(typeName string) *Object {
 	for _, o := range f.Below {
 		if o.Type == typeName {
@@ -72,7 +72,7 @@ func (f *Field) On(typeName string) *Object {
 	return &Object{Type: typeName}
 }
 
-// Argument is the value of an argument, nil where it has none.
+// Argument is the value of an argument, nil if it has none.
 func (f *Field) Argument(ctx context.Context, name string) any {
 	vars := graphql.GetOperationContext(ctx).Variables
 	given := f.first.Arguments.ForName(name)
@@ -92,7 +92,7 @@ func (f *Field) Argument(ctx context.Context, name string) any {
 	return nil
 }
 
-// Has tells whether the document gives an argument, be it null.
+// Has tells whether the document gives an argument, even null.
 func (f *Field) Has(argument string) bool { return f.first.Arguments.ForName(argument) != nil }
 
 // At is the field of a plan that is being resolved.
@@ -146,7 +146,7 @@ func Of(ctx context.Context) *Plan {
 	return p
 }
 
-// varies tells whether what a document selects depends on variables.
+// varies tells whether the selections of a document depend on variables.
 func varies(doc *ast.QueryDocument) bool {
 	in := func(sel ast.SelectionSet) bool { return slices.ContainsFunc(sel, hasDirectives) }
 	return slices.ContainsFunc(doc.Operations, func(o *ast.OperationDefinition) bool { return in(o.SelectionSet) }) ||
@@ -173,7 +173,7 @@ func (p *Plan) object(op *graphql.OperationContext, typeName string, sel ast.Sel
 	return o
 }
 
-// add takes a field to what is selected on an object.
+// add adds a field to the selection on an object.
 func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedField) {
 	p.size++
 	entry := fields.Of(o.Type, f.Name)

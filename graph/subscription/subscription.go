@@ -1,4 +1,4 @@
-// Package subscription is what the resolver of a subscription has to say to the
+// Package subscription is what a subscription's resolver reports to the
 // transport of its answers, besides the answers.
 package subscription
 
@@ -47,8 +47,8 @@ func Fail(ctx context.Context, err error) {
 	}
 }
 
-// Failed tells, with the resolver's own context, that what an event is about could not be
-// read. The client is told nothing: where it matters to the answers it is tried again.
+// Failed reports, with the resolver's own context, that the subject of an event could not be
+// read. The client is not told: if it matters to the answers, the read is repeated.
 func Failed(ctx context.Context, err error, attempt int) {
 	if e, ok := ctx.Value(key{}).(*Ending); ok {
 		e.failed(err, attempt)

@@ -1,4 +1,4 @@
-// Package demo makes a small social network to try Kith on: people with names,
+// Package demo makes a small social network to try Kith on: users with names,
 // and follows as skewed as real ones.
 package demo
 
@@ -26,8 +26,8 @@ const (
 )
 
 // Graph makes the users 1 … Users, ascending, and the edges between them, all of
-// type Following, in the order in which they came to be: over the two years before
-// the base. The same seed and base give the same network, always.
+// type Following, in the order of their times: over the two years before
+// the base. The same seed and base always give the same network.
 func Graph(seed uint64, base time.Time) ([]storage.User, []storage.Edge) {
 	d := newDice(seed)
 	n := newNetwork(d)
@@ -36,13 +36,13 @@ func Graph(seed uint64, base time.Time) ([]storage.User, []storage.Edge) {
 	return users, n.timed(d, base)
 }
 
-// network grows by people who follow others of their community, others whom
-// everybody follows, and others whom those they follow follow.
+// network grows by users who follow others of their community, others whom
+// everybody follows, and followings of their followings.
 type network struct {
 	community []int
 	fame      []int // rank of each user's popularity, 0 first
 	active    urn   // who follows next
-	famous    urn   // whom one comes across anywhere
+	famous    urn   // users whom anybody may come across
 	locals    [communityCount]urn
 	edges     [][2]int
 	back      []bool // which edges answer the one before
@@ -81,7 +81,7 @@ func newNetwork(d dice) *network {
 	return n
 }
 
-// place gives a user a rank, and its old one to whoever had that.
+// place gives a user a rank, and the user of that rank the old one.
 func place(ranks []int, user, rank int) {
 	for other := range ranks {
 		if ranks[other] == rank {

@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// Store is what the network is loaded into.
+// Store is the store that the network is loaded into.
 type Store interface {
 	storage.Writer
 	storage.UserReader
@@ -18,8 +18,8 @@ type Store interface {
 }
 
 // Load puts the network of [Seed] and [Base] into an empty store, and completes it
-// in one where an earlier Load was cut short. Any other store, and a complete one,
-// is left as it is; what has since been changed in the network stays, too.
+// if an earlier Load was interrupted. Any other store, and a complete one,
+// is left as it is; later changes of the network stay, too.
 func Load(ctx context.Context, store Store) error {
 	users, edges := Graph(Seed, Base)
 	wanted, err := wanted(ctx, store, users, edges)
@@ -47,7 +47,7 @@ func Load(ctx context.Context, store Store) error {
 }
 
 // apply writes one side and puts into edges what the rows hold now: the inverse
-// side follows the forward one, also where that has been changed since.
+// side follows the forward one, also where that has changed since.
 func apply(ctx context.Context, store Store, side storage.Side, edges []storage.Edge, rule storage.Rule) error {
 	for i, result := range store.Apply(ctx, side, edges, rule) {
 		if result.Err != nil {
@@ -60,7 +60,7 @@ func apply(ctx context.Context, store Store, side storage.Side, edges []storage.
 
 // wanted tells whether the store is empty or holds a part of the network. The
 // inverse side is written last, with one transaction a shard, so the network is
-// complete when every user who has followers has the first of them.
+// complete if every user with followers has the first of them.
 func wanted(ctx context.Context, store Store, users []storage.User, edges []storage.Edge) (bool, error) {
 	empty, err := store.Empty(ctx)
 	if err != nil || empty {
@@ -89,7 +89,7 @@ func wanted(ctx context.Context, store Store, users []storage.User, edges []stor
 }
 
 // holds tells whether all users that the store has under the network's ids are the
-// network's own, and it has some.
+// network's own, and there is at least one.
 func holds(ctx context.Context, store Store, users []storage.User) (bool, error) {
 	ids := make([]storage.UserID, len(users))
 	for i, user := range users {

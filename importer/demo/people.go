@@ -51,8 +51,8 @@ func names(d dice, community int) (given, family string) {
 	return given, family
 }
 
-// handle makes one of the handles that people make of their names, which nobody
-// has yet.
+// handle makes a handle of the kind that people make of their names, one that is not
+// taken.
 func handle(d dice, taken map[string]bool, given, family string) string {
 	forms := []string{given + "_" + family, given + family, given + "_" + family[:1], given[:1] + family, family + "_" + given}
 	if !d.percent(75) {
