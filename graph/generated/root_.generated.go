@@ -1675,11 +1675,11 @@ type UserConnection {
   "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
   nodes: [User]
   pageInfo: PageInfo!
-  "Length of the whole list, or what has been found so far when ` + "`" + `complete` + "`" + ` is false."
+  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
   totalCount: Int!
   """
-  False when a set answer (common lists, friends) ended at its budget: go on with
-  ` + "`" + `after: endCursor` + "`" + `, which also carries the count. Plain lists are always complete.
+  False if the answer ended at its budget before the list did: continue with ` + "`" + `after: endCursor` + "`" + `,
+  which also carries the count. Plain lists are incomplete only if very many of their users are hidden.
   """
   complete: Boolean!
 }
@@ -1689,18 +1689,18 @@ type UserEdge {
   cursor: String!
   node: User
   """
-  When the edge that this list is made of came to be: of friends the later of the two, of
-  blocked users the block, of common lists in the order RECENT the first user's edge. Null
-  in lists by ascending id, which are made of no one edge.
+  Since when: of friends the time of the later follow, of blocked users of the block, of
+  common lists in the order RECENT of the first user's follow. Null in lists by ascending
+  id, because no single edge puts a user there.
   """
   followedAt: DateTime
 }
 
 type PageInfo {
-  "Whether there is a next page; paging backward, whether ` + "`" + `before` + "`" + ` was given: its row comes next."
+  "Whether there is a next page. Paging backward, whether ` + "`" + `before` + "`" + ` was given: its row comes next."
   hasNextPage: Boolean!
   """
-  Paging backward, whether there is a page before this one; paging forward, whether ` + "`" + `after` + "`" + `
+  Paging backward, whether there is a page before this one. Paging forward, whether ` + "`" + `after` + "`" + `
   was given. False in lists that cannot be paged backward.
   """
   hasPreviousPage: Boolean!
@@ -1710,7 +1710,7 @@ type PageInfo {
 `, BuiltIn: false},
 	{Name: "../schema/consistency.graphqls", Input: `extend type Query {
   """
-  What the reconcile modes have found in their last runs, for operators: it takes a
+  What the reconcile modes have found in their last runs, for operators: needs a
   token with the scope ` + "`" + `admin` + "`" + `.
   """
   consistency: Consistency
@@ -1727,11 +1727,11 @@ type Consistency {
 type ReconcileStatus {
   "` + "`" + `full` + "`" + `, ` + "`" + `incremental` + "`" + ` or ` + "`" + `realtime` + "`" + `"
   mode: String!
-  "When it ended, or, while it runs, when it told last."
+  "When the run ended, or, while it runs, when it last reported."
   at: DateTime!
   "One for each kind of disagreement."
   kinds: [ReconcileKind!]!
-  "How long ago the oldest edge was written whose second half has not been seen yet."
+  "Age in seconds of the oldest edge whose second half has not been seen yet."
   oldestUnpairedSeconds: Float!
 }
 
@@ -1749,25 +1749,25 @@ type FriendRequest implements Node {
   from: User
   to: User
   state: FriendRequestState!
-  "What ` + "`" + `from` + "`" + ` has written; null when there is none, and once the request is not pending any more."
+  "The message that ` + "`" + `from` + "`" + ` wrote; null if there is none, and once the request is no longer pending."
   message: String
-  "When it came into this state."
+  "When it entered this state."
   updatedAt: DateTime!
   "Until when it can be accepted; null unless it is pending."
   expiresAt: DateTime
 }
 
 enum FriendRequestState {
-  "Waits to be accepted or declined."
+  "Waits for an answer."
   PENDING
   ACCEPTED
-  "One may ask again after a pause."
+  "` + "`" + `from` + "`" + ` may ask again after a pause."
   DECLINED
-  "Taken back, or ended by a block."
+  "Cancelled by ` + "`" + `from` + "`" + `, or ended by a block."
   CANCELLED
-  "Nobody has answered in time: one may ask again."
+  "Not answered in time: ` + "`" + `from` + "`" + ` may ask again."
   EXPIRED
-  "It was accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
+  "Accepted, and ` + "`" + `from` + "`" + ` has ended the friendship since."
   REMOVED
 }
 
@@ -1776,14 +1776,14 @@ enum FriendRequestDirection {
   RECEIVED
 }
 
-"A page of requests for friendship."
+"A page of friend requests."
 type FriendRequestConnection {
   edges: [FriendRequestEdge]
   nodes: [FriendRequest]
   pageInfo: PageInfo!
-  "How many there are, without those from or to users who are hidden from the viewer."
+  "How many requests there are, without those from or to users who are hidden from the viewer."
   totalCount: Int!
-  "False when there are more than were counted."
+  "False if there are more than were counted."
   complete: Boolean!
 }
 
@@ -1797,18 +1797,18 @@ type FriendRequestEdge {
   """
   The viewer follows a user. Following again changes nothing and moves nothing in the list.
   Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
-  beyond the limit of followings, FORBIDDEN where the two cannot follow each other.
+  beyond the limit of followings, FORBIDDEN if one of the two blocks the other.
   """
   follow(userId: ID!): FollowPayload
-  "The viewer follows a user no longer. Where it never did, nothing changes."
+  "The viewer stops following a user. If the viewer does not follow the user, nothing changes."
   unfollow(userId: ID!): FollowPayload
   """
-  The viewer follows many users at once, at most 500, each with an outcome of its
-  own; only those beyond the limit of followings are refused. A malformed id is refused in
+  The viewer follows many users at once, at most 500, each with its own
+  outcome. Only follows beyond the limit of followings are refused for the limit. A malformed id is refused in
   its outcome, too.
   """
   followMany(userIds: [ID!]!): FollowManyPayload
-  "A user follows the viewer no longer."
+  "The user no longer follows the viewer."
   removeFollower(userId: ID!): FollowPayload
 
   """
@@ -1817,27 +1817,27 @@ type FriendRequestEdge {
   common sets.
   """
   block(userId: ID!): RelationshipPayload
-  "Ends a block. What the block has ended does not come back."
+  "Ends a block. It does not restore what the block has ended."
   unblock(userId: ID!): RelationshipPayload
   """
-  Notes something on a user whom the viewer follows, for the viewer alone: that it
-  follows specially, or a remark of at most 100 characters. What is not given stays; an empty
-  remark is removed. The mark is gone with the follow. Fails with NOT_FOUND when the
+  Notes something on a user whom the viewer follows, for the viewer alone: that the
+  follow is special, or a remark of at most 100 characters. An argument that is left out changes nothing; an empty
+  remark removes the remark. The mark ends with the follow. Fails with NOT_FOUND if the
   viewer does not follow the user.
   """
   setFollowMark(userId: ID!, special: Boolean, remark: String): RelationshipPayload
 
   """
-  Asks a user to be friends. If it has asked the viewer, that is accepted. Fails with
-  FORBIDDEN where the two cannot be friends, or too soon after a decline, LIMIT_REACHED with
+  Asks a user to be friends. If the user has sent the viewer a request, that request is accepted. Fails with
+  FORBIDDEN if one of the two blocks the other, or too soon after a decline, and LIMIT_REACHED with
   too many pending requests.
   """
   requestFriend(userId: ID!, message: String): FriendRequestPayload
-  "Accepts a user's request: both follow each other. NOT_FOUND when there is none that is pending."
+  "Accepts a user's request: both follow each other. NOT_FOUND if none is pending."
   acceptFriend(userId: ID!): FriendRequestPayload
-  "Declines a user's request. NOT_FOUND when there is none that is pending."
+  "Declines a user's request. NOT_FOUND if none is pending."
   declineFriend(userId: ID!): FriendRequestPayload
-  "Takes the viewer's own request back. NOT_FOUND when there is none that is pending."
+  "Withdraws the viewer's own request. NOT_FOUND if none is pending."
   cancelFriendRequest(userId: ID!): FriendRequestPayload
   "Ends a friendship: neither follows the other any more."
   removeFriend(userId: ID!): FriendRequestPayload
@@ -1846,51 +1846,51 @@ type FriendRequestEdge {
   dismissSuggestion(userId: ID!): DismissSuggestionPayload
 
   """
-  Makes a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
+  Creates a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
   ` + "`" + `u` + "`" + ` and digits; ` + "`" + `password` + "`" + ` has 8 to 200 bytes.
   """
   register(handle: String!, name: String!, password: String!): SessionPayload
   "Signs a user in. An unknown handle and a wrong password are answered alike."
   login(handle: String!, password: String!): SessionPayload
   """
-  Changes what is given of the viewer's profile; an empty bio or avatarUrl removes it.
+  Changes the given fields of the viewer's profile; an empty bio or avatarUrl removes it.
   ` + "`" + `discoverable: false` + "`" + ` keeps the viewer out of everybody's suggestions.
   """
   updateProfile(name: String, bio: String, avatarUrl: String, listVisibility: ListVisibilityInput, discoverable: Boolean): ProfilePayload
   """
-  Hides the viewer from everybody: from lists, searches and suggestions, until it comes back. All its
-  relations stay as they are. Meanwhile it can change nothing else.
+  Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
+  relations stay as they are. Meanwhile the viewer can change nothing else.
   """
   deactivateAccount: AccountPayload
   "Shows the viewer again, with all its relations."
   reactivateAccount: AccountPayload
   """
-  Removes the viewer with all its edges, counts, marks and requests, for good. It
-  is hidden at once; the rest goes on in steps, also after a crash. ` + "`" + `complete` + "`" + ` tells whether all is gone
+  Removes the viewer with all its edges, counts, marks and requests, for good. The viewer
+  is hidden at once; the rest is removed in steps, also after a crash. ` + "`" + `complete` + "`" + ` tells whether all is removed
   already.
   """
   deleteAccount: DeleteAccountPayload
   """
-  Changes the viewer's password. That ends all earlier tokens of the viewer, this request's
-  among them, within five seconds on every gateway: go on with the one of the payload.
+  Changes the viewer's password. That ends all earlier tokens of the viewer, including this request's,
+  within five seconds on every gateway: continue with the token in the payload.
   """
   changePassword(current: String!, new: String!): ChangePasswordPayload
-  "Makes a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
+  "Creates a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
   createUser(id: ID!, handle: String!, name: String!): ProfilePayload
 }
 
-"What a follow or its end has done, with all that a normalised client cache has to replace."
+"The result of a follow or its end, with everything that a normalised client cache has to replace."
 type FollowPayload {
-  "False when it was so before."
+  "False if nothing had to change."
   changed: Boolean!
   viewer: User
   "The other user."
   user: User
-  "The viewer towards the other user."
+  "The viewer's relationship with the other user."
   relationship: Relationship
   "The new edge at the head of the viewer's followings; null unless the viewer follows the user now."
   followingEdge: UserEdge
-  "Sent back with a later query, it makes that query see this change; ` + "`" + `Kith-Consistency` + "`" + ` as a header, ` + "`" + `consistencyToken` + "`" + ` as an extension."
+  "Send it with a later query that must see this change: in the header ` + "`" + `Kith-Consistency` + "`" + ` or as the extension ` + "`" + `consistencyToken` + "`" + `."
   consistencyToken: String!
 }
 
@@ -1905,10 +1905,10 @@ type FollowOutcome {
   "As given."
   userId: ID!
   changed: Boolean!
-  "Null when there is no such user."
+  "Null if there is no such user."
   user: User
   relationship: Relationship
-  "Why this one was refused; null when it was not."
+  "Why this follow was refused; null if it was not."
   error: FollowError
 }
 
@@ -1919,7 +1919,7 @@ type FollowError {
 }
 
 type SessionPayload {
-  "Goes into the header ` + "`" + `Authorization: Bearer …` + "`" + `."
+  "Send it in the header ` + "`" + `Authorization: Bearer …` + "`" + `."
   token: String!
   expiresAt: DateTime!
   user: User
@@ -1931,34 +1931,34 @@ type ProfilePayload {
 
 type ChangePasswordPayload {
   changed: Boolean!
-  "Goes into the header ` + "`" + `Authorization: Bearer …` + "`" + ` from now on. Null where an identity provider signs users in."
+  "Send it in the header ` + "`" + `Authorization: Bearer …` + "`" + ` from now on. Null if an identity provider signs users in."
   token: String
   expiresAt: DateTime
 }
 
-"What a change between the viewer and another user has done."
+"The result of a change between the viewer and another user."
 type RelationshipPayload {
-  "False when it was so before."
+  "False if nothing had to change."
   changed: Boolean!
   viewer: User
   "The other user."
   user: User
-  "The viewer towards the other user."
+  "The viewer's relationship with the other user."
   relationship: Relationship
   "As in ` + "`" + `FollowPayload` + "`" + `."
   consistencyToken: String!
 }
 
-"What an act about a request for friendship has done."
+"The result of a change of a friend request."
 type FriendRequestPayload {
-  "False when it was so before."
+  "False if nothing had to change."
   changed: Boolean!
-  "The request as it is now; null where there is none."
+  "The request as it is now; null if there is none."
   request: FriendRequest
   viewer: User
   "The other user."
   user: User
-  "The viewer towards the other user."
+  "The viewer's relationship with the other user."
   relationship: Relationship
   "As in ` + "`" + `FollowPayload` + "`" + `."
   consistencyToken: String!
@@ -1966,65 +1966,65 @@ type FriendRequestPayload {
 
 type DismissSuggestionPayload {
   viewer: User
-  "Who is not suggested any more."
+  "The user who is no longer suggested."
   user: User
 }
 
 type AccountPayload {
-  "False when it was so before."
+  "False if nothing had to change."
   changed: Boolean!
   user: User
 }
 
 type DeleteAccountPayload {
-  "Whether nothing is left already; otherwise the rest is being removed."
+  "Whether everything has been removed; otherwise the rest is being removed."
   complete: Boolean!
 }
 `, BuiltIn: false},
-	{Name: "../schema/relationship.graphqls", Input: `"How one user stands towards another."
+	{Name: "../schema/relationship.graphqls", Input: `"The relationship of one user with another."
 type Relationship implements Node {
   "` + "`" + `rel_<from>_<to>` + "`" + `"
   id: ID!
-  "Null when there is no such user."
+  "Null if there is no such user."
   from: User
-  "Null when there is no such user."
+  "Null if there is no such user."
   to: User
   status: FollowStatus!
   "Whether ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `."
   following: Boolean!
   "Whether ` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `."
   followedBy: Boolean!
-  "Since when ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `; null when it does not."
+  "Since when ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `; null if it does not."
   followedAt: DateTime
-  "Since when ` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `; null when it does not."
+  "Since when ` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `; null if it does not."
   followedByAt: DateTime
   "Whether ` + "`" + `from` + "`" + ` blocks ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   blocking: Boolean
-  "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `, which is told to both of them and nobody else; null unless the viewer is ` + "`" + `from` + "`" + `."
+  "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `; only these two may know. Null unless the viewer is ` + "`" + `from` + "`" + `."
   blockedBy: Boolean
-  "Whether ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + ` specially; null unless the viewer is ` + "`" + `from` + "`" + `."
+  "Whether the follow of ` + "`" + `to` + "`" + ` is special to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   special: Boolean
-  "What ` + "`" + `from` + "`" + ` has noted on ` + "`" + `to` + "`" + `, for itself alone; null unless the viewer is ` + "`" + `from` + "`" + `, or where there is none."
+  "The remark of ` + "`" + `from` + "`" + ` on ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` sees; null unless the viewer is ` + "`" + `from` + "`" + `, or if there is none."
   remark: String
-  "The request for friendship from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `, the last there was; null unless the viewer is ` + "`" + `from` + "`" + `."
+  "The last friend request from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   sentRequest: FriendRequest
-  "The request for friendship from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `, the last there was; null unless the viewer is ` + "`" + `from` + "`" + `."
+  "The last friend request from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   receivedRequest: FriendRequest
 }
 
 enum FollowStatus {
   "Neither follows the other."
   NONE
-  "` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `, not the other way."
+  "` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `, but not the other way round."
   FOLLOWING
-  "` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `, not the other way."
+  "` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `, but not the other way round."
   FOLLOWED_BY
   "Each follows the other: they are friends."
   MUTUAL
 }
 `, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
-An object with an id of its own across all types. A user's id is bare decimal;
+An object with an id that is unique across all types. A user's id is a plain decimal number;
 every other id has a prefix, for example ` + "`" + `rel_42_77` + "`" + `.
 """
 interface Node {
@@ -2035,65 +2035,65 @@ interface Node {
 scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time")
 
 type Query {
-  "Who is signed in; null when nobody is."
+  "The user who is signed in; null if nobody is."
   viewer: User
 
-  "Any object by its id; null when there is none."
+  "Any object by its id; null if there is none."
   node(id: ID!): Node
   """
-  Objects by their ids, in the order asked for, at most 500; null where there is none, and
-  with an error where the id is malformed. An id asked for twice comes twice.
+  Objects by their ids, in the order given, at most 500. An unknown id gives null, a malformed
+  one null with an error. An id given twice is answered twice.
   """
   nodes(ids: [ID!]!): [Node]!
 
-  "A user by id; null when there is none."
+  "A user by id; null if there is none."
   user(id: ID!): User
-  "A user by handle, whatever its case; null when there is none."
+  "A user by handle, in any case; null if there is none."
   userByHandle(handle: String!): User
   """
-  Users by id, in the order asked for, at most 500; null where there is none, and with an
-  error where the id is malformed. An id asked for twice comes twice.
+  Users by id, in the order given, at most 500. An unknown id gives null, a malformed
+  one null with an error. An id given twice is answered twice.
   """
   users(ids: [ID!]!): [User]!
 
   """
-  How ` + "`" + `from` + "`" + ` stands towards ` + "`" + `to` + "`" + `. Towards unknown users and oneself it is ` + "`" + `NONE` + "`" + `. Of two
-  others, null unless both lists of ` + "`" + `from` + "`" + ` are open to the viewer, and where either is in
+  The relationship of ` + "`" + `from` + "`" + ` with ` + "`" + `to` + "`" + `. With unknown users and with oneself it is ` + "`" + `NONE` + "`" + `. Between two
+  others, it is null unless both lists of ` + "`" + `from` + "`" + ` are open to the viewer, and if either is in
   a block with the viewer.
   """
   relationship(from: ID!, to: ID!): Relationship
   """
   Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for
-  the second …; at most 2,000 pairs. Null where ` + "`" + `relationship` + "`" + ` is, and with an error where
+  the second …; at most 2,000 pairs. Null wherever ` + "`" + `relationship` + "`" + ` is, and with an error if
   an id is malformed.
   """
   relationships(from: [ID!]!, to: [ID!]!): [Relationship]!
 
   """
-  Everybody whom a filter fits, by ascending id. Null when a list that it reads is not
+  All users that match a filter, by ascending id. Null if a list that the filter reads is not
   open to the viewer.
   """
   people(where: PeopleFilter!, first: Int, after: String): UserConnection
-  "Users whose handle begins with ` + "`" + `prefix` + "`" + `, whatever its case, by handle."
+  "Users whose handle begins with ` + "`" + `prefix` + "`" + `, in any case, by handle."
   searchUsers(prefix: String!, first: Int, after: String): UserSearchConnection
 }
 
 """
-Exactly one field is given. At most 16 lists and 8 levels; ` + "`" + `not` + "`" + ` stands within an ` + "`" + `and` + "`" + `
-beside at least one filter without it.
+Set exactly one field. A filter has at most 16 lists and 8 levels; ` + "`" + `not` + "`" + ` stands within an ` + "`" + `and` + "`" + `,
+beside at least one filter without ` + "`" + `not` + "`" + `.
 """
 input PeopleFilter {
-  "All of these fit."
+  "All of these match."
   and: [PeopleFilter!]
-  "Any of these fits."
+  "Any of these matches."
   or: [PeopleFilter!]
-  "This does not fit."
+  "This does not match."
   not: PeopleFilter
-  "Who follows this user."
+  "Users who follow this user."
   followersOf: ID
-  "Whom this user follows."
+  "Users whom this user follows."
   followedBy: ID
-  "Whom this user follows and who follow it."
+  "Users whom this user follows and who follow this user."
   friendsOf: ID
 }
 
@@ -2111,11 +2111,11 @@ type UserSearchEdge {
 }
 `, BuiltIn: false},
 	{Name: "../schema/subscription.graphqls", Input: `type Subscription {
-  "How the viewer stands towards each of these users, at most 500, whenever that changes in either direction."
+  "The viewer's relationship with each of these users, at most 500, whenever it changes in either direction."
   relationshipChanged(userIds: [ID!]!): Relationship
-  "Everyone who begins to follow the viewer."
+  "Each user who begins to follow the viewer."
   newFollowers: UserEdge
-  "Requests for friendship from or to the viewer, whenever one changes."
+  "Friend requests from or to the viewer, whenever one changes."
   friendRequestChanged: FriendRequest
 }
 `, BuiltIn: false},
@@ -2125,20 +2125,20 @@ type SuggestionConnection {
   nodes: [User]
   pageInfo: PageInfo!
   """
-  False when the budget ended before all followings were asked: later pages go on
-  with the older ones, and someone suggested already may come again.
+  False if the budget ended before all followings were read: later pages continue
+  with older followings, and may repeat a user who was suggested before.
   """
   complete: Boolean!
-  "How many candidates the followings asked for this page speak for that are left out."
+  "How many candidates from the followings of this page were left out."
   excluded: SuggestionExclusions!
 }
 
 type SuggestionExclusions {
   "The user follows them already."
   followed: Int!
-  "One blocks the other; 0 in suggestions of somebody else."
+  "One blocks the other; 0 in suggestions of other users."
   blocked: Int!
-  "The viewer has dismissed them; 0 in suggestions of somebody else."
+  "The viewer has dismissed them; 0 in suggestions of other users."
   dismissed: Int!
 }
 
@@ -2146,19 +2146,19 @@ enum SuggestionOrder {
   "By how many of the user's followings follow the candidate, ties by smaller id."
   MUTUAL_COUNT
   """
-  Each following speaks with the weight 1 / ln(1 + n), n being how many it follows: who
-  follows everybody says little (Adamic and Adar 2003). Ties by smaller id.
+  Each following who follows the candidate adds 1 / ln(1 + n), where n is how many users it follows, so that
+  someone who follows everybody adds little (Adamic and Adar 2003). Ties by smaller id.
   """
   ADAMIC_ADAR
 }
 
-"Why somebody is suggested."
+"Why a user is suggested."
 enum SuggestionReason {
   "The user's followings follow this one: see ` + "`" + `via` + "`" + `."
   FOLLOWED_BY_FOLLOWINGS
   "The user follows nobody yet: this one is among the most followed of the recently active."
   POPULAR
-  "The user follows nobody yet: this one comes before all others, since the operators want it."
+  "The user follows nobody yet: the operators want this one to come first."
   PINNED
 }
 
@@ -2166,99 +2166,99 @@ type SuggestionEdge {
   "Opaque."
   cursor: String!
   node: User
-  "What the order goes by; greater is better."
+  "What the suggestions are ordered by; greater is better."
   score: Float!
   "How many of the user's followings follow this one."
   mutualCount: Int!
   reason: SuggestionReason!
-  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `mutualCount` + "`" + ` tells how many there are."
+  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `mutualCount` + "`" + ` is how many there are."
   via(first: Int = 3): [User]
 }
 `, BuiltIn: false},
 	{Name: "../schema/user.graphqls", Input: `type User implements Node {
   "Positive decimal, at most 2^63−1, without leading zeros."
   id: ID!
-  "Unique name for people to type: ` + "`" + `[a-z0-9_]{1,30}` + "`" + `."
+  "Unique name to type: ` + "`" + `[a-z0-9_]{1,30}` + "`" + `."
   handle: String!
   name: String!
   bio: String
   avatarUrl: String
   createdAt: DateTime!
 
-  "How many users this one follows, whoever looks."
+  "How many users this one follows; the same for every viewer."
   followingCount: Int!
-  "How many users follow this one, whoever looks."
+  "How many users follow this one; the same for every viewer."
   followerCount: Int!
-  "How many users this one follows who follow it; null unless both of its lists are open to the viewer."
+  "How many users this one follows who follow it back; null unless both of its lists are open to the viewer."
   friendCount: Int
 
-  "To whom the two lists of this user are open."
+  "Who may see the two lists of this user."
   listVisibility: ListVisibility!
   "Whether this user may be suggested to others; null unless it is the viewer."
   discoverable: Boolean
-  "Whether this user has deactivated its account; null unless it is the viewer, as nobody else sees it then."
+  "Whether this user has deactivated its account; null unless it is the viewer, because nobody else sees it then."
   deactivated: Boolean
 
   """
-  Whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
-  ` + "`" + `filter` + "`" + ` is for the viewer's own list. Null when the list is not open to the viewer.
+  The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
+  ` + "`" + `filter` + "`" + ` is for the viewer's own list. Null if the list is not open to the viewer.
   """
   followings(first: Int, after: String, last: Int, before: String, filter: FollowingsFilter): UserConnection
   """
-  Who follows this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
-  Null when the list is not open to the viewer.
+  The users who follow this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
+  Null if the list is not open to the viewer.
   """
   followers(first: Int, after: String, last: Int, before: String): UserConnection
   "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
   friends(first: Int, after: String): UserConnection
-  "Whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
+  "Users whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
   notFollowingBack(first: Int, after: String): UserConnection
   "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
   notFollowedBack(first: Int, after: String): UserConnection
 
   """
-  How this user stands towards another. Of two others, null unless both lists of this
-  user are open to the viewer, and where either is in a block with the viewer.
+  The relationship of this user with another. Between two others, it is null unless both lists of this
+  user are open to the viewer, and if either is in a block with the viewer.
   """
   relationship(to: ID!): Relationship
-  "How the viewer stands towards this user; null when nobody is signed in."
+  "The viewer's relationship with this user; null if nobody is signed in."
   viewerRelationship: Relationship
 
   """
-  Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id, or by when this user
+  Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id, or by the time at which this user
   followed them. Null unless both lists are open to the viewer.
   """
   commonFollowings(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
   """
-  Users who follow both this user and ` + "`" + `with` + "`" + ` (common followers), by ascending id, or by when
-  they followed this user. Null unless both lists are open to the viewer.
+  Users who follow both this user and ` + "`" + `with` + "`" + ` (common followers), by ascending id, or by the time
+  at which they followed this user. Null unless both lists are open to the viewer.
   """
   commonFollowers(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
   """
-  This user's followers whom the viewer follows, by ascending id; null when nobody is signed
+  This user's followers whom the viewer follows, by ascending id; null if nobody is signed
   in, or the list of followers is not open to the viewer.
   """
   followersYouKnow(first: Int, after: String): UserConnection
 
   """
   Users whom this one may want to follow: those whom most of its followings
-  follow, ties by smaller id; never the user itself, anyone it follows already, or who
-  does not want to be suggested. For the viewer also nobody in a block or dismissed.
-  Only lists that are open to the viewer speak. A user without followings gets the
+  follow, ties by smaller id. Left out are the user itself, users it follows already, users
+  who do not want to be suggested and, for the viewer, users in a block or dismissed.
+  Only lists that are open to the viewer are used. A user without followings gets the
   most followed among the recently active. Null unless the list of followings is open.
   """
   followSuggestions(first: Int, after: String, orderBy: SuggestionOrder! = MUTUAL_COUNT): SuggestionConnection
 
-  "Whom the viewer blocks, newest first; null unless this is the viewer."
+  "The users whom the viewer blocks, newest first; null unless this is the viewer."
   blockedUsers(first: Int, after: String): UserConnection
   """
-  Requests for friendship from or to the viewer, those changed last first; null unless
+  Friend requests from or to the viewer, last changed first; null unless
   this is the viewer.
   """
   friendRequests(direction: FriendRequestDirection!, state: FriendRequestState! = PENDING, first: Int, after: String): FriendRequestConnection
 }
 
-"To whom the lists of a user are open. The user itself always sees both."
+"Who may see the lists of a user. The user always sees both."
 type ListVisibility {
   followings: Visibility!
   followers: Visibility!
@@ -2266,7 +2266,7 @@ type ListVisibility {
 
 enum Visibility {
   EVERYONE
-  "Those who follow the user."
+  "The user's followers."
   FOLLOWERS
   "The user alone."
   NOBODY
@@ -2278,14 +2278,14 @@ input ListVisibilityInput {
 }
 
 input FollowingsFilter {
-  "Only those whom the viewer follows specially, see ` + "`" + `setFollowMark` + "`" + `."
+  "Only special follows, see ` + "`" + `setFollowMark` + "`" + `."
   special: Boolean
 }
 
 enum CommonOrder {
   "By ascending id: works for lists of any length."
   ID
-  "Newest first by this user's edge. Refused with QUERY_TOO_COSTLY when its list does not fit the budget."
+  "Newest first by this user's edge. Refused with QUERY_TOO_COSTLY if its list does not fit the budget."
   RECENT
 }
 `, BuiltIn: false},

@@ -12,21 +12,21 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// An object with an id of its own across all types. A user's id is bare decimal;
+// An object with an id that is unique across all types. A user's id is a plain decimal number;
 // every other id has a prefix, for example `rel_42_77`.
 type Node interface {
 	IsNode()
 }
 
 type AccountPayload struct {
-	// False when it was so before.
+	// False if nothing had to change.
 	Changed bool  `json:"changed"`
 	User    *User `json:"user,omitempty"`
 }
 
 type ChangePasswordPayload struct {
 	Changed bool `json:"changed"`
-	// Goes into the header `Authorization: Bearer …` from now on. Null where an identity provider signs users in.
+	// Send it in the header `Authorization: Bearer …` from now on. Null if an identity provider signs users in.
 	Token     *string    `json:"token,omitempty"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
@@ -39,13 +39,13 @@ type Consistency struct {
 }
 
 type DeleteAccountPayload struct {
-	// Whether nothing is left already; otherwise the rest is being removed.
+	// Whether everything has been removed; otherwise the rest is being removed.
 	Complete bool `json:"complete"`
 }
 
 type DismissSuggestionPayload struct {
 	Viewer *User `json:"viewer,omitempty"`
-	// Who is not suggested any more.
+	// The user who is no longer suggested.
 	User *User `json:"user,omitempty"`
 }
 
@@ -66,49 +66,49 @@ type FollowOutcome struct {
 	// As given.
 	UserID  string `json:"userId"`
 	Changed bool   `json:"changed"`
-	// Null when there is no such user.
+	// Null if there is no such user.
 	User         *User         `json:"user,omitempty"`
 	Relationship *Relationship `json:"relationship,omitempty"`
-	// Why this one was refused; null when it was not.
+	// Why this follow was refused; null if it was not.
 	Error *FollowError `json:"error,omitempty"`
 }
 
-// What a follow or its end has done, with all that a normalised client cache has to replace.
+// The result of a follow or its end, with everything that a normalised client cache has to replace.
 type FollowPayload struct {
-	// False when it was so before.
+	// False if nothing had to change.
 	Changed bool  `json:"changed"`
 	Viewer  *User `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
-	// The viewer towards the other user.
+	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The new edge at the head of the viewer's followings; null unless the viewer follows the user now.
 	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
-	// Sent back with a later query, it makes that query see this change; `Kith-Consistency` as a header, `consistencyToken` as an extension.
+	// Send it with a later query that must see this change: in the header `Kith-Consistency` or as the extension `consistencyToken`.
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
 type FollowingsFilter struct {
-	// Only those whom the viewer follows specially, see `setFollowMark`.
+	// Only special follows, see `setFollowMark`.
 	Special graphql.Omittable[*bool] `json:"special,omitempty"`
 }
 
-// What an act about a request for friendship has done.
+// The result of a change of a friend request.
 type FriendRequestPayload struct {
-	// False when it was so before.
+	// False if nothing had to change.
 	Changed bool `json:"changed"`
-	// The request as it is now; null where there is none.
+	// The request as it is now; null if there is none.
 	Request *FriendRequest `json:"request,omitempty"`
 	Viewer  *User          `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
-	// The viewer towards the other user.
+	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// As in `FollowPayload`.
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
-// To whom the lists of a user are open. The user itself always sees both.
+// Who may see the lists of a user. The user always sees both.
 type ListVisibility struct {
 	Followings Visibility `json:"followings"`
 	Followers  Visibility `json:"followers"`
@@ -122,20 +122,20 @@ type ListVisibilityInput struct {
 type Mutation struct {
 }
 
-// Exactly one field is given. At most 16 lists and 8 levels; `not` stands within an `and`
-// beside at least one filter without it.
+// Set exactly one field. A filter has at most 16 lists and 8 levels; `not` stands within an `and`,
+// beside at least one filter without `not`.
 type PeopleFilter struct {
-	// All of these fit.
+	// All of these match.
 	And graphql.Omittable[[]*PeopleFilter] `json:"and,omitempty"`
-	// Any of these fits.
+	// Any of these matches.
 	Or graphql.Omittable[[]*PeopleFilter] `json:"or,omitempty"`
-	// This does not fit.
+	// This does not match.
 	Not graphql.Omittable[*PeopleFilter] `json:"not,omitempty"`
-	// Who follows this user.
+	// Users who follow this user.
 	FollowersOf graphql.Omittable[*string] `json:"followersOf,omitempty"`
-	// Whom this user follows.
+	// Users whom this user follows.
 	FollowedBy graphql.Omittable[*string] `json:"followedBy,omitempty"`
-	// Whom this user follows and who follow it.
+	// Users whom this user follows and who follow this user.
 	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
 }
 
@@ -157,29 +157,29 @@ type ReconcileKind struct {
 type ReconcileStatus struct {
 	// `full`, `incremental` or `realtime`
 	Mode string `json:"mode"`
-	// When it ended, or, while it runs, when it told last.
+	// When the run ended, or, while it runs, when it last reported.
 	At time.Time `json:"at"`
 	// One for each kind of disagreement.
 	Kinds []*ReconcileKind `json:"kinds"`
-	// How long ago the oldest edge was written whose second half has not been seen yet.
+	// Age in seconds of the oldest edge whose second half has not been seen yet.
 	OldestUnpairedSeconds float64 `json:"oldestUnpairedSeconds"`
 }
 
-// What a change between the viewer and another user has done.
+// The result of a change between the viewer and another user.
 type RelationshipPayload struct {
-	// False when it was so before.
+	// False if nothing had to change.
 	Changed bool  `json:"changed"`
 	Viewer  *User `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
-	// The viewer towards the other user.
+	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// As in `FollowPayload`.
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
 type SessionPayload struct {
-	// Goes into the header `Authorization: Bearer …`.
+	// Send it in the header `Authorization: Bearer …`.
 	Token     string    `json:"token"`
 	ExpiresAt time.Time `json:"expiresAt"`
 	User      *User     `json:"user,omitempty"`
@@ -193,7 +193,7 @@ type CommonOrder string
 const (
 	// By ascending id: works for lists of any length.
 	CommonOrderID CommonOrder = "ID"
-	// Newest first by this user's edge. Refused with QUERY_TOO_COSTLY when its list does not fit the budget.
+	// Newest first by this user's edge. Refused with QUERY_TOO_COSTLY if its list does not fit the budget.
 	CommonOrderRecent CommonOrder = "RECENT"
 )
 
@@ -250,9 +250,9 @@ type FollowStatus string
 const (
 	// Neither follows the other.
 	FollowStatusNone FollowStatus = "NONE"
-	// `from` follows `to`, not the other way.
+	// `from` follows `to`, but not the other way round.
 	FollowStatusFollowing FollowStatus = "FOLLOWING"
-	// `to` follows `from`, not the other way.
+	// `to` follows `from`, but not the other way round.
 	FollowStatusFollowedBy FollowStatus = "FOLLOWED_BY"
 	// Each follows the other: they are friends.
 	FollowStatusMutual FollowStatus = "MUTUAL"
@@ -366,16 +366,16 @@ func (e FriendRequestDirection) MarshalJSON() ([]byte, error) {
 type FriendRequestState string
 
 const (
-	// Waits to be accepted or declined.
+	// Waits for an answer.
 	FriendRequestStatePending  FriendRequestState = "PENDING"
 	FriendRequestStateAccepted FriendRequestState = "ACCEPTED"
-	// One may ask again after a pause.
+	// `from` may ask again after a pause.
 	FriendRequestStateDeclined FriendRequestState = "DECLINED"
-	// Taken back, or ended by a block.
+	// Cancelled by `from`, or ended by a block.
 	FriendRequestStateCancelled FriendRequestState = "CANCELLED"
-	// Nobody has answered in time: one may ask again.
+	// Not answered in time: `from` may ask again.
 	FriendRequestStateExpired FriendRequestState = "EXPIRED"
-	// It was accepted, and `from` has ended the friendship since.
+	// Accepted, and `from` has ended the friendship since.
 	FriendRequestStateRemoved FriendRequestState = "REMOVED"
 )
 
@@ -436,8 +436,8 @@ type SuggestionOrder string
 const (
 	// By how many of the user's followings follow the candidate, ties by smaller id.
 	SuggestionOrderMutualCount SuggestionOrder = "MUTUAL_COUNT"
-	// Each following speaks with the weight 1 / ln(1 + n), n being how many it follows: who
-	// follows everybody says little (Adamic and Adar 2003). Ties by smaller id.
+	// Each following who follows the candidate adds 1 / ln(1 + n), where n is how many users it follows, so that
+	// someone who follows everybody adds little (Adamic and Adar 2003). Ties by smaller id.
 	SuggestionOrderAdamicAdar SuggestionOrder = "ADAMIC_ADAR"
 )
 
@@ -489,7 +489,7 @@ func (e SuggestionOrder) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Why somebody is suggested.
+// Why a user is suggested.
 type SuggestionReason string
 
 const (
@@ -497,7 +497,7 @@ const (
 	SuggestionReasonFollowedByFollowings SuggestionReason = "FOLLOWED_BY_FOLLOWINGS"
 	// The user follows nobody yet: this one is among the most followed of the recently active.
 	SuggestionReasonPopular SuggestionReason = "POPULAR"
-	// The user follows nobody yet: this one comes before all others, since the operators want it.
+	// The user follows nobody yet: the operators want this one to come first.
 	SuggestionReasonPinned SuggestionReason = "PINNED"
 )
 
@@ -554,7 +554,7 @@ type Visibility string
 
 const (
 	VisibilityEveryone Visibility = "EVERYONE"
-	// Those who follow the user.
+	// The user's followers.
 	VisibilityFollowers Visibility = "FOLLOWERS"
 	// The user alone.
 	VisibilityNobody Visibility = "NOBODY"
