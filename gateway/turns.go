@@ -68,7 +68,7 @@ func (t *turns) take(ctx context.Context, q queue) grant {
 	return grant{made: made, sent: sync.OnceFunc(func() { made(); q.turns.Release(1) })}
 }
 
-// hold waits until so many bytes may be worked on, and returns the function that releases them.
+// hold waits until a message of this many bytes may be worked on, and returns the function that releases them.
 func (q queue) hold(ctx context.Context, bytes int) func() {
 	n := int64(min(bytes, maxRead))
 	if q.bytes.Acquire(ctx, n) != nil {

@@ -90,7 +90,7 @@ func (p *places[K, V]) add(in *batch[K, V], key K) {
 	p.insert(slotOf(len(p.batches)-1, len(in.Keys)-1), key)
 }
 
-// room makes the table large enough for so many keys, if they are more than a few.
+// room makes the table large enough for a number of keys, if they are more than a few.
 func (p *places[K, V]) room(keys int) {
 	if keys <= few || keys*2 <= len(p.slots) {
 		return

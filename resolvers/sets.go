@@ -125,7 +125,7 @@ func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wa
 	return level
 }
 
-// answerSet computes one of so many set answers.
+// answerSet computes a set answer; among is how many are computed together.
 func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Reader, among int) (a *setAnswer) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -181,7 +181,7 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 	return sizes
 }
 
-// sparse: up to so many hidden users are always looked up, rather than the list read.
+// sparse is the number of hidden users up to which they are looked up, rather than the list read.
 const sparse = 50
 
 // subtractProbed looks all hidden users up on the lists of some owners.

@@ -78,7 +78,7 @@ func (v *scores) best(n int) (top ranking, all bool) {
 	return v.top, len(v.top) < n
 }
 
-// via adds to each suggestion some of the followings that follow it, at most so many.
+// via adds to each suggestion some of the followings that follow it: at most the number in via.
 func (v *scores) via(suggestions []Suggestion, via int) {
 	ids := make([]storage.UserID, len(suggestions))
 	for i, s := range suggestions {

@@ -96,7 +96,7 @@ func newError(code Code, format string, args []any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Shortened cuts a text to so many bytes, between characters: a message must not grow with
+// Shortened cuts a text to at most limit bytes, between characters: a message must not grow with
 // the client's input.
 func Shortened(text string, limit int) string {
 	if len(text) <= limit {
