@@ -28,7 +28,7 @@ func (d *deployment) retriesEnd(t testing.TB) {
 		l := n.now.Load()
 		until(t, "end of the retries of "+l.name, func() bool {
 			return l.metric(t, "kith_sync_inverse_failed_total", "") ==
-				l.metric(t, "kith_sync_inverse_mended_total", "")+l.metric(t, "kith_sync_inverse_dropped_total", "")
+				l.metric(t, "kith_sync_inverse_repaired_total", "")+l.metric(t, "kith_sync_inverse_dropped_total", "")
 		})
 	}
 }

@@ -53,7 +53,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	}
 	m := &Metrics{
 		failed:   counter("kith_sync_inverse_failed_total", "Edges whose inverse row could not be written in the request (redundancy sync)."),
-		repaired: counter("kith_sync_inverse_mended_total", "Of those, edges whose inverse row a later try has written."),
+		repaired: counter("kith_sync_inverse_repaired_total", "Of those, edges whose inverse row a later try has written."),
 		dropped:  counter("kith_sync_inverse_dropped_total", "Of those, edges that are left to reconcile."),
 	}
 	registerer.MustRegister(m.failed, m.repaired, m.dropped)

@@ -78,7 +78,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 				return w.row(storage.Forward, 2, 1).Type == storage.None && w.agree(2, 1) && w.agree(1, 2)
 			})
 			eventually(t, "all is counted as repaired", func() bool {
-				return w.counter(t, "kith_sync_inverse_mended_total") == away.failed && w.counter(t, "kith_sync_inverse_failed_total") == away.failed
+				return w.counter(t, "kith_sync_inverse_repaired_total") == away.failed && w.counter(t, "kith_sync_inverse_failed_total") == away.failed
 			})
 			if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 0 {
 				t.Errorf("%v dropped", dropped)
