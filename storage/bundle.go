@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A Bundle is look-ups of several kinds that are known at the same time, with room for their
-// answers. It is what a request asks a store: see [Bundler]. A kind that nobody asks for is nil.
+// A Bundle holds look-ups of several kinds that are known at the same time, with room for their
+// answers. Requests ask a store in bundles, see [Bundler]. A kind that is not asked for is nil.
 type Bundle struct {
 	Users   *Lookup[UserID, User]
 	Handles *Lookup[string, UserID]
@@ -21,10 +21,10 @@ type Bundle struct {
 	Neighbours [4]*Lookup[UserID, []UserID]
 	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
 
-	// Sets are lists in the form in which a cache keeps them for set algebra. Not Found are those
-	// that it does not keep, without a cache all of them: their rows are read instead.
+	// Sets are lists in the form in which a cache keeps them for set algebra. A list that the cache
+	// does not keep is not Found, and without a cache none is: its rows are read instead.
 	Sets [4]*Lookup[UserID, Set]
-	// Shared are users with their counts, which must not be changed. AtHand alone answers them.
+	// Shared are users with their counts, which callers must not change. Only AtHand answers them.
 	Shared *Lookup[UserID, *Profile]
 
 	Blocks   *Lookup[UserID, []UserID]
@@ -36,25 +36,25 @@ type Bundle struct {
 // Set is a list as a set: a *[kith/storage/idset.List].
 type Set interface{ Len() int }
 
-// Lookup is keys of one kind and, once it is answered, a Result for each, at its index. It has
-// the contract of the method of [Reader] of its name.
+// Lookup holds keys of one kind and, once it is answered, a Result for each, at its index. It
+// follows the contract of the method of [Reader] with its name.
 type Lookup[K, V any] struct {
 	Keys    []K
 	Results []Result[V] // nil: not answered yet
 }
 
-// Bundler answers bundles. Requests ask a store through nothing else.
+// Bundler answers bundles. Requests read from a store through nothing else.
 type Bundler interface {
-	// AtHand answers what it can of a bundle from this process's memory: a kind either with all
-	// its keys or not at all. It reads nothing and waits for nobody.
+	// AtHand answers what it can of a bundle from this process's memory: of each kind, either all
+	// keys or none. It does no I/O and does not wait.
 	AtHand(b *Bundle)
 
-	// Bundle answers all of a bundle that is open but Shared, in as few statements as it can. What fails,
-	// fails for all keys that lie on the same shard.
+	// Bundle answers every open look-up of a bundle except Shared, in as few statements as
+	// possible. A failure affects all keys of the same shard.
 	Bundle(ctx context.Context, b *Bundle)
 }
 
-// Open tells whether there are keys that have not been answered.
+// Open tells whether the look-up has keys but no answers yet.
 func (l *Lookup[K, V]) Open() bool { return l != nil && l.Results == nil }
 
 // Fail answers all keys with an error.
@@ -65,8 +65,9 @@ func (l *Lookup[K, V]) Fail(err error) {
 	}
 }
 
-// Apart answers all of a bundle that is open but Shared, without sets, side by side: users and counts by Profiles, if
-// both are asked for, and each other kind by the method of its name.
+// Apart answers every open look-up of a bundle except Shared, concurrently. It finds no sets. If
+// both users and counts are asked for, Profiles reads them together; the method of its name reads
+// each other kind.
 func (b *Bundle) Apart(ctx context.Context, r Reader) {
 	var all apart
 	if b.Users.Open() && b.Counts.Open() {
@@ -105,8 +106,7 @@ func readSide[K, V any](all *apart, ctx context.Context, r Reader, side Side, l 
 	}
 }
 
-// People answers users and counts by what reads both together. A look-up that panics has
-// failed.
+// People answers users and counts by one read of both. A read that panics counts as failed.
 func (b *Bundle) People(read func([]UserID) []Result[Profile]) {
 	ids := b.Users.Keys
 	if !slices.Equal(ids, b.Counts.Keys) {
@@ -124,7 +124,7 @@ func (b *Bundle) People(read func([]UserID) []Result[Profile]) {
 	}
 }
 
-// answer reads the keys. A look-up that panics has failed.
+// answer reads the keys. A read that panics counts as failed.
 func (l *Lookup[K, V]) answer(read func([]K) []Result[V]) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -134,7 +134,7 @@ func (l *Lookup[K, V]) answer(read func([]K) []Result[V]) {
 	l.Results = read(l.Keys)
 }
 
-// apart are reads that run side by side, each but the last in a goroutine of its own.
+// apart runs reads concurrently, each but the last in its own goroutine.
 type apart struct {
 	last    func()
 	started sync.WaitGroup

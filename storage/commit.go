@@ -4,35 +4,35 @@ import "context"
 
 type commitKey struct{}
 
-// BeforeCommit has whatever is written with the context that it returns wait for something
-// before it is committed. ready may be called several times, and at once.
+// BeforeCommit returns a context for writes: before an engine commits what is written with it, it
+// calls ready and waits for it to return. ready may be called several times, and concurrently.
 func BeforeCommit(ctx context.Context, ready func()) context.Context {
 	return context.WithValue(ctx, commitKey{}, ready)
 }
 
-// Committing is called by engines before they commit what was written with a context.
+// Committing calls ready. Engines call it before they commit what was written with a context.
 func Committing(ctx context.Context) {
 	if ready, ok := ctx.Value(commitKey{}).(func()); ok {
 		ready()
 	}
 }
 
-// UserChange is what one transaction has made of a user, for caches.
+// UserChange is what one transaction has changed about a user, for caches.
 type UserChange struct {
 	User    UserID
 	Forward bool // edges that leave it have changed
-	Inverse bool // edges that enter it have
+	Inverse bool // edges that enter it have changed
 
-	// Counts are the user's counts after it. Version 0: they are not known, and anything about
-	// the user may have changed.
+	// Counts are the user's counts after the transaction. If Version is 0, they are not known, and
+	// anything about the user may have changed.
 	Counts Counts
 
-	// Before is the version that the profile was last known to be right at: nothing but edges,
-	// requests, marks and counts has changed between that and Counts.Version.
+	// Before is the last version at which the profile was known to be right: between it and
+	// Counts.Version, nothing but edges, requests, marks and counts has changed.
 	Before int64
 }
 
-// And is two changes of one user as one. What lies between them may have changed anything.
+// And combines two changes of one user into one. Anything may have changed between the two.
 func (c UserChange) And(d UserChange) UserChange {
 	if c.Counts.Version > d.Counts.Version {
 		c, d = d, c
@@ -49,14 +49,15 @@ func (c UserChange) And(d UserChange) UserChange {
 
 type countedKey struct{}
 
-// OnCounted has a function called, after each commit of what is written with the context that it
-// returns, with the counts that the transaction has left, as far as the engine has them at
-// hand. It may be called at once by several transactions, and name users of other writes.
+// OnCounted returns a context for writes: after each commit of what is written with it, the engine
+// calls counted with the counts that the transaction left, as far as it has them at hand. Several
+// transactions may call it at once, and a call may name users of other writes.
 func OnCounted(ctx context.Context, counted func([]UserChange)) context.Context {
 	return context.WithValue(ctx, countedKey{}, counted)
 }
 
-// Counted is called by engines after a commit. Forward and Inverse are not set.
+// Counted calls the function of OnCounted. Engines call it after a commit. Forward and Inverse are
+// not set.
 func Counted(ctx context.Context, changes []UserChange) {
 	if counted, ok := ctx.Value(countedKey{}).(func([]UserChange)); ok && len(changes) > 0 {
 		counted(changes)

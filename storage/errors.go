@@ -5,45 +5,45 @@ import "errors"
 // The errors of the contract. Engines wrap them with what was being done to
 // whom; callers test with errors.Is.
 var (
-	// ErrUnavailable: a shard could not be reached or did not answer in its time.
-	// The same call may succeed later.
+	// ErrUnavailable: a shard could not be reached, or did not answer in time. The same call may
+	// succeed later.
 	ErrUnavailable = errors.New("shard unavailable")
 
-	// ErrInDoubt: the answer to a commit did not come. What was written may be there or
-	// not, or come soon. It comes with another error that says why.
+	// ErrInDoubt: no answer to a commit came. What was written may be there, may not be, or may
+	// appear soon. It comes with another error that says why.
 	ErrInDoubt = errors.New("commit in doubt")
 
 	// ErrHandleTaken: the handle belongs to another user.
 	ErrHandleTaken = errors.New("handle is taken")
 
-	// ErrUserExists: there is a user with this id already.
+	// ErrUserExists: a user with this id exists already.
 	ErrUserExists = errors.New("user exists")
 
 	// ErrUserUnknown: there is no user with this id.
 	ErrUserUnknown = errors.New("no such user")
 
-	// ErrPasswordChanged: somebody else has changed the password in the meantime.
+	// ErrPasswordChanged: another caller has changed the password in the meantime.
 	ErrPasswordChanged = errors.New("password has changed")
 
-	// ErrLimitReached: the user follows as many as it may.
+	// ErrLimitReached: the user has reached a limit, such as that of followings.
 	ErrLimitReached = errors.New("limit of followings reached")
 
-	// ErrForbidden: a rule between two users does not allow it, such as a block.
+	// ErrForbidden: a rule between the two users, such as a block, does not allow it.
 	ErrForbidden = errors.New("not allowed between these users")
 
-	// ErrNoRequest: there is no pending request for friendship.
+	// ErrNoRequest: there is no pending friend request.
 	ErrNoRequest = errors.New("no such request")
 
 	// ErrNotFollowing: the user does not follow the other.
 	ErrNotFollowing = errors.New("not following")
 
-	// ErrLogPruned: a part of the log that was asked for has been removed.
+	// ErrLogPruned: a part of the requested log has been removed.
 	ErrLogPruned = errors.New("log pruned")
 
 	// ErrNoLease: every slot is taken.
 	ErrNoLease = errors.New("no slot is free")
 
-	// ErrLayout: the shards do not fit together or do not fit this program: another
-	// order or number of them than the store records, or a newer layout.
+	// ErrLayout: the shards do not fit each other or this program: their order or number differs
+	// from what the store records, or their layout is newer.
 	ErrLayout = errors.New("store layout does not fit")
 )

@@ -2,8 +2,8 @@ package storage
 
 import "strings"
 
-// FoldHandle brings a handle that people typed into the form that is stored: ASCII
-// letters in lower case. (strings.ToLower makes a k of the Kelvin sign.)
+// FoldHandle converts a handle as a user typed it to its stored form: ASCII letters in lower case.
+// (strings.ToLower would turn the Kelvin sign into a k.)
 func FoldHandle(text string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -22,8 +22,8 @@ func ValidHandle(handle string) bool {
 // ImportedHandle is the handle of a user of whom only the id is known.
 func ImportedHandle(id UserID) string { return "u" + id.String() }
 
-// ReservedHandle tells whether a handle is of the form of [ImportedHandle], which
-// only the user with that id may have.
+// ReservedHandle tells whether a handle has the form of [ImportedHandle], which only the user with
+// that id may have.
 func ReservedHandle(handle string) bool {
 	digits, ok := strings.CutPrefix(handle, "u")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""

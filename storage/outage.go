@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// RememberOutages lets engines remember, for as long as the context is used, which
-// shards did not answer in time, so that one request waits for a silent shard once
-// and not again on every level of its query.
+// RememberOutages lets engines remember, for the lifetime of the context, which shards did not
+// answer in time. One request then waits for a silent shard once, and not again on every level of
+// its query.
 func RememberOutages(ctx context.Context) context.Context {
 	return &remembering{Context: ctx}
 }
 
-// remembering is a context with its outages: one allocation, where every request has one.
+// remembering is a context together with its outages: one allocation, since every request makes
+// one.
 type remembering struct {
 	context.Context
 	outages Outages
@@ -27,14 +28,14 @@ func (r *remembering) Value(key any) any {
 
 type outagesKey struct{}
 
-// Outages are the shards that have not answered.
+// Outages are the shards that did not answer.
 type Outages struct {
 	mu     sync.Mutex
 	shards map[int]error
 }
 
-// OutagesOf returns what a context remembers; nil, which remembers nothing, where
-// [RememberOutages] was not called.
+// OutagesOf returns what a context remembers. If [RememberOutages] was not called, it returns nil,
+// which remembers nothing.
 func OutagesOf(ctx context.Context) *Outages {
 	o, _ := ctx.Value(outagesKey{}).(*Outages)
 	return o
@@ -53,7 +54,7 @@ func (o *Outages) Note(shard int, err error) {
 	o.shards[shard] = err
 }
 
-// Of returns why a shard need not be asked; nil if it may.
+// Of returns why a shard should not be asked, or nil if it may be.
 func (o *Outages) Of(shard int) error {
 	if o == nil {
 		return nil

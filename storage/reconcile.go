@@ -2,39 +2,39 @@ package storage
 
 import "context"
 
-// Comparer lets the two sides of all edges be compared mostly inside the databases.
-// What edges it compares at once are those of a group, see [Cut].
+// Comparer compares the two sides of all edges, mostly inside the databases, one group of edges at
+// a time, see [Cut].
 type Comparer interface {
 	// Shards is the number of shards.
 	Shards() int
 
-	// NextOwner returns the id of the so-many-th user behind another on a shard, in
-	// ascending order, to cut a scan into stretches; false when there are fewer.
+	// NextOwner returns the id that comes so many users after another on a shard, in ascending
+	// order, so that a scan can be cut into ranges; false if there are fewer users.
 	NextOwner(ctx context.Context, shard int, after UserID, users int) (UserID, bool, error)
 
-	// Digests returns the digest of each group of a cut of which a shard has rows on a
-	// side, over the owners in a range: of the groups in some classes, or, where that
-	// is nil, in all. Digests of ranges and of shards add up.
+	// Digests returns the digest of each group of a cut that has rows on a side of a shard, for the
+	// owners in a range. It covers the groups of the given classes, or of all if classes is nil.
+	// Digests of ranges and of shards can be added.
 	Digests(ctx context.Context, side Side, shard int, owners OwnerRange, cut Cut, classes Choice) (map[int]Digest, error)
 
-	// GroupRows reads the rows of some groups of a cut on a shard and side, over the
-	// owners in a range, in no order.
+	// GroupRows reads the rows of some groups of a cut on a shard and side, for the owners in a
+	// range, in no particular order.
 	GroupRows(ctx context.Context, side Side, shard int, owners OwnerRange, cut Cut, groups Choice, row func(Edge)) error
 
-	// WrongCounts returns users in a range whose count on a side is not the number of
-	// their edges of type [Following] there, with the latter. Users whose counts are
-	// missing altogether are among them.
+	// WrongCounts returns the users in a range whose count on a side differs from the number of
+	// their edges of type [Following] there, together with that number. Users who have no counts at
+	// all are included.
 	WrongCounts(ctx context.Context, side Side, shard int, owners OwnerRange) ([]WrongCount, error)
 
-	// WrongFriends returns users in a range, ascending, whose count of friends is not the
-	// number of those who follow them back. Users whose counts are missing altogether
-	// are not among them.
+	// WrongFriends returns the users in a range, ascending, whose friend count differs from the
+	// number of users they follow who follow them back. Users who have no counts at all are not
+	// included.
 	WrongFriends(ctx context.Context, shard int, owners OwnerRange) ([]WrongCount, error)
 
-	// ForbiddenFollows returns the follows of users in a range whose other end blocks the
-	// user, as one shard has it: edges of type [Following] on the Forward side, with one of
-	// type [Blocking] the other way on the Inverse side. By owner, then by peer. Owners who
-	// have no counts are not looked at.
+	// ForbiddenFollows returns the follows of users in a range whose other end blocks the user, as
+	// seen by one shard: edges of type [Following] on the Forward side for which the Inverse side
+	// has an edge of type [Blocking] in the other direction. They come by owner, then by peer.
+	// Owners without counts are skipped.
 	ForbiddenFollows(ctx context.Context, shard int, owners OwnerRange) ([]Pair, error)
 }
 
@@ -47,37 +47,37 @@ type WrongCount struct {
 	Have, Are int64
 }
 
-// Repairer makes the inverse tables what the forward ones are.
+// Repairer makes the inverse tables match the forward ones.
 type Repairer interface {
-	// RepairInverse writes inverse rows, also over newer ones, with the counts and what
-	// follows from them (see [EdgeWriter]), if they are still as they were observed. A
-	// block that is there as it is wanted does what follows from it again.
+	// RepairInverse writes inverse rows, also over newer ones, if they are still as observed. It
+	// updates the counts, and writes what follows from the rows (see [EdgeWriter]). If a block is
+	// already as wanted, RepairInverse writes again what follows from it.
 	RepairInverse(ctx context.Context, repairs []Repair) []Result[Repaired]
 
 	// Recount sets a user's count on a side to the number of its edges of type
 	// [Following] there.
 	Recount(ctx context.Context, side Side, users []UserID) []Result[bool]
 
-	// RecountFriends sets a user's count of friends to the number of those whom it
-	// follows and who follow it.
+	// RecountFriends sets a user's friend count to the number of users whom it follows and who
+	// follow it.
 	RecountFriends(ctx context.Context, users []UserID) []Result[bool]
 }
 
-// Repair is one inverse row to be written.
+// Repair is one inverse row to write.
 type Repair struct {
-	Side Side // of the two tables, either: the zero value means [Inverse], too
+	Side Side // either table of the pair: the zero value means [Inverse], too
 	Pair Pair
 
-	// Observed is the inverse row as it was read; type [None] at time 0 is no row.
+	// Observed is the inverse row as it was read; type [None] at time 0 means no row.
 	Observed Edge
 
-	// Want is the forward row. Where there is none, it is a tombstone at time 0, which
-	// any event will be newer than.
+	// Want is the forward row. If there is none, Want is a tombstone at time 0, so that any event
+	// is newer.
 	Want Edge
 }
 
-// Repaired tells what became of a repair.
+// Repaired is the outcome of a repair.
 type Repaired struct {
-	Done bool      // the row was still as it was observed, and is now as it was wanted
-	Also []Written // forward rows that followed from it, to be carried to their other side
+	Done bool      // the row was still as observed, and is now as wanted
+	Also []Written // forward rows that followed from it; they have to be carried to their other side
 }

@@ -2,18 +2,18 @@ package storage
 
 import "context"
 
-// UserState says whether a user is to be seen.
+// UserState says whether a user is visible.
 type UserState uint8
 
 const (
 	Active      UserState = 0
-	Deactivated UserState = 1 // hidden, by its own wish, until it comes back
+	Deactivated UserState = 1 // hidden, at its own request, until it comes back
 	Deleting    UserState = 2 // hidden for good; its edges are being removed
 	Deleted     UserState = 3 // nothing is left
 )
 
-// StatePosition is a place in the changes of states, by time and user. Its zero value
-// is the beginning.
+// StatePosition is a place in the changes of states, ordered by time and user. Its zero value is
+// the beginning.
 type StatePosition struct {
 	At   Micros
 	User UserID
@@ -31,25 +31,25 @@ type StateStore interface {
 	// Shards is the number of shards.
 	Shards() int
 
-	// SetState changes a user's state at a time, and raises its version. Active and
-	// Deactivated lead to each other and to Deleting; nothing leads back from there:
-	// [ErrForbidden]. A state that it has already changes nothing. The times of a user's
-	// changes rise: where At does not, the time is the last one plus 1. [ErrUserUnknown].
+	// SetState changes a user's state at a time, and raises its version. Active and Deactivated
+	// lead to each other and to Deleting; no state leads back from Deleting: [ErrForbidden]. If the
+	// user already has the state, nothing changes. The times of a user's changes rise: if At is not
+	// later than the last one, the time is the last one plus 1. [ErrUserUnknown].
 	SetState(ctx context.Context, user UserID, state UserState, at Micros) (changed bool, err error)
 
-	// StatesOf reads the states of users. Every user is Found, whether there is such a
-	// user or not: one without an entry is Active.
+	// StatesOf reads the states of users. Every user is Found, whether it exists or not: a user
+	// without an entry is Active.
 	StatesOf(ctx context.Context, users []UserID) []Result[UserState]
 
-	// StateChanges lists the last change of every user of a shard whose state or password
-	// (see [Password.ChangedAt]) ever changed, behind a position, in ascending order, at most so many. Times are those of gateways: read
-	// again from somewhat before the last position for what was written late.
+	// StateChanges lists the last change of every user of a shard whose state or password (see
+	// [Password.ChangedAt]) has ever changed: those after a position, in ascending order, at most
+	// limit. Times are those of the gateways' clocks. To find what was written late, read again
+	// from somewhat before the last position.
 	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 
-	// Erase is the last step of a deletion, for a user in state Deleting whose edges have
-	// been ended: it removes the handle, the user, its counts, marks, dismissals and
-	// messages, and sets Deleted. Calling it again is harmless, also after a crash in
-	// between. What comes late brings nothing back that could be seen. [ErrForbidden] for a
-	// user in another state.
+	// Erase is the last step of a deletion, for a user in state Deleting whose edges have been
+	// ended. It removes the handle, the user, its counts, marks, dismissals and messages, and sets
+	// Deleted. Calling it again is harmless, also after a crash in between. Late writes bring back
+	// nothing that could be seen. [ErrForbidden] for a user in another state.
 	Erase(ctx context.Context, user UserID, at Micros) error
 }

@@ -9,15 +9,15 @@ import (
 // A UserID is a positive 63-bit integer, 1 … 2^63−1.
 type UserID int64
 
-// String returns the canonical decimal text of the id, which is also what the
-// bucket of a user is computed from.
+// String returns the canonical decimal text of the id. The user's bucket is computed from this
+// text.
 func (id UserID) String() string { return strconv.FormatInt(int64(id), 10) }
 
-// Micros is a point in time as microseconds since the Unix epoch, UTC: the
-// resolution that the tables keep.
+// Micros is a point in time in microseconds since the Unix epoch, UTC: the resolution of the
+// tables.
 type Micros int64
 
-// MicrosOf converts a time, dropping what is finer than a microsecond.
+// MicrosOf converts a time and drops what is finer than a microsecond.
 func MicrosOf(t time.Time) Micros { return Micros(t.UnixMicro()) }
 
 // Time converts back, in UTC.
@@ -38,7 +38,7 @@ type User struct {
 	Undiscoverable       bool       // never suggested to anybody
 }
 
-// Visibility says to whom one of a user's lists is open, besides to the user.
+// Visibility says who may see one of a user's lists, besides the user.
 type Visibility uint8
 
 const (
@@ -63,7 +63,7 @@ type Counts struct {
 	Version   int64 // rises with every change of the user's edges, requests or profile
 }
 
-// Of returns how long the user's list on the given side is.
+// Of returns the length of the user's list on the given side.
 func (c Counts) Of(side Side) int64 {
 	if side == Inverse {
 		return c.Follower
@@ -81,13 +81,13 @@ const (
 	Blocking  EdgeType = 2
 )
 
-// The types of edges in `friend_request` and `friend_request_inbox`: the states of a
-// request for friendship. [None] is a request of a user who has been deleted.
+// The types of edges in `friend_request` and `friend_request_inbox`: the states of a friend
+// request. [None] is a request of a user who has been deleted.
 const (
 	Pending   EdgeType = 1
 	Accepted  EdgeType = 2
 	Declined  EdgeType = 3
-	Cancelled EdgeType = 4 // by who asked, or by a block
+	Cancelled EdgeType = 4 // by From, or by a block
 	Removed   EdgeType = 5 // From has ended the friendship
 )
 
@@ -104,9 +104,9 @@ type Pair struct{ From, To UserID }
 // Pair names the edge.
 func (e Edge) Pair() Pair { return Pair{e.From, e.To} }
 
-// Side says which table of edges is meant. Tables come in pairs: the forward one is
-// the truth, sharded by the user an edge leaves; the inverse one is its
-// pseudo-replica, sharded by the user it enters.
+// Side names one of the tables of edges. Tables come in pairs: the forward table is the source of
+// truth, sharded by the user whom an edge leaves; the inverse table is its pseudo-replica, sharded
+// by the user whom it enters.
 type Side uint8
 
 const (
@@ -116,7 +116,7 @@ const (
 	Inbox                // `friend_request_inbox`, its inverse
 )
 
-// Sides are all tables of edges, forward before inverse.
+// Sides lists all tables of edges, forward before inverse.
 var Sides = [...]Side{Forward, Inverse, Requests, Inbox}
 
 // String returns the name of the side's table.
@@ -166,9 +166,8 @@ type Row struct {
 	Edge Edge
 }
 
-// Position is a place in a list that runs newest first: by UpdateTime
-// descending, then by the peer's id descending. It stays valid when the row it
-// was taken from is gone.
+// Position is a place in a list that runs newest first: by UpdateTime descending, then by the
+// peer's id descending. It stays valid after its row is gone.
 type Position struct {
 	UpdateTime Micros
 	Peer       UserID
@@ -179,15 +178,15 @@ func PositionOf(side Side, e Edge) Position {
 	return Position{e.UpdateTime, side.Peer(e.Pair())}
 }
 
-// PageQuery asks for a stretch of one owner's list, newest first. Its zero
-// bounds are open. It is comparable, so that it can be a loader's key.
+// PageQuery asks for a range of one owner's list, newest first. Its zero bounds are open. It is
+// comparable, so that it can be a loader's key.
 type PageQuery struct {
 	Owner    UserID
 	Type     EdgeType // of the edges; 0 stands for 1, [Following] or [Pending]
 	Limit    int      // how many edges at most, ≥ 1
 	After    Position // only edges strictly behind it (older), unless zero
 	Before   Position // only edges strictly ahead of it (newer), unless zero
-	Backward bool     // take the Limit edges at the far end of the stretch; they still come newest first
+	Backward bool     // take the Limit edges at the far end of the range; they still come newest first
 }
 
 // RowsQuery asks for the next rows of one owner in ascending order of the peer's id.
@@ -197,7 +196,7 @@ type RowsQuery struct {
 	Limit int    // how many rows at most, ≥ 1
 }
 
-// Rule says when an edge may be written over what is there.
+// Rule says when an edge may overwrite a row.
 type Rule uint8
 
 const (
@@ -205,18 +204,18 @@ const (
 	IfAbsent             // no such row, not even a tombstone
 )
 
-// Applied tells what became of one edge.
+// Applied is the outcome of one edge.
 type Applied struct {
 	Row     Edge      // the row as it is now, whoever wrote it
 	Changed bool      // whether this edge was written
 	Also    []Written // forward rows that follow from it, see [EdgeWriter]
 }
 
-// Written is a forward row that has been written, and has to be carried to its other
-// side unless that was written in the same transaction.
+// Written is a forward row that has been written. It still has to be carried to its other side,
+// unless that was written in the same transaction.
 type Written struct {
 	Row
-	Inverse bool // the other side was written, too
+	Inverse bool // the other side was written too
 }
 
 // ShardHealth is one shard's answer to a ping.

@@ -4,45 +4,45 @@ import "context"
 
 // AccountStore keeps what signing in and profiles need.
 type AccountStore interface {
-	// Register makes one user together with its handle, its counts and the hash of
-	// its password. A handle that was claimed more than [ClaimTTL] ago by somebody
-	// who never became a user is taken over. [ErrHandleTaken], [ErrUserExists].
+	// Register creates one user together with its handle, its counts and the hash of its password.
+	// If the handle was claimed more than [ClaimTTL] ago for a user who was never created, Register
+	// takes it over. [ErrHandleTaken], [ErrUserExists].
 	Register(ctx context.Context, user User, passwordHash string) error
 
-	// Passwords reads the passwords of users, each with its time as of one moment. One
-	// that has no password, such as an imported one, is Found with an empty Hash.
+	// Passwords reads the passwords of users, each with its time as of one moment. A user without a
+	// password, such as an imported one, is Found with an empty Hash.
 	Passwords(ctx context.Context, ids []UserID) []Result[Password]
 
-	// SetPassword replaces the hash of a user and returns the password as it is then.
-	// [ErrPasswordChanged] where the hash is not Old any more, [ErrUserUnknown].
+	// SetPassword replaces the hash of a user and returns the password as it is afterwards.
+	// [ErrPasswordChanged] if the stored hash is no longer Old, [ErrUserUnknown].
 	SetPassword(ctx context.Context, id UserID, change PasswordChange) (Password, error)
 
-	// UpdateProfile changes the texts that are given, sets UpdatedAt, raises the
-	// user's version, and returns the user as it is then. [ErrUserUnknown].
+	// UpdateProfile changes the fields that are given, sets UpdatedAt, raises the user's version,
+	// and returns the user as it is afterwards. [ErrUserUnknown].
 	UpdateProfile(ctx context.Context, id UserID, change ProfileChange, at Micros) (User, error)
 }
 
-// ClaimTTL is how old a claim on a handle must be, in microseconds, before a claim
-// without a user may be taken over.
+// ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be
+// taken over.
 const ClaimTTL Micros = 60_000_000
 
-// Password is what is kept of a user's password.
+// Password is what is stored of a user's password.
 type Password struct {
 	Hash string // empty: there is none
 
-	// ChangedAt is when it was last changed with EndsTokens; 0: never. It rises with each
-	// such change, and is among [StateStore.StateChanges].
+	// ChangedAt is when the password was last changed with EndsTokens; 0: never. It rises with each
+	// such change, and [StateStore.StateChanges] reports it.
 	ChangedAt Micros
 }
 
-// PasswordChange replaces Old by New.
+// PasswordChange replaces Old with New.
 type PasswordChange struct {
 	Old, New   string // hashes
 	At         Micros
-	EndsTokens bool // it is another password, not the same one hashed anew
+	EndsTokens bool // it is another password, not the same one hashed again
 }
 
-// ProfileChange holds the new texts; nil leaves one as it is.
+// ProfileChange holds the new values; nil leaves a value as it is.
 type ProfileChange struct {
 	Name, Bio, AvatarURL *string
 
@@ -50,24 +50,23 @@ type ProfileChange struct {
 	Undiscoverable                            *bool
 }
 
-// EdgeChanger writes what users do, as opposed to what has happened elsewhere
-// (see [EdgeWriter]).
+// EdgeChanger writes what users do, as opposed to what has happened elsewhere (see [EdgeWriter]).
 type EdgeChanger interface {
-	// ChangeEdges sets the types of edges that leave one user, on the Forward side,
-	// in one short transaction on that user's shard: the counts' lock, one read, one
-	// write of the rows, one of the counts, however many changes there are.
+	// ChangeEdges sets the types of edges that leave one user, on the Forward side, in one short
+	// transaction on that user's shard. However many changes there are, the transaction locks the
+	// counts, reads once, writes the rows once and the counts once.
 	//
-	// An edge whose row has the wanted type already is left alone, so that it keeps
-	// its time and its place in lists. Otherwise its new time is the greater of At
-	// and the row's time plus 1. Ending an edge that never was writes nothing.
-	// Changes that name the same user are judged one after another.
+	// If an edge's row already has the wanted type, it is left alone, so that it keeps its time and
+	// its place in lists. Otherwise its new time is the greater of At and the row's time plus 1.
+	// Ending an edge that never existed writes nothing. Changes that name the same user are judged
+	// one after another.
 	//
-	// A follow is refused with [ErrForbidden] where one of the two blocks the other: a
-	// block lies on both shards, so both are seen here. A block takes a follow's place
-	// and cancels a pending request From → To. A follow that ends takes its mark along.
+	// A follow is refused with [ErrForbidden] if one of the two blocks the other: a block is stored
+	// on both shards, so both directions are seen here. A block replaces a follow and cancels a
+	// pending request From → To. When a follow ends, its mark is removed.
 	//
-	// The Err of a single change may be [ErrLimitReached] or [ErrForbidden]; the others go through.
-	// [ErrUserUnknown] is the Err of all when the user has no counts.
+	// A single change may fail with [ErrLimitReached] or [ErrForbidden]; the others go through. If
+	// the user has no counts, all of them fail with [ErrUserUnknown].
 	ChangeEdges(ctx context.Context, from UserID, changes []EdgeChange, o ChangeOptions) []Result[Changed]
 }
 
@@ -75,29 +74,29 @@ type EdgeChanger interface {
 type EdgeChange struct {
 	To   UserID
 	Type EdgeType
-	Ends EdgeType // where Type is [None]: which type it ends, others stay; 0 stands for [Following]
-	At   Micros   // the clock, read once for a request
+	Ends EdgeType // the type that [None] ends; rows of other types stay; 0 stands for [Following]
+	At   Micros   // the clock, read once per request
 }
 
-// ChangeOptions bound and widen a change.
+// ChangeOptions limit and extend a change.
 type ChangeOptions struct {
-	// MaxFollowing is how many users one may follow: a follow beyond it gets
+	// MaxFollowing is how many users one user may follow: a follow beyond it gets
 	// [ErrLimitReached]. 0 means no limit.
 	MaxFollowing int64
 
-	// Inverse writes the Inverse rows and follower counts in the same transaction
-	// where To lies in the same database.
+	// Inverse also writes the Inverse rows and follower counts in the same transaction if To is in
+	// the same database.
 	Inverse bool
 }
 
-// Changed tells what became of one change.
+// Changed is the outcome of one change.
 type Changed struct {
-	Row     Edge // as it is now; Type None and UpdateTime 0 where there is none
+	Row     Edge // as it is now; Type None and UpdateTime 0 if there is none
 	Changed bool
-	Inverse bool // the Inverse side was written, too
+	Inverse bool // the Inverse side was written too
 
-	// Also is what followed from it: a pending request that a block has cancelled, and
-	// with [ChangeOptions.Inverse] what [EdgeWriter] says of the other side.
+	// Also is what followed from the change: a pending request that a block has cancelled and, with
+	// [ChangeOptions.Inverse], the consequences on the other side (see [EdgeWriter]).
 	Also []Written
 }
 
@@ -109,12 +108,12 @@ func (c Changed) Written() []Written {
 	return append([]Written{{Row: Row{Forward, c.Row}, Inverse: c.Inverse}}, c.Also...)
 }
 
-// LogReader reads the relation_log of an engine that has no binlog: every change
-// of an edge's row, in any of the tables, written in the transaction that made it.
+// LogReader reads the relation_log of an engine that has no binlog. The log holds every change of a
+// row in any table of edges, written in the transaction that made the change.
 type LogReader interface {
-	// ReadLog returns entries of one shard behind a position, oldest first, at most
-	// so many. Positions of a shard rise, but not without gaps; 0 is the beginning.
-	// [ErrLogPruned] means that entries behind the position are gone already.
+	// ReadLog returns entries of one shard after a position, oldest first, at most limit. The
+	// positions of a shard rise, with gaps; 0 is the beginning. [ErrLogPruned] means that entries
+	// after the position have already been removed.
 	ReadLog(ctx context.Context, shard int, after int64, limit int) ([]LogEntry, error)
 
 	// PruneLog removes entries of one shard up to and including a position.
@@ -128,16 +127,16 @@ type LogEntry struct {
 	Edge     Edge // the row as it was written
 }
 
-// Leaser hands out numbered slots, each to one owner at a time, such as the
-// machine ids of gateways.
+// Leaser hands out numbered slots, such as the machine ids of gateways. A slot has one owner at a
+// time.
 type Leaser interface {
-	// Lease takes a slot of a kind, 0 … slots−1, until a time: the one that the owner
-	// holds already, or a free or expired one. [ErrNoLease] when all are taken.
+	// Lease leases a slot of a kind, 0 … slots−1, until a time: the slot that the owner already
+	// holds, or else a free or expired one. [ErrNoLease] if all are taken.
 	Lease(ctx context.Context, kind, owner string, slots int, now, until Micros) (int, error)
 
-	// Release gives the owner's slot back. One that it does not hold is no error.
+	// Release gives the owner's slot back. If the owner holds none, that is no error.
 	Release(ctx context.Context, kind, owner string) error
 
-	// Holders counts the slots of a kind whose leases have not ended.
+	// Holders counts the slots of a kind whose leases have not expired.
 	Holders(ctx context.Context, kind string, now Micros) (int, error)
 }
