@@ -6,19 +6,18 @@ import (
 	"kith/storage"
 )
 
-// Among is those positions of a list whose users are, or are not, in a set.
+// Among is the positions of a list whose users are, or are not, in a set.
 type Among struct {
 	Positions []storage.Position // newest first
-	Examined  int                // how many positions of the list were gone through
-	Last      storage.Position   // the last of those, or where it began if there is none
-	End       bool               // nothing lies behind Last
+	Examined  int                // how many positions of the list were examined
+	Last      storage.Position   // the last one examined, or where the search began if there is none
+	End       bool               // nothing comes after Last
 }
 
-// Among looks for positions strictly behind one, or from the newest on where that is
-// zero, of users who are in a set or, if absent is true, who are not. It ends with the
-// most-th of them, or when it has gone through examine positions; most and examine are
-// positive. O(log n) to begin, and some nanoseconds a position: users are compared by
-// number, and only those found are looked up.
+// Among finds positions strictly after the given one, or from the newest on if that is zero, of
+// users who are in a set or, if absent is true, who are not. It stops at the most-th of them, or
+// after examining examine positions; most and examine are positive. It takes O(log n) to begin, and
+// some nanoseconds per position: users are compared by number, and only those found are looked up.
 func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, examine int) Among {
 	members := membersOf(in.In(t.dir))
 	r := t.reader()
@@ -32,7 +31,7 @@ func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, exa
 			found.End = true
 			return found
 		}
-		// Down through what is left of a block, or of the head.
+		// Goes down through what is left of a block, or of the head.
 		low := max(0, at.entry-(examine-found.Examined))
 		entry := at.entry
 		for entry > low && len(found.Positions) < most {
@@ -49,8 +48,8 @@ func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, exa
 	return found
 }
 
-// settled is the same place behind the last entry of the block before, where it is at the
-// beginning of one; the zero place is the beginning of all.
+// settled returns the same place in another form: if the place is at the beginning of a block, the
+// place after the last entry of the block before. The zero place is the beginning of all.
 func (r placeReader) settled(p place) place {
 	for p.entry == 0 && p.block > 0 {
 		p.block--
@@ -66,10 +65,10 @@ func (r placeReader) peer(block, entry int) ordinal {
 	return ordinal(r.blocks[block].people.at(entry))
 }
 
-// members is a set made ready for many questions in no order.
+// members is a set prepared for many membership tests in any order.
 type members struct {
 	few    []ordinal
-	sketch [64]uint64 // of a list: a bit is set where any number in it ends in those 12 bits
+	sketch [64]uint64 // of a list: a bit is set if any number in it ends in those 12 bits
 	pages  []*chunk   // of a set in chunks, by page
 }
 

@@ -2,8 +2,8 @@ package idset
 
 import "math/bits"
 
-// commonBitsPortable is how many bits two bitmaps have in common. It counts in four
-// sums, so that additions do not wait for one another.
+// commonBitsPortable counts the bits that two bitmaps have in common. It uses four sums, so that
+// additions do not wait for one another.
 func commonBitsPortable(a, b *[chunkWords]uint64) int {
 	var n0, n1, n2, n3 int
 	for i := 0; i < chunkWords; i += 4 {

@@ -9,7 +9,7 @@ import (
 	"math/bits"
 )
 
-// ErrMalformed: bytes are not what they are taken for, or not whole.
+// ErrMalformed: the bytes are not of the expected form, or not complete.
 var ErrMalformed = errors.New("malformed id set")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -19,7 +19,7 @@ func Seal(data []byte) []byte {
 	return binary.BigEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
 }
 
-// Unseal checks what [Seal] has appended, and takes it off. The error wraps [ErrMalformed].
+// Unseal checks and removes what [Seal] has appended. The error wraps [ErrMalformed].
 func Unseal(data []byte) ([]byte, error) {
 	body := len(data) - 4
 	if body < 0 || binary.BigEndian.Uint32(data[body:]) != crc32.Checksum(data[:body], castagnoli) {
@@ -33,10 +33,9 @@ const (
 	packVary = 255 // instead of a width: the numbers are uvarints
 )
 
-// appendPack packs up to packSize numbers in the shorter of two ways: a byte with the
-// width of the widest in bits, then each in that many bits, from the lowest bit of the
-// first byte on; or the byte 255, then each as a uvarint, which is shorter where few are
-// wide.
+// appendPack packs up to packSize numbers in the shorter of two ways. Either a byte with the width
+// of the widest in bits, then each number in that many bits, from the lowest bit of the first byte
+// on; or the byte 255, then each number as a uvarint, which is shorter if few are wide.
 func appendPack(to []byte, values []uint64) []byte {
 	var all uint64
 	varied := 0
@@ -54,7 +53,7 @@ func appendPack(to []byte, values []uint64) []byte {
 		return to
 	}
 	to = append(to, byte(width))
-	word, used := uint64(0), 0 // what is not written yet, and how many bits of it
+	word, used := uint64(0), 0 // what is not written yet, and how many bits it has
 	for _, v := range values {
 		word |= v << used
 		if used += width; used >= 64 {
@@ -72,7 +71,7 @@ func appendPack(to []byte, values []uint64) []byte {
 
 func packBytes(n, width int) int { return (n*width + 7) / 8 }
 
-// scanner reads a binary form. Its first error stays, and everything behind it is 0.
+// scanner reads a binary form. It keeps its first error; everything read after that is 0.
 type scanner struct {
 	left []byte
 	err  error
@@ -112,7 +111,7 @@ func (s *scanner) bytes(n int) []byte {
 	return b
 }
 
-// number reads a uvarint of at most so much.
+// number reads a uvarint no greater than most.
 func (s *scanner) number(most uint64) uint64 {
 	n, size := binary.Uvarint(s.left)
 	if size <= 0 || n > most {
@@ -123,7 +122,7 @@ func (s *scanner) number(most uint64) uint64 {
 	return n
 }
 
-// unpack reads what appendPack wrote of so many numbers.
+// unpack reads as many numbers as values has, which appendPack wrote.
 func (s *scanner) unpack(values []uint64) {
 	width := s.width()
 	if width == packVary {
@@ -132,7 +131,7 @@ func (s *scanner) unpack(values []uint64) {
 		}
 		return
 	}
-	at := s.left // beyond the pack, too: 9 bytes are read at once where there are so many
+	at := s.left // also beyond the pack: 9 bytes are read at once if there are that many
 	s.bytes(packBytes(len(values), width))
 	if s.err != nil {
 		clear(values)
@@ -150,7 +149,7 @@ func (s *scanner) unpack(values []uint64) {
 	}
 }
 
-// skip passes over what appendPack wrote of so many numbers.
+// skip skips n numbers that appendPack wrote.
 func (s *scanner) skip(n int) {
 	width := s.width()
 	if width != packVary {
@@ -175,7 +174,7 @@ func (s *scanner) width() int {
 	return width
 }
 
-// end tells the first error, or that something is left.
+// end returns the first error, or an error if bytes are left.
 func (s *scanner) end() error {
 	if s.err == nil && len(s.left) > 0 {
 		s.fail("%d bytes too many", len(s.left))

@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// Insert is the set and a user: the set itself if it has that user already. It copies
-// one chunk, of 8 kB at most, and 8 bytes for each of the others.
+// Insert returns the set with a user added, or the set itself if it has that user already. It
+// copies one chunk, of 8 kB at most, and 8 bytes for each of the others.
 func (s *Set) Insert(id storage.UserID) *Set {
 	var place [1]ordinal
 	o := s.dir.number([]storage.UserID{id}, place[:0])[0]
@@ -33,8 +33,8 @@ func (s *Set) insertFew(o ordinal) *Set {
 	return ofOrdinals(s.dir, few) // in chunks, if they have become too many
 }
 
-// Remove is the set without a user: the set itself if it has no such user. It costs
-// what Insert does.
+// Remove returns the set without a user, or the set itself if it has no such user. It costs as much
+// as Insert.
 func (s *Set) Remove(id storage.UserID) *Set {
 	o, known := s.dir.find(id)
 	if !known || !s.has(o) {
@@ -75,7 +75,7 @@ func (s *Set) ordinals() []ordinal {
 	return all
 }
 
-// inserted is a copy of a slice with one more element.
+// inserted returns a copy of a slice with one more element.
 func inserted[T any](in []T, at int, element T) []T {
 	out := make([]T, len(in)+1)
 	copy(out, in[:at])

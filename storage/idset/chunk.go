@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Forms of a chunk. Up to maxSlots a list of 2 bytes each is kept, above a bitmap of
-// 8 kB. A bitmap that is as large as four such lists is worth it: two bitmaps are
-// intersected in 0.1 to 0.4 µs, two lists of 1,024 in 2 (see the results). Whoever goes to
-// and fro at the limit does not change the form each time.
+// Forms of a chunk. Up to maxSlots users are a list of 2 bytes each, more are a bitmap of 8 kB. A
+// bitmap is worth the space of four such lists: two bitmaps are intersected in 0.1 to 0.4 µs, two
+// lists of 1,024 in 2 µs (see the results). The two limits differ, so that a chunk whose length
+// moves up and down at the limit does not change its form each time.
 const (
 	maxSlots = 1024
 	minBits  = maxSlots * 3 / 4
@@ -17,8 +17,8 @@ const (
 
 const chunkWords = pageSlots / 64
 
-// chunk is the users of a set who are on one page of the directory, in one of two
-// forms. It never changes, and is shared by the versions of a set.
+// chunk is those users of a set who are on one page of the directory, in one of two forms. It is
+// immutable, and versions of a set share it.
 type chunk struct {
 	page  uint32
 	n     int32
@@ -52,7 +52,7 @@ func (c *chunk) contains(slot uint16) bool {
 	return found
 }
 
-// with is the chunk and a slot that it does not contain. O(its size), 8 kB.
+// with returns the chunk with a slot added that it does not contain. O(its size), 8 kB.
 func (c *chunk) with(slot uint16) *chunk {
 	next := &chunk{page: c.page, n: c.n + 1}
 	switch {
@@ -69,7 +69,7 @@ func (c *chunk) with(slot uint16) *chunk {
 	return next
 }
 
-// without is the chunk but for a slot that it contains.
+// without returns the chunk without a slot that it contains.
 func (c *chunk) without(slot uint16) *chunk {
 	next := &chunk{page: c.page, n: c.n - 1}
 	if c.bits == nil {
@@ -98,7 +98,7 @@ func (c *chunk) bitmap() *[chunkWords]uint64 {
 	return b
 }
 
-// appendSlots appends the slots from one on, ascending.
+// appendSlots appends the slots not below from, ascending.
 func (c *chunk) appendSlots(to []uint16, from uint16) []uint16 {
 	if c.bits == nil {
 		at, _ := slices.BinarySearch(c.slots, from)
@@ -119,14 +119,14 @@ func (c *chunk) appendSlots(to []uint16, from uint16) []uint16 {
 
 // bytes is the chunk's size in memory.
 func (c *chunk) bytes() int {
-	const header = 8 + 40 // where the set points to it; itself
+	const header = 8 + 40 // the set's pointer to it; the chunk itself
 	if c.bits != nil {
 		return header + chunkWords*8
 	}
 	return header + 2*len(c.slots)
 }
 
-// commonSlots is how many slots two chunks of a page have in common.
+// commonSlots counts the slots that two chunks of a page have in common.
 func commonSlots(a, b *chunk, scratch *scratch) int {
 	switch {
 	case a == b: // two versions of one set
@@ -141,7 +141,7 @@ func commonSlots(a, b *chunk, scratch *scratch) int {
 	return commonLists(a.slots, b.slots, scratch)
 }
 
-// probe counts which slots are in a bitmap.
+// probe counts the slots that are in a bitmap.
 func probe(in *[chunkWords]uint64, slots []uint16) int {
 	n := uint64(0)
 	for _, s := range slots {
@@ -150,9 +150,9 @@ func probe(in *[chunkWords]uint64, slots []uint16) int {
 	return int(n)
 }
 
-// commonLists is how many slots two lists have in common. Lists of about a length go
-// through a bitmap: that has no branch on what they hold, which a processor could not
-// foresee, and so is twice as fast as a merge.
+// commonLists counts the slots that two lists have in common. Lists of similar length go through a
+// bitmap: that needs no branch on their contents, which a processor could not predict, and so it is
+// twice as fast as a merge.
 func commonLists(a, b []uint16, scratch *scratch) int {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -172,11 +172,11 @@ func commonLists(a, b []uint16, scratch *scratch) int {
 	return n
 }
 
-// alike tells that two lists, the shorter one first, are better gone through than
-// looked up.
+// alike tells whether it is faster to go through two lists, the shorter one first, than to look one
+// up in the other.
 func alike(a, b []uint16) bool { return len(a)*16 >= len(b) }
 
-// scratch is an empty bitmap to work in, made when it is first asked for.
+// scratch is an empty bitmap to work in, made when it is first needed.
 type scratch struct{ bits *[chunkWords]uint64 }
 
 var bitmaps = sync.Pool{New: func() any { return new([chunkWords]uint64) }}
@@ -203,8 +203,8 @@ func (s *scratch) release() {
 	}
 }
 
-// appendCommon appends the slots from one on that two chunks have in common,
-// ascending, until there are so many in the slice.
+// appendCommon appends the slots not below from that two chunks have in common, ascending, until
+// the slice has enough.
 func appendCommon(to []uint16, a, b *chunk, from uint16, enough int, scratch *scratch) []uint16 {
 	if a.bits != nil && b.bits != nil {
 		return appendCommonBits(to, a.bits, b.bits, from, enough)

@@ -7,15 +7,15 @@ import (
 	"kith/storage"
 )
 
-// formChunk is the first byte of a chunk: another layout takes another.
+// formChunk is the first byte of a chunk: another layout gets another byte.
 const formChunk = 0xC1
 
-// ChunkSize is the most positions that a chunk may have.
+// ChunkSize is the greatest number of positions in a chunk.
 const ChunkSize = 2048
 
-// AppendChunk appends the binary form of 1 to [ChunkSize] positions, by ascending peer,
-// each peer positive and once: 6 bytes each for dense ids and times of some days. It has
-// no checksum, see [Seal]. O(n).
+// AppendChunk appends the binary form of 1 to [ChunkSize] positions, by ascending peer, each peer
+// positive and once: 6 bytes each for dense ids and times within some days. It has no checksum, see
+// [Seal]. O(n).
 //
 //	byte     0xC1
 //	uvarint  n
@@ -54,8 +54,8 @@ func AppendChunk(to []byte, positions []storage.Position) []byte {
 	return to
 }
 
-// ParseChunk appends the positions of a chunk to a slice, and returns what is behind the
-// chunk. The error wraps [ErrMalformed]; then nothing is appended. O(n).
+// ParseChunk appends the positions of a chunk to a slice, and returns what follows the chunk. The
+// error wraps [ErrMalformed]; then nothing is appended. O(n).
 func ParseChunk(to []storage.Position, data []byte) (all []storage.Position, rest []byte, err error) {
 	var c chunkReader
 	c.begin(data)
@@ -73,8 +73,8 @@ func ParseChunk(to []storage.Position, data []byte) (all []storage.Position, res
 	return all, c.left, nil
 }
 
-// ParsePeers appends the peers of a chunk alone, behind which nothing may be. The error
-// wraps [ErrMalformed]; then nothing is appended. O(n).
+// ParsePeers appends only the peers of a chunk, which must be the end of data. The error wraps
+// [ErrMalformed]; then nothing is appended. O(n).
 func ParsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
 	var c chunkReader
 	c.begin(data)
@@ -95,13 +95,13 @@ func ParsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
 type chunkReader struct {
 	scanner
 	makers makers
-	n      int    // positions that are still to be read
+	n      int    // positions still to be read
 	next   uint64 // the least that the next shortened id can be
 	least  uint64 // time
 	short  [packSize]uint64
 }
 
-// begin reads what is before the packs.
+// begin reads what comes before the packs.
 func (c *chunkReader) begin(data []byte) {
 	c.scanner.left = data
 	if form := c.byte(); form != formChunk {
@@ -128,7 +128,7 @@ func (c *chunkReader) ids() []uint64 {
 	}
 	most := c.makers.most()
 	for i, distance := range ids {
-		if c.next > most || distance > most-c.next { // and so no overflow either
+		if c.next > most || distance > most-c.next { // and so cannot overflow either
 			c.fail("an id is too great")
 			return nil
 		}

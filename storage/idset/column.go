@@ -2,8 +2,8 @@ package idset
 
 import "math/bits"
 
-// column is whole numbers, each in as many bits as the largest of their distances from
-// the smallest needs (frame of reference), so that any one of them is found at once.
+// column is whole numbers, each stored as its distance from the smallest, in as many bits as the
+// largest distance needs (frame of reference). So any one of them is found at once.
 type column struct {
 	least uint64
 	width uint8 // bits, 0 … 64
@@ -26,7 +26,7 @@ func columnOf(values []uint64) column {
 	return c
 }
 
-// put writes a distance into bits that are 0.
+// put writes a distance into bits that are still 0.
 func (c column) put(i int, distance uint64) {
 	if c.width == 0 {
 		return

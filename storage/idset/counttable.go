@@ -7,15 +7,15 @@ import (
 	"kith/storage"
 )
 
-// countTable is the counts for the users of plain sets, by id: a hash table with open addressing,
-// which takes a third of the time of a map where a few thousand counts are counted once.
+// countTable holds the counts for the users of plain sets, by id. It is a hash table with open
+// addressing, which takes a third of the time of a map if a few thousand counts are counted once.
 type countTable struct {
-	slots []Candidate // a power of two of them; one whose id is 0 is free
-	shift int         // of a hash, to a slot
+	slots []Candidate // their number is a power of two; a slot whose id is 0 is free
+	shift int         // from a hash to a slot
 	count int         // of users
 }
 
-// countSeed keeps clients from choosing ids that collide.
+// countSeed prevents clients from choosing ids that collide.
 var countSeed = rand.Uint64() | 1
 
 func (p TopK) countPlain(top *topHeap, excluded []int) {
@@ -61,7 +61,7 @@ func (b *countTable) addOne(id storage.UserID, weight int64) {
 	v.Count, v.Score = v.Count+1, v.Score+weight
 }
 
-// room makes place for more than so many users.
+// room makes room for more than n users.
 func (b *countTable) room(n int) {
 	old := b.slots
 	size := bits.Len(uint(n))
@@ -73,7 +73,7 @@ func (b *countTable) room(n int) {
 	}
 }
 
-// slotOf is the slot of a user, a free one where it has no counts.
+// slotOf returns the slot of a user, or a free one if it has no counts.
 func (b *countTable) slotOf(id storage.UserID) *Candidate {
 	for i := uint64(id) * countSeed >> b.shift; ; i++ {
 		if v := &b.slots[i&uint64(len(b.slots)-1)]; v.ID == id || v.ID == 0 {

@@ -23,19 +23,17 @@ type ordinal uint32
 func (o ordinal) page() uint32 { return uint32(o) >> pageBits }
 func (o ordinal) slot() uint16 { return uint16(o) }
 
-// Directory numbers users densely: 0, 1, 2 … Ids made by time lie too far apart for
-// bitmaps; the numbers given to them do not. It belongs to one process and is never
-// stored.
+// Directory numbers users densely: 0, 1, 2 … Ids made by time lie too far apart for bitmaps; these
+// numbers do not. A directory belongs to one process and is never stored.
 //
-// Users who come in ascending order of their ids, as new users do and as a table read
-// in its key's order, are numbered in that order. Whoever comes late, with an id below
-// one that is numbered already, gets a slot on a page of its own kind, and is found by
-// a hash. Sets stay right with any number of them, but their common ids take longer to
-// put in order: when [Directory.Late] has grown to a good part of Len, begin a new
-// directory.
+// Users who come in ascending order of their ids, as new users do and as a table is read in the
+// order of its key, are numbered in that order. A late user is one whose id is below an id that is
+// numbered already. It gets a slot on a page of its own kind, and is found by a hash. Sets stay
+// right with any number of late users, but their common ids take longer to sort: when
+// [Directory.Late] has grown to a good part of Len, begin a new directory.
 //
-// It takes 8 bytes a user, some 40 more for late ones, and is never more than 2³²
-// users long. It is safe for concurrent use, and readers do not wait for one another.
+// A directory takes 8 bytes per user, some 40 more for late ones, and never holds more than 2³²
+// users. It is safe for concurrent use, and readers do not wait for one another.
 type Directory struct {
 	view atomic.Pointer[view]
 
@@ -52,7 +50,7 @@ type Directory struct {
 // page numbers up to [pageSlots] users. Slots below used are never changed.
 type page struct {
 	number uint32
-	late   bool // ids in order of arrival, instead of ascending
+	late   bool // ids are in order of arrival, not ascending
 	ids    *[pageSlots]storage.UserID
 	used   atomic.Int32
 }
@@ -60,7 +58,7 @@ type page struct {
 // users are the ids of the page by slot.
 func (p *page) users() []storage.UserID { return p.ids[:p.used.Load()] }
 
-// view is all pages at some time. Pages grow, views do not change.
+// view is all pages at one moment. Pages grow, views do not change.
 type view struct {
 	pages     []*page          // by number
 	unordered []*page          // those with late users
@@ -70,16 +68,15 @@ type view struct {
 
 func (v *view) id(o ordinal) storage.UserID { return v.pages[o.page()].ids[o.slot()] }
 
-// NewDirectory returns one that knows nobody.
+// NewDirectory returns an empty directory.
 func NewDirectory() *Directory {
 	d := &Directory{late: map[storage.UserID]ordinal{}}
 	d.view.Store(&view{})
 	return d
 }
 
-// Learn numbers users who are not yet. Best is to give it all users once, in ascending
-// order, before the first set is built; sets number whom they hold by themselves.
-// O(n), for ascending ids.
+// Learn numbers users who have no number yet. It is best to give it all users once, in ascending
+// order, before the first set is built; sets number their own users. O(n), for ascending ids.
 func (d *Directory) Learn(ids []storage.UserID) { d.number(ids, nil) }
 
 // Len is how many users have numbers. O(pages).
@@ -92,10 +89,10 @@ func (d *Directory) Len() int {
 	return n
 }
 
-// Late is how many of them came out of order. O(1).
+// Late is how many users came out of order. O(1).
 func (d *Directory) Late() int { return int(d.lateCount.Load()) }
 
-// Bytes is the size in memory, estimated for the late. O(pages).
+// Bytes is the size in memory, estimated for the late users. O(pages).
 func (d *Directory) Bytes() int {
 	return len(d.view.Load().pages)*(pageSlots*8+64) + d.Late()*40
 }
@@ -119,8 +116,8 @@ func (d *Directory) findLate(id storage.UserID) (ordinal, bool) {
 	return o, ok
 }
 
-// number appends the ordinals of the users to a slice, giving numbers where they have
-// none, and returns it.
+// number appends the ordinals of the users to a slice and returns it. It numbers users who have no
+// number.
 func (d *Directory) number(ids []storage.UserID, to []ordinal) []ordinal {
 	f := finder{view: d.view.Load()}
 	for i, id := range ids {
@@ -135,7 +132,7 @@ func (d *Directory) number(ids []storage.UserID, to []ordinal) []ordinal {
 	return to
 }
 
-// numberNew is number when there are new users to be expected.
+// numberNew is number if new users are to be expected.
 func (d *Directory) numberNew(ids []storage.UserID, to []ordinal) []ordinal {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,8 +165,8 @@ func (d *Directory) add(id storage.UserID) ordinal {
 	return o
 }
 
-// room puts a user behind the last of a page, or on a new page when that is full, and
-// returns the page.
+// room puts a user after the last one of a page, or on a new page if that is full, and returns the
+// page.
 func (d *Directory) room(p *page, id storage.UserID, late bool) *page {
 	if p != nil {
 		if used := p.used.Load(); used < pageSlots {
@@ -198,12 +195,12 @@ func (d *Directory) room(p *page, id storage.UserID, late bool) *page {
 
 func (p *page) last() ordinal { return ordinal(p.number<<pageBits | uint32(p.used.Load()-1)) }
 
-// finder looks users up who are not late. Ascending ids are found from where the last
-// one was: n of them among N in O(n·log(N/n)).
+// finder looks up users who are not late. It searches for ascending ids from where the last one
+// was: n of them among N in O(n·log(N/n)).
 type finder struct {
 	view  *view
 	at    int // in view.order
-	slot  int // in the page there: all users before have smaller ids than the last one asked for
+	slot  int // in the page there: all users before have smaller ids than the last one looked up
 	asked storage.UserID
 }
 
@@ -229,8 +226,8 @@ func (f *finder) find(id storage.UserID) (ordinal, bool) {
 	return 0, false
 }
 
-// gallop returns the first place, not before from, that holds at least the value.
-// O(log of how far that is).
+// gallop returns the first index, not before from, whose element is at least value. O(log of the
+// distance).
 func gallop[T storage.UserID | ordinal](sorted []T, from int, value T) int {
 	low, step := from, 1
 	for low+step < len(sorted) && sorted[low+step] < value {

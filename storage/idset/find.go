@@ -2,9 +2,9 @@ package idset
 
 import "kith/storage"
 
-// Find returns the position of a user: when its edge came to be. O(n): it looks through
-// the list, the newest 512 first and the rest packed. [Set.Contains] tells at once
-// whether there is one; a known position is found by [Timeline.Has] at once.
+// Find returns the position of a user, and so the time of its edge. O(n): it looks through the
+// list, the newest 512 first and then the packed rest. [Set.Contains] tells at once whether there
+// is one, and [Timeline.Has] finds a known position at once.
 func (t *Timeline) Find(peer storage.UserID) (at storage.Position, found bool) {
 	o, known := t.dir.find(peer)
 	if !known {

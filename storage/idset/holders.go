@@ -7,11 +7,11 @@ import (
 	"kith/storage"
 )
 
-// Holders returns for each of some users, who are distinct, which sets hold it, by their places in the slice,
-// ascending: the first so many. Who speaks for each suggestion is asked so. Numbered sets are
-// of one directory; others are converted first. O(the lists' lengths together, and users
-// for each set in chunks), until all have as many as are wanted; of plain sets, a binary
-// search for each user in each set.
+// Holders returns for each of some users, who are distinct, the indices of the sets that hold it,
+// ascending, most of them at most. It finds out which followings recommend a suggestion. Numbered
+// sets are of one directory; others are converted first. It stops when all users have enough: O(the
+// lists' lengths together, and users for each set in chunks); for plain sets, a binary search for
+// each user in each set.
 func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 	holders := make([][]int, len(ids))
 	if len(sets) == 0 || len(ids) == 0 || most <= 0 {
@@ -56,11 +56,11 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 	return holders
 }
 
-// wanted is a few users who are looked for in many sets.
+// wanted is a few users to be found in many sets.
 type wanted struct {
 	members
 	ordinals []ordinal // ascending
-	places   []int     // of each of them in what was given
+	places   []int     // the index of each of them in the input
 }
 
 func wantedOf(dir *Directory, ids []storage.UserID) *wanted {
@@ -83,7 +83,7 @@ func wantedOf(dir *Directory, ids []storage.UserID) *wanted {
 	return w
 }
 
-// in yields who of the wanted is in a set.
+// in yields the wanted users who are in a set.
 func (w *wanted) in(s *Set) func(yield func(k int) bool) {
 	return func(yield func(int) bool) {
 		if s.chunks != nil || len(s.few) > 64*len(w.ordinals) {
@@ -96,7 +96,7 @@ func (w *wanted) in(s *Set) func(yield func(k int) bool) {
 		}
 		for _, o := range s.few {
 			if w.sketch[o>>6&63]>>(o&63)&1 == 0 {
-				continue // as nearly all are
+				continue // true of nearly all
 			}
 			if k, found := slices.BinarySearch(w.ordinals, o); found && !yield(k) {
 				return

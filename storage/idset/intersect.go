@@ -6,17 +6,17 @@ import (
 	"kith/storage"
 )
 
-// Common is how many users two sets have in common. O(chunks) with 0.1 to 0.4 µs for
-// a pair of bitmaps; O(the smaller set) where one is a list.
+// Common counts the users that two sets have in common. O(chunks) with 0.1 to 0.4 µs for a pair of
+// bitmaps; O(the smaller set) if one is a list.
 func Common(a, b *Set) int {
 	_, total := Intersect(a, b, 0, 0)
 	return total
 }
 
-// Intersect returns the first users that two sets have in common among those with
-// greater ids than after, ascending, and how many they have in common in all, wherever
-// those lie. It counts as fast as [Common] does; the users themselves cost O(first),
-// besides a look at all common ones that are late in the directory.
+// Intersect returns the first users that two sets have in common, ascending, among those with ids
+// greater than after. It also returns how many users they have in common in all, whatever their
+// ids. It counts as fast as [Common] does; the users themselves cost O(first), besides a look at
+// all common ones that are late in the directory.
 func Intersect(a, b *Set, after storage.UserID, first int) (ids []storage.UserID, total int) {
 	b = b.In(a.dir)
 	found := newFirstIDs(a.dir.view.Load(), after, first)
@@ -75,8 +75,8 @@ func probeFew(few []ordinal, in *Set, found *firstIDs) int {
 	return total
 }
 
-// probe counts which of the ordinals of its page, with which the list begins, a chunk
-// contains, and how many those are; without a branch for each if it can.
+// probe takes the ordinals of its page, with which the list begins. It counts how many of them the
+// chunk contains, and how many there are; if possible, without a branch for each.
 func (c *chunk) probe(few []ordinal) (n, end int) {
 	last := ordinal(c.page<<pageBits | (pageSlots - 1))
 	if c.bits == nil {
@@ -98,7 +98,7 @@ func (c *chunk) probe(few []ordinal) (n, end int) {
 	return n, end
 }
 
-// intersectFew intersects two lists, leaping where one is far longer.
+// intersectFew intersects two lists, and gallops if one is far longer.
 func intersectFew(a, b []ordinal, found *firstIDs) int {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -140,19 +140,19 @@ func mergeFew(a, b []ordinal, found *firstIDs) int {
 	return total
 }
 
-// firstIDs takes the first of some users, who come by ascending ordinal, in order of
-// their ids.
+// firstIDs collects the first of some users in order of their ids. The users come by ascending
+// ordinal.
 type firstIDs struct {
 	view  *view
 	after storage.UserID
-	from  ordinal // of the first user who is not late and behind after
+	from  ordinal // of the first user who is not late and whose id is greater than after
 	want  int
 	ids   []storage.UserID // not late, so they come in order
 	late  []storage.UserID
 	slots []uint16
 }
 
-// newFirstIDs is nil where none are wanted.
+// newFirstIDs returns nil if no users are wanted.
 func newFirstIDs(v *view, after storage.UserID, want int) *firstIDs {
 	if want <= 0 {
 		return nil
@@ -160,7 +160,7 @@ func newFirstIDs(v *view, after storage.UserID, want int) *firstIDs {
 	return &firstIDs{view: v, after: after, want: want, from: firstOf(v, after)}
 }
 
-// add takes a user, if that is one of the first.
+// add takes a user if it is one of the first.
 func (f *firstIDs) add(o ordinal) {
 	if f == nil {
 		return
@@ -179,8 +179,7 @@ func (f *firstIDs) add(o ordinal) {
 	}
 }
 
-// inChunks takes of the users that two chunks have in common those who may be among
-// the first.
+// inChunks takes those users that two chunks have in common and that may be among the first.
 func (f *firstIDs) inChunks(a, b *chunk, scratch *scratch) {
 	if f == nil {
 		return
@@ -191,8 +190,8 @@ func (f *firstIDs) inChunks(a, b *chunk, scratch *scratch) {
 	}
 }
 
-// room tells from which slot on a page has users who may be among the first, and how
-// many of those are enough.
+// room returns the slot from which on a page has users who may be among the first, and how many of
+// them are enough.
 func (f *firstIDs) room(page uint32) (from uint16, enough int) {
 	switch {
 	case f.view.pages[page].late:
@@ -211,8 +210,7 @@ func (f *firstIDs) addSlots(page uint32, slots []uint16) {
 	}
 }
 
-// inChunk takes of some ordinals those that a chunk contains and that may be among the
-// first.
+// inChunk takes those ordinals that a chunk contains and that may be among the first.
 func (f *firstIDs) inChunk(c *chunk, few []ordinal) {
 	if f == nil {
 		return
@@ -228,7 +226,7 @@ func (f *firstIDs) inChunk(c *chunk, few []ordinal) {
 	}
 }
 
-// inOrder are the first users.
+// inOrder returns the first users.
 func (f *firstIDs) inOrder() []storage.UserID {
 	if f == nil {
 		return nil

@@ -7,12 +7,12 @@ import (
 	"kith/storage"
 )
 
-// Directory is the one that numbers the set's users; nil for a plain set.
+// Directory returns the directory that numbers the set's users; nil for a plain set.
 func (s *Set) Directory() *Directory { return s.dir }
 
-// Known makes a set of those of the users who have numbers, in whatever order they come.
-// Whoever has none is in no set that there is by now, so that it makes no difference to
-// them; and asking about somebody numbers nobody.
+// Known makes a set of those users who have numbers, in any order. A user without a number is in no
+// set that exists by now, so leaving it out makes no difference; and asking about users does not
+// number them.
 func (d *Directory) Known(ids []storage.UserID) *Set {
 	f := finder{view: d.view.Load()}
 	ordinals := make([]ordinal, 0, len(ids))
@@ -29,17 +29,16 @@ func (d *Directory) Known(ids []storage.UserID) *Set {
 	return ofOrdinals(d, slices.Compact(ordinals))
 }
 
-// remembered is the set of a slice of users that is asked for again and again: of all who
-// are hidden, say. It is safe for concurrent use.
+// remembered is the set of a slice of users that is asked for again and again, such as all hidden
+// users. It is safe for concurrent use.
 type remembered struct {
 	mu  sync.Mutex
 	ids []storage.UserID
 	set *Set
 }
 
-// Remember makes a set of users like [Build], and remembers it for as long as it is asked
-// for the same slice, which nobody may change. There is one such slice for a directory:
-// another one takes its place.
+// Remember makes a set of users like [Build], and keeps it as long as callers ask for the same
+// slice, which nobody may change. A directory remembers one such slice: another one replaces it.
 func (d *Directory) Remember(ids []storage.UserID) *Set {
 	r := &d.remembered
 	r.mu.Lock()

@@ -1,8 +1,8 @@
-// Package idset keeps whom a user follows, or who follows a user, in memory: as
-// a compressed set, with the order of time beside it. Common lists of celebrities, who
-// of one's followings follow somebody, and suggestions are set operations, which take
-// microseconds on sets and far longer on rows. The rows stay the truth: a list here
-// is an index over them, built from them and kept up by their changes.
+// Package idset keeps a user's followings or followers in memory: as a compressed set, with the
+// order of time beside it. Common lists of celebrities, "which of my followings follow this user"
+// and suggestions are set operations. They take microseconds on sets and far longer on rows. The
+// rows stay the source of truth: a list here is an index over them, built from them and updated by
+// their changes.
 //
 //   - A [Directory] numbers users densely, so that bitmaps work on ids made by time, too.
 //   - A [Set] is users by number, in chunks: bitmaps and short lists.
@@ -11,9 +11,9 @@
 //   - [AppendChunk] writes ids with their times, not numbers, so that any process can read
 //     what another has stored; [ParseChunk] and [ParsePeers] read it.
 //
-// All of them but the directory, which grows, never change: a change makes another
-// version, which shares with the one before whatever has not changed. A change to a
-// list of 10 million copies some tens of kilobytes.
+// All of them but the directory, which grows, are immutable: a change makes another version, which
+// shares everything unchanged with the version before. A change to a list of 10 million copies some
+// tens of kilobytes.
 //
 // The idea is the packed list of uids of Chinese micro-blogs' designs, cut into chunks;
 // that of bitmaps and lists by pages of 65,536 is Roaring's (Lemire et al. 2016).
@@ -21,15 +21,14 @@ package idset
 
 import "kith/storage"
 
-// List is one list of a user: its followings or its followers. The zero value is of
-// no use; see [New].
+// List is one list of a user: its followings or its followers. The zero value is not usable; see
+// [New].
 type List struct {
 	Peers *Set      // for whom is in the list
 	Order *Timeline // for pages of it
 }
 
-// New makes a list of positions. They come newest first, or in any order; a user comes
-// once.
+// New makes a list of positions. They come newest first, or in any order; each user occurs once.
 func New(dir *Directory, positions []storage.Position) List {
 	peers := make([]storage.UserID, len(positions))
 	for i, p := range positions {
@@ -41,14 +40,14 @@ func New(dir *Directory, positions []storage.Position) List {
 // Len is how many users are in the list.
 func (n List) Len() int { return n.Peers.Len() }
 
-// Insert is the list with an edge. A user who is in it already must be removed first,
-// with the position it had.
+// Insert returns the list with an edge added. A user who is in the list already must be removed
+// first, with the position it had.
 func (n List) Insert(at storage.Position) List {
 	return List{Peers: n.Peers.Insert(at.Peer), Order: n.Order.Insert(at)}
 }
 
-// Remove is the list without an edge, whose position the caller knows from its row: the
-// list as it is if it has nobody at that position.
+// Remove returns the list without an edge, whose position the caller knows from its row. If the
+// list has nobody at that position, it returns the list unchanged.
 func (n List) Remove(at storage.Position) List {
 	order := n.Order.Remove(at)
 	if order == n.Order {

@@ -8,12 +8,12 @@ import (
 	"kith/storage"
 )
 
-// makers shortens ids made by time. The low bits of those are the id of the machine
-// that made them, of which there are few: so an id is written as its upper bits times
-// the number of machines, plus which of them it was. That keeps the order, and makes 2
-// bytes of an id one or a few bits. Ids of another make are written as they are.
+// makers shortens ids made by time. The low bits of such an id are the id of the machine that made
+// it, and there are few machines. So an id is written as its upper bits times the number of
+// machines, plus the index of its machine. That keeps the order, and turns 2 bytes of an id into
+// one or a few bits. Ids made in another way are written as they are.
 type makers struct {
-	low []uint16 // ascending; empty: ids as they are
+	low []uint16 // ascending; empty: ids are written as they are
 }
 
 const (
@@ -46,7 +46,7 @@ func (m makers) shorten(id storage.UserID) uint64 {
 	return uint64(id)>>makerBits*uint64(len(m.low)) + uint64(at)
 }
 
-// most is the greatest number that shorten can make of an id.
+// most is the greatest number that shorten can return.
 func (m makers) most() uint64 {
 	if len(m.low) == 0 {
 		return math.MaxInt64

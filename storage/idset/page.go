@@ -6,13 +6,12 @@ import (
 	"kith/storage"
 )
 
-// Page returns a stretch of the list, newest first: at most limit positions strictly
-// behind after and strictly ahead of before, which are open where they are zero; those
-// at the far end of the stretch if backward. It is what a store answers to a
-// [storage.PageQuery]. O(log n + limit).
+// Page returns a range of the list, newest first: at most limit positions strictly after one
+// position and strictly before another, each open if zero. If backward is set, it returns those at
+// the far end of the range. It is the answer of a store to a [storage.PageQuery]. O(log n + limit).
 func (t *Timeline) Page(after, before storage.Position, limit int, backward bool) []storage.Position {
 	r := t.reader()
-	// Places count from the oldest: the stretch is [low, high).
+	// Places count from the oldest: the range is [low, high).
 	low, high := place{}, r.end()
 	if after != (storage.Position{}) {
 		high = r.find(after)
@@ -40,8 +39,8 @@ func (t *Timeline) Page(after, before storage.Position, limit int, backward bool
 	return page
 }
 
-// place is a place in a list, counted from the oldest: a block, or the head, which is
-// behind the last block, and an entry there.
+// place is a place in a list, counted from the oldest: a block, or the head, which comes after the
+// last block, and the index of an entry there.
 type place struct{ block, entry int }
 
 func (p place) less(q place) bool {
@@ -91,7 +90,7 @@ func (r placeReader) previous(p place) place {
 	return p
 }
 
-// find is the first place whose position is not older than the given one.
+// find returns the first place whose position is not older than the given one.
 func (r placeReader) find(at storage.Position) place {
 	b := r.blockFor(at)
 	if b < 0 {

@@ -7,11 +7,11 @@ import (
 	"kith/storage"
 )
 
-// Candidate is what was counted of one user.
+// Candidate is a user with its counts.
 type Candidate struct {
 	ID    storage.UserID
 	Count int   // how many of the sets hold the user
-	Score int64 // the sum of their weights
+	Score int64 // the sum of the weights of these sets
 }
 
 // better orders counts best first: by score, then by ascending id.
@@ -22,9 +22,8 @@ func better(a, b Candidate) int {
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// pageCounts holds the counts for the users of one page, in 256 kB, or 768
-// with weights, which stay in a processor's cache where counters for all users would
-// not.
+// pageCounts holds the counts for the users of one page, in 256 kB, or 768 kB with weights. These
+// stay in a processor's cache, which counters for all users would not.
 type pageCounts struct {
 	view     *view
 	weighted bool
@@ -42,8 +41,8 @@ func (b *pageCounts) score(slot uint16) int64 {
 	return int64(b.counts[slot])
 }
 
-// countPages counts in how many of some sets each user is, and shows the counts page by page.
-// weights are what each set's word counts, positive; nil stands for 1 each. O(the sets'
+// countPages counts for each user how many of some sets it is in, and passes the counts to show
+// page by page. weights are the weights of the sets, positive; nil stands for 1 each. O(the sets'
 // lengths together, and the pages they are spread over).
 //
 // The sets are of one directory; others are converted first.
@@ -61,7 +60,7 @@ func countPages(sets []*Set, weights []int64, show func(b *pageCounts, page uint
 		}
 	}
 	b := pageCountsPool.Get().(*pageCounts)
-	b.view, b.weighted = dir.view.Load(), weights != nil // all of the sets' users are known by now
+	b.view, b.weighted = dir.view.Load(), weights != nil // by now it has all of the sets' users
 	for {
 		page, any := nextPage(readers)
 		if !any {
@@ -88,7 +87,7 @@ type reader struct {
 	slots  []uint16
 }
 
-// nextPage is the lowest of the pages that readers stand at.
+// nextPage returns the lowest of the readers' current pages.
 func nextPage(readers []reader) (page uint32, any bool) {
 	for i := range readers {
 		r := &readers[i]
@@ -108,7 +107,7 @@ func nextPage(readers []reader) (page uint32, any bool) {
 	return page, any
 }
 
-// add adds the users of a page, if the set has any, and goes on to the next.
+// add adds the users of a page, if the set has any, and moves on to the next page.
 func (r *reader) add(page uint32, b *pageCounts) {
 	if len(r.few) > 0 {
 		end := ordinal(page<<pageBits | (pageSlots - 1))

@@ -6,13 +6,13 @@ import (
 	"kith/storage"
 )
 
-// Of makes a set of ascending ids, each once, without giving them numbers; it keeps the
-// slice. It is the form of a list that was read as rows for one question: numbering its
-// users would take longer than the question. Such a set can be asked and combined, also
-// with numbered sets, which numbers its users after all. It cannot be changed. O(1).
+// Of makes a set of ascending ids, each once, without numbering them; it keeps the slice. It is the
+// form of a list that was read as rows for one question: numbering its users would take longer than
+// the question. Such a set can be queried and combined, also with numbered sets; this numbers its
+// users after all. It cannot be changed. O(1).
 func Of(ids []storage.UserID) *Set { return &Set{plain: ids, n: len(ids)} }
 
-// directoryOf is that of the first numbered set; nil if all of them are plain.
+// directoryOf returns the directory of the first numbered set; nil if all of them are plain.
 func directoryOf(sets []*Set) *Directory {
 	for _, s := range sets {
 		if s.dir != nil {
@@ -22,7 +22,7 @@ func directoryOf(sets []*Set) *Directory {
 	return nil
 }
 
-// numbered are sets with the numbers of one directory.
+// numbered returns the sets with the numbers of one directory.
 func numbered(sets []*Set, dir *Directory) []*Set {
 	if !slices.ContainsFunc(sets, func(s *Set) bool { return s.dir != dir }) {
 		return sets
@@ -34,7 +34,7 @@ func numbered(sets []*Set, dir *Directory) []*Set {
 	return all
 }
 
-// plain are whom a term of plain sets means, ascending.
+// plain returns the users whom a term of plain sets means, ascending.
 func (t Term) plain() []storage.UserID {
 	if t.Set != nil {
 		return t.Set.plain
@@ -49,7 +49,7 @@ func (t Term) plain() []storage.UserID {
 	return ids
 }
 
-// allPlain are whom all of the terms mean. It begins with the shortest of them.
+// allPlain returns the users whom all of the terms mean. It begins with the shortest term.
 func allPlain(terms []Term) []storage.UserID {
 	var room [8][]storage.UserID
 	lists := room[:0]
@@ -71,8 +71,8 @@ func allPlain(terms []Term) []storage.UserID {
 	return ids
 }
 
-// commonIDs is what two ascending lists have in common, the first of which is not the
-// longer one. It leaps through the second where that is far longer.
+// commonIDs returns what two ascending lists have in common. The first must not be longer than the
+// second. If the second is far longer, it gallops through it.
 func commonIDs(a, b []storage.UserID) []storage.UserID {
 	both := make([]storage.UserID, 0, min(len(a), 32))
 	if 16*len(a) < len(b) {
@@ -104,7 +104,7 @@ func commonIDs(a, b []storage.UserID) []storage.UserID {
 	return both
 }
 
-// missingIDs is what of an ascending list is not on another one.
+// missingIDs returns the ids of one ascending list that are not in another.
 func missingIDs(a, b []storage.UserID) []storage.UserID {
 	rest := make([]storage.UserID, 0, len(a))
 	at := 0
@@ -116,7 +116,7 @@ func missingIDs(a, b []storage.UserID) []storage.UserID {
 	return rest
 }
 
-// unionIDs is what is on either of two ascending lists.
+// unionIDs returns the ids that are in either of two ascending lists.
 func unionIDs(a, b []storage.UserID) []storage.UserID {
 	if len(a) == 0 {
 		return b
@@ -135,7 +135,7 @@ func unionIDs(a, b []storage.UserID) []storage.UserID {
 	return append(append(either, a...), b...)
 }
 
-// above are those of ascending ids that are greater than one.
+// above returns those of ascending ids that are greater than after.
 func above(ids []storage.UserID, after storage.UserID) []storage.UserID {
 	n, found := slices.BinarySearch(ids, after)
 	if found {

@@ -6,20 +6,19 @@ import (
 	"kith/storage"
 )
 
-// Term says which users are meant: those of a set, or those whom other terms lead to. It
-// has one of Set, All and Any; one that has none means nobody.
+// Term stands for users: those of a set, or of a combination of other terms. It has one of Set, All
+// and Any; a term with none of them stands for nobody.
 type Term struct {
 	Set *Set
-	All []Term // those whom all of them mean, of which at least one is not negated
-	Any []Term // those whom any of them means, of which none is negated
-	Not bool   // within All: everybody but those
+	All []Term // the users of all of them, of which at least one is not negated
+	Any []Term // the users of any of them, of which none is negated
+	Not bool   // within All: every user but these
 }
 
-// Select returns the first users whom a term means among those with greater ids than
-// after, ascending, and how many it means in all, wherever those lie. It works page by
-// page of the directory on bitmaps: some tenths of a µs for each set that has anybody on
-// a page, however many. Where all sets are plain, it merges them, in O(the shorter one of a
-// pair) at best.
+// Select returns the first users of a term with ids greater than after, ascending, and how many
+// users the term has in all, whatever their ids. It works on bitmaps, page by page of the
+// directory: some tenths of a µs for each set that has anybody on a page, however many. If all sets
+// are plain, it merges them, in O(the shorter one of a pair) at best.
 func Select(t Term, after storage.UserID, first int) (ids []storage.UserID, total int) {
 	dir := t.directory()
 	if dir == nil {
@@ -31,7 +30,7 @@ func Select(t Term, after storage.UserID, first int) (ids []storage.UserID, tota
 		return Intersect(a.In(dir), b.In(dir), after, first)
 	}
 	root := nodeOf(t, dir)
-	v := dir.view.Load() // all of the sets' users are known by now
+	v := dir.view.Load() // by now it has all of the sets' users
 	found := newFirstIDs(v, after, first)
 	for page := range uint32(len(v.pages)) {
 		meant := root.on(page)
@@ -55,7 +54,7 @@ func Select(t Term, after storage.UserID, first int) (ids []storage.UserID, tota
 	return found.inOrder(), total
 }
 
-// pair tells whether a term means whom two sets have in common.
+// pair tells whether a term stands for the users that two sets have in common.
 func (t Term) pair() (a, b *Set, ok bool) {
 	if len(t.All) != 2 || t.All[0].Set == nil || t.All[1].Set == nil || t.All[0].Not || t.All[1].Not {
 		return nil, nil, false
@@ -63,7 +62,7 @@ func (t Term) pair() (a, b *Set, ok bool) {
 	return t.All[0].Set, t.All[1].Set, true
 }
 
-// directory is that of the first numbered set, nil if there is none.
+// directory returns the directory of the first numbered set, or nil if there is none.
 func (t Term) directory() *Directory {
 	if t.Set != nil {
 		return t.Set.dir
@@ -78,9 +77,9 @@ func (t Term) directory() *Directory {
 	return nil
 }
 
-// node is a term at work, which is asked page by page in ascending order.
+// node is a term being evaluated, page by page in ascending order.
 type node struct {
-	few               []ordinal // of a set: what is left of it
+	few               []ordinal // of a set: what is left to be evaluated
 	chunks            []*chunk
 	all, without, any []*node
 	own               *[chunkWords]uint64 // to work in, made when it is needed
@@ -105,7 +104,7 @@ func nodeOf(t Term, dir *Directory) *node {
 	return n
 }
 
-// on is whom the node means on a page: nil if nobody, and not to be changed.
+// on returns the node's users on a page: nil if there are none. The caller must not change it.
 func (n *node) on(page uint32) *[chunkWords]uint64 {
 	switch {
 	case len(n.all) > 0:
@@ -191,7 +190,7 @@ func (n *node) anyOn(page uint32) *[chunkWords]uint64 {
 	return b
 }
 
-// empty is the node's own bitmap, wiped.
+// empty clears and returns the node's own bitmap.
 func (n *node) empty() *[chunkWords]uint64 {
 	if n.own == nil {
 		n.own = bitmaps.Get().(*[chunkWords]uint64)
@@ -201,7 +200,7 @@ func (n *node) empty() *[chunkWords]uint64 {
 	return n.own
 }
 
-// release gives all bitmaps back, empty as they came.
+// release gives all bitmaps back, empty as they were.
 func (n *node) release() {
 	if n.own != nil {
 		*n.own = [chunkWords]uint64{}

@@ -8,31 +8,29 @@ import (
 	"kith/storage"
 )
 
-// Forms of a set. Up to maxFew users are a list of 4 bytes each: chunks would be
-// nearly empty, each with its overhead.
+// Forms of a set. Up to maxFew users are a list of 4 bytes each: chunks would be nearly empty, each
+// with its overhead.
 const (
 	maxFew    = 2048
 	minChunks = maxFew / 2
 )
 
-// Set is a set of users. It never changes: Insert and Remove return another version,
-// which shares all chunks but one with it. So any number of goroutines may use a
-// version while others make the next.
+// Set is an immutable set of users: Insert and Remove return another version, which shares all
+// chunks but one with it. So any number of goroutines may use a version while others make the next.
 //
-// In memory a user takes from 0.13 bytes, where a set holds nearly all users, to 8, and
-// more only where a few thousand are scattered over hundreds of pages; [Set.Bytes]
-// tells. What the directory takes is shared by all sets.
+// In memory a user takes from 0.13 bytes, if a set holds nearly all users, to 8, and more only if a
+// few thousand are scattered over hundreds of pages; [Set.Bytes] tells. All sets share the
+// directory and its memory.
 type Set struct {
 	dir    *Directory // nil: the set is plain, see [Of]
 	n      int
-	few    []ordinal        // ascending, where there are no chunks
+	few    []ordinal        // ascending, if there are no chunks
 	chunks []*chunk         // by page
 	plain  []storage.UserID // ascending
 }
 
-// Build makes a set of users, who may come in any order and more than once. Ids are
-// positive. It numbers those whom the directory does not know. O(n) for ascending ids,
-// else O(n·log n).
+// Build makes a set of users, who may come in any order and more than once. Ids are positive. It
+// numbers users whom the directory does not know. O(n) for ascending ids, else O(n·log n).
 func Build(dir *Directory, ids []storage.UserID) *Set {
 	if !slices.IsSorted(ids) {
 		ids = slices.Clone(ids)
@@ -45,7 +43,7 @@ func Build(dir *Directory, ids []storage.UserID) *Set {
 	return ofOrdinals(dir, slices.Compact(ordinals))
 }
 
-// ofOrdinals takes the ascending ordinals over.
+// ofOrdinals makes a set of ascending ordinals and keeps the slice.
 func ofOrdinals(dir *Directory, ordinals []ordinal) *Set {
 	s := &Set{dir: dir, n: len(ordinals)}
 	if len(ordinals) <= maxFew {
@@ -84,7 +82,7 @@ func (s *Set) has(o ordinal) bool {
 	return c != nil && c.contains(o.slot())
 }
 
-// chunk is that of a page, or nil.
+// chunk returns the chunk of a page, or nil.
 func (s *Set) chunk(page uint32) *chunk {
 	if at, found := s.chunkAt(page); found {
 		return s.chunks[at]
@@ -92,7 +90,7 @@ func (s *Set) chunk(page uint32) *chunk {
 	return nil
 }
 
-// chunkAt is where the chunk of a page is or would be.
+// chunkAt returns where the chunk of a page is or would be.
 func (s *Set) chunkAt(page uint32) (int, bool) {
 	return slices.BinarySearchFunc(s.chunks, page, func(c *chunk, page uint32) int { return int(c.page) - int(page) })
 }
@@ -107,7 +105,7 @@ func (s *Set) Bytes() int {
 	return n
 }
 
-// In is the set with the numbers of a directory: itself if that is its own. O(n).
+// In returns the set with the numbers of a directory: itself if that is its own. O(n).
 func (s *Set) In(dir *Directory) *Set {
 	if s.dir == dir {
 		return s
@@ -115,7 +113,7 @@ func (s *Set) In(dir *Directory) *Set {
 	return Build(dir, s.IDs())
 }
 
-// IDs are the users in ascending order; not to be changed. O(n).
+// IDs returns the users in ascending order; the caller must not change them. O(n).
 func (s *Set) IDs() []storage.UserID {
 	if s.dir == nil {
 		return s.plain
@@ -127,8 +125,8 @@ func (s *Set) IDs() []storage.UserID {
 	return ids
 }
 
-// Above yields the users with greater ids than after, ascending; 0 begins at the
-// beginning. O(log n) to begin and O(1) a user, besides O(l·log l) for l late ones.
+// Above yields the users with ids greater than after, ascending; 0 begins at the first. O(log n) to
+// begin and O(1) per user, besides O(l·log l) for l late ones.
 func (s *Set) Above(after storage.UserID) iter.Seq[storage.UserID] {
 	return func(yield func(storage.UserID) bool) {
 		v := s.dir.view.Load()
@@ -155,7 +153,7 @@ func (s *Set) Above(after storage.UserID) iter.Seq[storage.UserID] {
 	}
 }
 
-// ordered yields the slots of users with greater ids who are not late, by page.
+// ordered yields the slots of users who are not late and whose ids are greater than after, by page.
 func (s *Set) ordered(v *view, after storage.UserID) iter.Seq2[*page, []uint16] {
 	return func(yield func(*page, []uint16) bool) {
 		var slots []uint16
@@ -177,7 +175,7 @@ func (s *Set) ordered(v *view, after storage.UserID) iter.Seq2[*page, []uint16] 
 	}
 }
 
-// late are the late users of the set with greater ids, ascending.
+// late returns the set's late users with ids greater than after, ascending.
 func (s *Set) late(v *view, after storage.UserID) []storage.UserID {
 	var late []storage.UserID
 	for _, p := range v.unordered {
@@ -195,7 +193,7 @@ func (s *Set) late(v *view, after storage.UserID) []storage.UserID {
 	return late
 }
 
-// on is the chunk of a page, made for the occasion where the set is a list, or nil.
+// on returns the chunk of a page, built for this call if the set is a list, or nil.
 func (s *Set) on(page uint32) *chunk {
 	if s.chunks != nil {
 		return s.chunk(page)
@@ -207,7 +205,7 @@ func (s *Set) on(page uint32) *chunk {
 	return chunkOf(few[:pageEnd(few)])
 }
 
-// byPage yields the chunks of pages with that number and greater ones, likewise.
+// byPage yields the chunks of the pages not below from, built in the same way.
 func (s *Set) byPage(from uint32) iter.Seq[*chunk] {
 	return func(yield func(*chunk) bool) {
 		if s.chunks != nil {
@@ -230,7 +228,7 @@ func (s *Set) byPage(from uint32) iter.Seq[*chunk] {
 	}
 }
 
-// pageEnd is how many ordinals at the beginning are of the same page.
+// pageEnd returns how many ordinals at the beginning are of the same page.
 func pageEnd(ordinals []ordinal) int {
 	last := ordinal(ordinals[0].page()<<pageBits | (pageSlots - 1))
 	if ordinals[len(ordinals)-1] <= last {
@@ -239,8 +237,8 @@ func pageEnd(ordinals []ordinal) int {
 	return gallop(ordinals, 0, last+1)
 }
 
-// firstOf is the ordinal of the first user not late whose id is greater; behind its
-// page's users where there is none on that page.
+// firstOf returns the ordinal of the first user not late whose id is greater than after; if its
+// page has none, the ordinal after the page's users.
 func firstOf(v *view, after storage.UserID) ordinal {
 	at := sort.Search(len(v.firsts), func(i int) bool { return v.firsts[i] > after })
 	if at == 0 {

@@ -11,13 +11,13 @@ const (
 	// blockEntries is how many entries a packed block holds at most.
 	blockEntries = 2048
 
-	// headEntries is how many of the newest entries are kept unpacked. A new edge
-	// copies them alone, 12 kB at most.
+	// headEntries is how many of the newest entries are kept unpacked. A new edge copies only
+	// these, 12 kB at most.
 	headEntries = 512
 )
 
-// Timeline is a list in order of time: positions, each once. It never changes: Insert
-// and Remove return another version, which shares all blocks but one or two with it.
+// Timeline is an immutable list in order of time: positions, each once. Insert and Remove return
+// another version, which shares all blocks but one or two with it.
 //
 // In memory an entry takes 6 to 8 bytes, 24 while it is among the newest 512.
 type Timeline struct {
@@ -40,8 +40,8 @@ type block struct {
 	times, people column
 }
 
-// BuildTimeline makes a list of positions that come newest first, as
-// [storage.Position.Compare] orders them, or in any other order. O(n) for the former.
+// BuildTimeline makes a list of positions in any order. It takes O(n) if they come newest first, as
+// [storage.Position.Compare] orders them.
 func BuildTimeline(dir *Directory, positions []storage.Position) *Timeline {
 	entries := entriesOf(dir, positions)
 	v := dir.view.Load()
@@ -56,8 +56,7 @@ func BuildTimeline(dir *Directory, positions []storage.Position) *Timeline {
 	return t
 }
 
-// entriesOf orders positions, oldest first, and numbers their users in order of their
-// ids.
+// entriesOf sorts positions oldest first, and numbers their users in order of their ids.
 func entriesOf(dir *Directory, positions []storage.Position) []entry {
 	ids := make([]storage.UserID, len(positions))
 	for i, p := range positions {
@@ -92,7 +91,7 @@ func (p packable) append(entries []entry) packable {
 
 func (p packable) slice(from, to int) packable { return packable{p.times[from:to], p.people[from:to]} }
 
-// block packs the entries, of which there are some.
+// block packs the entries, of which there is at least one.
 func (p packable) block(v *view) *block {
 	b := &block{n: len(p.times), times: columnOf(p.times), people: columnOf(p.people)}
 	b.oldest = b.at(v, 0)
@@ -106,13 +105,13 @@ func (b *block) at(v *view, i int) storage.Position {
 	}
 }
 
-// find is where a position is or would be, and whether it is there.
+// find returns where a position is or would be, and whether it is there.
 func (b *block) find(v *view, at storage.Position) (int, bool) {
 	i := sort.Search(b.n, func(i int) bool { return b.at(v, i).Compare(at) <= 0 })
 	return i, i < b.n && b.at(v, i) == at
 }
 
-// entries unpacks the block, with room for so many more.
+// entries unpacks the block, with room for more entries.
 func (b *block) entries(more int) packable {
 	p := packable{make([]uint64, b.n, b.n+more), make([]uint64, b.n, b.n+more)}
 	for i := range b.n {
@@ -128,8 +127,7 @@ func (b *block) bytes() int {
 // Len is how many positions the list has. O(1).
 func (t *Timeline) Len() int { return t.n }
 
-// Bytes is the list's size in memory, blocks it shares with other versions included.
-// O(blocks).
+// Bytes is the list's size in memory, including blocks it shares with other versions. O(blocks).
 func (t *Timeline) Bytes() int {
 	n := 72 + 24*cap(t.head)
 	for _, b := range t.blocks {
@@ -138,9 +136,9 @@ func (t *Timeline) Bytes() int {
 	return n
 }
 
-// Insert is the list and a position: the list itself if it has that already. At the
-// head, where new edges belong, it copies up to 12 kB; every few hundred times that is
-// packed, and 8 bytes for each block are copied. Elsewhere it rewrites a block.
+// Insert returns the list with a position added, or the list itself if it has that already. At the
+// head, where new edges belong, it copies up to 12 kB; every few hundred inserts it packs the head
+// and copies 8 bytes for each block. Elsewhere it rewrites a block.
 func (t *Timeline) Insert(at storage.Position) *Timeline {
 	var place [1]ordinal
 	e := entry{at, t.dir.number([]storage.UserID{at.Peer}, place[:0])[0]}
@@ -168,8 +166,8 @@ func (t *Timeline) Insert(at storage.Position) *Timeline {
 	return next
 }
 
-// Remove is the list without a position: the list itself if it has no such position.
-// It rewrites a block and copies 8 bytes for each of the others.
+// Remove returns the list without a position, or the list itself if it has no such position. It
+// rewrites a block and copies 8 bytes for each of the others.
 func (t *Timeline) Remove(at storage.Position) *Timeline {
 	b := t.blockFor(at)
 	if b < 0 {
@@ -191,8 +189,8 @@ func (t *Timeline) Remove(at storage.Position) *Timeline {
 	return next
 }
 
-// pack puts the older half of the head into blocks. It changes the list, which nobody
-// else has yet.
+// pack moves the older half of the head into blocks. It changes the list, which must not be shared
+// yet.
 func (t *Timeline) pack() {
 	old, rest := t.head[:len(t.head)-headEntries/2], t.head[len(t.head)-headEntries/2:]
 	v, last := t.dir.view.Load(), len(t.blocks)-1
@@ -204,8 +202,8 @@ func (t *Timeline) pack() {
 	t.head = slices.Clone(rest)
 }
 
-// replaced is a copy of blocks in which one holds other entries: none drop it, too
-// many are two blocks.
+// replaced returns a copy of blocks in which one block holds other entries: with no entries it is
+// dropped, with too many it becomes two blocks.
 func replaced(v *view, blocks []*block, at int, entries packable) []*block {
 	switch n := len(entries.times); {
 	case n == 0:
@@ -220,7 +218,7 @@ func replaced(v *view, blocks []*block, at int, entries packable) []*block {
 	return blocks
 }
 
-// blockFor is the block in which a position lies or would lie, −1 for the head.
+// blockFor returns the block in which a position lies or would lie, −1 for the head.
 func (t *Timeline) blockFor(at storage.Position) int {
 	if len(t.blocks) == 0 || len(t.head) > 0 && at.Compare(t.head[0].at) <= 0 {
 		return -1

@@ -6,26 +6,27 @@ import (
 	"kith/storage"
 )
 
-// TopK asks who is in most of some sets: for whom to follow, out of
-// the lists of those whom one follows.
+// TopK finds the users who are in most of some sets: suggestions of whom to follow, from the lists
+// of one's followings.
 type TopK struct {
 	Sets    []*Set
-	Weights []int64 // what each set's word counts, positive; nil stands for 1 each
+	Weights []int64 // the weight of each set, positive; nil stands for 1 each
 
-	// Except are users who are left out, in any order.
+	// Except are users to leave out, in any order.
 	Except [][]storage.UserID
-	// Hides leaves out more users, who are not counted; nil: nobody. It is asked of the best only.
+	// Hides reports more users to leave out, who are not counted; nil: nobody. It is asked about
+	// the best only.
 	Hides func(storage.UserID) bool
-	// Behind is where to begin: only those are wanted who rank behind its score and id.
-	// Zero begins with the best.
+	// Behind is where to begin: only users who rank after its score and id are wanted. Zero begins
+	// with the best.
 	Behind Candidate
 	// Most is how many are wanted.
 	Most int
 }
 
-// Best returns the best, best first: by score, ties by ascending id. It is faster than
-// sorting all. excluded tells for each of Except how many of its users have counts and are
-// in none of those before it.
+// Best returns the best, best first: by score, ties by ascending id. It is faster than sorting all.
+// excluded has for each of Except how many of its users have counts and are in none of those before
+// it.
 func (p TopK) Best() (best []Candidate, excluded []int) {
 	excluded = make([]int, len(p.Except))
 	top := topHeap{most: p.Most, behind: p.Behind, hides: p.Hides}
@@ -42,7 +43,7 @@ func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
 	sets := numbered(p.Sets, dir)
 	except := make([]reader, len(p.Except))
 	for i, ids := range p.Except {
-		e := dir.Known(ids) // everybody in the sets has a number by now
+		e := dir.Known(ids) // by now all users of the sets have numbers
 		except[i] = reader{few: e.few, chunks: e.chunks}
 	}
 	countPages(sets, p.Weights, func(b *pageCounts, page uint32) {
@@ -51,7 +52,7 @@ func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
 		}
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
-			// Most are passed over before the user itself is looked at.
+			// Most users are skipped before they are looked at themselves.
 			if score := b.score(slot); b.counts[slot] > 0 && score >= top.least {
 				top.enter(Candidate{users[slot], int(b.counts[slot]), score})
 			}
@@ -59,8 +60,8 @@ func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
 	})
 }
 
-// exclude takes the counts of a page's users away from those who are in the set, and tells
-// how many had some. Pages come in ascending order.
+// exclude removes the counts of those users of a page who are in the set, and returns how many had
+// some. Pages come in ascending order.
 func (r *reader) exclude(page uint32, b *pageCounts) (excluded int) {
 	if len(r.few) > 0 {
 		r.few = r.few[gallop(r.few, 0, ordinal(page<<pageBits)):]
@@ -91,7 +92,7 @@ func (r *reader) exclude(page uint32, b *pageCounts) (excluded int) {
 	return excluded
 }
 
-// exclude takes a user's counts away: 1 if there were any.
+// exclude removes a user's counts, and returns 1 if there were any.
 func (b *pageCounts) exclude(slot uint16) int {
 	if b.counts[slot] == 0 {
 		return 0
@@ -100,13 +101,13 @@ func (b *pageCounts) exclude(slot uint16) int {
 	return 1
 }
 
-// topHeap is a heap of the best so far, the worst of them on top.
+// topHeap is a heap of the best so far, with the worst of them on top.
 type topHeap struct {
 	most   int
 	behind Candidate
 	hides  func(storage.UserID) bool
 	counts []Candidate
-	least  int64 // the score that it takes to come onto it
+	least  int64 // the lowest score that gets onto it
 }
 
 func (p *topHeap) enter(v Candidate) {
