@@ -1,6 +1,6 @@
-// Package notify tells caches of every write to a store: after its commit, and before
-// the writer goes on. Before a write begins it can be noted whom it is about to change, so
-// that others tell of it if the writer does not live to.
+// Package notify tells caches of every write to a store: after its commit, and before the writer
+// goes on. It can also note which users a write is about to change before the write begins. If the
+// writer then dies, other processes tell the caches in its place.
 package notify
 
 import (
@@ -15,12 +15,12 @@ import (
 
 // Write is what a write has changed.
 type Write struct {
-	// Rows are rows of edges as they are now, each on the side that it names: what was
-	// carried to one side only is there only. Some may be as they were before.
+	// Rows are rows of edges as they are now, each on the side that it names: a row carried to one
+	// side only is listed for that side only. Some rows may be unchanged.
 	Rows []storage.Row
-	// Users have been made, erased or changed otherwise than by an edge.
+	// Users have been created, erased or changed otherwise than by an edge.
 	Users []storage.UserID
-	// Counts are those that the write has left of some users, where the store had them at hand.
+	// Counts are counts that the write has left, for the users for whom the store had them at hand.
 	Counts map[storage.UserID]storage.UserChange
 }
 
@@ -32,22 +32,24 @@ type Store struct {
 	sent func(then func())
 }
 
-// Watch makes a store that tells of every write through it. What is told may be repeated,
-// and is told also for a client that has gone. tell returns false where it could not tell
+// Watch returns a store that calls tell with every write through it. It may tell of a write more
+// than once, and it also tells if the client has gone. tell returns false if it could not tell
 // everybody yet.
 func Watch(store storage.Store, tell func(context.Context, Write)) *Store {
 	return &Store{Store: store, tell: tell}
 }
 
-// Noting has it noted whom a write is about to change, until all have been told. sent calls a
-// function once all that was to be told until now has reached Redis, and so the others.
+// Noting makes the store note in log which users a write is about to change, until all caches have
+// been told. sent calls a function once everything to be told until now has reached Redis, and so
+// the other gateways.
 func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
 	s.log, s.sent = log, sent
 	return s
 }
 
-// begin notes whom a write is about to change, before it is committed with the context that
-// it returns. end is to be called with what the write has done, and with its errors.
+// begin notes which users a write is about to change; the note is there before anything written
+// with the returned context is committed. The caller calls end with what the write has done, and
+// with its errors.
 func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.Context, end func(Write, ...error)) {
 	left := &counted{}
 	ctx = storage.OnCounted(ctx, left.add)
@@ -88,7 +90,7 @@ func (s *Store) told(ctx context.Context, w Write, left *counted) {
 	}
 }
 
-// counted collects the counts that the transactions of a write leave.
+// counted collects the counts that the transactions of a write have left.
 type counted struct {
 	mu   sync.Mutex
 	left map[storage.UserID]storage.UserChange
@@ -114,7 +116,7 @@ func (c *counted) all() map[storage.UserID]storage.UserChange {
 	return c.left
 }
 
-// add adds forward rows, and the rows of their other sides where those were written, too.
+// add adds forward rows, and the rows of their other sides if those were written too.
 func (w *Write) add(written []storage.Written) {
 	for _, one := range written {
 		w.Rows = append(w.Rows, one.Row)
@@ -124,8 +126,8 @@ func (w *Write) add(written []storage.Written) {
 	}
 }
 
-// Apply implements [storage.EdgeWriter]. It tells of rows that were there before, too: the
-// writer before may not have lived to.
+// Apply implements [storage.EdgeWriter]. It also tells of rows that were there before: their writer
+// may have died before it could tell.
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	ctx, end := s.begin(ctx, ends(edges)...)
 	results := s.Store.Apply(ctx, side, edges, rule)

@@ -9,8 +9,7 @@ import (
 	"kith/storage/intents"
 )
 
-// whole is what several writes are part of: others hear of the first ones only when the
-// last have been done.
+// whole joins several writes: other gateways hear of the first ones only when the last one is done.
 type whole struct {
 	mu     sync.Mutex
 	told   []*intents.Intent
@@ -21,20 +20,20 @@ type whole struct {
 
 type wholeKey struct{}
 
-// Whole has what is written with the context that it returns noted until end is called: for
-// rows of which other gateways are told when they have been carried to their other side. What
-// is not complete is told to all caches as far as it has come.
+// Whole returns a context whose writes stay noted until end is called. It is for rows of which
+// other gateways are told once they have been carried to their other side. If the whole is not
+// complete, all caches are told of the part that was written.
 func Whole(ctx context.Context) (in context.Context, end func(complete bool)) {
 	if ctx.Value(wholeKey{}) != nil {
-		return ctx, func(bool) {} // it is a part itself
+		return ctx, func(bool) {} // it is part of another whole
 	}
 	w := &whole{}
 	return context.WithValue(ctx, wholeKey{}, w), w.end
 }
 
-// covers tells whether it is noted already that users are about to be changed.
+// covers tells whether a note for these users exists already.
 func (w *whole) covers(users []storage.UserID) bool {
-	if w == nil || len(users) > 4 { // more are looked up in vain mostly
+	if w == nil || len(users) > 4 { // looking up more is mostly in vain
 		return false
 	}
 	w.mu.Lock()
@@ -42,7 +41,7 @@ func (w *whole) covers(users []storage.UserID) bool {
 	return !w.ended && slices.ContainsFunc(w.told, func(in *intents.Intent) bool { return in.Covers(users) })
 }
 
-// add is false when the whole has ended already, or there is none.
+// add returns false if there is no whole or it has already ended.
 func (w *whole) add(intent *intents.Intent, sent func(func())) bool {
 	if w == nil {
 		return false
