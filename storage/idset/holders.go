@@ -96,7 +96,7 @@ func (w *wanted) in(s *Set) func(yield func(k int) bool) {
 		}
 		for _, o := range s.few {
 			if w.sketch[o>>6&63]>>(o&63)&1 == 0 {
-				continue // true of nearly all
+				continue // nearly all end here
 			}
 			if k, found := slices.BinarySearch(w.ordinals, o); found && !yield(k) {
 				return

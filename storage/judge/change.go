@@ -13,7 +13,7 @@ type Actor struct {
 	MaxFollowing int64 // 0: no limit
 }
 
-// mayFollow tells whether the limit allows one more. [storage.ErrLimitReached]
+// mayFollow checks that the limit allows one more. [storage.ErrLimitReached]
 func (a *Actor) mayFollow() error {
 	if a.MaxFollowing > 0 && a.Follows >= a.MaxFollowing {
 		return fmt.Errorf("%w: user %s follows %d", storage.ErrLimitReached, a.User, a.Follows)
@@ -21,9 +21,9 @@ func (a *Actor) mayFollow() error {
 	return nil
 }
 
-// Change judges a change of the actor's edge and writes what it brings about, see
-// [storage.EdgeChanger]. [storage.ErrForbidden] where one of the two blocks the other,
-// [storage.ErrLimitReached]
+// Change judges a change of the actor's edge and writes what follows from it, see
+// [storage.EdgeChanger]. [storage.ErrForbidden] if one of the two blocks the other,
+// [storage.ErrLimitReached].
 func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.Changed] {
 	pair := storage.Pair{From: by.User, To: ch.To}
 	old, _ := j.row(storage.Forward, pair)
@@ -57,7 +57,7 @@ func forbidden(pair storage.Pair) error {
 	return fmt.Errorf("%w: %s and %s", storage.ErrForbidden, pair.From, pair.To)
 }
 
-// Repair writes an inverse row that is as it was observed, with what follows from it, see
+// Repair writes an inverse row if it is still as observed, with what follows from it, see
 // [storage.Repairer].
 func (j *Judge) Repair(r storage.Repair) storage.Repaired {
 	side := r.Side.Replica()

@@ -8,7 +8,7 @@ func (j *Judge) blockedBy(user, other storage.UserID) bool {
 	return e.Type == storage.Blocking
 }
 
-// blocked tells, on the shard of one user, whether it or another blocks the other one.
+// blocked tells, on the shard of one user, whether one of the two blocks the other.
 func (j *Judge) blocked(user, other storage.UserID) bool {
 	e, _ := j.row(storage.Forward, storage.Pair{From: user, To: other})
 	return e.Type == storage.Blocking || j.blockedBy(user, other)
@@ -25,8 +25,8 @@ func HasConsequences(side storage.Side, kind storage.EdgeType) bool {
 	return false
 }
 
-// consequences writes the forward rows that follow from an edge which has just been
-// written: those of its owner towards the other end.
+// consequences writes the forward rows that follow from an edge that was just written: those of its
+// owner towards the other end.
 func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.Written) {
 	if !HasConsequences(side, e.Type) {
 		return nil
@@ -35,7 +35,7 @@ func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.
 	follow, _ := j.row(storage.Forward, pair)
 	switch {
 	case side != storage.Inbox:
-		// However old the follow is and however new: who blocks has the last word here.
+		// The block wins over the follow, however old or new the follow is.
 		if side == storage.Inverse && follow.Type == storage.Following {
 			also = append(also, j.turn(storage.Forward, pair, storage.None, e.UpdateTime))
 		}
@@ -48,24 +48,24 @@ func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.
 	case j.blocked(pair.From, pair.To):
 		return nil
 	case j.meets(pair, e.UpdateTime):
-		// The answer comes behind what it answers, see again.
+		// An accepted request gets a later time than the request that accepted it, see again.
 		also = append(also, j.turn(storage.Requests, pair, storage.Accepted, e.UpdateTime+1))
 		return append(also, j.follow(pair, e.UpdateTime)...)
 	case e.Type == storage.Accepted && follow.UpdateTime < e.UpdateTime:
-		// A follow that its owner has ended since stays ended.
+		// A follow that its owner has ended since then stays ended.
 		return j.follow(pair, e.UpdateTime)
 	}
 	return nil
 }
 
-// meets tells whether a request of a user is pending when one comes from the other
-// side: they accept each other.
+// meets tells whether a user's request is pending when one comes from the other side: then they
+// accept each other.
 func (j *Judge) meets(request storage.Pair, at storage.Micros) bool {
 	own, _ := j.row(storage.Requests, request)
 	return own.Type == storage.Pending && max(at-own.UpdateTime, own.UpdateTime-at) <= j.ttl
 }
 
-// cancel ends a request that is pending.
+// cancel ends a request if it is pending.
 func (j *Judge) cancel(request storage.Pair, at storage.Micros) []storage.Written {
 	if r, _ := j.row(storage.Requests, request); r.Type != storage.Pending {
 		return nil
@@ -73,7 +73,7 @@ func (j *Judge) cancel(request storage.Pair, at storage.Micros) []storage.Writte
 	return []storage.Written{j.turn(storage.Requests, request, storage.Cancelled, at)}
 }
 
-// follow makes one user follow another, unless it does.
+// follow makes one user follow another, unless it already does.
 func (j *Judge) follow(pair storage.Pair, at storage.Micros) []storage.Written {
 	if f, _ := j.row(storage.Forward, pair); f.Type == storage.Following {
 		return nil
@@ -81,10 +81,9 @@ func (j *Judge) follow(pair storage.Pair, at storage.Micros) []storage.Written {
 	return []storage.Written{j.turn(storage.Forward, pair, storage.Following, at)}
 }
 
-// again tells what followed from an edge that came before, as it is now: whoever
-// brought it the first time may have crashed before it carried that on. Of two
-// requests that were accepted, the later is the answer to the earlier: told the other
-// way as well, carrying them would never end.
+// again lists what followed from an edge that came before, as it is now: its first writer may have
+// crashed before carrying that on. If two requests accepted each other, the later is the answer to
+// the earlier, and only the later is listed: if each led to the other, carrying would never end.
 func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written) {
 	if !HasConsequences(side, e.Type) {
 		return nil
@@ -115,9 +114,8 @@ func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written
 	return also
 }
 
-// carry writes forward rows to their other side, with what follows from them there,
-// and so on, where the transaction has the locks for it. It returns all forward rows
-// that have been written, each once.
+// carry writes forward rows to their other side, with what follows from them there, and so on, as
+// far as the transaction holds the locks. It returns all forward rows that were written, each once.
 func (j *Judge) carry(written []storage.Written) []storage.Written {
 	if j.Inline == nil {
 		return written
@@ -135,7 +133,7 @@ func (j *Judge) carry(written []storage.Written) []storage.Written {
 	return lastAtEach(written)
 }
 
-// lastAtEach keeps the last row of each place, where the first one was.
+// lastAtEach keeps the last row of each place, at the index of the first one.
 func lastAtEach(written []storage.Written) []storage.Written {
 	if len(written) < 2 {
 		return written

@@ -6,15 +6,15 @@ import (
 	"kith/storage"
 )
 
-// Diff is by how much the counts of a user change, and the last day on which that
-// makes the user active.
+// Diff is by how much a user's counts change, and the last day on which the change makes the user
+// active.
 type Diff struct {
 	Following, Follower, Friend int64
 	Active                      storage.Day
 }
 
-// Followed adds what the change of a row makes of the count of followers. A new one makes
-// the user active.
+// Followed adds to the count of followers what the change of a row adds. A new follower makes the
+// user active.
 func (d *Diff) Followed(by int64, edge storage.Edge) {
 	d.Follower += by
 	if by > 0 {
@@ -22,14 +22,14 @@ func (d *Diff) Followed(by int64, edge storage.Edge) {
 	}
 }
 
-// Diffs are those of the owners of changed rows, by user.
+// Diffs are the differences of the owners of changed rows, by user.
 type Diffs map[storage.UserID]Diff
 
-// AddTo adds what the changed rows make of the counts.
+// AddTo adds the differences that the changed rows make to the counts.
 func (j *Judge) AddTo(diffs Diffs) {
 	for at, was := range j.was {
 		owner := at.side.Owner(at.pair)
-		d := diffs[owner] // also without a difference: its version rises
+		d := diffs[owner] // also if nothing differs: its version rises
 		diff := Counted(j.rows[at].Type) - Counted(was.Type)
 		switch at.side {
 		case storage.Forward:
@@ -46,8 +46,8 @@ func (j *Judge) AddTo(diffs Diffs) {
 	}
 }
 
-// friends is the difference that the changes make to the friends of From: 1 where it
-// and To have come to follow each other, on its shard.
+// friends is the difference that the changes make to the friend count of From on its shard: 1 if
+// From and To now follow each other and did not before.
 func (j *Judge) friends(pair storage.Pair) int64 {
 	there := place{storage.Forward, pair}
 	back := place{storage.Inverse, storage.Pair{From: pair.To, To: pair.From}}

@@ -1,8 +1,8 @@
-// Package judge is the rules of edges: what a change may do, and what follows from it on the
-// shard it was made on, see [storage.EdgeWriter].
+// Package judge holds the rules of edges: what a change may do, and what follows from it on the
+// shard on which it is made, see [storage.EdgeWriter].
 //
-// It is pure. An engine reads the rows that decide while nobody else can change them, tells
-// a [Judge] of them, asks it, and writes the rows and counts that have changed.
+// It is pure. An engine reads the rows that decide under locks, passes them to a [Judge], asks it,
+// and writes the rows and counts that have changed.
 package judge
 
 import (
@@ -13,26 +13,26 @@ import (
 	"kith/storage"
 )
 
-// A Judge decides what becomes of the edges of one transaction. It works on rows that have
-// been read under the locks of their owners.
+// A Judge decides what becomes of the edges of one transaction. It works on rows that were read
+// under the locks of their owners.
 //
-// All four rows that tell what two users are to each other lie on the shard of
-// either: for an owner and a peer, following and friend_request from the one to the
-// other, follower and friend_request_inbox the other way.
+// Four rows hold all that two users are to each other, and the shard of either user has them: for
+// an owner and a peer, following and friend_request from the owner to the peer, follower and
+// friend_request_inbox from the peer to the owner.
 type Judge struct {
-	// Inline tells whose rows belong to the transaction besides those that it is given;
-	// nil: nobody's. Forward rows are written to the other side there at once.
+	// Inline tells whose rows belong to the transaction besides those of its owners; nil: nobody's.
+	// The judge writes forward rows to the other side at once if Inline says so.
 	Inline func(storage.UserID) bool
 
 	// Messages are those of requests that have been made.
 	Messages map[storage.Pair]string
 
-	// Marked are the follows that have a mark; nil: nobody has looked them up.
+	// Marked are the follows that have a mark; nil: they have not been looked up.
 	Marked map[storage.Pair]bool
 
 	ttl  storage.Micros         // how long a request stays pending
-	rows map[place]storage.Edge // as they are by now
-	was  map[place]storage.Edge // those that have been changed, as they were before
+	rows map[place]storage.Edge // as they are now
+	was  map[place]storage.Edge // the changed rows as they were before
 }
 
 // A place is where a row lies.
@@ -41,8 +41,8 @@ type place struct {
 	pair storage.Pair
 }
 
-// New makes a judge that knows of no row. Two requests that are further apart than ttl do
-// not meet.
+// New makes a judge that knows no rows. Two requests that are further apart than ttl do not accept
+// each other.
 func New(ttl time.Duration) *Judge {
 	return &Judge{
 		ttl:  storage.Micros(ttl.Microseconds()),
@@ -51,10 +51,10 @@ func New(ttl time.Duration) *Judge {
 	}
 }
 
-// Know takes note of a row as it has been read. Rows that nobody tells of do not exist.
+// Know records a row as it was read. Rows that are not recorded do not exist.
 func (j *Judge) Know(side storage.Side, e storage.Edge) { j.rows[place{side, e.Pair()}] = e }
 
-// row is what lies at a place; type None at time 0 where nothing does.
+// row returns the row at a place, or one of type None at time 0 if there is none.
 func (j *Judge) row(side storage.Side, pair storage.Pair) (e storage.Edge, exists bool) {
 	if e, exists = j.rows[place{side, pair}]; !exists {
 		e = storage.Edge{From: pair.From, To: pair.To}
@@ -71,8 +71,8 @@ func (j *Judge) put(side storage.Side, e storage.Edge) {
 	j.rows[at] = e
 }
 
-// turn gives a row another type, at the given time or, where the row is not older,
-// just behind it.
+// turn changes a row's type at the given time or, if the row is not older than that, at the row's
+// time plus 1.
 func (j *Judge) turn(side storage.Side, pair storage.Pair, kind storage.EdgeType, at storage.Micros) storage.Written {
 	if old, exists := j.row(side, pair); exists {
 		at = max(at, old.UpdateTime+1)
@@ -82,7 +82,7 @@ func (j *Judge) turn(side storage.Side, pair storage.Pair, kind storage.EdgeType
 	return storage.Written{Row: storage.Row{Side: side, Edge: e}}
 }
 
-// Apply writes an edge where the rule allows it, with what follows from it.
+// Apply writes an edge if the rule allows it, with what follows from it.
 func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) storage.Applied {
 	old, exists := j.row(side, e.Pair())
 	switch {
@@ -95,7 +95,7 @@ func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) stor
 	return storage.Applied{Row: e, Changed: true, Also: j.consequences(side, e)}
 }
 
-// Changed lists the rows of a table that have been changed, in the order of its key.
+// Changed lists the changed rows of a table, in the order of its key.
 func (j *Judge) Changed(side storage.Side) []storage.Edge {
 	var edges []storage.Edge
 	for at := range j.was {

@@ -6,20 +6,19 @@ import (
 	"kith/storage"
 )
 
-// An Act is what somebody does about a request for friendship, see [storage.RequestChanger].
+// An Act is what a user does about a friend request, see [storage.RequestChanger].
 type Act struct {
 	Request storage.Pair
 	Change  storage.RequestChange
 	Options storage.RequestOptions
 	Follows int64 // how many users From follows
 
-	// Pending counts the requests of From that have been pending since a time. It is asked
-	// where the limit of the options decides.
+	// Pending counts the requests of From that have been pending since a time. It is called only if
+	// the limit in the options matters.
 	Pending func(since storage.Micros) (int, error)
 }
 
-// Active is the user whom the act makes active; 0 where that is To, who may be on another
-// shard.
+// Active is the user whom the act makes active; 0 if that is To, who may be on another shard.
 func (a Act) Active() storage.UserID {
 	if a.Change.Act == storage.Accept || a.Change.Act == storage.Decline {
 		return 0
@@ -27,7 +26,7 @@ func (a Act) Active() storage.UserID {
 	return a.Request.From
 }
 
-// Request judges an act and writes what it brings about. [storage.ErrForbidden],
+// Request judges an act and writes what follows from it. [storage.ErrForbidden],
 // [storage.ErrNoRequest], [storage.ErrLimitReached]
 func (j *Judge) Request(a Act) (storage.ChangedRequest, error) {
 	r := &request{Judge: j, Pair: a.Request, act: a}
@@ -40,15 +39,15 @@ func (j *Judge) Request(a Act) (storage.ChangedRequest, error) {
 	return changed, nil
 }
 
-// request is what an act is about.
+// request is an act being judged.
 type request struct {
 	*Judge
 	storage.Pair
 	act Act
 }
 
-// decide does what the act says and returns the rows that it writes, the request
-// first; none where it was so before.
+// decide performs the act and returns the rows that it writes, the request first; none if nothing
+// has changed.
 func (r *request) decide() ([]storage.Written, error) {
 	own, _ := r.row(storage.Requests, r.Pair)
 	switch r.act.Change.Act {
@@ -74,7 +73,7 @@ func (r *request) decide() ([]storage.Written, error) {
 	return nil, fmt.Errorf("unknown act %d about a request", r.act.Change.Act)
 }
 
-// validFrom is the time from which on requests are still pending.
+// validFrom is the time since which requests are still pending.
 func (r *request) validFrom() storage.Micros {
 	return r.act.Change.At - storage.Micros(r.act.Options.TTL.Microseconds())
 }
@@ -88,7 +87,7 @@ func (r *request) none() error {
 	return fmt.Errorf("%w: from %s to %s", storage.ErrNoRequest, r.From, r.To)
 }
 
-// ask makes the request, or accepts it where there is one the other way.
+// ask makes the request, or accepts it if there is one in the other direction.
 func (r *request) ask(own storage.Edge) ([]storage.Written, error) {
 	theirs, _ := r.row(storage.Inbox, storage.Pair{From: r.To, To: r.From})
 	switch {
@@ -110,7 +109,7 @@ func (r *request) ask(own storage.Edge) ([]storage.Written, error) {
 	return []storage.Written{r.turn(storage.Requests, r.Pair, storage.Pending, r.act.Change.At)}, nil
 }
 
-// inForce tells whether a request was accepted and neither has ended its follow since.
+// inForce tells whether a request was accepted and neither user has ended its follow since.
 func (r *request) inForce(own storage.Edge) bool {
 	follow, _ := r.row(storage.Forward, r.Pair)
 	back, there := r.row(storage.Inverse, storage.Pair{From: r.To, To: r.From})
@@ -118,7 +117,7 @@ func (r *request) inForce(own storage.Edge) bool {
 	return own.Type == storage.Accepted && follow.Type == storage.Following && !ended
 }
 
-// mayAsk tells whether the limit of pending requests allows one more.
+// mayAsk checks that the limit of pending requests allows one more.
 func (r *request) mayAsk() error {
 	if r.act.Options.MaxPending == 0 {
 		return nil
@@ -130,8 +129,7 @@ func (r *request) mayAsk() error {
 	return err
 }
 
-// accept accepts the request: From follows To. That To follows From is written on the
-// other side.
+// accept accepts the request: From follows To. The follow To → From is written on the other side.
 func (r *request) accept() ([]storage.Written, error) {
 	if f, _ := r.row(storage.Forward, r.Pair); f.Type != storage.Following {
 		by := Actor{User: r.From, Follows: r.act.Follows, MaxFollowing: r.act.Options.MaxFollowing}
@@ -154,7 +152,7 @@ func (r *request) end(own storage.Edge, state storage.EdgeType) ([]storage.Writt
 	return []storage.Written{r.turn(storage.Requests, r.Pair, state, r.act.Change.At)}, nil
 }
 
-// remove ends a friendship, whoever has asked for it.
+// remove ends a friendship, whichever user asked for it.
 func (r *request) remove(own storage.Edge) []storage.Written {
 	back := storage.Pair{From: r.To, To: r.From}
 	follow, _ := r.row(storage.Forward, r.Pair)

@@ -6,8 +6,9 @@ import (
 	"kith/storage"
 )
 
-// State tells whether a user's state changes to another one, see [storage.StateStore].
-// [storage.ErrForbidden] for a way back from a deletion, or past its beginning.
+// State tells whether a user's state changes to another one, see [storage.StateStore]. It returns
+// [storage.ErrForbidden] if the user is being or has been deleted, or if the new state is Deleted,
+// which only Erase sets.
 func State(user storage.UserID, from, to storage.UserState) (changes bool, err error) {
 	if from == to {
 		return false, nil
@@ -18,8 +19,8 @@ func State(user storage.UserID, from, to storage.UserState) (changes bool, err e
 	return true, nil
 }
 
-// Mark is a follow's mark after a change. specials counts the user's special follows; it is
-// asked where their limit decides: [storage.ErrLimitReached].
+// Mark returns a follow's mark after a change. specials counts the user's special follows; it is
+// called only if their limit matters: [storage.ErrLimitReached].
 func Mark(user storage.UserID, mark storage.EdgeMark, change storage.MarkChange, specials func() (int, error)) (storage.EdgeMark, error) {
 	special := mark.Special
 	if change.Special != nil {
