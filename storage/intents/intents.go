@@ -1,12 +1,12 @@
-// Package intents keeps in Redis which users writers are about to change, from before a
-// write begins until all caches have been told of it. What is still there when nobody
-// stands by it any more belongs to a writer that has died, or is stuck, perhaps between
-// its commit and telling. Any process on the same store then does the telling for it.
+// Package intents records in Redis which users writers are about to change, from before a write
+// begins until all caches have been told of it. If an intent is no longer renewed, its writer has
+// died or is stuck, perhaps between its commit and telling. Any process on the same store then
+// tells the caches in its place.
 //
-// Intents lie in one sorted set: what is about to be changed, scored by when somebody has
-// to look after it. A writer adds it with the score 0. Whoever sweeps first sees it gives
-// it a time by the clock of Redis; so those of the gateways do not matter. The writer's
-// process adds it anew twice a second while the write is under way.
+// Intents are members of one sorted set: what is about to be changed, scored by the time at which a
+// process has to look after it. A writer adds it with the score 0. The first process that sweeps
+// and sees it sets the time, by the clock of Redis, so that the gateways' clocks do not matter. The
+// writer's process adds it again twice a second while the write is under way.
 package intents
 
 import (
@@ -23,13 +23,13 @@ import (
 	"kith/storage"
 )
 
-// Config says where intents are kept and who is told of those that are left behind.
+// Config says where intents are kept and who is told of those left behind.
 type Config struct {
 	Redis redis.UniversalClient
 	Key   string
 
-	// Sweep tells all caches that users may have changed; with none, that all may have.
-	// done is called once all have been told.
+	// Sweep tells all caches that users may have changed; without users, that all may have. It
+	// calls done once all caches have been told.
 	Sweep func(ctx context.Context, users []storage.UserID, done func())
 
 	// Metrics counts. Defaults to none.
@@ -37,45 +37,46 @@ type Config struct {
 }
 
 const (
-	// sweepEvery is how often a process stands by its own intents, and looks for others'.
+	// sweepEvery is how often a process renews its own intents and looks for others'.
 	sweepEvery = 500 * time.Millisecond
 
-	// orphaned is how long after it was first seen an intent is swept that nobody has
-	// stood by, and how long after that again.
+	// orphaned is how long an intent may go without renewal after it was first seen, before it is
+	// swept, and the time between sweeps after that.
 	orphaned = 1500 * time.Millisecond
 
-	// lateCommits is how old an intent gets when nobody stands by it. A writer that has died
-	// may have sent its COMMIT, which the database has still to do. No statement of a write
-	// commits by itself.
+	// lateCommits is the age up to which an intent is kept that nobody renews. Its writer may have
+	// sent its COMMIT before it died, and the database may still have to execute it. No statement
+	// of a write commits by itself.
 	lateCommits = 30 * time.Second
 
-	// longestWrite is how long a write is stood by: one that takes longer has been forgotten.
+	// longestWrite is how long a write's intent is renewed: a write that takes longer has been
+	// forgotten.
 	longestWrite = 10 * time.Minute
 
-	// maxSwept is how many intents are swept one by one. If more are due, everything is
-	// taken as changed. With it the set is bounded, too.
+	// maxSwept is how many intents are swept one by one. If more are due, everything is treated as
+	// changed. This also bounds the set.
 	maxSwept = 2000
 
-	// timeout ends an exchange with Redis; on a busy machine a new connection takes a while.
-	// After a failure writers do without for some time, and the next exchange is a short one.
+	// timeout ends an exchange with Redis; on a busy machine a new connection takes a while. After
+	// a failure, writers do without Redis for some time, and the next exchange is a short one.
 	timeout      = time.Second
 	timeoutAgain = 100 * time.Millisecond
 	leftAlone    = 500 * time.Millisecond
 
-	// An intent waits for others for a half of the time that writes take until they commit;
-	// a commit that comes earlier does not wait.
+	// An intent waits for others for half of the time that writes take until they commit; a commit
+	// that comes earlier does not wait.
 	shortGather = time.Millisecond
 	longGather  = 50 * time.Millisecond
 
-	// maxOpen bounds what is under way, or has not been told since Redis does not answer. What
-	// does not fit is not noted.
+	// maxOpen bounds the intents of writes under way and of those not told because Redis does not
+	// answer. What exceeds it is not noted.
 	maxOpen = 10_000
 
-	// maxRemovals bounds what waits to be removed. What does not fit is swept.
+	// maxRemovals bounds what waits to be removed. What exceeds it is swept.
 	maxRemovals = 100_000
 )
 
-// Log is what a process writes down in Redis. A nil Log writes nothing.
+// Log is a process's record of intents in Redis. A nil Log writes nothing.
 type Log struct {
 	cfg      Config
 	instance uint64
@@ -87,12 +88,12 @@ type Log struct {
 	adding  []*Intent     // for the next exchange
 	removal []any         // members
 	sending bool          // an exchange is under way
-	planned bool          // one will be begun
-	urgent  bool          // somebody waits for the next one
+	planned bool          // an exchange is scheduled
+	urgent  bool          // a writer waits for the next exchange
 	sent    time.Time     // when the last one began
-	span    time.Duration // from a beginning to the commit, on average
+	span    time.Duration // from the beginning of a write to its commit, on average
 	failing bool          // the last exchange failed
-	until   time.Time     // Redis is left alone until then
+	until   time.Time     // Redis is not asked until then
 }
 
 // Intent is the users of one write.
@@ -106,7 +107,7 @@ type Intent struct {
 	noted  chan struct{}
 }
 
-// Open makes a log and sweeps in the background until it is closed.
+// Open makes a log, which sweeps in the background until it is closed.
 func Open(cfg Config) *Log {
 	if cfg.Metrics == nil {
 		cfg.Metrics = newMetrics()
@@ -119,16 +120,15 @@ func Open(cfg Config) *Log {
 	return l
 }
 
-// Close ends the sweeping. Intents that are still open are left to others.
+// Close ends the sweeping. Intents that are still open are left to other processes.
 func (l *Log) Close() {
 	if l != nil {
 		l.close()
 	}
 }
 
-// Begin has it written down who is about to be changed; nobody stands for everybody. That
-// takes place beside what the writer does next, up to [Intent.Wait]. Each intent is to be
-// ended by Done or Leave.
+// Begin notes which users are about to be changed; none stands for all. The note is sent while the
+// writer goes on, until [Intent.Wait]. Every intent must be ended by Done or Leave.
 func (l *Log) Begin(users []storage.UserID) *Intent {
 	if l == nil {
 		return nil
@@ -153,7 +153,7 @@ func (l *Log) Begin(users []storage.UserID) *Intent {
 	return in
 }
 
-// add has an intent added with the next exchange. The lock is held.
+// add queues an intent for the next exchange. The caller holds the lock.
 func (l *Log) add(in *Intent) {
 	if !in.queued {
 		in.queued = true
@@ -161,7 +161,7 @@ func (l *Log) add(in *Intent) {
 	}
 }
 
-// plan sees that what waits is sent. The lock is held.
+// plan makes sure that what is queued is sent. The caller holds the lock.
 func (l *Log) plan(now time.Time) {
 	if l.sending || l.planned {
 		return
@@ -175,7 +175,7 @@ func (l *Log) plan(now time.Time) {
 	}
 }
 
-// flush sends what waits, unless somebody else does.
+// flush sends what is queued, unless another goroutine does.
 func (l *Log) flush() {
 	l.mu.Lock()
 	l.planned = false
@@ -187,8 +187,8 @@ func (l *Log) flush() {
 	}
 }
 
-// Wait returns when Redis has an intent, or does not answer: then the write goes on without.
-// It is called before the commit.
+// Wait returns once Redis has the intent, or once it is clear that Redis does not answer: then the
+// write goes on without it. It is called before the commit.
 func (in *Intent) Wait() {
 	if in == nil {
 		return
@@ -212,7 +212,7 @@ func (in *Intent) Wait() {
 	<-in.noted
 }
 
-// Covers tells whether an intent says of all these users that they are about to be changed.
+// Covers tells whether the intent names all these users.
 func (in *Intent) Covers(users []storage.UserID) bool {
 	for _, id := range users {
 		if !slices.Contains(in.users, id) {
@@ -222,7 +222,7 @@ func (in *Intent) Covers(users []storage.UserID) bool {
 	return len(users) > 0
 }
 
-// Done takes an intent away: all caches have been told of the write, or nothing was written.
+// Done removes the intent: all caches have been told of the write, or nothing was written.
 func (in *Intent) Done() {
 	if in == nil {
 		return
@@ -236,7 +236,7 @@ func (in *Intent) Done() {
 	}
 }
 
-// Leave stands by an intent no longer. It is swept soon, by whoever comes first.
+// Leave no longer renews the intent. The first process that sweeps will find it.
 func (in *Intent) Leave() {
 	if in == nil {
 		return
@@ -246,15 +246,15 @@ func (in *Intent) Leave() {
 	delete(in.log.open, in)
 }
 
-// remove has a member removed with the next exchange. The lock is held.
+// remove queues the removal of a member for the next exchange. The caller holds the lock.
 func (l *Log) remove(member string) {
 	if len(l.removal) < maxRemovals {
 		l.removal = append(l.removal, member)
 	}
 }
 
-// exchange sends what waits. What somebody has waited for meanwhile is sent after it, by
-// nobody's writer.
+// exchange sends what is queued. If writers have waited for more in the meantime, a goroutine sends
+// that, so that no writer waits for it.
 func (l *Log) exchange() {
 	if l.send() {
 		go func() {
@@ -264,7 +264,7 @@ func (l *Log) exchange() {
 	}
 }
 
-// send sends what waits in one exchange, and tells whether somebody waits for the next.
+// send sends what is queued in one exchange, and tells whether a writer waits for the next one.
 func (l *Log) send() (more bool) {
 	l.mu.Lock()
 	patience := timeout
@@ -280,8 +280,8 @@ func (l *Log) send() (more bool) {
 	return landed(err)
 }
 
-// Board adds what waits to a pipeline that is about to be sent, for others than its own
-// exchanges cost nothing more. landed is to be called with how that went.
+// Board adds what is queued to a pipeline that is about to be sent for other reasons: that costs
+// nothing more. The caller calls landed with the result of the pipeline.
 func (l *Log) Board(ctx context.Context, pipe redis.Pipeliner) (landed func(error)) {
 	if l == nil {
 		return func(error) {}
@@ -300,9 +300,9 @@ func (l *Log) Board(ctx context.Context, pipe redis.Pipeliner) (landed func(erro
 	}
 }
 
-// take adds all that waits to a pipeline: intents to the set, and others from it. What it
-// returns is to be called with how that went, and tells whether somebody waits for more. The
-// lock is held, and sending set.
+// take adds everything queued to a pipeline: it adds intents to the set and removes others. The
+// caller calls the function returned with the result of the pipeline; it tells whether a writer
+// waits for more. The caller holds the lock and has set sending.
 func (l *Log) take(ctx context.Context, pipe redis.Pipeliner) (landed func(error) (more bool)) {
 	adding, removal := l.adding, l.removal
 	l.adding, l.removal, l.urgent = nil, nil, false
@@ -310,7 +310,7 @@ func (l *Log) take(ctx context.Context, pipe redis.Pipeliner) (landed func(error
 	adding = slices.DeleteFunc(adding, func(in *Intent) bool { return !l.open[in] && in.kept.IsZero() }) // nothing was written
 	members := make([]redis.Z, len(adding))
 	for i, in := range adding {
-		in.queued, in.kept = false, l.sent // it may have come there also where no answer did
+		in.queued, in.kept = false, l.sent // it may have arrived even if no answer did
 		members[i].Member = in.member
 	}
 	if len(members) > 0 {
@@ -348,8 +348,8 @@ func (l *Log) take(ctx context.Context, pipe redis.Pipeliner) (landed func(error
 	}
 }
 
-// A member of the set: who wrote it and its number, 8 bytes each, the Unix time of its
-// beginning, 8 bytes, and the users.
+// A member of the set: its writer and its number, 8 bytes each, the Unix time of its beginning, 8
+// bytes, and the users.
 const header = 24
 
 func encode(instance, number uint64, at time.Time, users []storage.UserID) string {
@@ -363,7 +363,7 @@ func encode(instance, number uint64, at time.Time, users []storage.UserID) strin
 	return string(to)
 }
 
-// renew gives a member that has become old another time.
+// renew gives a member that has become old a new time.
 func renew(member string, now time.Time) string {
 	if at, _, err := decode(member); err != nil || now.Sub(at) < lateCommits/3 {
 		return member

@@ -15,7 +15,7 @@ var sweepText string
 
 var sweepScript = redis.NewScript(sweepText)
 
-// run stands by what is open, and sweeps what others have left, until the context is done.
+// run renews what is open, and sweeps what others have left, until the context is done.
 func (l *Log) run(ctx context.Context) {
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()
@@ -26,15 +26,15 @@ func (l *Log) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-			l.standBy() // what was done last goes with this
+			l.standBy() // sends what was ended last
 			return
 		case <-ticks.C:
 		}
 	}
 }
 
-// standBy adds what has been open for a while anew, also to a Redis that has lost it, and
-// removes what was done.
+// standBy adds intents again that have been open for a while, in case Redis has lost them, and
+// removes those that are done.
 func (l *Log) standBy() {
 	l.mu.Lock()
 	now := time.Now()
@@ -58,7 +58,7 @@ func (l *Log) standBy() {
 	}
 }
 
-// sweep looks after what nobody has stood by.
+// sweep looks after intents that nobody has renewed.
 func (l *Log) sweep(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -87,14 +87,14 @@ func (l *Log) sweep(ctx context.Context) error {
 	return nil
 }
 
-// look returns whose users intents are, each once, nobody where it may be everybody, and
-// which of them have come to their end.
+// look returns the users of the intents, each once, or none if any user may be meant. It also
+// returns the intents that have come to their end.
 func look(list []any, now time.Time) (users []storage.UserID, over []string) {
 	seen, all := map[storage.UserID]bool{}, false
 	for _, one := range list {
 		member, _ := one.(string)
 		at, some, err := decode(member)
-		// Everybody is swept once: it is dear.
+		// An intent that means all users is swept only once, because that is expensive.
 		if age := now.Sub(at); err != nil || age > lateCommits || age < -lateCommits || len(some) == 0 {
 			over = append(over, member)
 		}
