@@ -7,14 +7,14 @@ import (
 	"kith/storage"
 )
 
-// A claim says whose a handle is.
+// A claim says to whom a handle belongs.
 type claim struct {
 	owner storage.UserID
 	at    storage.Micros
 }
 
-// Claim leaves a claim on a handle as a [Store.Register] does that ends before it
-// makes its user, so that tests can ask what becomes of it.
+// Claim leaves a claim on a handle, as a [Store.Register] does that fails before it makes its user,
+// so that tests can check what becomes of the claim.
 func (s *Store) Claim(_ context.Context, handle string, id storage.UserID, at storage.Micros) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros
 	return user, nil
 }
 
-// set changes a value, unless there is no new one.
+// set changes a value if there is a new one.
 func set[T any](value, to *T) {
 	if to != nil {
 		*value = *to

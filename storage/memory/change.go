@@ -8,8 +8,8 @@ import (
 	"kith/storage/judge"
 )
 
-// ChangeEdges implements [storage.EdgeChanger]. The Inverse side lies in the same
-// database where the option [Together] says so.
+// ChangeEdges implements [storage.EdgeChanger]. The Inverse side is in the same database if the
+// option [Together] says so.
 func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
 	results := make([]storage.Result[storage.Changed], len(changes))
 	if err := ctx.Err(); err != nil {
@@ -75,12 +75,12 @@ func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change 
 	return changed, nil
 }
 
-// inline tells who lies in one database with a user.
+// inline tells which users are in one database with a user.
 func (s *Store) inline(user storage.UserID) func(storage.UserID) bool {
 	return func(other storage.UserID) bool { return s.together(user, other) }
 }
 
-// judge makes one that knows all rows between the users of some pairs.
+// judge makes a judge that knows all rows between the users of some pairs.
 func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 	j := judge.New(s.requestTTL)
 	for _, p := range pairs {
@@ -95,7 +95,7 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 	return j
 }
 
-// save writes what has been judged: rows with what lies beside them, the log, and counts.
+// save writes what was judged: rows and what is stored beside them, the log, and counts.
 func (s *Store) save(ctx context.Context, j *judge.Judge) {
 	for _, side := range storage.Sides {
 		for _, edge := range j.Changed(side) {

@@ -23,8 +23,7 @@ func (l *relationLog) add(side storage.Side, edge storage.Edge) {
 // HasLog tells that there is a relation_log.
 func (s *Store) HasLog() bool { return true }
 
-// LastOfLog is the position of the newest entry that the log has had, 0 at the
-// beginning.
+// LastOfLog is the position of the newest entry that the log has ever had, 0 at the beginning.
 func (s *Store) LastOfLog(ctx context.Context, _ int) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

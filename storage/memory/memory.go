@@ -1,12 +1,12 @@
-// Package memory is the reference engine: the contract of package storage in
-// the plainest code that keeps it, as an oracle for tests.
+// Package memory is the reference engine: the contract of package storage in the plainest code that
+// fulfils it, as an oracle for tests.
 //
-// What a change of edges may do and what follows from it, it asks package judge, like every
-// engine: those rules are proved by the suite's promises, not by a comparison with this engine.
+// Like every engine, it asks package judge what a change of edges may do and what follows from it.
+// The suite's promises prove those rules; a comparison with this engine does not.
 //
-// It has one shard and keeps everything in maps behind one lock. Every read
-// collects and sorts what it needs, so it is slow by design: nothing in it is
-// an index that could be wrong. Values are kept as they are given, unchecked.
+// It has one shard and keeps everything in maps behind one lock. Every read collects and sorts what
+// it needs, so it is slow by design: nothing in it is an index that could be wrong. Values are kept
+// as they are given, unchecked.
 package memory
 
 import (
@@ -17,11 +17,10 @@ import (
 	"kith/storage"
 )
 
-// Store keeps a graph in memory. It is safe for concurrent use; each call sees
-// and leaves the store as if it were alone.
+// Store keeps a graph in memory. It is safe for concurrent use; each call runs as if it were alone.
 //
-// A call whose context has ended before it starts does nothing and answers
-// every key with the context's error.
+// If the context of a call has ended before it starts, the call does nothing and answers every key
+// with the context's error.
 type Store struct {
 	mu        sync.RWMutex
 	users     map[storage.UserID]storage.User
@@ -33,7 +32,7 @@ type Store struct {
 	log       relationLog
 	leases    map[string]map[int]lease // kind → slot
 	marks     map[storage.Pair]storage.EdgeMark
-	dismissed map[storage.UserID]map[storage.UserID]storage.Micros // by whom, whom, when
+	dismissed map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
 	active    map[storage.UserID]storage.Day                       // the last day of each
 	states    map[storage.UserID]storage.StateChange               // the last change of each
 
@@ -43,18 +42,18 @@ type Store struct {
 	together   func(a, b storage.UserID) bool
 }
 
-// An Option makes a store that is not as [New] makes it by itself.
+// An Option changes how [New] makes a store.
 type Option func(*Store)
 
-// RequestTTL is how long a request for friendship stays pending, where requests cross.
-// Defaults to [storage.DefaultRequestTTL].
+// RequestTTL is how long a friend request stays pending, which decides whether requests accept each
+// other. Defaults to [storage.DefaultRequestTTL].
 func RequestTTL(ttl time.Duration) Option {
 	return func(s *Store) { s.requestTTL = ttl }
 }
 
-// Together tells which two users lie in one database, so that the other side of their
-// edges can be written in the same call. By default all do. A store with a rule of many
-// shards is the oracle of one that has them.
+// Together tells whether two users are in one database, so that the other side of their edges can
+// be written in the same call. By default all users are. With a rule of many shards, the store is
+// the oracle of an engine that has them.
 func Together(rule func(a, b storage.UserID) bool) Option {
 	return func(s *Store) { s.together = rule }
 }
@@ -110,7 +109,7 @@ func (s *Store) Ping(ctx context.Context) []storage.ShardHealth {
 	return []storage.ShardHealth{{Shard: 0, Name: "memory", Err: ctx.Err()}}
 }
 
-// Close waits for the calls under way. There is nothing to release.
+// Close waits for running calls. There is nothing to release.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -91,7 +91,7 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 	})
 }
 
-// page keeps what lies between the bounds and then one end of it.
+// page selects what lies between the bounds, and then one end of it.
 func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 	var stretch []storage.Edge
 	kind := q.Type

@@ -46,7 +46,7 @@ func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []st
 	return results
 }
 
-// countFriends counts whom a user follows that follow it.
+// countFriends counts the users whom a user follows and who follow it.
 func (s *Store) countFriends(id storage.UserID) (n int64) {
 	for peer := range s.tables[storage.Forward][id] {
 		n += s.friends(id, peer)

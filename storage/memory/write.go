@@ -8,9 +8,9 @@ import (
 	"kith/storage/judge"
 )
 
-// CreateUsers implements [storage.UserWriter]. Users are judged one after the
-// other: of two with one id or one handle the first is made. A user that exists
-// is reported as such even if the handle asked for belongs to somebody else.
+// CreateUsers implements [storage.UserWriter]. Users are judged one after the other: of two with
+// the same id or handle, the first is created. A user that exists is reported as such even if the
+// handle asked for belongs to another user.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(users))
 	if err := ctx.Err(); err != nil {
@@ -41,14 +41,14 @@ func (s *Store) insert(user storage.User) {
 	s.users[user.ID] = user
 	s.handles[user.Handle] = claim{user.ID, user.CreatedAt}
 	s.activeOn(user.ID, user.CreatedAt)
-	// Edges may have come before their user: what they counted stays.
+	// Edges may have come before their user: their counts stay.
 	if _, counted := s.counts[user.ID]; !counted {
 		s.counts[user.ID] = storage.Counts{}
 	}
 }
 
-// Apply implements [storage.EdgeWriter]. The Row of each answer is the row as it
-// was when that edge had been judged, and so are those in Also.
+// Apply implements [storage.EdgeWriter]. The Row of each answer is the row as it was after that
+// edge was judged, and so are those in Also.
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
 	if err := ctx.Err(); err != nil {
@@ -80,7 +80,7 @@ func (s *Store) edge(side storage.Side, pair storage.Pair) (storage.Edge, bool) 
 	return edge, exists
 }
 
-// row is the row of a pair, or one of type None at time 0 that counts nothing.
+// row is the row of a pair, or one of type None at time 0, which counts nothing.
 func (s *Store) row(side storage.Side, pair storage.Pair) storage.Edge {
 	if edge, exists := s.edge(side, pair); exists {
 		return edge

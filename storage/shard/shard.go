@@ -22,7 +22,7 @@ type Map struct {
 	owner  [Buckets]uint16
 }
 
-// NewMap lays the buckets out over a number of shards, 1 … Buckets.
+// NewMap distributes the buckets over a number of shards, 1 … Buckets.
 func NewMap(shards int) *Map {
 	m := &Map{shards: shards}
 	for i := range shards {
