@@ -26,16 +26,16 @@ type Bus struct {
 	aboard    atomic.Pointer[func(context.Context, redis.Pipeliner) func(error)]
 
 	mu     sync.Mutex
-	queue  []Event // what the others have not been sent yet
-	lost   bool    // events were thrown away behind the message that was sent last
+	queue  []Event // what has not been sent to the others yet
+	lost   bool    // events were dropped after the last message sent
 	waking chan struct{}
 	number uint64 // of the last message; only the sending goroutine uses it
 
-	handed, gone uint64 // how many events there have been, and how many of them have left
+	handed, gone uint64 // how many events there have been, and how many of them have been sent
 	after        []afterwards
 }
 
-// afterwards is to be called when the first events have left.
+// afterwards is a function to call once the first events have been sent.
 type afterwards struct {
 	handed uint64
 	call   func()
@@ -43,21 +43,20 @@ type afterwards struct {
 
 // BusConfig says how gateways reach each other.
 type BusConfig struct {
-	// Redis carries the messages. Its ContextTimeoutEnabled has to be set, or a Redis
-	// that hangs is noticed late. Nil means that there is no other gateway.
+	// Redis carries the messages. Set its ContextTimeoutEnabled, or a hanging Redis is noticed
+	// late. Nil means that there is no other gateway.
 	Redis redis.UniversalClient
 
-	// Channel is the name of the pub/sub channel; stores that share a Redis need one
-	// each. Defaults to "kith:events".
+	// Channel is the name of the pub/sub channel; stores that share a Redis need one each. Defaults
+	// to "kith:events".
 	Channel string
 
 	// Metrics counts what is sent and received. Defaults to none.
 	Metrics *Metrics
 }
 
-// maxQueued is how many events wait, 48 bytes each, for others that cannot be
-// reached: 3 MB. If there are more, they are thrown away and the others will
-// know that they missed some.
+// maxQueued is how many events wait, 48 bytes each, while the other gateways cannot be reached: 3
+// MB. If there are more, they are dropped, and the others will notice that they missed some.
 const maxQueued = 1 << 16
 
 // NewBus makes the bus that feeds a hub. Its Run does the work.
@@ -75,9 +74,9 @@ func NewBus(hub *Hub, cfg BusConfig) *Bus {
 	}
 }
 
-// OnHearing calls a function when what the others send begins or ceases to reach this
-// gateway, and at once with how it is now. There is one such function. Without a Redis
-// nothing ever reaches it.
+// OnHearing calls a function at once, and whenever messages of the other gateways begin or cease to
+// reach this one, with the state at that moment. There is one such function. Without a Redis
+// nothing ever reaches this gateway.
 func (b *Bus) OnHearing(f func(bool)) {
 	b.onHearing.Store(&f)
 	f(b.hearing.Load())
@@ -92,8 +91,7 @@ func (b *Bus) hear(is bool) {
 	}
 }
 
-// Publish tells everybody about rows that are on both sides.
-// Like Send, it does not wait.
+// Publish tells everybody of rows that are on both sides. Like Send, it does not wait.
 func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
 	list := make([]Event, len(rows))
 	for i, r := range rows {
@@ -102,8 +100,8 @@ func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
 	b.Send(ctx, list...)
 }
 
-// Send tells everybody about events: this gateway's hub before it returns, the
-// others as soon as they can be reached. It does not wait for them.
+// Send tells everybody of events: this gateway's hub before it returns, the other gateways as soon
+// as they can be reached. It does not wait for them.
 func (b *Bus) Send(_ context.Context, list ...Event) {
 	if len(list) == 0 {
 		return
@@ -128,7 +126,7 @@ func (b *Bus) Send(_ context.Context, list ...Event) {
 	}
 }
 
-// Then calls a function once the others have been sent all events until now. It must not wait.
+// Then calls a function once all events until now have been sent to the others. It must not wait.
 func (b *Bus) Then(call func()) {
 	b.mu.Lock()
 	waits := b.client != nil && b.gone < b.handed
@@ -141,7 +139,7 @@ func (b *Bus) Then(call func()) {
 	}
 }
 
-// sent is told that events have left, and calls whoever has waited for that.
+// sent records that events have been sent, and calls the functions that waited for that.
 func (b *Bus) sent(upTo uint64) {
 	b.mu.Lock()
 	b.gone = upTo
@@ -159,8 +157,8 @@ func (b *Bus) sent(upTo uint64) {
 	}
 }
 
-// Run exchanges events with the other gateways until the context is done, which is
-// the only way it ends; then it sends what is left, for a second at most.
+// Run exchanges events with the other gateways until the context is done, and ends in no other way.
+// Then it sends what is left, for a second at most.
 func (b *Bus) Run(ctx context.Context) {
 	if b.client == nil {
 		<-ctx.Done()
@@ -172,12 +170,12 @@ func (b *Bus) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// take returns the next message, or false if there is nothing to say.
+// take returns the next message, or false if there is none.
 func (b *Bus) take() (message, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.lost {
-		b.number++ // the others find this one missing
+		b.number++ // the others notice that this number is missing
 		b.lost = false
 	} else if len(b.queue) == 0 {
 		return message{}, false
@@ -194,7 +192,7 @@ func (b *Bus) take() (message, bool) {
 	return m, true
 }
 
-// Patience with Redis.
+// Timeouts and pauses with Redis.
 const (
 	sendTimeout = time.Second
 	lastSends   = time.Second
@@ -202,8 +200,8 @@ const (
 	longPause   = time.Second
 )
 
-// send sends message after message, each again and again until it went through:
-// the receivers know which they have had.
+// send sends message after message, and repeats each until it succeeds: the receivers recognise
+// those they already have.
 func (b *Bus) send(ctx context.Context) {
 	for {
 		select {
@@ -254,15 +252,15 @@ func (b *Bus) publish(ctx context.Context, text []byte) error {
 	return published.Err()
 }
 
-// Aboard has something added to the exchanges with Redis that carry messages. What board
-// returns is called with how an exchange went. There is one such function.
+// Aboard lets a function add commands to the exchanges with Redis that carry messages. The bus
+// calls the function that board returns with the result of the exchange. There is one such
+// function.
 func (b *Bus) Aboard(board func(context.Context, redis.Pipeliner) (landed func(error))) {
 	b.aboard.Store(&board)
 }
 
-// putBack leaves a message that could not be sent to the last attempt. It may
-// have arrived all the same; then it comes twice under another number, which is
-// allowed.
+// putBack queues a message again that the last attempt could not send. It may have arrived all the
+// same; then it comes twice under different numbers, which is allowed.
 func (b *Bus) putBack(m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,9 +1,8 @@
-// Package events tells what has changed: to the subscriptions and the caches of
-// this gateway by a [Hub], to those of the others by a [Bus].
+// Package events tells what has changed: a [Hub] tells the subscriptions and the caches of this
+// gateway, a [Bus] tells those of the others.
 //
-// Events are hints to look again, not the data itself: one may come twice, or
-// after a newer one about the same edge. None is lost without notice: where some
-// may be missing, everybody gets a [Gap].
+// Events are hints to look again, not the data itself: one may come twice, or after a newer one
+// about the same edge. None is lost unnoticed: if some may be missing, everybody gets a [Gap].
 package events
 
 import "kith/storage"
@@ -11,7 +10,7 @@ import "kith/storage"
 // Kind says what an event is about.
 type Kind uint8
 
-// The kinds. Messages between gateways hold their numbers: new ones come at the end.
+// The kinds. Messages between gateways contain these numbers: new kinds go at the end.
 const (
 	// EdgeChanged: Edge is a row of following whose follower row has been applied.
 	EdgeChanged Kind = iota
@@ -19,16 +18,16 @@ const (
 	UserChanged
 	// CountsChanged: the counts of User changed.
 	CountsChanged
-	// Gap: events may be missing. Caches forget what they know, subscriptions read
-	// again. It concerns everybody.
+	// Gap: events may be missing. Caches forget what they know, subscriptions read again. It
+	// concerns every subscriber.
 	Gap
 	// RequestChanged: Edge is a row of friend_request whose inbox row has been applied.
 	RequestChanged
 	// StateChanged: User was deactivated, has come back, or is being deleted.
 	StateChanged
-	// Corrected: what a shared cache had of User was old until now, and events about User may be
-	// missing: somebody who has written did not live to tell. Whoever may have taken something
-	// from that cache forgets it, subscriptions of User read again.
+	// Corrected: a shared cache had old data of User until now, and events about User may be missing,
+	// because a writer died before it could tell. Caches that may have read from the shared cache
+	// forget what they have of User, and subscriptions of User read again.
 	Corrected
 )
 
@@ -39,8 +38,8 @@ type Event struct {
 	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
 }
 
-// Row is the event of a row that is on both sides: EdgeChanged or RequestChanged, by
-// the pair of tables that it lies in.
+// Row is the event of a row that is on both sides: EdgeChanged or RequestChanged, by the row's pair
+// of tables.
 func Row(r storage.Row) Event {
 	if r.Side.Truth() == storage.Requests {
 		return Event{Kind: RequestChanged, Edge: r.Edge}
@@ -60,7 +59,7 @@ func Counts(id storage.UserID) Event { return Event{Kind: CountsChanged, User: i
 // State is the event of a user's state.
 func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id} }
 
-// concerns returns the users an event is about, zero where there is none.
+// concerns returns the users an event is about; zero stands for none.
 func (e Event) concerns() [2]storage.UserID {
 	switch e.Kind {
 	case EdgeChanged, RequestChanged:
@@ -72,7 +71,7 @@ func (e Event) concerns() [2]storage.UserID {
 	}
 }
 
-// about is the event without what tells it from others about the same edge or user.
+// about is the event reduced to what all events about the same edge or user share.
 func (e Event) about() Event {
 	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To}, User: e.User}
 }

@@ -16,11 +16,11 @@ var (
 	ErrClosed = errors.New("subscription is closed")
 )
 
-// How many events wait for a subscriber, 48 bytes each. One more ends the
-// subscription: nobody waits for a subscriber.
+// How many events wait for a subscriber, 48 bytes each. One more ends the subscription: nobody
+// waits for a subscriber.
 const (
 	buffered    = 128
-	bufferedAll = 1 << 14 // for one who gets everything: such as a cache, of which there are few
+	bufferedAll = 1 << 14 // for a subscriber to everything: such as a cache, of which there are few
 )
 
 // Hub hands events on to the subscribers within one gateway.
@@ -31,7 +31,7 @@ type Hub struct {
 	closed  bool
 	members map[*Subscription]struct{}
 	byUser  map[storage.UserID]map[*Subscription]struct{}
-	all     map[*Subscription]struct{} // those who named no user
+	all     map[*Subscription]struct{} // those that named no user
 }
 
 // NewHub makes a hub. Metrics may be nil.
@@ -50,9 +50,8 @@ func (h *Hub) Subscribe(ctx context.Context, users ...storage.UserID) *Subscript
 	return h.SubscribeWhere(ctx, nil, users...)
 }
 
-// SubscribeWhere subscribes only to the events for which keep is true: what is
-// not wanted then takes no room in the buffer. Gaps are not asked about. Keep must
-// be quick and must not call the hub.
+// SubscribeWhere subscribes only to the events for which keep is true: unwanted events then take no
+// room in the buffer. Gaps always pass. Keep must be quick and must not call the hub.
 func (h *Hub) SubscribeWhere(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
 	room := buffered
 	if len(users) == 0 {
@@ -61,9 +60,9 @@ func (h *Hub) SubscribeWhere(ctx context.Context, keep func(Event) bool, users .
 	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, room)})
 }
 
-// SubscribeNewest subscribes as SubscribeWhere does, for somebody who wants to know of each
-// thing only how it is: while an event about an edge, a user, or a gap waits, others about
-// the same are not added. Whoever receives an event calls [Subscription.Newest].
+// SubscribeNewest subscribes as SubscribeWhere does, but only to the latest state of each thing:
+// while an event about an edge, a user, or a gap waits, others about the same are not added. A
+// receiver passes each event to [Subscription.Newest].
 func (h *Hub) SubscribeNewest(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
 	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, buffered), waiting: make(map[Event]Event)})
 }
@@ -78,8 +77,8 @@ func (h *Hub) start(ctx context.Context, s *Subscription) *Subscription {
 	return s
 }
 
-// Publish hands events on, in their order, to everybody they concern, once each.
-// It does not wait.
+// Publish passes events on in their order, once each, to all subscribers they concern. It does not
+// wait.
 func (h *Hub) Publish(list ...Event) {
 	var slow []*Subscription
 	h.mu.RLock()
@@ -93,7 +92,7 @@ func (h *Hub) Publish(list ...Event) {
 	}
 }
 
-// publish appends to slow whom it dropped.
+// publish appends to slow the subscriptions that it dropped.
 func (h *Hub) publish(e Event, slow []*Subscription) []*Subscription {
 	offer := func(s *Subscription) {
 		if (e.Kind == Gap || s.keep == nil || s.keep(e)) && !s.offer(e) {
@@ -122,7 +121,7 @@ func (h *Hub) publish(e Event, slow []*Subscription) []*Subscription {
 	return slow
 }
 
-// Close ends every subscription, and those to come.
+// Close ends every subscription, now and in future.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	members := h.members
@@ -156,7 +155,7 @@ func (h *Hub) add(s *Subscription) bool {
 	return true
 }
 
-// end ends a subscription for a reason, unless it has ended.
+// end ends a subscription for a reason, unless it has already ended.
 func (h *Hub) end(s *Subscription, reason error) {
 	s.end(reason)
 	h.remove(s)
@@ -184,19 +183,19 @@ type Subscription struct {
 	hub     *Hub
 	users   []storage.UserID
 	keep    func(Event) bool
-	release func() bool // lets go of the context
+	release func() bool // releases the context
 
 	mu      sync.Mutex // guards what follows, and sending against closing
 	events  chan Event
-	waiting map[Event]Event // the newest of those that wait, by what they are about; nil: all of them wait
+	waiting map[Event]Event // the newest of the waiting events, by what they are about; nil: all events wait
 	err     error
 }
 
-// Events is closed when the subscription ends; what was published before the end
-// can still be received.
+// Events is closed when the subscription ends; what was published before that can still be
+// received.
 func (s *Subscription) Events() <-chan Event { return s.events }
 
-// Err says why the subscription ended; nil while it goes on.
+// Err says why the subscription ended; nil while it lasts.
 func (s *Subscription) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +210,8 @@ func (s *Subscription) Close() {
 	s.hub.end(s, ErrClosed)
 }
 
-// Newest is what is known of the thing that an event is about, which has been received
-// from a subscription made by [Hub.SubscribeNewest]. The next event about it waits again.
+// Newest returns the newest known event about the same thing as an event that was received from a
+// subscription made by [Hub.SubscribeNewest]. After that, the next event about it is added again.
 func (s *Subscription) Newest(e Event) Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,13 +222,13 @@ func (s *Subscription) Newest(e Event) Event {
 	return e
 }
 
-// offer hands an event over if there is room; otherwise the subscription ends and
-// the answer is false.
+// offer hands an event over if there is room; otherwise the subscription ends and offer returns
+// false.
 func (s *Subscription) offer(e Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
-		return true // already on its way out
+		return true // it is being ended
 	}
 	if older, ok := s.waiting[e.about()]; ok {
 		if e.Edge.UpdateTime >= older.Edge.UpdateTime {

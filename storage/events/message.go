@@ -6,22 +6,22 @@ import (
 	"kith/storage/events/wire"
 )
 
-// A message is what one gateway sends to the others: some events, and a number by
-// which the others notice that one came twice or is missing.
+// A message is what one gateway sends to the others: some events, and a number by which the others
+// notice that a message came twice or is missing.
 //
 //	version  byte
 //	sender   8 bytes, drawn when the gateway starts
 //	number   uvarint, from 1, greater by 1 with each message
 //	events   to the end: kind byte, then an edge or an id
 //
-// A kind that a reader does not know yet makes the message unreadable to it, which is a
-// gap: while a deployment is being upgraded, older gateways read again more often.
+// A reader that does not know a kind yet cannot read the message, which counts as a gap: while a
+// deployment is being upgraded, older gateways read again more often.
 type message struct {
 	sender uint64
 	number uint64
 	events []Event
 
-	upTo uint64 // how many events have left with it, of all that the sender has had
+	upTo uint64 // how many of the sender's events have been sent with it and before it
 }
 
 // maxMessage is how many events a message holds at most.
@@ -45,8 +45,8 @@ func (m message) encode() []byte {
 	return to
 }
 
-// decode reads a message; false if it cannot be understood in full, be it broken
-// or from a newer program.
+// decode reads a message; false if it cannot be fully understood, because it is broken or from a
+// newer program.
 func decode(text string) (message, bool) {
 	const header = 1 + 8
 	if len(text) < header || text[0] != wire.Version {

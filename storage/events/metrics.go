@@ -2,7 +2,7 @@ package events
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics counts events and those who get them.
+// Metrics counts events and subscribers.
 type Metrics struct {
 	subscribers prometheus.Gauge
 	delivered   prometheus.Counter
@@ -44,7 +44,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// orNone makes metrics that nobody sees of nil.
+// orNone replaces nil by metrics that nobody reads.
 func (m *Metrics) orNone() *Metrics {
 	if m == nil {
 		return NewMetrics(prometheus.NewRegistry())

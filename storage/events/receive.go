@@ -11,17 +11,16 @@ import (
 	"kith/internal/sleep"
 )
 
-// quiet is how long nothing comes until Redis is asked whether it is still there,
-// and how long it may take to answer.
+// quiet is how long nothing comes before Redis is asked whether it is still there, and how long its
+// answer may take.
 const quiet = time.Second
 
-// maxSenders bounds how many gateways are remembered by their last number. It is
-// reached when so many have started since this one connected; then all are
-// forgotten, at the price of a gap.
+// maxSenders bounds how many gateways are remembered by their last number. It is reached if that
+// many have started since this one connected; then all are forgotten, at the price of a gap.
 const maxSenders = 10_000
 
-// receive hands on what the other gateways send. Pub/sub keeps nothing for who is
-// not connected, so every connection begins with a gap.
+// receive passes on what the other gateways send. Pub/sub keeps nothing for a client that is not
+// connected, so every connection begins with a gap.
 func (b *Bus) receive(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -42,7 +41,7 @@ func (b *Bus) listen(ctx context.Context) {
 	subscription := b.client.Subscribe(ctx, b.channel)
 	defer subscription.Close()
 	defer b.hear(false)
-	// Receiving does not end with the context; closing the connection does it.
+	// The context does not end a receive; closing the connection does.
 	defer context.AfterFunc(ctx, func() { _ = subscription.Close() })()
 
 	numbers := make(map[uint64]uint64) // by sender
@@ -75,8 +74,8 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// accept hands a message to the hub, unless it is this gateway's own or came
-// before. A gap comes before it when others are missing.
+// accept passes a message to the hub, unless it is this gateway's own or came before. If messages
+// are missing before it, it passes a gap first.
 func (b *Bus) accept(text string, numbers map[uint64]uint64) {
 	m, ok := decode(text)
 	if !ok {
@@ -93,7 +92,7 @@ func (b *Bus) accept(text string, numbers map[uint64]uint64) {
 	case !known && len(numbers) >= maxSenders:
 		clear(numbers)
 		b.gap("missing")
-	case m.number > last+1: // of a sender that is not known, whatever came before may be missing
+	case m.number > last+1: // of an unknown sender, everything before may be missing
 		b.gap("missing")
 	}
 	numbers[m.sender] = m.number

@@ -1,9 +1,8 @@
-// Package wire is how edges are written where gateways of different versions read
-// them: in messages between gateways and in entries of the stream.
+// Package wire defines how edges are written where gateways of different versions read them: in
+// messages between gateways and in entries of the stream.
 //
-// An edge takes about twenty bytes: both ids and the time as variable-length
-// integers, the type as one byte. A row is an edge behind a byte that says which table
-// it is of.
+// An edge takes about twenty bytes: both ids and the time as variable-length integers, the type as
+// one byte. A row is a byte that says which table it is of, and then its edge.
 package wire
 
 import (
@@ -12,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// Version is the first byte of everything that is written. A reader refuses others: it
-// cannot know what it does not understand.
+// Version is the first byte of everything written. A reader refuses other versions: it cannot
+// understand them.
 const Version = 2
 
 // AppendEdge writes an edge.
@@ -29,8 +28,8 @@ func AppendRow(to []byte, r storage.Row) []byte {
 	return AppendEdge(append(to, byte(r.Side)), r.Edge)
 }
 
-// Reader takes values off the front of a text. After the first one that is not
-// there, or cannot be, OK is false and every value is zero.
+// Reader takes values off the front of a text. After the first value that is missing or invalid, OK
+// is false and every value is zero.
 type Reader struct {
 	rest   []byte
 	failed bool
