@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// AtHand implements [storage.Bundler], from the entries that are there.
+// AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
 	if c.Mode() != On {
 		return
@@ -52,7 +52,7 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 
 var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 
-// atHand answers ids from entries of one kind, if all of them are there.
+// atHand answers ids from entries of one kind if it has all of them.
 func atHand[E entry, V any](c *Cache, kind kind, l *storage.Lookup[storage.UserID, V], of func(E) storage.Result[V]) {
 	if !l.Open() {
 		return

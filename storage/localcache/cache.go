@@ -1,17 +1,17 @@
-// Package localcache keeps in a gateway's memory what is asked often: users with their
-// counts, and whole lists of followings and followers as [idset.List]s.
-// A [Cache] reads like a store. It is bounded in bytes, and decides by how often
-// something is asked what stays (W-TinyLFU), so that hot users are found by themselves.
+// Package localcache keeps in a gateway's memory what is read often: users with their counts, and
+// whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store. It is
+// bounded in bytes, and keeps what is read most often (W-TinyLFU), so that it finds hot users by
+// itself.
 //
-// What it holds is kept right by being told of every change: by the writers of this
-// gateway before they answer ([Cache.Wrote]), and by the events of all the others
-// ([Cache.Follow]). Users are forgotten when they change. Lists are changed as the tables
-// are: a row counts if it is newer than what is known of its pair, so rows may come
-// late, twice, and in any order. Where events may be missing, everything is forgotten.
-// Without a way to hear of others' changes a cache must not be on ([Cache.Switch]).
+// The cache stays right because it is told of every change: by the writers of this gateway before
+// they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets
+// a user when the user changes. It changes lists as the tables are changed: a row counts if it is
+// newer than what is known of its pair, so rows may come late, twice, and in any order. If events
+// may be missing, it forgets everything. A cache that cannot hear of others' changes must not be on
+// ([Cache.Switch]).
 //
-// A read of the store that was under way when a change came is not older than it: a
-// changed user is read again, and a changed list has the change made to it.
+// If a change comes while a read of the store is under way, the result is not older than the
+// change: a changed user is read again, and the change is applied to a changed list.
 package localcache
 
 import (
@@ -28,17 +28,17 @@ import (
 	"kith/storage/idset"
 )
 
-// Cache reads from memory what is there, and the rest from the stores below.
+// Cache reads from memory what it has, and the rest from the stores below.
 type Cache struct {
-	storage.Reader // all that is not kept, packed lists among it
+	storage.Reader // for everything that is not kept, such as packed lists
 
 	source  storage.Snapshots
 	below   storage.Snapshots // the store itself
-	packer  storage.Packer    // nil: nobody
+	packer  storage.Packer    // nil: no packing
 	metrics *Metrics
 	now     func() time.Time
-	longest int // lists up to here are kept when they are first asked for
-	packed  int // lists up to here, when they are asked for more often
+	longest int // lists up to here are kept once they are first asked for
+	packed  int // lists up to here are kept once they are asked for more often
 
 	mode       atomic.Uint32
 	generation atomic.Uint64 // rises when everything is forgotten
@@ -57,25 +57,24 @@ type Cache struct {
 
 // Config says what a cache reads from and how much it may keep.
 type Config struct {
-	// Source is where what is kept comes from: the store, or a cache between it and this.
+	// Source is where kept values are read from: the store, or a cache between it and this one.
 	Source storage.Snapshots
 	// Rows answers what is not kept.
 	Rows storage.Reader
-	// Store is the store itself, which long lists come from, and everything while the cache
-	// is off. Defaults to Source.
+	// Store is the store itself, from which long lists are read, and everything while the cache is
+	// off. Defaults to Source.
 	Store storage.Snapshots
-	// Packer has long lists packed in the store, once they have been read. Defaults to
-	// nobody.
+	// Packer packs long lists in the store once they have been read. Defaults to none.
 	Packer storage.Packer
-	// Bytes bounds what is kept, the directory of users aside.
+	// Bytes bounds what is kept, without the directory of users.
 	Bytes uint64
-	// Metrics count. Defaults to nobody.
+	// Metrics counts. Defaults to none.
 	Metrics *Metrics
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
 }
 
-// New makes a cache that is on.
+// New makes a cache, which is on.
 func New(cfg Config) *Cache {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -103,19 +102,19 @@ func New(cfg Config) *Cache {
 }
 
 const (
-	// shortList is how long a list may be to be kept when it is first asked for: reading
-	// it takes little longer than reading a page of it.
+	// shortList is how long a list may be to be kept when it is first asked for: reading it takes
+	// little longer than reading a page of it.
 	shortList = 1000
-	// longShare is what part of the cache one list may take.
+	// longShare: one list may take this fraction of the cache.
 	longShare   = 8
 	bytesAnEdge = 16
 
 	// overhead is what an entry takes besides its value.
 	overhead = 160
 
-	// What is not kept up by events for some reason is wrong for so long at most.
+	// An entry that events do not update for some reason is wrong for this long at most.
 	keep     = time.Minute
-	keepLong = 10 * time.Minute // reading a long list again is dear
+	keepLong = 10 * time.Minute // reading a long list again is expensive
 )
 
 // key names an entry.
@@ -138,7 +137,7 @@ func (k kind) String() string {
 	return [...]string{"user", "blocks", "following", "follower"}[k]
 }
 
-// listKind is the kind of lists of a side, which is Forward or Inverse.
+// listKind is the kind of lists of a side, which must be Forward or Inverse.
 func listKind(side storage.Side) kind {
 	if side == storage.Inverse {
 		return inverseKind
@@ -146,14 +145,14 @@ func listKind(side storage.Side) kind {
 	return forwardKind
 }
 
-// entry is what is kept of one key. It never changes.
+// entry is what is kept of one key. It is immutable.
 type entry interface {
 	bytes() int
 	expiry() time.Time
 }
 
-// lifetime is how long an entry is kept, jittered, so that what was read together is
-// not read again together.
+// lifetime is how long an entry is kept, with jitter, so that entries read together are not read
+// again together.
 type lifetime struct{ until time.Time }
 
 func (l lifetime) expiry() time.Time { return l.until }
@@ -162,8 +161,8 @@ func (c *Cache) lives(d time.Duration) lifetime {
 	return lifetime{c.now().Add(d - rand.N(d/5))}
 }
 
-// stripe guards the keys that fall on it: an entry is replaced, and a read that is under
-// way learns of a change, in one step.
+// stripe is a lock on some of the keys: under it, one step both replaces an entry and tells a read
+// under way of a change.
 type stripe struct {
 	sync.Mutex
 	_ [56]byte // alone on its cache line
@@ -181,7 +180,7 @@ const (
 	Off Mode = iota
 	// Through: users and lists are read from the source, but not kept.
 	Through
-	// On: they are kept.
+	// On: users and lists are kept.
 	On
 )
 
@@ -198,7 +197,7 @@ func (c *Cache) Mode() Mode { return Mode(c.mode.Load()) }
 // MaxBytes is how much may be kept.
 func (c *Cache) MaxBytes() uint64 { return c.entries.GetMaximum() }
 
-// Forget forgets everything, also what is being read.
+// Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
 	for i := range c.stripes {
 		c.stripes[i].Lock()
@@ -215,7 +214,7 @@ func (c *Cache) Forget() {
 	c.metrics.forgotten.Inc()
 }
 
-// get returns an entry of some type.
+// get returns the entry of a key if it is of type E.
 func get[E entry](c *Cache, k key) (e E, ok bool) {
 	if found, there := c.entries.GetIfPresent(k); there {
 		e, ok = found.(E)
@@ -223,12 +222,12 @@ func get[E entry](c *Cache, k key) (e E, ok bool) {
 	return e, ok
 }
 
-// Close ends what runs in the background.
+// Close stops what runs in the background.
 func (c *Cache) Close() { c.entries.StopAllGoroutines() }
 
 var _ storage.Reader = (*Cache)(nil)
 
-// detached is a context for reads on behalf of several requests: none of them ends it.
+// detached returns a context for a read on behalf of several requests: none of them ends it.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), fillTime)
 }

@@ -10,9 +10,9 @@ import (
 	"kith/storage/idset"
 )
 
-// Users are numbered densely for their sets ([idset.Directory]), best in order of
-// their ids. So all of them are read once at the start, and again when many have come
-// out of order. A store with more users than fit is numbered as they are met.
+// Users are numbered densely for their sets ([idset.Directory]), best in order of their ids. So the
+// cache reads all of them once at the start, and again once many have come out of order. If a store
+// has more users than fit, they are numbered as they occur.
 
 // UserLister lists all users of a store.
 type UserLister interface {
@@ -23,11 +23,11 @@ type UserLister interface {
 const (
 	usersAtOnce = 10_000
 	checkEvery  = time.Minute
-	lateShare   = 8 // a directory is renewed when more than one of so many is out of order
+	lateShare   = 8 // a directory is renewed when more than one in lateShare is out of order
 )
 
-// Number keeps the directory in order until the context is done. atMost is how many users
-// it may hold, 8 bytes each.
+// Number keeps the directory in order until the context is done. atMost is how many users the
+// directory may hold, 8 bytes each.
 func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger *slog.Logger) {
 	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()
@@ -48,7 +48,7 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 	}
 }
 
-// number makes a directory of all users, and forgets the sets of the one before.
+// number makes a directory of all users, and forgets the sets of the previous one.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
 	dir := idset.NewDirectory()
 	readers := make([]*idReader, users.Shards())

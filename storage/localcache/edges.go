@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// fillOwners is for how many owners of one question lists are read to answer it, which
-// then are there for the next; the edges of more are looked up one by one.
+// fillOwners bounds the owners in one question whose lists are read to answer it and kept for the
+// next one. If there are more, their edges are looked up one by one.
 const fillOwners = 8
 
 // keeps tells whether lists of a side are kept.
@@ -42,10 +42,10 @@ func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	return results
 }
 
-// edgesOfOthers looks edges of the inverse side up in the followings of their other ends: a
-// celebrity's list of followers is long, and theirs are mostly short. It returns which are left.
-// Not the other way round: the followers may not have what somebody has just written and has to
-// see.
+// edgesOfOthers looks up edges of the inverse side in the followings of their other ends: a
+// celebrity's list of followers is long, and its followers' own lists are mostly short. It returns
+// the pairs that are left. The other way round is not done: the follower side may lack what a user
+// has just written and must see.
 func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
 	if len(where) == 0 {
 		return where
@@ -57,7 +57,7 @@ func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where [
 	return c.listsFor(ctx, storage.Forward, asked).edges(storage.Forward, pairs, where, results)
 }
 
-// edgeOfOther does so for one edge, if the other list is there.
+// edgeOfOther does so for one edge if the cache has the other list.
 func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
 	if side != storage.Inverse {
 		return r, false
@@ -69,7 +69,7 @@ func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result
 	return l.edge(p)
 }
 
-// owned are lists by owner, for few owners.
+// owned holds lists by owner, for a few owners.
 type owned struct {
 	owners []storage.UserID
 	lists  []*list
@@ -84,7 +84,8 @@ func (o *owned) of(owner storage.UserID) *list {
 	return nil
 }
 
-// edges looks up those pairs that where names, and returns which are not sure.
+// edges looks up the pairs at the indices in where, and returns the indices of those that are not
+// sure.
 func (o *owned) edges(side storage.Side, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
 	for _, i := range where {
 		sure := false
@@ -98,8 +99,8 @@ func (o *owned) edges(side storage.Side, pairs []storage.Pair, where []int, resu
 	return rest
 }
 
-// listsFor returns the lists of the owners of pairs, as far as they are worth having:
-// all that are there, and those that are not where they are few.
+// listsFor returns the lists of the owners of pairs: all that the cache has, and it reads the
+// others if they are few.
 func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) *owned {
 	o := &owned{}
 	var last storage.UserID
@@ -116,7 +117,7 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 	if len(o.owners) <= fillOwners {
 		o.lists = make([]*list, len(o.owners))
 		for i, r := range c.fetchLists(ctx, side, o.owners) {
-			o.lists[i] = r.Value // nil where it is too long or could not be read: then rows are looked up
+			o.lists[i] = r.Value // nil if it is too long or could not be read: then rows are looked up
 		}
 		return o
 	}
@@ -129,7 +130,7 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 	return there
 }
 
-// answer answers queries by lists, and those whose lists are too long by rows.
+// answer answers queries from lists, and those whose lists are too long from rows.
 func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries []Q, owner func(Q) storage.UserID,
 	byList func(*list, Q) storage.Result[V], byRows func(context.Context, storage.Side, []Q) []storage.Result[V],
 ) []storage.Result[V] {

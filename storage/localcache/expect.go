@@ -6,14 +6,14 @@ import (
 	"kith/storage"
 )
 
-// Fresh reads rows of edges from the store itself, and has a cache know at once what they
-// show: whoever has waited for a row there must find it in what is read after.
+// Fresh reads rows of edges from the store itself, and makes a cache know them at once: a caller
+// that has waited for a row must find it in whatever it reads next.
 type Fresh struct {
 	storage.Reader
 	expect func(context.Context, []storage.Row)
 }
 
-// NewFresh makes a reader of a store that tells of the rows it reads.
+// NewFresh makes a reader of a store that passes the rows it reads to expect.
 func NewFresh(store storage.Reader, expect func(context.Context, []storage.Row)) *Fresh {
 	return &Fresh{store, expect}
 }
@@ -39,7 +39,7 @@ func (f *Fresh) saw(ctx context.Context, side storage.Side, results []storage.Re
 	rows := make([]storage.Row, 0, 2*len(results))
 	for _, r := range results {
 		if r.Found {
-			// What is on the inverse side is on the forward one.
+			// A row on the inverse side is on the forward side too.
 			rows = append(rows, storage.Row{Side: side.Truth(), Edge: r.Value})
 			if side.IsInverse() {
 				rows = append(rows, storage.Row{Side: side, Edge: r.Value})

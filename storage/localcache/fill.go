@@ -8,25 +8,25 @@ import (
 	"kith/storage"
 )
 
-// fills are the reads of the store that are under way: whoever asks for the same waits
-// for them instead of reading again.
+// fills are the reads of the store that are under way: a caller that asks for the same key waits
+// for the read instead of reading again.
 type fills[V any] struct {
 	mu       sync.Mutex
 	open     map[key]*fill[V]
-	gathered []missed[V] // what the next read is to read
+	gathered []missed[V] // what the next read will read
 }
 
-// fill is one of them, of one key.
+// fill is one of these reads, of one key.
 type fill[V any] struct {
 	done   chan struct{} // closed when the result is there
 	result storage.Result[V]
 
 	generation uint64
 	missed     bool           // something changed since the read began: it is not kept
-	late       []storage.Edge // rows that came since, for the list that is being read
+	late       []storage.Edge // rows that came since then, for the list that is being read
 }
 
-// begin joins the read of a key, or begins one, which is then the caller's to end.
+// begin joins the read of a key, or begins one, which the caller must then end.
 func (f *fills[V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *fills[V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
 	return one, true
 }
 
-// leave lets no more join a read.
+// leave makes a read closed to new callers.
 func (f *fills[V]) leave(k key, one *fill[V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,15 +50,15 @@ func (f *fills[V]) leave(k key, one *fill[V]) {
 	}
 }
 
-// leaveAll lets no more join any read.
+// leaveAll makes all reads closed to new callers.
 func (f *fills[V]) leaveAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open = nil
 }
 
-// change tells the read of a key that is under way of a change, if there is one. The
-// stripe of the key is held.
+// change tells the read of a key that is under way, if there is one, of a change. The caller holds
+// the stripe of the key.
 func (f *fills[V]) change(k key, tell func(*fill[V])) {
 	f.mu.Lock()
 	one := f.open[k]
@@ -68,8 +68,8 @@ func (f *fills[V]) change(k key, tell func(*fill[V])) {
 	}
 }
 
-// abandon lets the read of a key end for those who wait for it already, and for nobody
-// else: it may have missed a change. The stripe of the key is held.
+// abandon closes the read of a key to new callers, because it may have missed a change; those who
+// wait already get its result. The caller holds the stripe of the key.
 func (f *fills[V]) abandon(k key) {
 	f.change(k, func(one *fill[V]) {
 		one.missed = true
@@ -77,8 +77,8 @@ func (f *fills[V]) abandon(k key) {
 	})
 }
 
-// end hands the result of a read out. With the stripe held, so that no change comes in
-// between, keep puts it into the cache, unless it may have missed something.
+// end publishes the result of a read. keep puts it into the cache, unless it may have missed
+// something; the stripe is held meanwhile, so that no change comes in between.
 func (f *fills[V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
 	lock := c.stripe(k)
 	lock.Lock()
@@ -91,7 +91,7 @@ func (f *fills[V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep 
 	close(one.done)
 }
 
-// wait returns the result of a read, or the end of the context.
+// wait returns the result of a read, or an error once the context ends.
 func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
 	select {
 	case <-one.done:
@@ -103,10 +103,10 @@ func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
 	return one.result
 }
 
-// source is how the keys of one kind are come by.
+// source is where the keys of one kind are read from.
 type source[V any] struct {
 	kind kind
-	// known tells what the cache has.
+	// known returns what the cache has.
 	known func(key) (storage.Result[V], bool)
 	// read reads ids from the store.
 	read func(context.Context, []storage.UserID) []storage.Result[V]
@@ -114,7 +114,7 @@ type source[V any] struct {
 	keep func(key, storage.Result[V], []storage.Edge) storage.Result[V]
 }
 
-// fetch answers keys: what is known at once, the rest by reads of what nobody reads yet.
+// fetch answers what is known at once, and the rest by reads of keys that nobody reads yet.
 func fetch[V any](ctx context.Context, c *Cache, f *fills[V], from source[V], ids []storage.UserID) []storage.Result[V] {
 	results := make([]storage.Result[V], len(ids))
 	var waiting []awaited[V]
@@ -154,8 +154,8 @@ type missed[V any] struct {
 	fill *fill[V]
 }
 
-// read has missing keys read, in a goroutine of its own: who asks may not wait to the
-// end. What others miss before that begins is read together with it.
+// read reads missing keys in its own goroutine, because callers may not wait to the end. What other
+// callers miss before it begins is read together with it.
 func (f *fills[V]) read(ctx context.Context, c *Cache, from source[V], missing []missed[V]) {
 	f.mu.Lock()
 	first := len(f.gathered) == 0
@@ -165,7 +165,7 @@ func (f *fills[V]) read(ctx context.Context, c *Cache, from source[V], missing [
 		return
 	}
 	go func() {
-		runtime.Gosched() // lets those who ask at the same time come
+		runtime.Gosched() // lets others that ask at the same time join
 		f.mu.Lock()
 		all := f.gathered
 		f.gathered = nil
@@ -178,7 +178,7 @@ func (f *fills[V]) readAll(ctx context.Context, c *Cache, from source[V], all []
 	reading, cancel := detached(ctx)
 	defer cancel()
 	answered := 0
-	defer func() { // also if the store panics: nobody waits for ever
+	defer func() { // also if the store panics: nobody may wait for ever
 		for _, m := range all[answered:] {
 			f.end(c, key{from.kind, m.id}, m.fill, storage.Result[V]{Err: errFill}, nil)
 		}

@@ -8,16 +8,16 @@ import (
 	"kith/storage/idset"
 )
 
-// list is all that one side keeps of an owner: whom it follows or who follows it, and
-// blocks. It never changes; see with.
+// list is everything that one side keeps of an owner: its followings or followers, and blocks. It
+// is immutable; see with.
 type list struct {
 	lifetime
 	side    storage.Side
 	follows idset.List
 	blocks  []storage.Edge // by ascending peer
 
-	// ended are edges that were ended not long ago, by ascending peer: what comes late
-	// about them must not bring them back. Those of before floor are not known.
+	// ended are edges that were ended not long ago, by ascending peer: late rows about them must
+	// not bring them back. Edges ended before floor are not known.
 	ended []endedEdge
 	floor storage.Micros
 }
@@ -28,16 +28,16 @@ type endedEdge struct {
 	at   storage.Micros
 }
 
-// endedKept is how far back tombstones are kept. Rows that come later than that are
-// compared with the table.
+// endedKept is how far back tombstones are kept. Rows that come later than that are compared with
+// the table.
 const endedKept storage.Micros = 600_000_000
 
 func (l *list) bytes() int {
 	return l.follows.Bytes() + 32*len(l.blocks) + 16*len(l.ended)
 }
 
-// long is what is kept of a list that is too long to be kept when it is first asked
-// for: how often it has been since. There is one for all, as it changes.
+// long is what is kept of a list that is too long to be kept when it is first asked for: how often
+// it has been asked for since. The count is shared, because it changes and an entry does not.
 type long struct {
 	lifetime
 	asked *asked
@@ -45,7 +45,7 @@ type long struct {
 
 func (l *long) bytes() int { return 64 }
 
-// makeList makes a list of what was read.
+// makeList makes a list of the rows read.
 func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros) *list {
 	l := &list{side: side, floor: floor, lifetime: c.lives(keep)}
 	positions := make([]storage.Position, 0, len(r.Edges))
@@ -66,17 +66,17 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 	return l
 }
 
-// verdict is what a row that came means to a list.
+// verdict is what a row means to a list.
 type verdict uint8
 
 const (
-	old       verdict = iota // the list knows that, or better
+	old       verdict = iota // the list already knows the row, or a newer one
 	newer                    // the list has to change
 	uncertain                // the row is older than the tombstones that the list knows
 )
 
-// judge compares a row with what the list knows of its pair: also where the edge is on
-// the list now.
+// judge compares a row with what the list knows of its pair. It also returns the edge's position if
+// the edge is on the list now.
 func (l *list) judge(e storage.Edge) (v verdict, there storage.Position, listed bool) {
 	peer := l.side.Peer(e.Pair())
 	at := storage.PositionOf(l.side, e)
@@ -116,7 +116,7 @@ func (l *list) end(peer storage.UserID) (int, bool) {
 	return slices.BinarySearchFunc(l.ended, peer, func(e endedEdge, id storage.UserID) int { return cmp.Compare(e.peer, id) })
 }
 
-// with is the list after a row has been written that is newer than what it knows, or
+// with returns the list after a row has been written that is newer than what the list knows, or
 // that was read from the table just now.
 func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	v, there, listed := l.judge(e)
@@ -148,7 +148,7 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 	return &next
 }
 
-// prune drops tombstones that are too old to matter, once there are many.
+// prune drops tombstones that are too old to matter, once there are many of them.
 func (l *list) prune(now storage.Micros) {
 	const many = 64
 	if len(l.ended)%many != 0 {
@@ -158,8 +158,8 @@ func (l *list) prune(now storage.Micros) {
 	l.ended = slices.DeleteFunc(l.ended, func(e endedEdge) bool { return e.at < l.floor })
 }
 
-// edge is what the side has on a pair. sure is false where the list is long and finding
-// out when the edge came to be would take a look at all of it.
+// edge returns what the side has on a pair. sure is false if the list is long and all of it would
+// have to be searched for the time of the edge.
 func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
 	peer := l.side.Peer(p)
 	if l.follows.Peers.Contains(peer) {

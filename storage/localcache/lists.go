@@ -15,11 +15,11 @@ type asked struct {
 	building atomic.Bool
 }
 
-// often is how often a long list has to be asked for, while the cache remembers it, to be
-// worth reading whole.
+// often is how often a long list has to be asked for, while the cache remembers that, before it is
+// read whole.
 const often = 3
 
-// fetchLists returns the lists of owners. Not Found are those that are too long.
+// fetchLists returns the lists of owners. Lists that are too long are not Found.
 func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*list] {
 	floor := c.endedSince()
 	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
@@ -29,8 +29,8 @@ func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []stor
 	return fetch(ctx, c, &c.lists[side], source[*list]{listKind(side), known, read, c.keepList}, owners)
 }
 
-// knownList is what the cache knows of a list. A long one is begun to be read when it is
-// asked for often.
+// knownList returns what the cache knows of a list. If a long list is asked for often, the cache
+// begins to read it.
 func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r storage.Result[*list], ok bool) {
 	e, there := c.entries.GetIfPresent(k)
 	if !there {
@@ -47,8 +47,8 @@ func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r stor
 	return r, true
 }
 
-// endedSince is from when on tombstones are read. It is the same for a minute, so that
-// all who ask for a list below ask for the same.
+// endedSince is the time since which tombstones are read. It stays the same for a minute, so that
+// all who ask the source for a list ask for the same.
 func (c *Cache) endedSince() storage.Micros {
 	const minute = 60_000_000
 	return storage.MicrosOf(c.now())/minute*minute - endedKept
@@ -68,7 +68,7 @@ func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side stor
 	return results
 }
 
-// keepList puts a list that was read into the cache, with the rows that came meanwhile.
+// keepList puts a list into the cache, with the rows that came while it was read.
 func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 	if !r.Found {
 		c.entries.Set(k, &long{c.lives(keepLong), &asked{}})
@@ -85,7 +85,7 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 	return r
 }
 
-// build reads a long list in the background, one at a time: nobody waits for it.
+// build reads a long list in the background, one at a time; callers do not wait for it.
 func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 	if !c.building.TryLock() {
 		return
@@ -102,12 +102,12 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 		defer c.building.Unlock()
 		defer cancel()
 		r := storage.Result[*list]{Err: errFill}
-		defer func() { c.packInStore(reading, side, k.id, r) }() // when the list is there
+		defer func() { c.packInStore(reading, side, k.id, r) }() // once the list is there
 		began := time.Now()
 		defer func() {
 			c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 				if !r.Found {
-					return r // too long for good: what is known of it stays
+					return r // too long to be kept: what is known of it stays
 				}
 				return c.keepList(k, r, late)
 			})
@@ -121,9 +121,9 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 	}()
 }
 
-// packInStore has a long list that was read packed in the store, so that whoever reads it
-// next, here or elsewhere, has it sooner; also one that could not be read in time. If that
-// fails it is rows that are read again.
+// packInStore packs a long list in the store after it has been read, so that the next reader, here
+// or elsewhere, gets it sooner. It does so too if the list could not be read in time. If packing
+// fails, the next reader reads rows again.
 func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID, r storage.Result[*list]) {
 	tooLong := !r.Found && r.Err == nil
 	if c.packer == nil || tooLong {
@@ -137,12 +137,12 @@ func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storag
 const (
 	// buildTime bounds reading a long list, and packing it.
 	buildTime = time.Minute
-	// rebuildAfter is how many times a list that is too long, or could not be read, is asked
-	// for until that is tried again.
+	// rebuildAfter is how many times a list that is too long, or could not be read, is asked for
+	// before it is tried again.
 	rebuildAfter = 10_000
 )
 
-// sets answers which of the lists the cache keeps.
+// sets answers with those lists that the cache keeps.
 func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[storage.UserID, storage.Set]) {
 	l.Results = make([]storage.Result[storage.Set], len(l.Keys))
 	dir := c.directory.Load()
@@ -154,7 +154,8 @@ func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[s
 	}
 }
 
-// set is the list, unless it is numbered by another directory: it was read as that was renewed.
+// set returns the list, unless another directory numbers it: then it was read while the directory
+// was renewed.
 func (l *list) set(dir *idset.Directory) storage.Result[storage.Set] {
 	if l.follows.Peers.In(dir) != l.follows.Peers {
 		return storage.Result[storage.Set]{}

@@ -2,7 +2,7 @@ package localcache
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics tell what a cache is worth. One is for one cache.
+// Metrics shows what a cache is worth. Each cache has its own.
 type Metrics struct {
 	hits, misses [kinds]prometheus.Counter
 	forgotten    prometheus.Counter
@@ -51,7 +51,7 @@ func newMetrics() *Metrics {
 	return m
 }
 
-// gauge is what a cache tells by itself.
+// gauge is a value that a cache itself knows.
 func (m *Metrics) gauge(name, help string, of func(*Cache) float64) prometheus.GaugeFunc {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
 		if m.cache == nil {

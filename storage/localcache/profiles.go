@@ -72,7 +72,7 @@ func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storag
 	return r
 }
 
-// blockList is who is in a block with a user, ascending.
+// blockList is the users who block or are blocked by a user, ascending.
 type blockList struct {
 	lifetime
 	users []storage.UserID

@@ -6,16 +6,16 @@ import (
 	"kith/storage"
 )
 
-// told are the rows that the cache was told of last by who wrote them: when their events
-// come, nothing has to be forgotten again.
+// told are the rows that writers told the cache of last: when the events of these rows come,
+// nothing has to be forgotten again.
 type told struct {
 	mu   sync.Mutex
 	rows map[storage.Row]struct{}
-	ring []storage.Row // the same, in the order in which they came
+	ring []storage.Row // the same rows, in order of arrival
 	next int
 }
 
-// toldKept is how many are remembered, for as long as events are on their way.
+// toldKept is how many rows are remembered while their events are on the way.
 const toldKept = 4096
 
 func (t *told) add(r storage.Row) {

@@ -8,13 +8,13 @@ import (
 	"kith/storage/events"
 )
 
-// errFill is the end of a read that did not come to its result.
+// errFill is the error of a read that ended without a result.
 var errFill = errors.New("the read that others waited for has failed")
 
-// Wrote takes in rows that have just been written, as they are now, each on the side
-// that it names, and forgets users of whom something else has changed. counts are those that
-// the write has left, as far as they are at hand: users whose counts are not are read again.
-// Whoever writes calls it after the commit and before answering.
+// Wrote takes in rows that have just been written, as they are now, each on the side that it names,
+// and forgets users of whom something else has changed. counts are those that the write has left,
+// as far as they are at hand; the cache reads other users' counts again. Writers call Wrote after
+// the commit and before answering.
 func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[storage.UserID]storage.UserChange) {
 	if c.Mode() == Off {
 		return
@@ -33,8 +33,8 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 	}
 }
 
-// recount gives a user the counts that a write has left, or forgets it: where these are not known,
-// or something else may have changed since it was read.
+// recount gives a user the counts that a write has left. It forgets the user if these are not
+// known, or if something else may have changed since the user was read.
 func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.UserChange) {
 	k := key{profileKind, id}
 	lock := c.stripe(k)
@@ -57,8 +57,7 @@ func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.Use
 	}
 }
 
-// forgetUser forgets what an edge changes of one of its ends: the counts, and who is in
-// a block with it.
+// forgetUser forgets what an edge changes of one of its ends: the counts and the blocks.
 func (c *Cache) forgetUser(id storage.UserID, e storage.Edge) {
 	c.forget(key{profileKind, id})
 	c.forgetBlocks(id, e)
@@ -70,8 +69,8 @@ func (c *Cache) forgetBlocks(id storage.UserID, e storage.Edge) {
 	}
 }
 
-// inBlock tells whether the cache, or a read that is under way, may hold a block between
-// the ends of an edge.
+// inBlock tells whether the cache, or a read under way, may hold a block between the ends of an
+// edge.
 func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	k := key{blocksKind, id}
 	reading := false
@@ -95,7 +94,7 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	return false
 }
 
-// forget forgets a user or its blocks, also those that are being read.
+// forget forgets a user or its blocks, including those being read.
 func (c *Cache) forget(k key) {
 	lock := c.stripe(k)
 	lock.Lock()
@@ -113,15 +112,15 @@ func (c *Cache) forget(k key) {
 	c.entries.Invalidate(k)
 }
 
-// change makes a change to the list of one end of an edge, if it is there or being read.
-// It returns false where the row has to be compared with the table first. fresh tells that
-// the row has just been read or written.
+// change applies a change to the list of one end of an edge, if the list is kept or being read. It
+// returns false if the row has to be compared with the table first. fresh means that the row has
+// just been read or written.
 func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool) {
 	k := key{listKind(side), side.Owner(e.Pair())}
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
-	if c.Mode() == Through { // nothing is made of what was read but the answer
+	if c.Mode() == Through { // what was read is used for the answer alone
 		c.lists[side].abandon(k)
 		return true
 	}
@@ -143,9 +142,9 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	return true
 }
 
-// Follow subscribes to a hub and returns what takes in its events, until the context is
-// done: rows of lists, and whose users have changed. What was kept before is forgotten; so
-// is everything after a gap, or when too much comes at a time.
+// Follow subscribes to a hub and returns a function that takes in its events until the context is
+// done: rows of lists, and changes of users. The cache forgets what it kept before; it also forgets
+// everything after a gap, or if too many events come at a time.
 func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
 	told := hub.Subscribe(ctx)
 	c.Forget()
@@ -169,8 +168,8 @@ func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
 	}
 }
 
-// eventsAtOnce is how many events are taken in together: what is uncertain among them is
-// looked up at once.
+// eventsAtOnce is how many events are taken in together: the rows of those that are uncertain are
+// looked up in one go.
 const eventsAtOnce = 500
 
 func (c *Cache) take(ctx context.Context, batch []events.Event) {
@@ -183,7 +182,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 		case events.EdgeChanged:
 			for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
 				if c.told.has(storage.Row{Side: side, Edge: e.Edge}) {
-					continue // the writer has said so
+					continue // the writer has told of it
 				}
 				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
 				if !c.change(side, e.Edge, false) {
@@ -206,8 +205,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 	}
 }
 
-// compare reads the rows of edges and takes those in; lists whose rows cannot be read
-// are forgotten.
+// compare reads the rows of edges and takes them in; lists whose rows cannot be read are forgotten.
 func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {
 	if len(edges) == 0 {
 		return
@@ -226,8 +224,8 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 	}
 }
 
-// Expect makes sure that answers show at least some rows that are known to be in the
-// tables, each on the side it names, though events may not have told of them yet.
+// Expect makes sure that answers show the given rows, which are known to be in the tables, each on
+// the side it names, even if events have not told of them yet.
 func (c *Cache) Expect(rows []storage.Row) {
 	for _, r := range rows {
 		if r.Side > storage.Inverse {
