@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// breaker keeps look-ups from waiting for a Redis that does not answer: after some failures
-// in a row it is left alone for a while, and then one look-up tries.
+// breaker keeps look-ups from waiting for a Redis that does not answer: after some failures in a
+// row Redis is not asked for a while, and then one look-up tries.
 type breaker struct {
 	now     func() time.Time
 	metrics *Metrics
 
 	mu       sync.Mutex
 	failures int       // in a row
-	until    time.Time // nobody asks before
+	until    time.Time // nobody asks before this
 }
 
 const (
@@ -21,8 +21,8 @@ const (
 	leftAlone   = 500 * time.Millisecond
 )
 
-// allow tells whether Redis may be asked. When the time is over one caller may, and the
-// others only once that went well.
+// allow tells whether Redis may be asked. Once the time is over one caller may, and the others only
+// after that one succeeded.
 func (b *breaker) allow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,11 +33,11 @@ func (b *breaker) allow() bool {
 	if now.Before(b.until) {
 		return false
 	}
-	b.until = now.Add(leftAlone) // for the others; also if this one never tells
+	b.until = now.Add(leftAlone) // for the others; also if this caller never reports
 	return true
 }
 
-// done tells how an exchange went.
+// done reports how an exchange went.
 func (b *breaker) done(well bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// changesAtOnce is how many users one round trip tells of.
+	// changesAtOnce is how many users' changes one round trip carries.
 	changesAtOnce = 500
-	// changeTimeout ends all of one call of Changed.
+	// changeTimeout ends one whole call of Changed.
 	changeTimeout = 2 * time.Second
 )
 
-// Changed is told of users whose rows have been written: after the commit, and before
-// whoever wrote them is answered. It costs one round trip, and none for what this process has
-// told before. It may be told twice, late and in any order. A user whose counts it is not told
-// goes, and so do the lists that have changed.
+// Changed tells Redis of users whose rows have been written: after the commit, and before the
+// writer answers. It costs one round trip, and none for what this process has already told. The
+// same change may be told twice, late and in any order. If a user's counts are not given, Redis
+// drops what it keeps of the user; it drops the lists that have changed, too.
 //
-// Once it has returned, no look-up that begins on any gateway finds what was before; unless
-// Redis could not be told. Then this gateway does not read Redis until it could, and the others
-// may find what was before until then: for the TTL at most, if this process ends before.
+// Once Changed has returned, no look-up that begins on any gateway finds older values, unless Redis
+// could not be told. In that case this gateway does not read Redis until it has told it, and the
+// others may find older values until then: for the TTL at most, if this process ends before.
 //
-// It does not fail, and goes on when the context ends.
+// It does not fail, and it continues after the context ends.
 func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
 	what = merged(slices.DeleteFunc(slices.Clone(what), c.told.has))
 	if len(what) == 0 {
@@ -41,14 +41,15 @@ func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
 	}
 }
 
-// Then calls a function once Redis has been told of all changes until now. It must not wait.
+// Then calls a function once Redis has been told of all changes until now. The function must not
+// wait.
 func (c *Cache) Then(call func()) {
 	if !c.late.then(call) {
 		call()
 	}
 }
 
-// merged has each user once.
+// merged combines the changes of each user into one.
 func merged(what []storage.UserChange) []storage.UserChange {
 	if len(what) == 1 {
 		return what
@@ -76,8 +77,8 @@ func owners(what []storage.UserChange) []storage.UserID {
 	return ids
 }
 
-// deliver tells Redis, under the epoch that is right when it is done: gateways that read
-// under another one began to after what is told had been committed.
+// deliver tells Redis under the epoch that is valid when it is done: a gateway that reads under
+// another epoch began to do so after the changes had been committed.
 func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
@@ -99,8 +100,8 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 	return errors.New("the epoch of Redis keeps changing")
 }
 
-// tell writes a command for each user, and then asks for the epoch: on one server in the
-// same round trip, for it does one command after another. It is false if the epoch is over.
+// tell writes a command for each user, and then asks for the epoch. On one server that takes the
+// same round trip, because commands run one after another. It returns false if the epoch is over.
 func (c *Cache) tell(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
 	for some := range slices.Chunk(what, changesAtOnce) {
 		pipe := c.cfg.Redis.Pipeline()
@@ -124,8 +125,8 @@ func (c *Cache) tell(ctx context.Context, e *epoch, what []storage.UserChange) (
 	return true, nil
 }
 
-// tellOf tells of one user. If its counts are not known, what is kept of it goes, and with it
-// whoever is filling it.
+// tellOf tells of one user. If its counts are not known, it removes what is kept of the user, and
+// with it the leases of those filling it.
 func (c *Cache) tellOf(ctx context.Context, pipe redis.Pipeliner, e *epoch, w storage.UserChange) {
 	keys := []string{e.user(w.User)}
 	if w.Forward {

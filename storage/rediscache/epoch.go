@@ -13,28 +13,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// epoch is the part of all keys that changes when what Redis holds cannot be believed any
-// more: when a Redis is another process than before, or a gateway could not deliver its
-// changes. All gateways have the same one. Its name lies in Redis under one key, as the
-// runs of the masters, a dot, and something random; so deleting that key empties the cache.
+// epoch is the part of all keys that changes when the contents of Redis cannot be trusted any more:
+// when a Redis is another process than before, or a gateway could not deliver its changes. All
+// gateways have the same epoch. Its name is stored in Redis under one key: the runs of the masters,
+// a dot, and something random. Deleting that key therefore empties the cache.
 type epoch struct {
-	name string // as it lies in Redis
-	keys string // what keys begin with
-	turn int64  // of [Runs]: while that is the same, the masters are
+	name string // as stored in Redis
+	keys string // the beginning of all keys
+	turn int64  // of [Runs]: while it stays the same, so do the masters
 }
 
-// verifyEvery is how long an epoch is believed before Redis is asked again whether it is
-// still that: other gateways may have begun a new one, which only they had a reason to.
+// verifyEvery is how long an epoch is trusted before Redis is asked whether it is still the current
+// one: another gateway may have begun a new one for a reason that only it knows.
 const verifyEvery = 50 * time.Millisecond
 
-// holds tells whether an epoch is still that of this gateway. Asked after an answer of
-// Redis, it tells whether that answer can be believed: a connection to a new process is
-// noticed before it carries any.
+// holds tells whether an epoch is still the epoch of this gateway. Called after an answer of Redis,
+// it tells whether that answer can be trusted: a connection to a new process is noticed before it
+// carries any answer.
 func (c *Cache) holds(e *epoch) bool {
 	return c.epoch.Load() == e && c.cfg.Runs.turn.Load() == e.turn
 }
 
-// currentEpoch returns the epoch, which it finds out if need be.
+// currentEpoch returns the epoch, and learns it first if necessary.
 func (c *Cache) currentEpoch(ctx context.Context) (*epoch, error) {
 	if e := c.epoch.Load(); e != nil && c.holds(e) {
 		return e, nil
@@ -42,20 +42,20 @@ func (c *Cache) currentEpoch(ctx context.Context) (*epoch, error) {
 	return c.learnEpoch(ctx, false)
 }
 
-// Empty begins a new epoch: nobody reads what was kept until now. It is for changes that are
-// too many to tell of one by one.
+// Empty begins a new epoch: nobody reads what was kept until now. It is for changes that are too
+// many to report one by one.
 func (c *Cache) Empty(ctx context.Context) error {
 	_, err := c.learnEpoch(ctx, true)
 	return err
 }
 
-// learnEpoch asks all masters who they are, gives them the scripts, and agrees with the
-// other gateways on a name. Many who ask at once share one answer.
+// learnEpoch asks all masters who they are, gives them the scripts, and agrees with the other
+// gateways on a name. Concurrent callers share one answer.
 func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {
 	answer := c.learning.DoChan(strconv.FormatBool(fresh), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTimeout)
 		defer cancel()
-		c.learnAlone.Lock() // or one that is slow would bring back the epoch before a fresh one
+		c.learnAlone.Lock() // or a slow call would bring back the epoch before a fresh one
 		defer c.learnAlone.Unlock()
 		e, err := c.learn(ctx, fresh)
 		if err != nil {
@@ -80,7 +80,7 @@ func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {
 const learnTimeout = time.Second
 
 func (c *Cache) learn(ctx context.Context, fresh bool) (*epoch, error) {
-	const attempts = 3 // in case that a process is met only while asking
+	const attempts = 3 // a new process may be noticed only while the masters are asked
 	for range attempts {
 		c.cfg.Runs.asking()
 		runs, err := c.askMasters(ctx)
@@ -132,13 +132,13 @@ func (c *Cache) askMasters(ctx context.Context) ([]string, error) {
 	return runs, err
 }
 
-// formOfKeys rises when keys or values change their form, so that gateways of different
-// versions can share a Redis.
+// formOfKeys rises when keys or values change their form, so that gateways of different versions
+// can share a Redis.
 const formOfKeys = "1"
 
 func (c *Cache) epochKey() string { return c.cfg.Prefix + ":" + formOfKeys + ":epoch" }
 
-// verifying adds the question for the epoch to a pipeline, when it is time; nil otherwise.
+// verifying adds the question for the epoch to a pipeline if it is due; otherwise it returns nil.
 func (c *Cache) verifying(ctx context.Context, pipe redis.Pipeliner) *redis.StringCmd {
 	last := c.verified.Load()
 	now := c.cfg.Now().UnixNano()
@@ -148,14 +148,14 @@ func (c *Cache) verifying(ctx context.Context, pipe redis.Pipeliner) *redis.Stri
 	return pipe.Get(ctx, c.epochKey())
 }
 
-// verify looks at the answer. False: the epoch is over, or it cannot be told.
+// verify checks the answer. It returns false if the epoch is over or unknown.
 func (c *Cache) verify(e *epoch, answer *redis.StringCmd) bool {
 	if answer == nil {
 		return c.holds(e)
 	}
 	switch name, err := answer.Result(); {
 	case err != nil && !errors.Is(err, redis.Nil):
-		c.verified.Store(0) // the next one asks
+		c.verified.Store(0) // the next caller asks
 		return false
 	case name != e.name:
 		c.epoch.CompareAndSwap(e, nil)

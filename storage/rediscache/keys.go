@@ -2,8 +2,8 @@ package rediscache
 
 import "kith/storage"
 
-// All keys of a user lie in one slot of a cluster, so that one script can change them.
-// What stands in braces decides on the slot.
+// All keys of a user are in one slot of a cluster, so that one script can change them. The part in
+// braces determines the slot.
 
 func (e *epoch) user(id storage.UserID) string { return e.keys + "{" + id.String() + "}:user" }
 

@@ -10,25 +10,25 @@ import (
 	"kith/storage"
 )
 
-// A kind is one sort of what is cached: what is asked for, what is kept under one key, and
-// which scripts do it.
+// A kind is one sort of cached value: what is asked for, what is kept under one key, and which
+// scripts read and write it.
 type kind[Q comparable, V any] interface {
 	name() string
 
-	// widen is what is read from the store in place of a query, so that what is kept answers
-	// others, too. narrow is the answer to a query out of what was read or kept.
+	// widen returns what is read from the store in place of a query, so that the kept value answers
+	// other queries, too. narrow returns the answer to a query from what was read or kept.
 	widen(Q) Q
 	narrow(V, Q) V
 
 	read(ctx context.Context, source storage.Snapshots, queries []Q) []storage.Result[V]
 
-	// get, fill and release call scripts. parse reads what get returned of a value that is held.
+	// get, fill and release call scripts. parse reads what get returned for a kept value.
 	get(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q, token string, lease time.Duration) *redis.Cmd
 	parse(reply any, q Q) (storage.Result[V], error)
 	fill(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q, v V, token string, life time.Duration) *redis.Cmd
 	release(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q, token string) *redis.Cmd
 
-	// nothing tells that there is nothing behind a key.
+	// nothing tells whether a value says that there is nothing in the store.
 	nothing(V) bool
 	drop(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q)
 }
@@ -80,8 +80,8 @@ type lists struct{ side storage.Side }
 func (l lists) name() string              { return l.side.String() }
 func (lists) nothing(l storage.List) bool { return l.Version == 0 && !l.Long && len(l.Edges) == 0 }
 
-// endedEarlier is how much earlier than asked for the tombstones begin that are kept:
-// the clocks of gateways differ, and each asks for a time of its own.
+// endedEarlier is how much further back than asked for tombstones are kept: the clocks of gateways
+// differ, and each asks for a time of its own.
 const endedEarlier = storage.Micros(60_000_000)
 
 func (lists) widen(q storage.ListQuery) storage.ListQuery {
@@ -91,7 +91,7 @@ func (lists) widen(q storage.ListQuery) storage.ListQuery {
 	return q
 }
 
-// narrow leaves out what a query does not ask for of a list that was read for a wider one.
+// narrow drops from a list read for a wider query what this query does not ask for.
 func (lists) narrow(l storage.List, q storage.ListQuery) storage.List {
 	follows, tooOld := 0, 0
 	for _, e := range l.Edges {
@@ -147,5 +147,5 @@ func (l lists) drop(ctx context.Context, pipe redis.Pipeliner, e *epoch, q stora
 	pipe.Unlink(ctx, e.list(l.side, q.Owner))
 }
 
-// inEight is a version as marks have it.
+// inEight is a version as written in marks.
 func inEight(version int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(version)) }

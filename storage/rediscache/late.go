@@ -10,22 +10,22 @@ import (
 	"kith/storage"
 )
 
-// late remembers the changes that Redis could not be told, and tells it as soon as it
-// can be reached. Until then this gateway does not read from Redis.
+// late remembers the changes that could not be delivered to Redis, and delivers them as soon as
+// Redis can be reached. Until then this gateway does not read from Redis.
 type late struct {
 	cache  *Cache
 	closed context.Context // done when the cache is closed
 
-	some atomic.Bool // there are any
+	some atomic.Bool // there are such changes
 
 	mu       sync.Mutex
 	changes  map[storage.UserID]storage.UserChange
-	tooMany  bool // they were thrown away: a new epoch has to begin
-	carrying bool // somebody tries
+	tooMany  bool // they were dropped: a new epoch has to begin
+	carrying bool // a goroutine is trying to deliver them
 	after    []func()
 }
 
-// then keeps a function for when nothing is left; false if that is now.
+// then keeps a function to be called once nothing is left; it returns false if nothing is left now.
 func (l *late) then(call func()) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *late) then(call func()) bool {
 // behind tells whether Redis lacks changes of this gateway.
 func (l *late) behind() bool { return l.some.Load() }
 
-// add remembers changes and sees that somebody tries.
+// add remembers changes and makes sure that a goroutine tries to deliver them.
 func (l *late) add(what []storage.UserChange) {
 	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what)))
 	l.mu.Lock()
@@ -55,7 +55,7 @@ func (l *late) add(what []storage.UserChange) {
 	}
 }
 
-// keep has room for so many users.
+// keep stores changes, for MaxLate users at most.
 func (l *late) keep(what []storage.UserChange) {
 	for _, w := range what {
 		if old, found := l.changes[w.User]; found {
@@ -104,7 +104,7 @@ func (l *late) carry() {
 	l.mu.Unlock()
 }
 
-// try tells Redis of all there is; what it could not be told stays.
+// try tells Redis of everything remembered; what could not be delivered stays.
 func (l *late) try() bool {
 	l.mu.Lock()
 	changes, tooMany := l.changes, l.tooMany

@@ -9,8 +9,8 @@ import (
 	"kith/storage/idset"
 )
 
-// A list is one value, for whoever wants it wants all of it. Numbers of fixed length are
-// big-endian, so that Lua reads them too.
+// A list is one value, because every reader needs all of it. Numbers of fixed length are
+// big-endian, so that Lua can read them, too.
 //
 //	byte     'V'
 //	8 bytes  the version of the owner's counts
@@ -25,11 +25,11 @@ import (
 //	uvarint  how many are no follows; then for each its place and type, as uvarints
 //	4 bytes  checksum of all from the first byte on, see idset.Seal
 //
-// While there is no list, a mark may tell what is known: 'M', 8 bytes with the version that
-// a list has to have at least, and behind that the token of who is filling it.
+// If there is no list, a mark may say what is known: 'M', 8 bytes with the lowest version that a
+// list must have, and then the token of the look-up that is filling it.
 const listHead = 26
 
-// kept is a list as it is kept: with the query that it answers.
+// kept is a list as stored, with the query that it answers.
 type kept struct {
 	list    storage.List
 	longest int
@@ -102,7 +102,7 @@ func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage
 		return nil, errMalformed
 	}
 	data = data[size:]
-	edges := make([]storage.Edge, 0, min(n, uint64(len(data)))) // more are rarely in so many bytes
+	edges := make([]storage.Edge, 0, min(n, uint64(len(data)))) // few bytes rarely hold more
 	positions := make([]storage.Position, 0, min(n, idset.ChunkSize))
 	for uint64(len(edges)) < n {
 		var err error

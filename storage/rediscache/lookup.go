@@ -10,9 +10,9 @@ import (
 	"kith/storage"
 )
 
-// lookUp is one call of [Cache.Profiles] or [Cache.Lists]. One goroutine answers its queries, and
-// goes on when the caller has left, or has all results while they are being stored.
-// Callers who ask for the same at once are not joined here: the cache in the process does that.
+// lookUp is one call of [Cache.Profiles] or [Cache.Lists]. One goroutine answers its queries. It
+// continues after the caller has left, and while results that the caller already has are being
+// stored. It does not join concurrent callers for the same key: the cache in the process does that.
 type lookUp[Q comparable, V any] struct {
 	cache   *Cache
 	kind    kind[Q, V]
@@ -57,8 +57,8 @@ func (l *lookUp[Q, V]) answer(i int, r storage.Result[V]) {
 	}
 }
 
-// pauses are how long is waited for what another look-up is filling, before the store is
-// asked all the same: 50 ms in all.
+// pauses are the waits for values that another look-up is filling, before the store is asked all
+// the same: 50 ms in all.
 var pauses = []time.Duration{time.Millisecond, 2 * time.Millisecond, 4 * time.Millisecond, 8 * time.Millisecond, 15 * time.Millisecond, 20 * time.Millisecond}
 
 // run answers all queries: from Redis, or from the store and into Redis, or from the store alone.
@@ -94,7 +94,8 @@ func (l *lookUp[Q, V]) run(ctx context.Context) {
 	}
 }
 
-// readSource asks the store for the queries at some indices, when it is its turn.
+// readSource asks the store for the queries at some indices, once one of the slots for that is
+// free.
 func (l *lookUp[Q, V]) readSource(ctx context.Context, some []int) []storage.Result[V] {
 	if err := l.cache.source.Acquire(ctx, 1); err != nil {
 		return failures[V](len(some), fmt.Errorf("wait to read %s: %w", l.kind.name(), err))

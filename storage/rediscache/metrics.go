@@ -40,7 +40,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// orNone are metrics that nobody reads where there are none.
+// orNone replaces nil by metrics that nobody reads.
 func (m *Metrics) orNone() *Metrics {
 	if m == nil {
 		return newMetrics()

@@ -1,19 +1,19 @@
 // Package rediscache keeps users with their counts, and whole lists, in a Redis that all
 // gateways of a deployment share: one server or a cluster, version 6 or later.
 //
-// It answers as the store would, at some moment since the question or shortly before: what
-// [Cache.Changed] was told of is never answered as it was before. Three things see to that,
-// each alone enough where the others hold:
+// It answers as the store would, at some moment since the question or shortly before. After
+// [Cache.Changed] has been told of a change, it never answers with the value before the change.
+// Three mechanisms ensure that, each sufficient by itself if the others hold:
 //
-//   - Whoever fills a key holds a lease on it, which any change of the user ends. So what was
+//   - A look-up that fills a key holds a lease on it, which any change of the user ends. So a value
 //     read before a change is not stored after it.
 //   - All values have versions, those of user_counts. A change leaves its version, and nothing
-//     older is taken.
-//   - All keys begin with an epoch, which is another one as soon as Redis cannot be believed
-//     any more: after a restart, which may bring back old data, and when a change could not
-//     be delivered (see [Runs] and epoch.go).
+//     older is accepted.
+//   - All keys begin with an epoch, which changes as soon as Redis cannot be trusted any more:
+//     after a restart, which may bring back old data, and when a change could not be delivered (see
+//     [Runs] and epoch.go).
 //
-// Without Redis everything is read from the store, by a bounded number of callers at a time.
+// If Redis is down, everything is read from the store, by a bounded number of callers at a time.
 package rediscache
 
 import (
@@ -32,7 +32,7 @@ import (
 	"kith/storage"
 )
 
-// Config says what is cached where.
+// Config says what is cached and where.
 type Config struct {
 	// Redis is a *redis.Client or a *redis.ClusterClient. Its options need the OnConnect of
 	// Runs and ContextTimeoutEnabled.
@@ -47,10 +47,10 @@ type Config struct {
 	// Source is the store.
 	Source storage.Snapshots
 
-	// TTL is how long what is there is kept, ± 20 %. Defaults to 10 minutes.
+	// TTL is how long a value is kept, ± 20 %. Defaults to 10 minutes.
 	TTL time.Duration
 
-	// NothingTTL is how long it is kept that there is nothing, ± 20 %. Defaults to 1 minute.
+	// NothingTTL is how long the absence of a value is kept, ± 20 %. Defaults to 1 minute.
 	NothingTTL time.Duration
 
 	// Timeout ends one exchange with Redis. Defaults to 100 ms.
@@ -62,13 +62,13 @@ type Config struct {
 	// MaxConcurrent is how many look-ups of the store run at a time; others wait. Defaults to 32.
 	MaxConcurrent int
 
-	// MaxLate is how many users' changes are remembered while Redis is away, some 40 bytes
-	// each. If there are more, a new epoch begins when it is back. Defaults to 100,000.
+	// MaxLate is how many users' changes are remembered while Redis is away, some 40 bytes each. If
+	// there are more, a new epoch begins when Redis is back. Defaults to 100,000.
 	MaxLate int
 
-	// Corrected is called with users of whom Redis had something old for a while, since it could
-	// not be told of their changes at once: other gateways may keep that. It names none when they
-	// were too many and a new epoch has begun. Defaults to nobody who is told.
+	// Corrected is called with users of whom Redis had old values for a while, because their
+	// changes could not be delivered at once: other gateways may have kept those values. It is
+	// called with no users if they were too many and a new epoch has begun. Defaults to none.
 	Corrected func(users []storage.UserID)
 
 	// Metrics counts. Defaults to none.
@@ -113,8 +113,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Cache is a [storage.Snapshots] before another one. It is safe for concurrent use. What it
-// returns must not be changed: it may be on its way into Redis.
+// Cache is a [storage.Snapshots] in front of another one. It is safe for concurrent use. Callers
+// must not change what it returns: it may be on its way into Redis.
 type Cache struct {
 	cfg     Config
 	source  *semaphore.Weighted
@@ -124,17 +124,17 @@ type Cache struct {
 	tokens  atomic.Uint64
 
 	epoch      atomic.Pointer[epoch] // nil: not known
-	verified   atomic.Int64          // when Redis last told the epoch, Unix nanoseconds
+	verified   atomic.Int64          // when Redis last confirmed the epoch, Unix nanoseconds
 	learning   singleflight.Group
 	learnAlone sync.Mutex
-	instance   string // in tokens of leases
+	instance   string // part of the tokens of leases
 	closing    context.CancelFunc
 	running    sync.WaitGroup
 }
 
 var _ storage.Snapshots = (*Cache)(nil)
 
-// New makes a cache. It does not ask Redis yet.
+// New makes a cache. It does not contact Redis yet.
 func New(config Config) (*Cache, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *Cache) Lists(ctx context.Context, side storage.Side, queries []storage.
 	return look(ctx, c, lists{side}, queries)
 }
 
-// Close gives up what Redis could not be told yet: see [Cache.Changed].
+// Close drops the changes that have not been delivered to Redis yet: see [Cache.Changed].
 func (c *Cache) Close() {
 	c.closing()
 	c.running.Wait()

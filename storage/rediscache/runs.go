@@ -13,25 +13,25 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Runs notices that a Redis is not the process it was. What a new process holds may be
-// an old copy from its disk, in which changes are missing.
+// Runs notices that a Redis is no longer the same process. The data of a new process may be an old
+// copy from its disk, which lacks changes.
 //
-// It looks at every connection before that is used: its OnConnect belongs into the options
-// of the client, which may serve other purposes besides. One Runs is for one client and
-// one [Cache]. It does not fail where Redis does not tell; then the cache stays off.
+// It looks at every connection before that is used: put its OnConnect into the options of the
+// client, which may serve other purposes besides. Each client with its [Cache] has its own Runs. If
+// Redis does not say who it is, Runs does not fail; the cache then stays off.
 type Runs struct {
-	turn atomic.Int64 // rises with each process that is not known
+	turn atomic.Int64 // rises with each unknown process
 
 	mu      sync.Mutex
 	known   map[string]bool // run ids of the masters
-	unknown map[string]bool // others, since the last time that all were asked
+	unknown map[string]bool // others, since all masters were last asked
 }
 
-// NewRuns makes it for one client.
+// NewRuns makes a Runs for one client.
 func NewRuns() *Runs { return &Runs{} }
 
-// errReplica refuses connections to replicas in a cluster: one that becomes a master must
-// not be read on a connection that was made before.
+// errReplica refuses connections to replicas in a cluster: if a replica becomes a master, a
+// connection made before must not be used to read from it.
 var errReplica = errors.New("a replica, which is not read")
 
 // OnConnect is for [redis.UniversalOptions.OnConnect].
@@ -48,7 +48,7 @@ func (r *Runs) OnConnect(ctx context.Context, conn *redis.Conn) error {
 	return nil
 }
 
-// met is told of the process at the other end of a new connection.
+// met records the process at the other end of a new connection.
 func (r *Runs) met(run string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +69,8 @@ func (r *Runs) asking() {
 	r.unknown = nil
 }
 
-// believe takes what they said, and tells the turn in which it holds. It is false if
-// somebody else has been met meanwhile.
+// believe accepts what the masters said, and returns the turn for which it holds. It returns false
+// if another process has been met in the meantime.
 func (r *Runs) believe(runs []string) (turn int64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,14 +86,14 @@ func (r *Runs) believe(runs []string) (turn int64, ok bool) {
 	return r.turn.Load(), true
 }
 
-// nameOf is a short name for a set of runs.
+// nameOf returns a short name for a set of runs.
 func nameOf(runs []string) string {
 	slices.Sort(runs)
 	sum := sha256.Sum256([]byte(strings.Join(runs, ",")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// infoField finds a line of Redis's INFO.
+// infoField returns the value of a line in Redis's INFO.
 func infoField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// script is a piece of Lua, which Redis runs as one step. The scripts are loaded when an
-// epoch begins, and called by their digest.
+// script is a piece of Lua, which Redis runs atomically. The scripts are loaded when an epoch
+// begins, and called by their digest.
 type script struct{ text, digest string }
 
 var (
@@ -48,7 +48,7 @@ func scriptOf(text string) script {
 	return script{text, hex.EncodeToString(digest[:])}
 }
 
-// call adds a call to a pipeline. The keys lie in one slot.
+// call adds a call to a pipeline. All keys must be in one slot.
 func (s script) call(ctx context.Context, to redis.Cmdable, keys []string, args ...any) *redis.Cmd {
 	return to.EvalSha(ctx, s.digest, keys, args...)
 }

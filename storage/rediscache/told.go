@@ -6,13 +6,13 @@ import (
 	"kith/storage"
 )
 
-// told are the changes that Redis was told of last by this process: when the log, or another
-// writer of the same transaction, tells of them again, there is nothing to do.
+// told are the changes that this process reported to Redis last: if the log, or another writer of
+// the same transaction, reports them again, there is nothing to do.
 type told struct {
 	known *lru.Cache[madeVersion, toldSides]
 }
 
-// madeVersion names a transaction by what it has made of a user.
+// madeVersion names a transaction by the version it gave a user.
 type madeVersion struct {
 	user    storage.UserID
 	version int64
@@ -20,7 +20,7 @@ type madeVersion struct {
 
 type toldSides struct{ forward, inverse bool }
 
-// toldKept is how many are remembered, some 2 MB: more than a log is behind as a rule.
+// toldKept is how many are remembered, some 2 MB: usually more than a log is behind.
 const toldKept = 1 << 14
 
 func newTold() told {
@@ -36,8 +36,8 @@ func (t told) has(w storage.UserChange) bool {
 	return known && (sides.forward || !w.Forward) && (sides.inverse || !w.Inverse)
 }
 
-// add remembers changes, but for those that have only seen a version which another transaction
-// has made. If two add sides of one at once, one may be lost, and is told again.
+// add remembers changes, except those that have only seen a version which another transaction has
+// made. If two calls add the sides of one change at once, one may be lost, and is told again.
 func (t told) add(what []storage.UserChange) {
 	for _, w := range what {
 		if w.Before < w.Counts.Version {

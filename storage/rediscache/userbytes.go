@@ -15,7 +15,7 @@ import (
 //	c  the counts: following, follower, friend as varints
 //	l  the token of who is filling it
 //
-// All of p, c and v are of one moment. What is not there at all is kept, too, with version 0.
+// p, c and v are of one moment. A user that does not exist is kept, too, with version 0.
 
 var errMalformed = errors.New("malformed value in Redis")
 
@@ -29,8 +29,8 @@ const (
 	followersShift  = 5
 )
 
-// appendProfile appends a byte of flags, the times as varints, and the texts with their
-// lengths before them.
+// appendProfile appends a byte of flags, the times as varints, and each text preceded by its
+// length.
 func appendProfile(to []byte, p storage.Profile) []byte {
 	var flags byte
 	for flag, set := range map[byte]bool{flagExists: p.Exists, flagCounted: p.Counted, flagUndiscoverable: p.User.Undiscoverable} {
@@ -91,7 +91,7 @@ func parseUser(id storage.UserID, profile, version, counts string) (storage.Prof
 	return p, r.end()
 }
 
-// reader reads a binary form. Once something is cut off, all behind it is 0 and end fails.
+// reader reads a binary form. If bytes are missing, everything after that is 0 and end fails.
 type reader struct {
 	left   string
 	broken bool

@@ -18,7 +18,7 @@ type visit struct {
 	token string // of the leases it takes
 }
 
-// enter begins a visit; nil while Redis is not to be asked.
+// enter begins a visit; it returns nil if Redis must not be asked now.
 func (c *Cache) enter(ctx context.Context) *visit {
 	if c.late.behind() || !c.breaker.allow() {
 		return nil
@@ -33,17 +33,17 @@ func (c *Cache) enter(ctx context.Context) *visit {
 	return &visit{c, e, c.instance + strconv.FormatUint(c.tokens.Add(1), 36)}
 }
 
-// newInstance is what the tokens of one gateway begin with.
+// newInstance returns the prefix of one gateway's tokens.
 func newInstance() string { return strconv.FormatUint(rand.Uint64(), 36) + "." }
 
-// failed counts an exchange with Redis that went wrong.
+// failed counts a failed exchange with Redis.
 func (c *Cache) failed(what string) {
 	c.cfg.Metrics.errors.WithLabelValues(what).Inc()
 	c.breaker.done(false)
 }
 
-// exchange sends a pipeline and tells whether all of it was answered. Each command has
-// its own error besides.
+// exchange sends a pipeline and returns an error unless all of it was answered. Each command also
+// has its own error.
 func (c *Cache) exchange(ctx context.Context, what string, pipe redis.Pipeliner) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -55,21 +55,21 @@ func (c *Cache) exchange(ctx context.Context, what string, pipe redis.Pipeliner)
 		c.breaker.done(true)
 		return nil
 	}
-	if strings.HasPrefix(err.Error(), "NOSCRIPT") { // somebody has removed them: load them again
+	if strings.HasPrefix(err.Error(), "NOSCRIPT") { // the scripts were removed: load them again
 		c.epoch.Store(nil)
 	}
 	if cluster, ok := c.cfg.Redis.(*redis.ClusterClient); ok {
-		cluster.ReloadState(ctx) // or it would go on asking a master that is gone for a minute
+		cluster.ReloadState(ctx) // or it would go on asking a dead master for a minute
 	}
 	c.failed(what)
 	return err
 }
 
-// got are the indices of queries that Redis did not answer, by why.
+// got are the indices of queries that Redis did not answer, by reason.
 type got struct{ leased, busy, failed []int }
 
-// get asks Redis for some keys in one round trip, which also takes the leases on those that
-// are missing.
+// get asks Redis for some keys in one round trip, and takes the leases on missing ones in the same
+// trip.
 func (l *lookUp[Q, V]) get(ctx context.Context, v *visit, some []int) got {
 	c := l.cache
 	pipe := c.cfg.Redis.Pipeline()
@@ -102,7 +102,8 @@ func (l *lookUp[Q, V]) get(ctx context.Context, v *visit, some []int) got {
 	return sorted
 }
 
-// found answers a query with what Redis has. It is false for what cannot be read, which goes.
+// found answers a query with what Redis has. If the value cannot be read, it removes the value and
+// returns false.
 func (l *lookUp[Q, V]) found(ctx context.Context, v *visit, i int, reply any) bool {
 	metrics := l.cache.cfg.Metrics
 	result, err := l.kind.parse(reply, l.queries[i])
@@ -122,8 +123,8 @@ func (l *lookUp[Q, V]) found(ctx context.Context, v *visit, i int, reply any) bo
 	return true
 }
 
-// fill reads what is missing from the store, in one call, and stores it, in one round trip,
-// when it has been answered.
+// fill reads what is missing from the store in one call. It answers the queries first, and then
+// stores the values in one round trip.
 func (l *lookUp[Q, V]) fill(ctx context.Context, v *visit, leased []int) {
 	if len(leased) == 0 {
 		return
@@ -140,13 +141,13 @@ func (l *lookUp[Q, V]) fill(ctx context.Context, v *visit, leased []int) {
 		}
 		commands[n] = l.kind.fill(ctx, pipe, v.epoch, l.kind.widen(q), r.Value, v.token, c.life(l.kind.nothing(r.Value)))
 	}
-	_ = c.exchange(context.WithoutCancel(ctx), "fill", pipe) // what is not stored is missing, and no more
+	_ = c.exchange(context.WithoutCancel(ctx), "fill", pipe) // a value that is not stored is missing, nothing worse
 	for _, command := range commands {
 		c.cfg.Metrics.filled(l.kind.name(), outcomeOf(command))
 	}
 }
 
-// outcomeOf is what became of a fill, whose script tells by a number.
+// outcomeOf names the outcome of a fill, which the script returns as a number.
 func outcomeOf(command *redis.Cmd) string {
 	if command == nil {
 		return "unread"
@@ -162,12 +163,12 @@ func outcomeOf(command *redis.Cmd) string {
 	return "older"
 }
 
-// leaseLife is how long a lease lasts, and a mark: longer than any fill.
+// leaseLife is how long a lease or a mark lasts: longer than any fill.
 func (c *Cache) leaseLife() time.Duration {
 	return c.cfg.FillTimeout + c.cfg.Timeout + time.Second
 }
 
-// life is how long a value is kept, ± 20 %, so that what came at once does not go at once.
+// life is how long a value is kept, ± 20 %, so that values stored together do not expire together.
 func (c *Cache) life(nothing bool) time.Duration {
 	life := c.cfg.TTL
 	if nothing {
