@@ -13,11 +13,11 @@ import (
 	"kith/storage/shard"
 )
 
-// A Publisher is told what has been applied: caches and subscriptions live on it.
+// A Publisher is told what has been applied, for caches and subscriptions.
 type Publisher interface {
-	// Publish is called with forward rows whose inverse rows and counts are in place, as
-	// they are now. It may be called for the same row again. It must not block for long:
-	// the next batch of a shard waits for it.
+	// Publish is called with forward rows whose inverse rows and counts have been written, as they
+	// are now. It may be called for the same row again. It must not block for long: the shard's
+	// next batch waits for it.
 	Publish(ctx context.Context, rows []storage.Row)
 }
 
@@ -29,23 +29,23 @@ type Config struct {
 	// Shards is how many shards the store has. Defaults to 1.
 	Shards int
 
-	// Publisher is told what has been applied. Defaults to nobody.
+	// Publisher is told what has been applied. Defaults to none.
 	Publisher Publisher
 
-	// BatchRows is how many rows one transaction takes at most. Defaults to 1,000:
-	// single rows are applied at a tenth of the speed, more are no faster.
+	// BatchRows is how many rows one transaction takes at most. Defaults to 1,000: single rows are
+	// applied at a tenth of the speed, larger batches are no faster.
 	BatchRows int
 
-	// MaxPending is how many rows may wait for one shard before [Feed.Submit] blocks.
-	// It is what a dead shard may hold back before the others wait for it too, at
-	// about 60 bytes a row. What follows from rows that have been applied comes on top:
-	// lanes that wait for one another's room would wait for ever. Defaults to 200,000.
+	// MaxPending is how many rows may wait for one shard before [Feed.Submit] blocks: what a dead
+	// shard may hold back before the other shards wait for it too, at about 60 bytes a row. Rows
+	// that follow from applied rows come on top of it: lanes that waited for room in one another
+	// would wait for ever. Defaults to 200,000.
 	MaxPending int
 
-	// Metrics counts. Defaults to nothing.
+	// Metrics counts. Defaults to none.
 	Metrics *Metrics
 
-	// Logger is told of shards that fail and recover. Defaults to slog.Default().
+	// Logger logs shards that fail and recover. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -65,12 +65,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// An Applier writes forward rows to the inverse tables of their pairs, a lane for each
-// shard. A lane applies in one transaction what has arrived while the one before
-// was under way: a lone row is applied at once, a backlog in full batches.
+// An Applier writes forward rows to the inverse tables of their pairs, with one lane for each
+// shard. A lane applies in one transaction what has arrived during the one before: a lone row is
+// applied at once, a backlog in full batches.
 //
-// Nothing is dropped: a shard that fails is tried again until it succeeds, while
-// the others go on.
+// Nothing is dropped: a lane retries a failing shard until it succeeds, while the others go on.
 type Applier struct {
 	cfg   Config
 	place *shard.Map
@@ -93,8 +92,7 @@ func New(cfg Config) *Applier {
 	return a
 }
 
-// Run applies what the feeds submit until the context ends. What is pending then
-// stays unacknowledged.
+// Run applies what the feeds submit until the context ends. Rows pending then stay unacknowledged.
 func (a *Applier) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for _, l := range a.lanes {
@@ -103,8 +101,8 @@ func (a *Applier) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Feed opens the way in for one source, which closes it. The name tells the
-// source in metrics and in [Status].
+// Feed opens a feed for one source, which must close it. Metrics and [Status] name the source by
+// the given name.
 func (a *Applier) Feed(source string) *Feed {
 	f := &Feed{applier: a, source: source}
 	a.mu.Lock()
@@ -119,12 +117,12 @@ func (a *Applier) forget(f *Feed) {
 	a.feeds = slices.DeleteFunc(a.feeds, func(g *Feed) bool { return g == f })
 }
 
-// lane is where a row is applied: that of the shard that owns its inverse row.
+// lane is the lane in which a row is applied: that of the shard that owns its inverse row.
 func (a *Applier) lane(row storage.Row) int {
 	return a.place.Of(row.Side.Replica().Owner(row.Edge.Pair()))
 }
 
-// split sorts rows by lane, keeping their order.
+// split sorts rows by lane and keeps their order.
 func (a *Applier) split(rows []storage.Row) [][]storage.Row {
 	shares := make([][]storage.Row, len(a.lanes))
 	if len(a.lanes) == 1 {
@@ -138,15 +136,15 @@ func (a *Applier) split(rows []storage.Row) [][]storage.Row {
 	return shares
 }
 
-// Status is how replication stands.
+// Status is the state of replication.
 type Status struct {
-	Lag      time.Duration // the greatest lag of the sources; 0 when all is applied
-	Pending  int           // rows that wait or are being applied
+	Lag      time.Duration // the greatest lag of the sources; 0 if everything is applied
+	Pending  int           // rows waiting or being applied
 	Sources  []SourceStatus
-	Failures []ShardFailure // shards that could not be written to at the last try
+	Failures []ShardFailure // shards whose last write failed
 }
 
-// SourceStatus is how one source stands.
+// SourceStatus is the state of one source.
 type SourceStatus struct {
 	Source  string
 	Lag     time.Duration
@@ -182,7 +180,7 @@ func (a *Applier) Status() Status {
 	return s
 }
 
-// Err is nil while every shard takes what it is given.
+// Err is nil while every shard accepts its rows.
 func (s Status) Err() error {
 	if len(s.Failures) == 0 {
 		return nil

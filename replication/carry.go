@@ -8,35 +8,34 @@ import (
 	"kith/storage/notify"
 )
 
-// A Carrier brings forward rows to the other sides of their tables, and what follows
-// from them there to its own other side, until nothing is left. It is for modes
-// without a log of all forward rows, in which what a store writes by itself would not
-// be found again: [Carrier.Carry] is all that a row gets.
+// A Carrier writes forward rows to the other sides of their tables. It then does the same with what
+// follows from them there, until nothing is left. It is for modes without a log of all forward
+// rows, in which rows that a store writes by itself could not be found again: nothing but
+// [Carrier.Carry] carries a row.
 type Carrier struct {
-	// Store is written to.
+	// Store is the store to write to.
 	Store storage.EdgeWriter
 
-	// Publisher is told what is on both sides. Defaults to nobody.
+	// Publisher is told what is on both sides. Defaults to none.
 	Publisher Publisher
 
-	// Logger is told of what should not be. Defaults to slog.Default().
+	// Logger logs what should not happen. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
-// Left is a row that could not be applied, or of which something followed that could
-// not.
+// Left is a row that could not be applied, or from which a row followed that could not be.
 type Left struct {
-	Root int         // index of the row that was given to Carry
-	Row  storage.Row // what is to be carried: that row, or one that followed from it
+	Root int         // index of the row passed to Carry
+	Row  storage.Row // the row to carry: that one, or one that followed from it
 	Err  error
 }
 
-// Carry returns what is left. It may be called again with rows that have been carried
-// in part: what followed from a row the first time follows again. Rows whose other side
-// is written already are only published.
+// Carry returns what is left. It may be called again with rows that were carried in part: what
+// followed from a row the first time follows again. Rows whose other side is already written are
+// only published.
 //
-// A row may come again, or so late that a newer one has been applied before, when a first
-// try did not live to carry what followed from it. The store tells of that again.
+// A row may come again, or after a newer one has been applied, because a first try crashed before
+// it carried what followed from the row. The store then reports again what follows.
 func (c Carrier) Carry(ctx context.Context, rows []storage.Written) []Left {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -70,7 +69,7 @@ func (c Carrier) carry(ctx context.Context, rows []storage.Written) []Left {
 	return left
 }
 
-// truths are the forward tables, in the order in which they are applied.
+// truths are the forward tables in the order in which they are applied.
 var truths = [...]storage.Side{storage.Forward, storage.Requests}
 
 // carried is a row under way.
@@ -80,7 +79,7 @@ type carried struct {
 	from *chain
 }
 
-// apply applies the rows of one table and returns what is to be applied next.
+// apply applies the rows of one table and returns the rows to apply next.
 func (c Carrier) apply(ctx context.Context, side storage.Side, work []carried) (next []carried, left []Left) {
 	var rows []carried
 	var edges []storage.Edge
@@ -106,8 +105,8 @@ func (c Carrier) apply(ctx context.Context, side storage.Side, work []carried) (
 	return next, left
 }
 
-// followed returns what is to be carried on of what followed from a row, and what is on
-// both sides.
+// followed returns those rows that followed from a row and must be carried on, and those that are
+// on both sides.
 func (r carried) followed(also []storage.Written, logger *slog.Logger) (next []carried, there []storage.Row) {
 	if len(also) == 0 {
 		return nil, nil

@@ -6,22 +6,22 @@ import (
 	"kith/storage"
 )
 
-// A chain is the rows that one row has followed from, the nearest first: a block that
-// was applied has ended a follow, which is a forward row of its own and has to be
-// applied to its other side. It is nil for rows that nothing else has caused.
+// A chain is the rows from which a row has followed, the nearest first: a block that was applied
+// has ended a follow, which is a forward row of its own and must be applied to its other side. The
+// chain is nil for rows that no other row has caused.
 //
-// Chains end: a request for friendship that meets another one is the longest, with
-// four rows. What a store that is wrong would go on with for ever is cut off.
+// Chains end: the longest, with four rows, is that of a friend request that meets another one. If a
+// faulty store would continue a chain for ever, the chain is cut off.
 type chain struct {
 	row    storage.Row
 	before *chain
 	length int
 }
 
-// longestChain is where a chain is cut off.
+// longestChain is the length at which a chain is cut off.
 const longestChain = 16
 
-// behind is the chain with one more row.
+// behind returns the chain with one more row.
 func (c *chain) behind(row storage.Row) *chain {
 	if c == nil {
 		return &chain{row: row, length: 1}
@@ -29,9 +29,9 @@ func (c *chain) behind(row storage.Row) *chain {
 	return &chain{row: row, before: c, length: c.length + 1}
 }
 
-// next sorts what a store says has followed from the chain's last row: what has to be
-// carried on, and what is on both sides already. A row that the chain holds is left
-// out: a store tells again what followed from rows that were there before.
+// next sorts the rows that, as a store says, have followed from the chain's last row: those to
+// carry on, and those on both sides already. It leaves out rows that the chain holds, because a
+// store reports again what followed from rows that were there before.
 func (c *chain) next(also []storage.Written, logger *slog.Logger) (carry, there []storage.Row) {
 	for _, w := range also {
 		switch {

@@ -9,29 +9,29 @@ import (
 	"kith/storage"
 )
 
-// A Batch is what a source has read in one piece, such as a transaction.
+// A Batch is what a source reads as a unit, such as a transaction.
 type Batch struct {
 	// Rows are rows of forward tables, in the order in which they were written.
 	Rows []storage.Row
 
-	// Committed is when they were, as far as the source knows: lag is counted from
-	// here. 0 stands for the first row's UpdateTime.
+	// Committed is when they were committed, as far as the source knows: lag is counted from then.
+	// 0 stands for the first row's UpdateTime.
 	Committed storage.Micros
 
-	// Known rows are published only where they are new to the inverse side: for the
-	// copy of what has been there for long. Others are published also when another
-	// writer was faster, or when this source delivers them again after a crash: it
-	// may have come between writing and publishing.
+	// Known means that rows are published only if they are new to the inverse side: it is for
+	// copying rows that have been there for long. Other rows are published even if another writer
+	// was faster, or if this source delivers them again after a crash, because the crash may have
+	// come between writing and publishing.
 	Known bool
 
-	// Done, when set, is called once the batch, what followed from it, and all batches
-	// before it have been applied, one call after the other in the order of Submit. It must be quick and
-	// must not use the Feed.
+	// Done, if set, is called once the batch, what followed from it, and all batches before it have
+	// been applied. Calls come one at a time, in the order of Submit. Done must be quick and must
+	// not use the Feed.
 	Done func()
 }
 
-// A Feed is one source's way into the [Applier]. Batches that are submitted at the
-// same time are in no order.
+// A Feed passes the batches of one source to the [Applier]. Batches submitted at the same time have
+// no order.
 type Feed struct {
 	applier *Applier
 	source  string
@@ -40,7 +40,7 @@ type Feed struct {
 
 	mu      sync.Mutex
 	entries []*entry  // submitted and not all applied, oldest first
-	silent  time.Time // when the source was last heard of; zero while it is heard
+	silent  time.Time // when the source was last heard; zero while it is heard
 }
 
 // entry is a batch under way.
@@ -52,12 +52,12 @@ type entry struct {
 	done  func()
 }
 
-// Submit hands a batch over. It returns before the batch is applied, and blocks
-// while too many rows wait for one of its shards. Its only error is the context's:
-// then a part of the batch may be applied, and its Done is not called.
+// Submit passes a batch to the lanes. It returns before the batch is applied, and blocks while too
+// many rows wait for one of its shards. It returns an error only if the context ends: then a part
+// of the batch may be applied, and Done is not called.
 func (f *Feed) Submit(ctx context.Context, b Batch) error {
 	e := &entry{feed: f, at: committed(b), known: b.Known, done: b.Done}
-	e.left.Store(int64(len(b.Rows)) + 1) // one more until all are handed over
+	e.left.Store(int64(len(b.Rows)) + 1) // plus one until all rows are queued
 	f.mu.Lock()
 	f.entries = append(f.entries, e)
 	f.mu.Unlock()
@@ -87,14 +87,14 @@ func committed(b Batch) time.Time {
 	return at
 }
 
-// more counts rows that have to be applied, too: they followed from one of the entry,
-// which must not be finished yet.
+// more adds rows to an entry that have to be applied, too, because they followed from one of its
+// rows. The entry must not be finished yet.
 func (e *entry) more(rows int) {
 	e.left.Add(int64(rows))
 	e.feed.pending.Add(int64(rows))
 }
 
-// finish counts rows as applied and acknowledges what is complete, in order.
+// finish counts rows as applied and acknowledges complete entries in order.
 func (e *entry) finish(rows int) {
 	if e.left.Add(-int64(rows)) > 0 {
 		return
@@ -112,9 +112,9 @@ func (e *entry) finish(rows int) {
 	}
 }
 
-// Apply submits rows and waits until they have been applied, after everything that
-// was submitted before. A shard that fails is tried again until the context ends,
-// whose error is the only one; then any of the rows may be applied, or be later.
+// Apply submits rows and waits until they, and everything submitted before them, have been applied.
+// A failing shard is retried until the context ends. Apply returns an error only then; any of the
+// rows may have been applied, or may be later.
 func (f *Feed) Apply(ctx context.Context, rows []storage.Row) error {
 	applied := make(chan struct{})
 	if err := f.Submit(ctx, Batch{Rows: rows, Done: func() { close(applied) }}); err != nil {
@@ -131,16 +131,16 @@ func (f *Feed) Apply(ctx context.Context, rows []storage.Row) error {
 // Flush waits until everything submitted so far has been applied.
 func (f *Feed) Flush(ctx context.Context) error { return f.Apply(ctx, nil) }
 
-// Silent notes that the source has not been heard of since then, so that its lag
-// grows although nothing arrives. The zero time means that it is heard again.
+// Silent notes that the source has not been heard since a time, so that its lag grows although
+// nothing arrives. The zero time means that it is heard again.
 func (f *Feed) Silent(since time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.silent = since
 }
 
-// Lag is how long ago the oldest row that is not applied yet was committed, or how
-// long the source has been silent; 0 when there is nothing to do.
+// Lag is how long ago the oldest row not yet applied was committed, or how long the source has been
+// silent; 0 if there is nothing to do.
 func (f *Feed) Lag() time.Duration { return f.lag(time.Now()) }
 
 func (f *Feed) lag(now time.Time) time.Duration {
@@ -159,8 +159,8 @@ func (f *Feed) lag(now time.Time) time.Duration {
 // Pending is how many rows wait or are being applied.
 func (f *Feed) Pending() int { return int(f.pending.Load()) }
 
-// Close gives up what is pending: it is neither applied, except for what is under
-// way, nor acknowledged.
+// Close drops what is pending: it is not acknowledged, nor applied, except for what is being
+// applied now.
 func (f *Feed) Close() {
 	f.mu.Lock() // waits for a Done under way
 	f.closed.Store(true)

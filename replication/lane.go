@@ -25,8 +25,8 @@ type lane struct {
 	failing *ShardFailure
 }
 
-// row is one row on its way, with the batch that it came in. One that has followed from
-// another takes no room.
+// row is one row on its way, with the batch in which it came. A row that followed from another
+// takes no room.
 type row struct {
 	storage.Row
 	entry *entry
@@ -43,7 +43,7 @@ func newLane(shard int, a *Applier) *lane {
 	}
 }
 
-// put appends rows to the queue, as room allows.
+// put appends rows to the queue as room becomes free.
 func (l *lane) put(ctx context.Context, e *entry, rows []storage.Row) error {
 	for len(rows) > 0 {
 		n := min(len(rows), l.cfg.MaxPending)
@@ -77,7 +77,7 @@ func (l *lane) take() []row {
 	batch := l.queue[:n:n]
 	l.queue = l.queue[n:]
 	if len(l.queue) == 0 {
-		l.queue = nil // a backlog's memory is not kept
+		l.queue = nil // so that a backlog's memory is released
 	}
 	return batch
 }
@@ -97,7 +97,7 @@ func (l *lane) run(ctx context.Context) {
 	}
 }
 
-// applyUntilDone applies a batch, table by table, and acknowledges it; false when the
+// applyUntilDone applies a batch, table by table, and acknowledges it; it returns false if the
 // context ends first.
 func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
 	for _, side := range truths {
@@ -109,8 +109,8 @@ func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
 	return true
 }
 
-// applySideUntilDone applies those of a batch's rows that are of one table, over and over while the
-// shard fails; false when the context ends first.
+// applySideUntilDone applies those rows of a batch that are of one table, and repeats while the
+// shard fails; it returns false if the context ends first.
 func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, batch []row) bool {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	for wait := shortest; ; wait = min(2*wait, longest) {
@@ -133,7 +133,7 @@ func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, batch 
 	}
 }
 
-// open leaves out the rows of sources that have been closed.
+// open drops the rows of closed sources.
 func open(batch []row) []row {
 	closed := func(r row) bool { return r.entry.feed.closed.Load() }
 	if !slices.ContainsFunc(batch, closed) {
@@ -142,8 +142,8 @@ func open(batch []row) []row {
 	return slices.DeleteFunc(slices.Clone(batch), closed)
 }
 
-// apply writes rows of one table in one transaction, hands on what follows from them,
-// and publishes.
+// apply writes rows of one table in one transaction, passes on what follows from them, and
+// publishes.
 func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 	edges := make([]storage.Edge, len(rows))
 	for i, r := range rows {
@@ -170,9 +170,8 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 	return nil
 }
 
-// followed puts what followed from a row into the lanes where it goes on, as a part of
-// the batch that the row came in: that is acknowledged after it. It returns what is on
-// both sides already.
+// followed queues what followed from a row in the lanes where it goes on, as a part of the row's
+// batch, which is acknowledged only after it. It returns the rows that are on both sides already.
 func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
 	from := r.from.behind(r.Row)
 	carry, there := from.next(also, l.cfg.Logger)
@@ -183,10 +182,10 @@ func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
 	return there
 }
 
-// newest picks the rows of one table and keeps the newest of those that name the same
-// pair: applying them one after another ends there, too, and distinct pairs are written
-// faster. A row with consequences stays where newer ones come behind it, or they would
-// be lost.
+// newest picks the rows of one table and keeps only the newest of those that name the same pair:
+// the result is the same as applying them one after another, and distinct pairs are written faster.
+// A row with consequences stays even if newer ones come after it, or its consequences would be
+// lost.
 func newest(side storage.Side, batch []row) []row {
 	if !slices.ContainsFunc(batch, func(r row) bool { return r.Side.Truth() == side }) {
 		return nil
@@ -209,7 +208,7 @@ func newest(side storage.Side, batch []row) []row {
 	return rows
 }
 
-// acknowledge lets go of a batch that has been applied.
+// acknowledge finishes the rows of a batch that has been applied.
 func (l *lane) acknowledge(batch []row) {
 	submitted := 0
 	for _, r := range batch {
@@ -230,8 +229,7 @@ func (l *lane) acknowledge(batch []row) {
 	}
 }
 
-// note keeps and logs the shard's failure, once when it begins and once when it
-// has ended.
+// note records the shard's failure, and logs its beginning and its end, each once.
 func (l *lane) note(err error) {
 	l.mu.Lock()
 	before := l.failing

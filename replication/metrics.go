@@ -78,7 +78,7 @@ func (m *Metrics) watch(a *Applier) {
 	m.appliers = append(m.appliers, a)
 }
 
-// applied counts a batch that one transaction has taken.
+// applied counts a batch that one transaction has applied.
 func (m *Metrics) applied(shard int, batch []row) {
 	if m == nil {
 		return

@@ -1,10 +1,10 @@
-// Package incall is the redundancy mode `sync`: whoever writes a forward row writes
-// the inverse row as well, in the same request, and in the same transaction where
-// both lie in one database. (Seeds: "好友中心" §7, redundancy by the service itself.)
-// What follows from a row on its other side is carried on in the same request.
+// Package incall is the redundancy mode `sync`: the writer of a forward row writes the inverse row
+// as well, in the same request, and in the same transaction if both are in one database. (Seeds:
+// "好友中心" §7, redundancy by the service itself.) What follows from a row on its other side is
+// carried on in the same request.
 //
-// A second write that fails does not fail the first. It is counted, tried again in
-// the background for a while, and after that left to reconcile.
+// If the second write fails, the first does not fail. The failure is counted, and the write is
+// retried in the background for a while; after that it is left to reconcile.
 package incall
 
 import (
@@ -30,16 +30,16 @@ type Redundancy struct {
 	done    sync.WaitGroup
 }
 
-// Bounds on what waits for another try. What does not fit is left to reconcile.
+// Bounds on the writes that wait for a retry. Writes beyond them are left to reconcile.
 const (
 	maxRetries   = 1000 // writes
 	firstRetry   = 200 * time.Millisecond
 	longestRetry = 30 * time.Second
 	tries        = 10
-	retriers     = 16 // writes that are tried again at once
+	retriers     = 16 // writes being retried at once
 )
 
-// Metrics counts what went wrong.
+// Metrics counts failures.
 type Metrics struct {
 	failed   prometheus.Counter
 	repaired prometheus.Counter
@@ -60,7 +60,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// New starts the background tries, which end with Close.
+// New starts the background retries, which end with Close.
 func New(store storage.EdgeWriter, publisher replication.Publisher, metrics *Metrics, logger *slog.Logger) *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redundancy{carrier: replication.Carrier{Store: store, Publisher: publisher, Logger: logger}, logger: logger, metrics: metrics, stop: stop,
@@ -71,7 +71,7 @@ func New(store storage.EdgeWriter, publisher replication.Publisher, metrics *Met
 	return r
 }
 
-// Close ends the background tries. What still waits is left to reconcile.
+// Close ends the background retries. Writes that still wait are left to reconcile.
 func (r *Redundancy) Close() {
 	r.stop()
 	r.done.Wait()
@@ -96,8 +96,8 @@ func (r *Redundancy) Carry(ctx context.Context, written []storage.Written) error
 	return err
 }
 
-// try carries rows and returns what could not be written, of them and of what follows
-// from them, each once.
+// try carries rows. It returns those rows, and those that follow from them, that could not be
+// written, each once.
 func (r *Redundancy) try(ctx context.Context, rows []storage.Written) (failed []storage.Written, err error) {
 	seen := map[storage.Row]bool{}
 	for _, left := range r.carrier.Carry(ctx, rows) {
@@ -122,7 +122,7 @@ func (r *Redundancy) retry(ctx context.Context) {
 	}
 }
 
-// leave counts what still waits when the program ends.
+// leave counts the writes that still wait when the program ends.
 func (r *Redundancy) leave() {
 	for {
 		select {
@@ -134,8 +134,8 @@ func (r *Redundancy) leave() {
 	}
 }
 
-// applyUntilDone tries rows again and again. What follows from those that it could write and
-// cannot be written itself has failed, too.
+// applyUntilDone retries rows again and again. If a row is written but what follows from it is not,
+// that has failed, too.
 func (r *Redundancy) applyUntilDone(ctx context.Context, rows []storage.Written) {
 	pause := firstRetry
 	for range tries {

@@ -18,17 +18,15 @@ import (
 // ConsumerConfig says what to consume and how. Redis, Applier and Name are
 // required; a field left zero takes its default.
 type ConsumerConfig struct {
-	// Redis holds the stream. Its ContextTimeoutEnabled has to be set, or a Redis that
-	// hangs is noticed late.
+	// Redis holds the stream. Set its ContextTimeoutEnabled, or a hanging Redis is noticed late.
 	Redis redis.UniversalClient
 
 	// Applier gets the rows.
 	Applier Applier
 
-	// Name tells the consumers of a group apart, such as by host and machine id. A
-	// consumer that starts again under its old name goes on with what it had at once;
-	// under another name that waits for ClaimAfter. Two at once under one name do
-	// some work twice.
+	// Name distinguishes the consumers of a group, for example by host and machine id. A consumer
+	// that restarts under its old name continues at once with the entries it had; under another
+	// name they wait for ClaimAfter. If two run under one name, some work is done twice.
 	Name string
 
 	// Key of the stream and name of the group. Default to [DefaultKey] and
@@ -38,21 +36,20 @@ type ConsumerConfig struct {
 	// Batch is how many entries are read and applied at once. Defaults to 500.
 	Batch int
 
-	// ClaimAfter is how long an entry may stay with a consumer until others take it
-	// over. Defaults to 5 s.
+	// ClaimAfter is how long an entry may stay with a consumer before others take it over. Defaults
+	// to 5 s.
 	ClaimAfter time.Duration
 
 	// Tend is how often trimming and measuring take place. Defaults to 1 s.
 	Tend time.Duration
 
-	// OnDelay is told, for every batch, how long ago its oldest entry was added.
-	// Defaults to nothing.
+	// OnDelay is called for every batch with the age of its oldest entry. Defaults to none.
 	OnDelay func(time.Duration)
 
 	// Metrics counts what is applied. Defaults to none.
 	Metrics *Metrics
 
-	// Logger is told what goes wrong. Defaults to [slog.Default].
+	// Logger logs failures. Defaults to [slog.Default].
 	Logger *slog.Logger
 }
 
@@ -82,11 +79,11 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	return c
 }
 
-// Patience of a consumer.
+// Timeouts of a consumer.
 const (
 	blocked    = time.Second     // how long Redis holds a read until something comes
 	answers    = 2 * time.Second // how long Redis may take to answer, on top of that
-	lingers    = 3 * time.Second // how long what has been read may still be applied after the end
+	lingers    = 3 * time.Second // how long rows already read may still be applied after the end
 	firstPause = 50 * time.Millisecond
 	longPause  = time.Second
 )
@@ -104,7 +101,7 @@ func NewConsumer(cfg ConsumerConfig) *Consumer {
 	return &Consumer{ConsumerConfig: cfg.withDefaults()}
 }
 
-// State is how far all consumers are behind, as last found out.
+// State is how far all consumers are behind, as last measured.
 func (c *Consumer) State() State {
 	if s := c.state.Load(); s != nil {
 		return *s
@@ -112,9 +109,8 @@ func (c *Consumer) State() State {
 	return State{}
 }
 
-// Run consumes until the context is done, which is the only way it ends: whatever
-// fails is tried again. What has been read by then is still applied, for 3 s at
-// most; the rest is left to be claimed by others.
+// Run consumes until the context is done, and ends in no other way: it retries whatever fails. It
+// still applies what it has read by then, for 3 s at most; the rest is left for others to claim.
 func (c *Consumer) Run(ctx context.Context) {
 	tended := make(chan struct{})
 	go func() {
@@ -137,9 +133,8 @@ func (c *Consumer) Run(ctx context.Context) {
 	<-tended
 }
 
-// session consumes until Redis fails: first what the consumer was given in an
-// earlier life, then what is new, and now and then what others abandoned. It tells
-// whether anything was read at all.
+// session consumes until Redis fails: first what the consumer was given in an earlier run, then
+// what is new, and now and then what others abandoned. It returns whether anything was read at all.
 func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 	working, done := lingering(ctx)
 	defer done()
@@ -168,16 +163,16 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 			pause = firstPause
 			continue
 		}
-		// Something could not be applied. It stays pending and will be claimed; new
-		// entries, of which some may go to healthy shards, are not held up for long.
+		// Something could not be applied. It stays pending and will be claimed; new entries, some
+		// of which may go to healthy shards, are not delayed for long.
 		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
 	}
 	return progress, ctx.Err()
 }
 
-// ensureGroup makes the group, and the stream with it, if there is none. It begins
-// with the first entry: what the stream holds has not been applied.
+// ensureGroup makes the group, and the stream with it, if there is none. The group begins with the
+// first entry: what the stream holds has not been applied.
 func (c *Consumer) ensureGroup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
@@ -188,8 +183,8 @@ func (c *Consumer) ensureGroup(ctx context.Context) error {
 	return nil
 }
 
-// resume settles what this consumer was given before and did not acknowledge. What
-// cannot be applied is skipped; it will be claimed later.
+// resume settles what this consumer was given before and did not acknowledge. It skips what cannot
+// be applied, which will be claimed later.
 func (c *Consumer) resume(ctx, working context.Context) error {
 	for after := "0"; ctx.Err() == nil; {
 		entries, err := c.read(ctx, after)
@@ -204,8 +199,8 @@ func (c *Consumer) resume(ctx, working context.Context) error {
 	return nil
 }
 
-// read reads new entries (after ">"), for which it waits, or this consumer's own
-// pending ones behind an id.
+// read reads new entries (after ">"), for which it waits, or this consumer's own pending ones after
+// an id.
 func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, blocked+answers)
 	defer cancel()
@@ -227,8 +222,8 @@ func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, er
 	return found[0].Messages, nil
 }
 
-// claim takes over and settles what was given to any consumer, itself included,
-// ClaimAfter ago. It tells whether all of it could be applied.
+// claim takes over and settles what any consumer, this one included, was given ClaimAfter ago. It
+// returns whether all of it could be applied.
 func (c *Consumer) claim(ctx, working context.Context) (complete bool, err error) {
 	if time.Now().Before(c.claimAt) {
 		return true, nil
@@ -266,7 +261,7 @@ func (c *Consumer) abandoned(ctx context.Context, start string) ([]redis.XMessag
 	return entries, next, nil
 }
 
-// lingering is a context that goes on for a while when another is done.
+// lingering returns a context that lasts a while longer than another one.
 func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
@@ -276,7 +271,7 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 	return working, func() { release(); cancel() }
 }
 
-// rowsOf puts the rows of entries together.
+// rowsOf concatenates the rows of entries.
 func rowsOf(batch []entry) []storage.Row {
 	var rows []storage.Row
 	for _, e := range batch {

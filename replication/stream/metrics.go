@@ -54,7 +54,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// orNone makes metrics that nobody sees of nil.
+// orNone replaces nil by metrics that nobody reads.
 func (m *Metrics) orNone() *Metrics {
 	if m == nil {
 		return NewMetrics(prometheus.NewRegistry())
@@ -70,8 +70,8 @@ func (m *Metrics) observe(s State) {
 
 // State is how far the consumers of all gateways are behind.
 type State struct {
-	Backlog int64         // entries that no consumer has been given yet; -1 when Redis cannot tell
+	Backlog int64         // entries that no consumer has been given yet; -1 if Redis cannot tell
 	Pending int64         // entries given to a consumer and not acknowledged yet
 	Age     time.Duration // of the oldest of them, by the clock of Redis; 0 if there is none
-	At      time.Time     // when this was so; zero: never found out
+	At      time.Time     // when this was measured; zero: never
 }

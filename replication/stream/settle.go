@@ -13,20 +13,19 @@ import (
 	"kith/storage"
 )
 
-// entry is one that could be decoded.
+// entry is a decoded entry.
 type entry struct {
 	id   string
 	rows []storage.Row
 }
 
-// maxAttempts is how often parts of a batch that failed as a whole are tried by
-// themselves. One bad row in 500 entries is found in 18 attempts; where more is
-// wrong, such as a shard, the rest waits.
+// maxAttempts is how often parts of a batch are tried by themselves after the whole batch failed.
+// 18 attempts find one bad row in 500 entries; if more is wrong, such as a whole shard, the rest
+// waits.
 const maxAttempts = 24
 
-// settle applies entries and acknowledges them; what cannot be decoded goes to the
-// dead letters. It tells whether nothing is left; what is stays pending. The
-// error is one of Redis.
+// settle applies and acknowledges entries, and moves what cannot be decoded to the dead letters. It
+// returns whether nothing is left; what is left stays pending. An error is an error of Redis.
 func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (complete bool, err error) {
 	if len(messages) == 0 {
 		return true, nil
@@ -53,8 +52,8 @@ func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (compl
 	return len(done) == len(batch), nil
 }
 
-// apply returns the entries that are applied in full. A batch that fails without
-// telling what of it is halved until the attempts are used up.
+// apply returns the entries that are fully applied. If a batch fails without saying which rows
+// failed, apply halves it until the attempts are used up.
 func (c *Consumer) apply(ctx context.Context, batch []entry, attempts *int) []entry {
 	rows := rowsOf(batch)
 	*attempts--
@@ -109,7 +108,7 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 	for i, e := range done {
 		ids[i] = e.id
 	}
-	// In any case: what is applied need not be applied by others again.
+	// In any case: others need not apply again what is applied.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), answers)
 	defer cancel()
 	if err := c.Redis.XAck(asking, c.Key, c.Group, ids...).Err(); err != nil {
@@ -137,11 +136,11 @@ func addedAt(id string) time.Time {
 // maxDeadLetters bounds the dead-letter stream.
 const maxDeadLetters = 10_000
 
-// deadLetters is the key of the stream for entries that cannot be decoded.
+// deadLetters is the key of the stream of entries that cannot be decoded.
 func (c *Consumer) deadLetters() string { return c.Key + ":dead" }
 
-// bury moves an entry that cannot be decoded out of the way: into the dead-letter
-// stream with its id and the reason. It is done twice rather than not at all.
+// bury moves an entry that cannot be decoded to the dead-letter stream, with its id and the reason.
+// If in doubt, it does so twice rather than not at all.
 func (c *Consumer) bury(ctx context.Context, m redis.XMessage, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()

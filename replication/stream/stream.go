@@ -2,12 +2,12 @@
 // that apply them to the inverse side, over a Redis Stream: the redundancy mode
 // `stream`.
 //
-// An entry holds the rows of one request. The consumers of all gateways share the
-// work as one consumer group. An entry is acknowledged after what it says has been
-// committed, together with what follows from it, and removed only after that; it may be applied twice, late, or after
-// a newer one of the same edge, which changes nothing (see
-// [storage.EdgeWriter.Apply]). Nothing that was not applied is ever trimmed: while
-// nobody consumes, the stream grows, and once Redis is full Add fails.
+// An entry holds the rows of one request. The consumers of all gateways share the work as one
+// consumer group. A consumer acknowledges an entry after its rows, and what follows from them, have
+// been committed; only after that is the entry removed. An entry may be applied twice, late, or
+// after a newer one of the same edge, which changes nothing (see [storage.EdgeWriter.Apply]).
+// Nothing that was not applied is ever trimmed: while nobody consumes, the stream grows, and once
+// Redis is full, Add fails.
 package stream
 
 import (
@@ -24,20 +24,20 @@ import (
 
 // Applier writes forward rows to the inverse side.
 type Applier interface {
-	// Apply returns once the rows, and what follows from them, are committed on every
-	// shard concerned. Its error may tell which are not, see [Partial]; otherwise any of
-	// them may be missing.
+	// Apply returns once the rows, and what follows from them, are committed on every shard
+	// concerned. Its error may name the rows that are not, see [Partial]; otherwise any of them may
+	// be missing.
 	Apply(ctx context.Context, rows []storage.Row) error
 }
 
-// Partial is an error of an Applier that knows which rows were not applied, or not with
-// all that follows from them; all others were. Other errors may wrap it.
+// Partial is an error of an Applier that knows which rows were not applied, or not with everything
+// that follows from them; all others were. Other errors may wrap it.
 type Partial interface {
 	error
 	Unapplied() []storage.Row
 }
 
-// Names in Redis, where nothing else is configured.
+// Names in Redis, unless others are configured.
 const (
 	DefaultKey   = "kith:following"
 	DefaultGroup = "kith"
@@ -56,8 +56,8 @@ type Producer struct {
 
 // ProducerConfig says where to add.
 type ProducerConfig struct {
-	// Redis holds the stream. Its ContextTimeoutEnabled has to be set, or Timeout does
-	// not bound the wait for an answer.
+	// Redis holds the stream. Set its ContextTimeoutEnabled, or Timeout does not bound the wait for
+	// an answer.
 	Redis redis.UniversalClient
 
 	// Key of the stream; stores that share a Redis need one each. Defaults to
@@ -83,8 +83,8 @@ func NewProducer(cfg ProducerConfig) *Producer {
 	return p
 }
 
-// Add puts rows into the stream as one entry, so that they are applied together.
-// After an error they may be there all the same.
+// Add puts rows into the stream as one entry, so that they are applied together. After an error
+// they may still be there.
 func (p *Producer) Add(ctx context.Context, rows []storage.Row) error {
 	if len(rows) == 0 {
 		return nil

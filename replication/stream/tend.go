@@ -10,9 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tend trims the stream, measures how far the consumers are behind, and forgets
-// consumers that are long gone. Every consumer does it; that several do is
-// harmless.
+// tend trims the stream, measures how far the consumers are behind, and forgets consumers that are
+// long gone. Every consumer does this; that several do it is harmless.
 func (c *Consumer) tend(ctx context.Context) {
 	ticker := time.NewTicker(c.Tend)
 	defer ticker.Stop()
@@ -58,17 +57,16 @@ func (c *Consumer) tendOnce(ctx context.Context) error {
 			keep = needed
 		}
 	}
-	// Approximate trimming drops whole nodes of about a hundred entries, cheaply.
+	// Approximate trimming is cheap: it drops whole nodes of about a hundred entries.
 	if err := c.Redis.XTrimMinIDApprox(ctx, c.Key, keep, 0).Err(); err != nil {
 		return fmt.Errorf("trim: %w", err)
 	}
 	return nil
 }
 
-// needed is the smallest id that a group has not acknowledged, or, where nothing
-// is pending, the one behind the last it was given. What is smaller has been
-// acknowledged and stays so, so that there is no harm in time passing between the
-// questions.
+// needed is the smallest id that a group has not acknowledged or, if nothing is pending, the one
+// after the last it was given. Smaller ids have been acknowledged and stay so, so it does no harm
+// that time passes between the questions.
 func (c *Consumer) needed(ctx context.Context, g redis.XInfoGroup) (string, error) {
 	if g.Pending > 0 {
 		pending, err := c.Redis.XPending(ctx, c.Key, g.Name).Result()
@@ -76,17 +74,17 @@ func (c *Consumer) needed(ctx context.Context, g redis.XInfoGroup) (string, erro
 			return "", fmt.Errorf("ask what is pending: %w", err)
 		}
 		if pending.Count > 0 {
-			// By now the group may have been given more, but nothing smaller.
+			// By now the group may have been given more entries, but none with smaller ids.
 			return pending.Lower, nil
 		}
 	}
 	return following(g.LastDeliveredID), nil
 }
 
-// measure notes how far the group is, or was when it was asked about, behind.
+// measure notes how far the group is behind, or was when it was asked about.
 func (c *Consumer) measure(ctx context.Context, g redis.XInfoGroup, needed string, asked time.Time) error {
-	// The oldest that is not acknowledged is the first from there on: what lies
-	// before is acknowledged, and what is pending has not been removed.
+	// The first entry from there on is the oldest not acknowledged: all before it are acknowledged,
+	// and pending entries have not been removed.
 	oldest, err := c.Redis.XRangeN(ctx, c.Key, needed, "+", 1).Result()
 	if err != nil {
 		return fmt.Errorf("look for the oldest entry: %w", err)
@@ -104,12 +102,11 @@ func (c *Consumer) measure(ctx context.Context, g redis.XInfoGroup, needed strin
 	return nil
 }
 
-// forgetAfter is when a consumer that has nothing is taken for gone.
+// forgetAfter is how long a consumer may have nothing before it is considered gone.
 const forgetAfter = time.Hour
 
-// forgetScript removes consumers that have been idle for long and have nothing
-// pending. To remove one that has would lose its entries, so looking and removing
-// must be one step.
+// forgetScript removes consumers that have been idle for long and have nothing pending. Removing a
+// consumer with pending entries would lose them, so checking and removing must be one step.
 var forgetScript = redis.NewScript(`
 local forgotten = 0
 for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
@@ -131,7 +128,7 @@ func (c *Consumer) forget(ctx context.Context) error {
 	return nil
 }
 
-// split takes an id, "milliseconds-number", apart.
+// split splits an id, "milliseconds-number".
 func split(id string) (ms, n uint64) {
 	first, second, _ := strings.Cut(id, "-")
 	ms, _ = strconv.ParseUint(first, 10, 64)
@@ -139,7 +136,7 @@ func split(id string) (ms, n uint64) {
 	return ms, n
 }
 
-// following is the smallest id behind an id.
+// following returns the smallest id after an id.
 func following(id string) string {
 	ms, n := split(id)
 	if n == 1<<64-1 {

@@ -1,6 +1,6 @@
-// Package tail follows the relation_log of an engine that has no binlog, so that
-// what is written beside a running gateway, by an import or by another gateway on
-// the same file, reaches its subscriptions and caches as well.
+// Package tail follows the relation_log of an engine without a binlog. So what is written beside a
+// running gateway, by an import or by another gateway on the same file, reaches the gateway's
+// subscriptions and caches as well.
 package tail
 
 import (
@@ -18,7 +18,7 @@ import (
 type Log interface {
 	storage.LogReader
 	Shards() int
-	// LastOfLog is the position of the newest entry that a shard's log has had.
+	// LastOfLog is the position of the newest entry that a shard's log has ever had.
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
 
@@ -34,14 +34,14 @@ const (
 
 	batch = 1000
 
-	// Every so often entries are removed but for the last kept ones.
+	// At intervals, all entries but the last kept ones are removed.
 	pruneEvery = time.Minute
 	kept       = 100_000
 )
 
-// Run follows the logs of all shards, from where they end now, until the context
-// is done. Rows of inverse tables become events: by then both sides have them. States of
-// users are not in the log; gateways read those again every second.
+// Run follows the logs of all shards from their present end until the context is done. Rows of
+// inverse tables become events: by then both sides have them. The states of users are not in the
+// log; gateways read those again every second.
 func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger) {
 	var wg sync.WaitGroup
 	for shard := range log.Shards() {
@@ -95,7 +95,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// step publishes the next entries and returns how many there were.
+// step publishes the next entries and returns their number.
 func (f *follower) step(ctx context.Context) (int, error) {
 	entries, err := f.log.ReadLog(ctx, f.shard, f.position, batch)
 	if errors.Is(err, storage.ErrLogPruned) {
