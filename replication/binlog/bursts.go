@@ -11,16 +11,15 @@ import (
 	"kith/internal/sleep"
 )
 
-// bursts is how often a reader that is at the end of a binlog looks for more.
+// bursts is how often a reader at the end of a binlog looks for more.
 //
-// A server sends every event as it comes, six or seven to a transaction, and whoever
-// waits for each is woken as often: that costs more than all else a reader does. Who
-// compares what has happened is in no such hurry as who replicates. What comes in
-// between gathers in the kernel.
+// A server sends each event at once, six or seven to a transaction, and each wakes the reader: that
+// costs more than everything else a reader does. A reader that compares changes is not in such a
+// hurry as a replicator. What comes in the meantime gathers in the kernel.
 const bursts = 50 * time.Millisecond
 
-// inBursts has a stream read in bursts once what it returns is called: not before, since
-// signing in is questions and answers.
+// inBursts makes a stream read in bursts once the function it returns is called: not earlier,
+// because signing in consists of questions and answers.
 func inBursts(ctx context.Context, cfg *replication.BinlogSyncerConfig) (begin func()) {
 	calm, dial := new(atomic.Bool), cfg.Dialer
 	cfg.Dialer = func(dialing context.Context, network, address string) (net.Conn, error) {
@@ -33,12 +32,12 @@ func inBursts(ctx context.Context, cfg *replication.BinlogSyncerConfig) (begin f
 	return func() { calm.Store(true) }
 }
 
-// calmConn is a connection of which is read in bursts, once it is calm.
+// calmConn is a connection that is read in bursts once it is calm.
 type calmConn struct {
 	net.Conn
 	ctx  context.Context
 	calm *atomic.Bool
-	full bool // the last read left no room: there is more
+	full bool // the last read filled its buffer: there is more
 	last time.Time
 }
 

@@ -16,7 +16,7 @@ import (
 
 // checkpoint is what is kept between runs, as JSON.
 type checkpoint struct {
-	Server    string     `json:"server"` // for people who look
+	Server    string     `json:"server"` // for human readers
 	Flavor    string     `json:"flavor"`
 	Databases []string   `json:"databases"`
 	Before    string     `json:"before"` // GTID set without the last transaction
@@ -26,8 +26,8 @@ type checkpoint struct {
 	Tables    int        `json:"tables"`         // how many tables the program knew that saved it, of those that are copied; 0 for 1
 }
 
-// copyPlace is how far the copy has come: the last key copied of one table of one
-// database; those before it in their lists are done.
+// copyPlace is the progress of the copy: the last key copied of one table of one database; the
+// tables and databases before it in their lists are done.
 type copyPlace struct {
 	Table    int            `json:"table"`    // index into copied
 	Database int            `json:"database"` // index
@@ -35,31 +35,31 @@ type copyPlace struct {
 	To       storage.UserID `json:"to"`
 }
 
-// progress is a checkpoint at work: what has been applied, to be saved.
+// progress is a checkpoint in use: what has been applied and has to be saved.
 type progress struct {
 	server *server
 
 	mu    sync.Mutex
 	at    position
 	copy  *copyPlace
-	work  bool      // rows were applied since it was saved
-	moved bool      // it advanced since, by more than bookkeeping
+	work  bool      // rows have been applied since it was saved
+	moved bool      // it has advanced since then, by more than bookkeeping
 	saved time.Time // when
 }
 
 const (
-	// saveEvery is how often the checkpoint is saved while there is work: what a
-	// killed replicator has to read again.
+	// saveEvery is how often the checkpoint is saved while there is work. If a replicator is
+	// killed, this much has to be read again.
 	saveEvery = time.Second
 
-	// saveIdle is how often it is saved while others write. Transactions that only
-	// keep books, such as the saving itself, do not count: an idle server stays so.
+	// saveIdle is how often it is saved while only others write. Bookkeeping transactions, such as
+	// the saving itself, do not count: an idle server stays idle.
 	saveIdle = 30 * time.Second
 )
 
 func (s *server) checkpointName() string { return "binlog/" + s.digest("checkpoint") }
 
-// load returns the saved progress; nil when there is none that can be gone on from.
+// load returns the saved progress; nil if there is none from which to continue.
 func (s *server) load(ctx context.Context) (*progress, error) {
 	value, found, err := s.cfg.Checkpoints.LoadCheckpoint(ctx, s.checkpointName())
 	if err != nil || !found {
@@ -86,7 +86,7 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 		p.copy = &copyPlace{}
 	}
 	if p.copy == nil && c.Tables < len(copied) {
-		// A program from before friend_request has passed over its rows, where other
+		// A program that did not know friend_request skipped that table's rows, if other
 		// gateways were newer already.
 		p.copy = &copyPlace{Table: max(c.Tables, 1)}
 	}
@@ -106,7 +106,7 @@ func (c checkpoint) position() (p position, err error) {
 	return p, nil
 }
 
-// begin records where the binlog is now, before anything is copied.
+// begin records the present position of the binlog, before anything is copied.
 func (s *server) begin(ctx context.Context) (*progress, error) {
 	set, err := s.serverPosition(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *server) serverPosition(ctx context.Context) (mysql.GTIDSet, error) {
 	return mysql.ParseGTIDSet(s.flavor, text)
 }
 
-// advance notes that a transaction, and all before it, have been applied.
+// advance notes that a transaction and all before it have been applied.
 func (p *progress) advance(t *transaction) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +138,8 @@ func (p *progress) advance(t *transaction) {
 	p.moved = p.moved || !t.bookkeeping
 }
 
-// rotated notes that the server has begun a new file. It is saved, so that the files
-// before are no longer needed, even where nothing but the saving is ever written.
+// rotated notes that the server has begun a new file. This is saved, so that the files before it
+// are no longer needed even if nothing but the saving is ever written.
 func (p *progress) rotated() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,14 +154,14 @@ func (p *progress) copied(place *copyPlace) {
 	p.work = true
 }
 
-// position is up to where all has been applied, in the server's form.
+// position is the position up to which everything has been applied, in the server's form.
 func (p *progress) position() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at.set().String()
 }
 
-// keep saves the progress from time to time, and once more when the context ends.
+// keep saves the progress at intervals, and once more when the context ends.
 func (p *progress) keep(ctx context.Context) {
 	for {
 		select {
@@ -191,7 +191,7 @@ func (p *progress) saveIfDue(ctx context.Context, idle time.Duration) {
 	}
 }
 
-// save writes the checkpoint down.
+// save writes the checkpoint.
 func (p *progress) save(ctx context.Context) error {
 	p.mu.Lock()
 	c := checkpoint{

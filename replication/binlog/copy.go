@@ -13,10 +13,10 @@ import (
 // copyRows is how many rows the copy reads at a time.
 const copyRows = 5000
 
-// Served by the primary key. The condition on the pair is spelled so that it is a
-// range. The lock makes it wait for rows whose transaction is in the binlog, and so
-// behind the recorded position, but not committed in the tables yet: without it
-// they would be in neither the copy nor what is read of the binlog.
+// Served by the primary key. The condition on the pair is written so that it is a range. The lock
+// makes the statement wait for rows whose transaction is in the binlog before the recorded
+// position, but not yet committed in the tables: without it they would be neither in the copy nor
+// in what is read of the binlog.
 const sqlCopy = `
 SELECT from_user_id, to_user_id, type, update_time
 FROM %s.%s FORCE INDEX (PRIMARY)
@@ -26,8 +26,8 @@ ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
 
-// copyAll applies all rows of the forward tables, table by table and database by
-// database, from a place on, and returns when they are applied.
+// copyAll applies all rows of the forward tables, table by table and database by database,
+// beginning at a place, and returns when they have been applied.
 func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress, place copyPlace) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ var copied = [...]storage.Side{storage.Forward, storage.Requests}
 func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replication.Feed, p *progress, place copyPlace) (int, error) {
 	for total := 0; ; {
 		rows, err := s.copyRange(ctx, conn, place)
-		if isDriverError(err, 1205, 1213) { // a lock was not to be had
+		if isDriverError(err, 1205, 1213) { // a lock could not be taken
 			continue
 		}
 		if err != nil || len(rows) == 0 {
@@ -92,7 +92,7 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 	}
 }
 
-// copyRange reads the rows behind a place.
+// copyRange reads the rows after a place.
 func (s *server) copyRange(ctx context.Context, conn *sql.Conn, place copyPlace) ([]storage.Row, error) {
 	side := copied[place.Table]
 	text := fmt.Sprintf(sqlCopy, quoted(s.databases[place.Database]), side)

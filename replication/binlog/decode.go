@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// A table is one of the store's, as far as replication looks at it.
+// A table is a table of the store, as replication sees it.
 type table uint8
 
 const (
@@ -18,11 +18,11 @@ const (
 	following
 	follower // its rows are what replication writes
 	requests
-	inbox // its rows, too
+	inbox // its rows, too, are what replication writes
 	users
 	userCounts
 	userStates
-	bookkeeping // written all the time by whoever runs: checkpoints, leases
+	bookkeeping // written all the time by running programs: checkpoints, leases
 )
 
 var tables = map[string]table{
@@ -41,14 +41,13 @@ var tables = map[string]table{
 func (t table) isEdges() bool   { return t >= following && t <= inbox }
 func (t table) isInverse() bool { return t == follower || t == inbox }
 
-// side is the table of edges as the store calls it.
+// side is the store's name for the table of edges.
 func (t table) side() storage.Side { return storage.Side(t - following) }
 
-// tableNames are those whose rows must not change in other ways than row by row.
+// tableNames are the tables whose rows must change only row by row.
 var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "users", "user_counts", "user_states"}
 
-// tableOf tells which table of the store this is, if its database is one of the
-// store's.
+// tableOf returns which table of the store this is, if the database belongs to the store.
 func (a *assembler) tableOf(schema, name []byte) table {
 	if !a.databases[string(schema)] {
 		return foreign
@@ -56,15 +55,14 @@ func (a *assembler) tableOf(schema, name []byte) table {
 	return tables[string(name)]
 }
 
-// A decoder turns the packets of a stream into events, and passes over what is of
-// no interest without looking into it: most of a binlog are rows that replication
-// itself has written, and tables of others may have columns that nobody here can
-// read.
+// A decoder turns the packets of a stream into events, and skips irrelevant ones without parsing
+// them: most of a binlog is rows that replication itself has written, and tables of others may have
+// columns that this program cannot read.
 type decoder struct {
 	parser *replication.BinlogParser
 	known  map[uint64]table // by table id: the last table map of each
 	of     func(schema, name []byte) table
-	both   bool // rows of inverse tables are of interest, too
+	both   bool // rows of inverse tables are relevant, too
 }
 
 func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
@@ -74,8 +72,8 @@ func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
 	return d
 }
 
-// decode returns the event of a packet, or nil when it is of no interest. A table
-// map is always told of, by touched.
+// decode returns the event of a packet, or nil if it is irrelevant. It reports every table map in
+// touched.
 func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event replication.Event, touched *table, err error) {
 	switch header.EventType {
 	case replication.TABLE_MAP_EVENT:
@@ -118,9 +116,9 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 	return e.Event, touched, nil
 }
 
-// loadData reads a LOAD DATA that was logged as a statement, whose text the parser
-// leaves out. It stands where that of a QUERY event does, 13 bytes later: length of
-// the database's name at 8, length of the variables at 11.
+// loadData reads a LOAD DATA that was logged as a statement; the parser omits its text. The text
+// stands where that of a QUERY event does, but 13 bytes later. The length of the database's name is
+// at 8, the length of the variables at 11.
 func loadData(raw []byte) (*replication.QueryEvent, error) {
 	body := raw[headerSize:]
 	if len(body) >= 26 {
@@ -132,8 +130,8 @@ func loadData(raw []byte) (*replication.QueryEvent, error) {
 	return nil, fmt.Errorf("a LOAD DATA has %d bytes", len(body))
 }
 
-// reads tells whether rows of a table are looked at: those of inverse tables, which
-// replication writes itself, only where they are deleted, which most must not be.
+// reads tells whether rows of a table are parsed. Replication itself writes those of inverse
+// tables, so they are parsed only if they are deleted, which most must not be.
 func (d *decoder) reads(t table, deleted bool) bool {
 	if d.both {
 		return t.isEdges()
@@ -141,7 +139,7 @@ func (d *decoder) reads(t table, deleted bool) bool {
 	return t != foreign && t != bookkeeping && (!t.isInverse() || deleted)
 }
 
-// rows decodes the rows of a compressed transaction, those of interest.
+// rows decodes the relevant rows of a compressed transaction.
 func (d *decoder) rows(e *replication.RowsEvent, data []byte) error {
 	at, err := e.DecodeHeader(data)
 	if err != nil || !d.reads(d.of(e.Table.Schema, e.Table.Table), e.Type() == replication.EnumRowsEventTypeDelete) {
@@ -152,7 +150,7 @@ func (d *decoder) rows(e *replication.RowsEvent, data []byte) error {
 
 const headerSize = replication.EventHeaderSize
 
-// tableID is the first thing in the body of a table map and of rows: 6 bytes.
+// tableID is at the beginning of the body of a table map and of rows: 6 bytes.
 func tableID(raw []byte) (uint64, error) {
 	if len(raw) < headerSize+6 {
 		return 0, fmt.Errorf("an event about a table has %d bytes", len(raw))
@@ -215,7 +213,7 @@ func layoutOf(m *replication.TableMapEvent) layout {
 	return l
 }
 
-// counted reads a row of user_counts: one image of what was inserted, or those before and after an
+// counted reads a row of user_counts: one image of an inserted row, or those before and after an
 // update.
 func (l layout) counted(images [][]any) storage.UserChange {
 	number := func(row []any, column int) int64 {

@@ -1,23 +1,21 @@
-// Package binlog replicates by being a replica: of every server of a store it reads
-// the row-based binlog by GTID, as a replica would, and gives the rows of
-// `following` and `friend_request` to the shared [replication.Applier].
+// Package binlog replicates by acting as a replica: it reads the row-based binlog of every server
+// of a store by GTID, and gives the rows of `following` and `friend_request` to the shared
+// [replication.Applier].
 //
-// For each server, whatever number of replicators run, one works: the holder of a
-// named lock on that server. It goes on from the checkpoint; without one, or when
-// the server's binlog does not reach back to it, it records the server's GTID
-// position, copies both tables in ranges of their key through the same applier, and
-// follows the binlog from the recorded position. The overlap is harmless, since
-// applying is guarded by versions.
+// However many replicators run, one of them works for each server: the holder of a named lock on
+// that server. It continues from the checkpoint. If there is no checkpoint, or if the server's
+// binlog does not reach back to it, the replicator records the server's GTID position, copies both
+// tables in ranges of their key through the same applier, and follows the binlog from the recorded
+// position. The overlap is harmless, since versions guard each write.
 //
-// The position advances at commits only, and only behind transactions whose rows
-// have been applied. What is applied is in the binlog, too, as is the checkpoint:
-// neither makes the replicator write again, or it would feed itself for ever.
+// The position advances only at commits, and only past transactions whose rows have been applied.
+// The binlog also contains the applied rows and the checkpoint. Neither makes the replicator write
+// again, or it would feed itself for ever.
 //
-// What the binlog does not say row by row, the replicator cannot follow: deleted edges
-// that were no tombstones, TRUNCATE, DROP, statements logged as text, XA. There
-// it stops, with a [StopError] that names the statement and the way out. Stopping
-// is per server; see [Config.FailFast].
+// The replicator cannot follow what the binlog does not log row by row: deleted edges that were not
+// tombstones, TRUNCATE, DROP, statements logged as text, XA. There it stops with a [StopError] that
+// names the statement and the remedy. Stopping is per server; see [Config.FailFast].
 //
-// Besides, a [Reader] gives the changes of all tables of edges to whoever compares
-// them; it takes no lock and applies nothing.
+// In addition, a [Reader] passes the changes of all tables of edges to callers that compare them;
+// it takes no lock and applies nothing.
 package binlog

@@ -9,16 +9,16 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 )
 
-// A StopError ends the replication of a server: going on would leave `follower`
-// behind without anybody noticing.
+// A StopError ends the replication of a server: if it went on, `follower` would fall behind
+// unnoticed.
 type StopError struct {
 	Server string // host:port
-	GTID   string // of the transaction, empty where it is the server's set-up
+	GTID   string // of the transaction; empty if the server's set-up is the reason
 	What   string // what cannot be followed, with the statement or the variable
 	Remedy string // what to do about it
 }
 
-// Error tells all of it.
+// Error reports all of it.
 func (e *StopError) Error() string {
 	where := "replication of " + e.Server + " is stopped"
 	if e.GTID != "" {
@@ -34,19 +34,20 @@ var errHistory = errors.New("the binlog does not continue the checkpoint")
 // errLostLock means that another replicator may be working now.
 var errLostLock = errors.New("the lock on the server is lost")
 
-// streamError classifies what ended a stream of events.
+// streamError classifies the error that ended a stream of events.
 func (s *server) streamError(err error) error {
 	var e *mysql.MyError
 	if !errors.As(err, &e) {
 		if errors.Is(err, mysql.ErrBadConn) {
-			return errors.New(err.Error()) // the library's errors carry their stack into logs
+			return errors.New(err.Error()) // the library's errors would carry their stack into logs
 		}
 		return err
 	}
 	err = e
 	switch e.Code {
 	case mysql.ER_MASTER_FATAL_ERROR_READING_BINLOG:
-		// Also said to the older of two replicas with one id, and of a packet too large.
+		// The server also reports this to the older of two replicas with one id, and for a packet
+		// too large.
 		if !strings.Contains(e.Message, "same server") && !strings.Contains(e.Message, "max_allowed_packet") {
 			return fmt.Errorf("%w: %w", errHistory, err)
 		}

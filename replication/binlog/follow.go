@@ -14,8 +14,8 @@ import (
 	"kith/storage/events"
 )
 
-// follow copies what has to be copied, then follows the binlog, over interruptions,
-// until the context ends or it cannot go on: [*StopError], errHistory.
+// follow copies what has to be copied, then follows the binlog. It survives interruptions, and ends
+// when the context does or when it cannot continue: [*StopError], errHistory.
 func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var keeping sync.WaitGroup
@@ -52,7 +52,7 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	}
 }
 
-// hear implements [sink]: it notes a sign of life.
+// hear implements [sink]: it notes that the server is alive.
 func (t *tail) hear() {
 	t.heard = time.Now()
 	if t.connected {
@@ -72,7 +72,7 @@ func (t *tail) rotated(ctx context.Context) error {
 // complete implements [sink]: replication has no end.
 func (t *tail) complete() bool { return false }
 
-// take implements [sink]: it gives a transaction to the applier, and what caches need to the
+// take implements [sink]: it passes a transaction to the applier, and what concerns caches to the
 // events.
 func (t *tail) take(ctx context.Context, done *transaction) error {
 	if list := changed(done); len(list) > 0 && t.server.cfg.Changed != nil {
@@ -103,8 +103,8 @@ func stale(t *transaction) []events.Event {
 	return list
 }
 
-// changed lists what a transaction has made of users. Of a user whose row has changed as well, the
-// counts alone do not tell.
+// changed lists what a transaction has changed about users. If a user's own row has changed as
+// well, the counts alone are not enough.
 func changed(t *transaction) []storage.UserChange {
 	of := make(map[storage.UserID]storage.UserChange, len(t.counts))
 	for _, c := range t.counts {

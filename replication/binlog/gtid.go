@@ -27,7 +27,7 @@ func (g gtid) String() string {
 	}
 }
 
-// addTo makes a set include the transaction, the next one of the binlog.
+// addTo adds the transaction, the next one of the binlog, to a set.
 func (g gtid) addTo(set mysql.GTIDSet) {
 	switch set := set.(type) {
 	case *mysql.MariadbGTIDSet:
@@ -38,7 +38,7 @@ func (g gtid) addTo(set mysql.GTIDSet) {
 	}
 }
 
-// CheckGTID refuses what is the GTID of no server of the family.
+// CheckGTID refuses a text that is not a GTID of any supported server.
 func CheckGTID(text string) error {
 	_, notMariaDB := parseGTID(mysql.MariaDBFlavor, text)
 	_, notMySQL := parseGTID(mysql.MySQLFlavor, text)
@@ -69,16 +69,16 @@ func parseGTID(flavor, text string) (gtid, error) {
 	return gtid{}, fmt.Errorf("no GTID in %q", text)
 }
 
-// A position is how much of a binlog has been read or applied: all transactions up
-// to and including one. That last one is kept apart with the fingerprint of its
-// events: reading it again tells whether the binlog is still the one it was.
+// A position is how much of a binlog has been read or applied: all transactions up to and including
+// one. That last one is kept separately, with the fingerprint of its events: reading it again shows
+// whether the binlog is still the same.
 type position struct {
 	before mysql.GTIDSet // without the last one
 	last   gtid          // zero: only before is known
 	print  uint32
 }
 
-// advance moves the position behind the next transaction.
+// advance moves the position past the next transaction.
 func (p *position) advance(next gtid, print uint32) {
 	if p.last != (gtid{}) {
 		p.last.addTo(p.before)

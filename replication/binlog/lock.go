@@ -9,8 +9,8 @@ import (
 	"kith/internal/sleep"
 )
 
-// lock is the right to work on a server: a named lock of one connection, which the
-// server gives to the next replicator as soon as that connection is gone.
+// lock is the right to work on a server: a named lock of one connection. The server gives it to the
+// next replicator as soon as that connection is gone.
 type lock struct {
 	name string
 	db   *sql.DB
@@ -18,13 +18,13 @@ type lock struct {
 }
 
 const (
-	// lockCheck is how often the holder looks whether it still has the lock, on a
-	// connection that the server drops when it is silent for lockSilence: a machine
-	// that is gone without a word loses the lock in that time.
+	// lockCheck is how often the holder checks that it still has the lock. The server drops the
+	// connection if it is silent for lockSilence, so a machine that vanishes loses the lock within
+	// that time.
 	lockCheck   = time.Second
 	lockSilence = "6" // seconds
 
-	// lockPatience is how long the server may take to answer such a look.
+	// lockPatience is how long the server may take to answer such a check.
 	lockPatience = 3 * time.Second
 )
 
@@ -56,8 +56,7 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 	}
 }
 
-// keep looks after the lock until the context ends, and ends it when the lock is
-// lost.
+// keep checks the lock until the context ends, and cancels the work if the lock is lost.
 func (l *lock) keep(ctx context.Context, cancel context.CancelCauseFunc) {
 	for ; ctx.Err() == nil; _ = sleep.For(ctx, lockCheck) {
 		if err := l.check(ctx); err != nil {
@@ -81,7 +80,7 @@ func (l *lock) check(ctx context.Context) error {
 	return nil
 }
 
-// release gives the lock back by closing its connection.
+// release releases the lock by closing its connection.
 func (l *lock) release() {
 	if l.conn != nil {
 		l.conn.Close()

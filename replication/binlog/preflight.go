@@ -11,13 +11,13 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// setting is a variable of the server without which its binlog does not say enough.
+// setting is a variable that the server must have set, or its binlog does not say enough.
 type setting struct {
 	variable string
-	value    string // what it has to be
+	value    string // the required value
 	flavor   string // empty: all
 	why      string
-	restart  bool // it takes a restart to change it
+	restart  bool // changing it takes a restart
 }
 
 var settings = []setting{
@@ -43,7 +43,7 @@ func (s *server) preflight(ctx context.Context) error {
 		err := s.db.QueryRowContext(ctx, `SHOW GLOBAL VARIABLES LIKE '`+v.variable+`'`).Scan(&name, &value)
 		if err == sql.ErrNoRows {
 			if v.variable == "binlog_format" {
-				continue // a server that knows nothing but rows
+				continue // a server that knows only rows
 			}
 			value, err = "missing", nil
 		}
@@ -77,8 +77,8 @@ func (s *server) misset(v setting, value string) error {
 	}
 }
 
-// filters refuses a server that leaves databases of the store out of its binlog.
-// Without the right to ask, it is taken that it does not.
+// filters refuses a server that leaves databases of the store out of its binlog. If it has no right
+// to ask, it assumes that none are left out.
 func (s *server) filters(ctx context.Context) error {
 	for _, statement := range []string{`SHOW MASTER STATUS`, `SHOW BINARY LOG STATUS`} {
 		rows, err := s.db.QueryContext(ctx, statement)
@@ -136,8 +136,8 @@ var (
 	grantsRole   = regexp.MustCompile(`(?i)^GRANT [^ ]+ TO `)
 )
 
-// grants refuses a user who may not read the binlog. What a role may do is seen
-// when the binlog is asked for.
+// grants refuses a user who may not read the binlog. The rights of a role show when the binlog is
+// requested.
 func (s *server) grants(ctx context.Context) error {
 	rows, err := s.db.QueryContext(ctx, `SHOW GRANTS`)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"kith/storage"
 )
 
-// ErrHistory means that a binlog does not go on from a position: it was purged, or
-// the server was reset or replaced.
+// ErrHistory means that a binlog does not continue from a position: it was purged, or the server
+// was reset or replaced.
 var ErrHistory = errHistory
 
-// A Change is one row of a table of edges as a transaction left it. A row that
-// was deleted has type None at time 0.
+// A Change is one row of a table of edges as a transaction left it. A deleted row has type None at
+// time 0.
 type Change struct {
 	Side storage.Side
 	Edge storage.Edge
@@ -31,8 +31,8 @@ type Reader struct{ logs []*Log }
 // A Log is the binlog of one server.
 type Log struct{ server *server }
 
-// OpenReader asks every DSN for its server, until all have answered; the caller
-// closes the reader. A server whose binlog does not say enough is a [StopError].
+// OpenReader asks every DSN for its server, until all have answered; the caller closes the reader.
+// If a server's binlog does not say enough, the error is a [StopError].
 func OpenReader(ctx context.Context, dsns []string, logger *slog.Logger) (*Reader, error) {
 	replicator := New(Config{DSNs: dsns, Logger: logger})
 	servers, err := replicator.identify(ctx)
@@ -52,7 +52,7 @@ func OpenReader(ctx context.Context, dsns []string, logger *slog.Logger) (*Reade
 	return r, nil
 }
 
-// Logs are those of the servers, one each.
+// Logs returns the logs, one for each server.
 func (r *Reader) Logs() []*Log { return r.logs }
 
 // Close releases the connections.
@@ -64,13 +64,13 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Name tells the log from those of other servers and stores, in a few characters.
+// Name distinguishes the log from those of other servers and stores, in a few characters.
 func (l *Log) Name() string { return l.server.digest("checkpoint") }
 
 // Server is the server's address.
 func (l *Log) Server() string { return l.server.name }
 
-// End is the position behind all that is in the log now.
+// End is the position after everything that is in the log now.
 func (l *Log) End(ctx context.Context) (string, error) {
 	set, err := l.server.serverPosition(ctx)
 	if err != nil {
@@ -103,14 +103,14 @@ func (l *Log) position(text string) (position, error) {
 	return p, nil
 }
 
-// Read gives the changes behind a position to take, transaction by transaction, in
-// the order of the log: up to a position, or, where that is empty, until the context
-// ends or the connection does. With them comes the position behind them, which may
-// be asked for only during the call. Transactions that change no edges are given as
-// well, with no changes, but for Kith's own bookkeeping.
+// Read passes the changes after a position to take, transaction by transaction, in the order of the
+// log. It ends at the position upTo or, if that is empty, when the context or the connection ends.
+// take also gets a function that returns the position after the changes, and may call it only
+// during the call. Transactions that change no edges are passed as well, with no changes, except
+// Kith's own bookkeeping.
 //
-// Its errors: what take returns; [ErrHistory]; a [StopError] where the log does not
-// say row by row what was changed; others, after which the same may succeed.
+// Its errors: those of take; [ErrHistory]; a [StopError] if the log does not say row by row what
+// was changed; others, after which a retry may succeed.
 func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []Change, at func() (string, error)) error) error {
 	at, err := l.position(after)
 	if err != nil {
@@ -130,8 +130,8 @@ func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []
 // reading is one stream of a log.
 type reading struct {
 	*Log
-	tail tail          // what has been read; it hands nothing over
-	end  mysql.GTIDSet // nil: there is none
+	tail tail          // what has been read; it passes nothing on
+	end  mysql.GTIDSet // nil: no end
 	each func([]Change, func() (string, error)) error
 }
 
@@ -141,7 +141,7 @@ func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Conta
 // hear implements [sink].
 func (r *reading) hear() {}
 
-// rotated implements [sink]: there are no changes, but a place to go on from.
+// rotated implements [sink]: there are no changes, but a position from which to continue.
 func (r *reading) rotated(context.Context) error { return r.give(nil) }
 
 // take implements [sink].
@@ -156,7 +156,7 @@ func (r *reading) give(changes []Change) error {
 	return r.each(changes, func() (string, error) { return r.text(r.tail.at) })
 }
 
-// sides takes the rows of any table of edges as they are after the change.
+// sides collects the rows of any table of edges as they are after the change.
 func (a *assembler) sides(kind binlog.EventType, t table, e *binlog.RowsEvent) error {
 	if !t.isEdges() {
 		return nil

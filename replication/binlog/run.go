@@ -13,8 +13,8 @@ import (
 	"kith/storage/events"
 )
 
-// Events are told of what concerns caches besides edges, which the applier's
-// publisher is told of. [events.Bus] is one.
+// Events is told of changes that concern caches, except those of edges, of which the applier's
+// publisher is told. [events.Bus] is one.
 type Events interface {
 	Send(ctx context.Context, list ...events.Event)
 }
@@ -27,28 +27,27 @@ type Config struct {
 	// Applier writes the inverse rows. The caller runs it.
 	Applier *replication.Applier
 
-	// Checkpoints keep the positions.
+	// Checkpoints stores the positions.
 	Checkpoints storage.Checkpoints
 
-	// Events are told of users, counts and states that have changed, and of gaps. Defaults to
-	// nobody.
+	// Events is told of users, counts and states that have changed, and of gaps. Defaults to none.
 	Events Events
 
-	// Changed is told what each transaction has made of users, before Events are told of it; nil:
-	// nobody is.
+	// Changed is told what each transaction has changed about users, before Events is told; nil:
+	// none.
 	Changed func(ctx context.Context, list []storage.UserChange)
 
-	// Skip names transactions, by GTID, that are passed over as far as they cannot be
-	// followed: the way on after a [StopError].
+	// Skip names transactions by GTID. What cannot be followed in them is skipped: the way on after
+	// a [StopError].
 	Skip []string
 
-	// Resync forgets the checkpoints first, so that both forward tables are copied anew.
+	// Resync discards the checkpoints first, so that both forward tables are copied again.
 	Resync bool
 
 	// FailFast ends Run as soon as one server is stopped. Otherwise the others go on.
 	FailFast bool
 
-	// Logger is told of what happens. Defaults to slog.Default().
+	// Logger logs what happens. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -56,19 +55,19 @@ type Config struct {
 type State string
 
 const (
-	Connecting State = "connecting" // the server is not reached, or for the first time
+	Connecting State = "connecting" // the server has not been reached, or is being reached for the first time
 	Waiting    State = "waiting"    // another replicator has the lock
 	Copying    State = "copying"    // the forward tables are being copied
 	Tailing    State = "tailing"    // the binlog is being followed
 	Stopped    State = "stopped"    // for good: see Err
 )
 
-// Status is how the replication of one server stands.
+// Status is the state of the replication of one server.
 type Status struct {
 	Server   string // host:port
 	State    State
 	Position string // GTID position up to which all is applied, in the server's form; empty unless this replicator works
-	Err      error  // why it is stopped, or what went wrong last and is tried again
+	Err      error  // why it is stopped, or the last error, after which it retries
 }
 
 // A Replicator follows the servers of one store.
@@ -94,9 +93,9 @@ type nobody struct{}
 
 func (nobody) Send(context.Context, ...events.Event) {}
 
-// Run replicates until the context ends, and returns nil then. It returns an error
-// when servers cannot be followed: at once with [Config.FailFast], otherwise when
-// all are stopped or the context ends. A server that is away is waited for.
+// Run replicates until the context ends, and then returns nil. If servers cannot be followed, it
+// returns an error: at once with [Config.FailFast], otherwise when all are stopped or the context
+// ends. If a server is away, it waits for it.
 func (r *Replicator) Run(ctx context.Context) error {
 	servers, err := r.identify(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -121,7 +120,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Status tells how each server stands. It is empty until the servers are known.
+// Status returns the state of each server. It is empty until the servers are known.
 func (r *Replicator) Status() []Status {
 	r.mu.Lock()
 	servers := slices.Clone(r.servers)

@@ -22,22 +22,22 @@ import (
 	"kith/storage/events"
 )
 
-// server is one server of the store and the replication of its binlog.
+// server is one server of the store, with the replication of its binlog.
 type server struct {
 	cfg       *Config
 	name      string         // host:port, or the path of its socket
-	identity  string         // what no other server has
+	identity  string         // unique to this server
 	store     string         // UUID of the store
 	dsn       *driver.Config // of one of its databases
 	databases []string       // the store's on this server, in the order of their shards
 	flavor    string
 	tls       bool // whether the connection is encrypted
-	resync    bool // forget the checkpoint first
+	resync    bool // discard the checkpoint first
 
 	db *sql.DB // for everything but the lock and the binlog
 
-	outage *replication.Feed // lets the lag grow while nobody is known to work on the server
-	alive  time.Time         // when somebody was last known to
+	outage *replication.Feed // lets the lag grow while no replicator is known to work on the server
+	alive  time.Time         // when a replicator was last known to
 
 	mu    sync.Mutex
 	state State
@@ -45,9 +45,8 @@ type server struct {
 	done  *progress // of the work under way
 }
 
-// identify asks every DSN which server it leads to, until all have answered, and
-// groups the databases by server: many shards may share one, also by different
-// names.
+// identify asks every DSN to which server it leads, until all have answered, and groups the
+// databases by server: many shards may share one server, also under different names.
 func (r *Replicator) identify(ctx context.Context) ([]*server, error) {
 	var servers []*server
 	for i, dsn := range r.cfg.DSNs {
@@ -71,9 +70,9 @@ func (r *Replicator) identify(ctx context.Context) ([]*server, error) {
 	return servers, nil
 }
 
-// among returns which of the servers s is, if any. Two of one identity at different
-// addresses are one server if a lock taken on one is seen on the other: MariaDB has
-// no identity that would be unique for certain.
+// among returns which of the servers s is, if any. Two with the same identity at different
+// addresses are one server if a lock taken on one is visible on the other: MariaDB has no identity
+// that is certain to be unique.
 func (s *server) among(ctx context.Context, servers []*server) (*server, error) {
 	for _, other := range servers {
 		if other.identity != s.identity {
@@ -140,7 +139,7 @@ func (r *Replicator) askUntilAnswered(ctx context.Context, ordinal int, dsn stri
 	}
 }
 
-// Pauses between tries: the first, and what it grows to by doubling.
+// Pauses between tries: the first, and the limit to which it doubles.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 2 * time.Second
@@ -175,11 +174,11 @@ SELECT @@version, CONCAT(@@hostname, ':', @@port), @@datadir, (
 	return nil
 }
 
-// pool opens connections to the server that read and write what is committed.
+// pool opens connections to the server that read and write committed data.
 func (s *server) pool(conns int, silence time.Duration, variables map[string]string) (*sql.DB, error) {
 	cfg := s.dsn.Clone()
 	cfg.InterpolateParams = true
-	cfg.Logger = &driver.NopLogger{} // what goes wrong is returned
+	cfg.Logger = &driver.NopLogger{} // errors are returned
 	cfg.Timeout = dialTimeout
 	cfg.ReadTimeout, cfg.WriteTimeout = silence, silence
 	cfg.Params = map[string]string{}
@@ -204,14 +203,14 @@ func (s *server) digest(parts ...string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// id is the server id under which the binlog is asked for. Behind the lock there is
-// one replicator with it; a predecessor that hangs on is thrown out by the server.
-// It lies in the upper half, which few people number their servers from.
+// id is the server id under which the replicator requests the binlog. Because of the lock, only one
+// replicator uses it; if a predecessor still hangs on, the server ends its connection. The id is in
+// the upper half of the range, from which few people number their servers.
 func (s *server) id() uint32 {
 	return 1<<31 | crc32.ChecksumIEEE([]byte(s.digest("id")))
 }
 
-// account is the user as GRANT wants it.
+// account is the user in the form that GRANT needs.
 func (s *server) account() string {
 	var account string
 	if s.db.QueryRow(`SELECT CURRENT_USER()`).Scan(&account) != nil {
@@ -252,7 +251,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 }
 
-// missed begins an outage, unless there is one.
+// missed begins an outage, unless one is under way.
 func (s *server) missed() {
 	if s.outage == nil {
 		s.outage = s.cfg.Applier.Feed(s.source())
@@ -260,7 +259,7 @@ func (s *server) missed() {
 	}
 }
 
-// heard ends an outage: somebody works on the server, here or elsewhere.
+// heard ends an outage: a replicator works on the server, here or elsewhere.
 func (s *server) heard() {
 	s.alive = time.Now()
 	if s.outage != nil {
@@ -272,7 +271,7 @@ func (s *server) heard() {
 // source is the server's name in metrics.
 func (s *server) source() string { return "binlog " + s.name }
 
-// session is the time between taking the server's lock and losing it.
+// session is the work from taking the server's lock to losing it.
 func (s *server) session(ctx context.Context) error {
 	looking, cancelLooking := context.WithTimeout(ctx, 10*time.Second)
 	err := s.preflight(looking)
@@ -299,8 +298,8 @@ func (s *server) session(ctx context.Context) error {
 	return err
 }
 
-// replicate goes on from the checkpoint, or begins anew where there is none or it
-// does not help.
+// replicate continues from the checkpoint, or begins again if there is none or the checkpoint is of
+// no use.
 func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 	if s.resync {
 		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
@@ -326,7 +325,7 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
 			return err
 		}
-		_ = sleep.For(ctx, pause-time.Second) // a server that keeps forgetting
+		_ = sleep.For(ctx, pause-time.Second) // a server that keeps losing its binlog
 	}
 }
 
@@ -336,7 +335,7 @@ func (s *server) set(state State, err error) {
 	s.state, s.err = state, err
 }
 
-// work lets the status tell the position; nil when the work has ended.
+// work makes the position visible in the status; nil when the work has ended.
 func (s *server) work(p *progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -354,5 +353,5 @@ func (s *server) status() Status {
 	return st
 }
 
-// quoted is a name as an identifier.
+// quoted returns a name as a quoted identifier.
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A statement is the text of a QUERY event, cut into words. Text and comments are
-// left out; what MySQL executes of comments (`/*!50000 … */`) is not.
+// A statement is the text of a QUERY event, cut into words. String literals and comments are left
+// out, but not the parts of comments that MySQL executes (`/*!50000 … */`).
 type statement struct {
 	words  []word
 	schema string // the database it was run in
@@ -15,10 +15,10 @@ type statement struct {
 
 type word struct {
 	text   string // without quotes
-	quoted bool   // so that it is no keyword
+	quoted bool   // so it is not a keyword
 }
 
-// lexemes of SQL, as far as names have to be told from the rest.
+// lexemes of SQL, as far as is needed to recognise names.
 var lexemes = regexp.MustCompile("(?s)" +
 	`'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"` + // text
 	"|`(?:[^`]|``)*`" + // names
@@ -32,7 +32,7 @@ func parse(schema, text string) statement {
 		case l[0] == '\'', l[0] == '#', strings.HasPrefix(l, "/*"), l == "*/", strings.HasPrefix(l, "--"):
 		case l[0] == '`' && len(l) > 1:
 			s.words = append(s.words, word{strings.ReplaceAll(l[1:len(l)-1], "``", "`"), true})
-		case l[0] == '"' && len(l) > 1: // a name where ANSI_QUOTES is set
+		case l[0] == '"' && len(l) > 1: // a name if ANSI_QUOTES is set
 			s.words = append(s.words, word{l[1 : len(l)-1], true})
 		default:
 			s.words = append(s.words, word{l, false})
@@ -51,7 +51,7 @@ func (s statement) is(i int, keywords ...string) bool {
 	return true
 }
 
-// find returns where one of the keywords stands first, from i on; the end if nowhere.
+// find returns the index, from i on, of the first of the keywords; the end if there is none.
 func (s statement) find(i int, keywords ...string) int {
 	for ; i < len(s.words); i++ {
 		if slices.ContainsFunc(keywords, func(k string) bool { return s.is(i, k) }) {
@@ -61,7 +61,7 @@ func (s statement) find(i int, keywords ...string) int {
 	return i
 }
 
-// skip returns the first place from i on that is none of the keywords.
+// skip returns the first index from i on that is none of the keywords.
 func (s statement) skip(i int, keywords ...string) int {
 	for i < len(s.words) && slices.ContainsFunc(keywords, func(k string) bool { return s.is(i, k) }) {
 		i++
@@ -69,7 +69,7 @@ func (s statement) skip(i int, keywords ...string) int {
 	return i
 }
 
-// savepoint is the name of a SAVEPOINT or ROLLBACK TO.
+// savepoint returns the name of a SAVEPOINT or ROLLBACK TO.
 func (s statement) savepoint() string {
 	if len(s.words) == 0 {
 		return ""
@@ -77,12 +77,11 @@ func (s statement) savepoint() string {
 	return s.words[len(s.words)-1].text
 }
 
-// changes tells whether the statement changes rows of one of the tables, or takes
-// them away, in a way that the binlog does not show row by row. Where it cannot be
-// told, it does.
+// changes tells whether the statement changes or removes rows of one of the tables in a way that
+// the binlog does not show row by row. If it cannot tell, it returns true.
 func (s statement) changes(databases, tables []string) bool {
 	from, to := 0, 0
-	one := func(i int) (int, int) { // a name, perhaps with its database
+	one := func(i int) (int, int) { // a name, perhaps with its database before it
 		if i+1 < len(s.words) && s.words[i+1].text == "." {
 			return i, i + 3
 		}
@@ -138,7 +137,7 @@ func (s statement) losesRows(i int) bool {
 	return false
 }
 
-// names tells whether one of the tables is named in a stretch of words.
+// names tells whether one of the tables is named in a range of words.
 func (s statement) names(from, to int, databases, tables []string) bool {
 	for i := from; i < to && i < len(s.words); i++ {
 		if !contains(tables, s.words[i].text) {
@@ -155,8 +154,8 @@ func (s statement) names(from, to int, databases, tables []string) bool {
 	return false
 }
 
-// contains compares as servers do that fold names: too much is found rather than
-// too little.
+// contains compares as servers do that ignore case in names: it finds too much rather than too
+// little.
 func contains(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
 }

@@ -19,49 +19,48 @@ import (
 )
 
 const (
-	// heartbeat is how often the server speaks when there is nothing to say, and
-	// silence how long it may not: a frozen server is noticed in that time. Without
-	// heartbeats an idle server could not be told from a frozen one.
+	// heartbeat is how often an idle server sends something, and silence is how long it may send
+	// nothing: a frozen server is noticed in that time. Without heartbeats, an idle server could
+	// not be told from a frozen one.
 	heartbeat = time.Second
 	silence   = 3 * time.Second
 
-	// stall is how long the binlog may grow on the server without anything arriving.
+	// stall is how long the binlog may grow on the server while nothing arrives.
 	stall = 10 * time.Second
 )
 
-// tail is the reading end of a binlog, for replication and for a [Reader]: what it has read is
-// handed over, if not applied yet.
+// tail reads a binlog, for replication and for a [Reader]. What it has read has been passed on, but
+// perhaps not applied yet.
 type tail struct {
 	server   *server
 	feed     *replication.Feed // nil for a Reader
 	progress *progress         // likewise
 
-	heard     time.Time // of the server, heartbeats included
+	heard     time.Time // when the server was last heard, heartbeats included
 	connected bool      // there is a connection, and something has come on it
-	arrived   bool      // a new transaction has
+	arrived   bool      // a new transaction has arrived
 
-	mu sync.Mutex // guards what the watch reads, too
+	mu sync.Mutex // guards what watch reads, too
 	at position
 }
 
-// sink is where a tail's transactions go.
+// sink receives a tail's transactions.
 type sink interface {
-	hear()                                             // something has come, if only a heartbeat
+	hear()                                             // something has arrived, if only a heartbeat
 	rotated(ctx context.Context) error                 // the server has begun another file
-	take(ctx context.Context, done *transaction) error // a transaction, which tail.at is behind
-	complete() bool                                    // nothing is wanted behind tail.at
+	take(ctx context.Context, done *transaction) error // a transaction; tail.at is already after it
+	complete() bool                                    // nothing after tail.at is wanted
 }
 
-// connection reads the binlog on one connection to its end, or until the sink has all that it
+// connection reads the binlog on one connection until that ends, or until the sink has all that it
 // wants.
 func (t *tail) connection(ctx context.Context, to sink) error {
 	t.connected, t.arrived = false, false
 	if err := t.server.continues(ctx, t.at); err != nil {
 		return err
 	}
-	// Reading the last transaction again proves that the binlog is still the one it
-	// was. It may have been purged although nothing is missing: then all that is
-	// known is what the server says.
+	// Reading the last transaction again proves that the binlog is still the same. That transaction
+	// may have been purged although nothing is missing: then only the server's own word is left.
 	if t.at.last != (gtid{}) {
 		err := t.stream(ctx, t.at.before, true, to)
 		if !errors.Is(err, errHistory) || t.arrived || errors.Is(err, errOther) {
@@ -74,11 +73,10 @@ func (t *tail) connection(ctx context.Context, to sink) error {
 	return t.stream(ctx, t.at.set(), false, to)
 }
 
-// errOther means that a transaction is not the one that was read under this GTID.
+// errOther means that the transaction with this GTID is not the one that was read before.
 var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
 
-// stream reads from a GTID set on. With again, the first transaction is the last one
-// read.
+// stream reads from a GTID set on. With again, the first transaction is the last one that was read.
 func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to sink) error {
 	s := t.server
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -86,14 +84,14 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 	cfg := s.syncerConfig(ctx)
 	calm := func() {}
 	if t.feed == nil {
-		// Another one than the replicator's and other readers': of two connections with
-		// one id the server ends the older.
+		// The id differs from those of the replicator and of other readers: if two connections have
+		// the same id, the server ends the older one.
 		cfg.ServerID = 1<<31 | rand.Uint32()
 		calm = inBursts(ctx, &cfg)
 	}
 	syncer := binlog.NewBinlogSyncer(cfg)
 	defer syncer.Close()
-	defer cancel(nil) // first: closing asks the server to end the old connection, which may hang
+	defer cancel(nil) // first of all: closing asks the server to end the old connection, which may hang
 	streamer, err := syncer.StartSyncGTID(from.Clone())
 	if err != nil {
 		return s.streamError(err)
@@ -118,7 +116,7 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 			return s.streamError(err)
 		}
 		to.hear()
-		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 { // not the one that begins a stream
+		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 { // not the one at the beginning of a stream
 			if err := to.rotated(ctx); err != nil {
 				return err
 			}
@@ -159,8 +157,8 @@ func (t *tail) advance(done *transaction) {
 	t.arrived = true
 }
 
-// drain waits until the library has noticed that the connection is closed: closing
-// the syncer while that reads is a data race within the library.
+// drain waits until the library has noticed that the connection is closed: closing the syncer while
+// it reads is a data race within the library.
 func drain(streamer *binlog.BinlogStreamer) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -171,9 +169,8 @@ func drain(streamer *binlog.BinlogStreamer) {
 	}
 }
 
-// continues refuses a server whose binlog does not have what has been read of it.
-// MariaDB itself would pass over as many transactions as were read before, when it
-// was reset and has written nothing since.
+// continues refuses a server whose binlog lacks what has been read of it. After a reset, MariaDB
+// itself would skip as many transactions as were read before, if it had written none yet.
 func (s *server) continues(ctx context.Context, at position) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*silence)
 	defer cancel()
@@ -183,17 +180,17 @@ func (s *server) continues(ctx context.Context, at position) error {
 		if err != nil || set.Contain(read) {
 			return err
 		}
-		// MySQL counts a transaction as executed a little later than it sends it.
+		// MySQL counts a transaction as executed slightly after sending it.
 		if s.flavor == mysql.MariaDBFlavor || time.Since(began) > silence {
 			return fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set)
 		}
 	}
 }
 
-// watch compares what the server has written with what has been read, beside the
-// stream: a server that was reset may leave the stream alive and silent for ever.
+// watch runs beside the stream and compares what the server has written with what has been read: a
+// server that was reset may leave the stream open and silent for ever.
 func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	var since time.Time // when the same position began to differ from the server's
+	var since time.Time // since when the same position has differed from the server's
 	var last string
 	for sleep.For(ctx, lockCheck) == nil {
 		t.mu.Lock()
@@ -202,7 +199,7 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		set, err := t.server.serverPosition(ctx)
 		if err != nil || read.Equal(set) {
 			since = time.Time{}
-			continue // an error is the stream's, too
+			continue // the stream has the same error
 		}
 		if since.IsZero() || read.String() != last {
 			since, last = time.Now(), read.String()
@@ -212,7 +209,7 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 			continue
 		}
 		if read.Contain(set) {
-			// Read first, asked later: the server cannot be behind.
+			// Reading came first, the question later: the server cannot be behind.
 			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
 			return
 		}
@@ -239,9 +236,8 @@ func (s *server) assembler() *assembler {
 	return a
 }
 
-// syncerConfig is how the binlog is asked for. Reconnecting is done here: the
-// library's way delivers the last transaction again. When the context ends, the
-// connection does.
+// syncerConfig is how the binlog is requested. Reconnecting is done here, because the library's way
+// delivers the last transaction again. The connection ends with the context.
 func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 	c := binlog.BinlogSyncerConfig{
 		ServerID:                s.id(),

@@ -14,18 +14,18 @@ import (
 	"kith/storage"
 )
 
-// A transaction is what one committed transaction of the binlog means to us.
+// A transaction is what one committed transaction of the binlog means to Kith.
 type transaction struct {
 	gtid        gtid
 	print       uint32         // of its first and last event
-	committed   storage.Micros // when
+	committed   storage.Micros // when it was
 	rows        []storage.Row  // of following and friend_request, as they were written
-	changes     []Change       // of both sides, in order, where both are asked for
+	changes     []Change       // of both sides, in order, if both are wanted
 	users       []storage.UserID
 	counts      []storage.UserChange // rows of user_counts; see changed
 	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
-	bookkeeping bool // nothing but checkpoints and the like
+	bookkeeping bool // nothing but checkpoints, leases and the like
 }
 
 // ours tells whether the transaction concerns the graph.
@@ -33,35 +33,35 @@ func (t *transaction) ours() bool {
 	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states) > 0
 }
 
-// An assembler puts the events of a stream together to transactions. Rows count
-// only when their transaction is complete: there may be a ROLLBACK in its place.
+// An assembler puts the events of a stream together into transactions. Rows count only once their
+// transaction is complete: it may end with a ROLLBACK.
 type assembler struct {
 	server    string
 	databases map[string]bool
 	names     []string        // the same
-	skip      map[string]bool // GTIDs of transactions that may contain what cannot be followed
+	skip      map[string]bool // GTIDs of transactions in which what cannot be followed is skipped
 	both      bool            // collect changes of both sides, instead of what replication needs
 
 	open       *transaction // nil between transactions
-	begun      bool         // it ends by a commit, not with its first statement
+	begun      bool         // it ends with a commit, not with its first statement
 	xa         bool         // it is being prepared
 	first      uint32       // fingerprint of its first event
 	foreign    bool         // it has rows of other tables, or statements
 	savepoints []savepoint
 }
 
-// savepoint is a place in a transaction that may be rolled back to.
+// savepoint is a place in a transaction to which it may be rolled back.
 type savepoint struct {
 	name                                 string
 	rows, changes, users, counts, states int
 }
 
-// mariaPreparedXA is MariaDB's flag of a transaction that XA prepares.
+// mariaPreparedXA is MariaDB's flag of a transaction prepared by XA.
 const mariaPreparedXA = 64
 
-// add takes the next event and returns the transaction that it completes, if any.
-// Its errors are [*StopError]; errHistory where the server itself says that events
-// are missing; others for a stream that makes no sense.
+// add takes the next event and returns the transaction that it completes, if any. Its errors are
+// [*StopError]; errHistory if the server itself says that events are missing; others if the stream
+// makes no sense.
 func (a *assembler) add(header *replication.EventHeader, event replication.Event, touched *table, raw []byte) (*transaction, error) {
 	if touched != nil {
 		a.foreign = a.foreign || *touched != bookkeeping
@@ -71,7 +71,7 @@ func (a *assembler) add(header *replication.EventHeader, event replication.Event
 	}
 	switch e := event.(type) {
 	case *replication.FormatDescriptionEvent:
-		a.open = nil // the server crashed within it: it was never committed
+		a.open = nil // the server crashed during it: it was never committed
 	case *replication.MariadbGTIDEvent:
 		a.xa = e.Flags&mariaPreparedXA != 0
 		return nil, a.begin(gtid{maria: e.GTID}, header, raw, !e.IsStandalone(), 0)
@@ -107,8 +107,8 @@ func (a *assembler) beginMySQL(e *replication.GTIDEvent, header *replication.Eve
 	return a.begin(gtid{source: source, tag: e.Tag, number: e.GNO}, header, raw, false, storage.Micros(e.OriginalCommitTimestamp))
 }
 
-// castagnoli is not the polynomial that servers use: every event that ends with its
-// own checksum has one and the same sum by that.
+// castagnoli is not the polynomial that servers use: with theirs, every event that ends with its
+// own checksum would have the same sum.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // begin opens a transaction.
@@ -135,7 +135,7 @@ func (a *assembler) commit(raw []byte) *transaction {
 	t.print = crc32.Update(a.first, castagnoli, raw)
 	t.bookkeeping = !a.foreign && !t.ours()
 	if len(t.rows) > 0 {
-		// MariaDB tells seconds. The rows' own clock is finer, where it agrees.
+		// MariaDB tells seconds. The rows' own clock is finer, and is used if it agrees.
 		const agree = storage.Micros(2 * time.Second / time.Microsecond)
 		if own := t.rows[0].Edge.UpdateTime; max(own-t.committed, t.committed-own) <= agree {
 			t.committed = own
@@ -160,8 +160,8 @@ func (a *assembler) payload(e *replication.TransactionPayloadEvent, raw []byte) 
 	return nil, nil
 }
 
-// query takes what was logged as text: the frame of transactions, DDL, and
-// statements that were not logged as rows.
+// query takes what was logged as text: the begin and end of transactions, DDL, and statements that
+// were not logged as rows.
 func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, error) {
 	if a.open == nil {
 		return nil, nil // a server without GTIDs, which preflight refuses
@@ -212,7 +212,7 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	return a.commit(raw), nil
 }
 
-// rollback takes back what came behind a savepoint, which stays.
+// rollback drops what came after a savepoint; the savepoint stays.
 func (a *assembler) rollback(name string) {
 	for i, sp := range slices.Backward(a.savepoints) {
 		if strings.EqualFold(sp.name, name) {
@@ -253,8 +253,8 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	return a.images(kind, t, name, e)
 }
 
-// deleted takes rows of edges that were deleted. Tombstones may be: what is left of
-// them on the other side says the same.
+// deleted takes rows of edges that were deleted. Tombstones may be deleted: their other side still
+// says the same.
 func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	for _, row := range e.Rows {
@@ -267,8 +267,8 @@ func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
 	return nil
 }
 
-// images takes the rows as they are after the change. Of users and counts that were deleted, it
-// is only told that they have changed.
+// images takes the rows as they are after the change. Of deleted users and counts it reports only
+// that they have changed.
 func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	step := 1
@@ -308,12 +308,12 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 	return nil
 }
 
-// alike is what has to be so before replication goes on behind what it cannot follow.
+// alike is the condition for replication to continue after something that it cannot follow.
 const alike = "make sure that follower has what following has, and friend_request_inbox what friend_request has"
 
 const mendStatement = alike + ", then start again with --resync"
 
-// stop is the error of what cannot be followed; nil when it is to be passed over.
+// stop returns the error for what cannot be followed; nil if it is to be skipped.
 func (a *assembler) stop(what, remedy string) error {
 	id := ""
 	if a.open != nil {
@@ -325,7 +325,7 @@ func (a *assembler) stop(what, remedy string) error {
 	return &StopError{Server: a.server, GTID: id, What: what, Remedy: remedy}
 }
 
-// rowsOf tells how many rows there are and which is the first.
+// rowsOf describes the rows for a message: how many there are, and which is the first.
 func rowsOf(e *replication.RowsEvent, name string) string {
 	if len(e.Rows) == 0 {
 		return "rows of " + name
@@ -333,7 +333,7 @@ func rowsOf(e *replication.RowsEvent, name string) string {
 	return fmt.Sprintf("%d row(s) of %s, the first %v", len(e.Rows), name, e.Rows[0])
 }
 
-// shown is a statement as an error message quotes it.
+// shown is a statement as quoted in an error message.
 func shown(query []byte) string {
 	const most = 200
 	if len(query) > most {
