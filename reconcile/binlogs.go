@@ -12,8 +12,8 @@ import (
 // Binlogs are the logs of a store on MySQL or MariaDB: one for each server.
 type Binlogs struct{ reader *binlog.Reader }
 
-// OpenBinlogs asks every DSN for its server, until all have answered; the caller
-// closes them. It fails for a server whose binlog does not say enough.
+// OpenBinlogs asks every DSN for its server, until all have answered; the caller closes the logs.
+// It fails if a server's binlog does not say enough.
 func OpenBinlogs(ctx context.Context, dsns []string, logger *slog.Logger) (*Binlogs, error) {
 	reader, err := binlog.OpenReader(ctx, dsns, logger)
 	if err != nil {

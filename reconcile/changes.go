@@ -7,49 +7,47 @@ import (
 	"kith/storage"
 )
 
-// ErrLost means that a log does not go on from a place, or does not say row by row
-// what was changed behind it: what has changed since cannot be known. A full scan
-// has to look instead.
+// ErrLost means that a log does not continue from a place, or does not say row by row what was
+// changed after it. What has changed since then cannot be known, and a full scan has to find it.
 var ErrLost = errors.New("the log does not tell all that has changed since; run kith reconcile full")
 
-// Changes are the logs in which a store's databases keep what is written.
+// Changes are the logs in which a store's databases record what is written.
 type Changes interface {
-	// Logs are all logs of the store. The rows of one edge in one table are in one log,
-	// in the order in which they were written.
+	// Logs returns all logs of the store. All rows of one edge in one table are in one log, in the
+	// order in which they were written.
 	Logs() []Log
 }
 
-// A Log tells every row that is written to any table of edges of some shards.
+// A Log holds every row that is written to any table of edges of some shards.
 type Log interface {
-	// Name tells the log from others, in every run the same.
+	// Name distinguishes the log from others, and is the same in every run.
 	Name() string
 
 	// Title is the log's name for people.
 	Title() string
 
-	// End is the place behind all that is in the log now.
+	// End is the place after everything that is in the log now.
 	End(ctx context.Context) (Place, error)
 
-	// Read gives the rows behind a place to take, some at a time, in order: up to a
-	// place, or, where that is empty, on and on. With them comes the place behind them,
-	// which may be asked for during the call only. Rows of one transaction come
-	// together. There may be calls without rows.
+	// Read passes the rows after a place to take, some at a time, in order. It ends at the place
+	// upTo or, if that is empty, goes on for ever. take also gets a function that returns the place
+	// after the rows, and may call it only during the call. The rows of one transaction are passed
+	// together. A call may have no rows.
 	//
-	// Its errors: what take returns; the context's; [ErrLost]; others, after which the
-	// same may succeed.
+	// Its errors: those of take; the context's; [ErrLost]; others, after which a retry may succeed.
 	Read(ctx context.Context, after, upTo Place, take func(rows []Row, at func() (Place, error)) error) error
 }
 
 // A Place is a position in a log, as text that only the log understands.
 type Place string
 
-// A Row is a row as it was written. One that was deleted has type None at time 0.
+// A Row is a row as it was written. A deleted row has type None at time 0.
 type Row = storage.Row
 
-// checkpointOf is the name under which a mode keeps its place in a log.
+// checkpointOf is the name under which a mode stores its place in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
 
-// loadPlace returns the kept place of a log, empty where there is none.
+// loadPlace returns the stored place of a log, empty if there is none.
 func loadPlace(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, log Log) (Place, error) {
 	value, _, err := checkpoints.LoadCheckpoint(ctx, checkpointOf(mode, log))
 	return Place(value), err

@@ -10,13 +10,13 @@ import (
 	"kith/storage"
 )
 
-// confirmRounds is how often what keeps changing is read before it is left.
+// confirmRounds is how often an edge that keeps changing is read before it is given up.
 const confirmRounds = 5
 
-// Confirm reads suspected edges twice or more often, a window apart, and returns
-// those that disagree: whose inverse row was the same at two readings, and not what
-// the forward row was at either. A row on its way would have arrived in between.
-// Also returned is how many changed at every reading, of which nothing is known.
+// Confirm reads suspected edges two or more times, a window apart, and returns those that disagree:
+// the inverse row was the same at two readings, and differed from the forward row at both. A row on
+// its way would have arrived in between. Confirm also returns how many edges changed at every
+// reading; nothing is known about these.
 func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
 	edges := make([]*halves, len(keys))
 	for i, k := range keys {
@@ -25,8 +25,8 @@ func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration)
 	return confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
 }
 
-// confirm does so for edges of which logs may have told: one that agrees, and is not yet what
-// they have told, is read again. wait waits before each reading but the first.
+// confirm is Confirm for edges whose rows may be in logs: if an edge agrees, but is not yet what
+// the logs say, it is read again. wait waits before each reading but the first.
 func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, err error) {
 	before := map[Key]storage.Edge{} // inverse rows that differed at the last reading
 	for round := 0; len(edges) > 0 && round < confirmRounds; round++ {
@@ -59,7 +59,7 @@ func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round 
 	return found, len(edges), nil
 }
 
-// readSurely is readBoth, tried again while a shard does not answer in time.
+// readSurely is readBoth, retried while a shard does not answer in time.
 func readSurely(ctx context.Context, store Edges, keys []Key) (rows []bothRows, err error) {
 	err = whileAway(ctx, func() error {
 		rows = make([]bothRows, len(keys))
@@ -74,7 +74,7 @@ func readSurely(ctx context.Context, store Edges, keys []Key) (rows []bothRows, 
 	return rows, err
 }
 
-// whileAway reads again while a shard does not answer in time.
+// whileAway retries a read while a shard does not answer in time.
 func whileAway(ctx context.Context, read func() error) error {
 	const tries = 6
 	for try := 1; ; try++ {
@@ -88,11 +88,11 @@ func whileAway(ctx context.Context, read func() error) error {
 	}
 }
 
-// confirmed is what a part of a scan has found, and what became of it.
+// confirmed is what a part of a scan has found, and the outcome of it.
 type confirmed struct {
 	found     []Finding
 	unsettled int
-	off       map[storage.UserID]countsOff // by what was found
+	off       map[storage.UserID]countsOff // because of what was found
 	repaired  map[Kind]int
 }
 
@@ -104,8 +104,8 @@ func (f *full) confirm(ctx context.Context, suspects []Key) (c confirmed, err er
 	return c, err
 }
 
-// repair repairs what was found of edges, unless the scan is a dry run. What cannot be
-// repaired is left, and told; only the context's end is an error.
+// repair repairs the edges found, unless the scan is a dry run. What cannot be repaired is left and
+// logged; only the end of the context is an error.
 func (f *full) repair(ctx context.Context, c *confirmed) error {
 	if !f.cfg.Repair || len(c.found) == 0 {
 		return nil

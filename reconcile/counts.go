@@ -9,8 +9,8 @@ import (
 	"kith/storage"
 )
 
-// The counts of a user, in the order in which they are compared. That of friends comes
-// first: a user without a row of counts gets one when others of them are repaired.
+// The counts of a user, in the order in which they are compared. Friends come first: a user without
+// a row of counts gets one when its other counts are repaired.
 const (
 	friends = iota
 	followings
@@ -66,11 +66,11 @@ func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange
 	return f.cfg.Store.WrongCounts(ctx, countedBy[which], shard, r)
 }
 
-// confirmCounts reads suspected counts again, and again after the window, and keeps
-// those that are wrong by the same number at two readings.
+// confirmCounts reads suspected counts twice, the second time after the window, and keeps those
+// that are wrong by the same number at both readings.
 //
-// A count that will be right once the edges are is no finding: who has lost a row and
-// still counts it has one disagreement, which is that row's.
+// A count that will be right once the edges are is not a finding: if a user has lost a row and
+// still counts it, there is one disagreement, which is that row's.
 func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (confirmed, error) {
 	var c confirmed
 	var settled []storage.WrongCount
@@ -104,8 +104,7 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 	return c, f.recount(ctx, which, shard, settled, &c)
 }
 
-// explained is by how much a count is off because of rows that were found to be wrong;
-// 0 where it is not.
+// explained is by how much a count is off because of rows that were found to be wrong, or 0.
 func (f *full) explained(which int, user storage.UserID) int64 {
 	switch off := f.state.Explained[user]; which {
 	case friends:
@@ -134,8 +133,8 @@ func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sto
 	return wrong, nil
 }
 
-// recount repairs counts, unless the scan is a dry run, also those that are wrong
-// because of edges.
+// recount repairs counts, including those that are wrong because of edges, unless the scan is a dry
+// run.
 func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.WrongCount, c *confirmed) error {
 	if !f.cfg.Repair || len(wrong) == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"kith/storage"
 )
 
-// A slice is as many groups that differ as are compared row by row at once, or one
-// part of a group that is too large for that.
+// A slice is a batch of differing groups to be compared row by row at once, or one part of a group
+// that is too large for that.
 type slice struct {
 	groups      []int
 	part, parts uint64
@@ -25,8 +25,8 @@ func (s slice) holds(p storage.Pair) bool {
 	return mixed>>32%s.parts == s.part
 }
 
-// slices are made of all groups of a summary that differ, each of so many rows at
-// most. Of the same sums they are the same.
+// slices divides all differing groups of a summary into slices, each of at most limit rows. The
+// same sums always give the same slices.
 func (t *summary) slices(limit int64) []slice {
 	var made []slice
 	var rows int64
@@ -82,7 +82,7 @@ func (f *full) descend(ctx context.Context) error {
 	return nil
 }
 
-// nextPair goes on to the next pair of tables.
+// nextPair moves on to the next pair of tables.
 func (f *full) nextPair(ctx context.Context) {
 	t := f.finest()
 	indexes, _ := t.differing()
@@ -102,8 +102,8 @@ type version struct {
 	kind storage.EdgeType
 }
 
-// compare reads a slice on both sides, one after the other, and returns the pairs
-// whose rows differed, by the key of the inverse side, with how many rows were read.
+// compare reads a slice on both sides, one after the other. It returns the pairs whose rows
+// differed, by the key of the inverse side, and how many rows were read.
 func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, int64, error) {
 	sides := f.sides()
 	var mu sync.Mutex
@@ -141,8 +141,8 @@ func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, in
 	return KeysOf(sides[0], slices.Compact(suspects)), read, nil
 }
 
-// rows reads the rows of a slice on one side, from all shards. A row may come twice if
-// a shard had to be asked again.
+// rows reads the rows of a slice on one side, from all shards. If a shard had to be asked again, a
+// row may come twice.
 func (f *full) rows(ctx context.Context, cut storage.Cut, side storage.Side, s slice, each func(storage.Edge)) error {
 	groups := storage.Choose(cut.Groups(), s.groups)
 	return f.everyShard(ctx, func(ctx context.Context, shard int) error {

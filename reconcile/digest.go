@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// A sum is what the digests of a group's two sides differ by, as far as they have
-// been read, with the rows of each.
+// A sum is the difference between the digests of a group's two sides, as far as they have been
+// read, with the number of rows of each.
 type sum struct {
 	Rows  [2]int64 // forward and inverse
 	Mixed uint64
@@ -20,16 +20,16 @@ func (s *sum) add(half int, d storage.Digest) {
 
 func (s *sum) differs() bool { return s.Rows[0] != s.Rows[1] || s.Mixed != 0 }
 
-// most is how many rows the group has on the side that has more.
+// most is the number of rows on the side that has more.
 func (s *sum) most() int64 { return max(s.Rows[0], s.Rows[1]) }
 
-// sides are the two tables that are compared at present.
+// sides are the two tables that are being compared.
 func (f *full) sides() [2]storage.Side {
 	truth := pairs[f.state.Pair]
 	return [2]storage.Side{truth, truth.Replica()}
 }
 
-// digest adds up what one shard has on both sides.
+// digest adds the digests of both sides of one shard to a summary.
 func (f *full) digest(ctx context.Context, t *summary, shard int) error {
 	for half, side := range f.sides() {
 		var digests map[int]storage.Digest
@@ -57,8 +57,8 @@ func (f *full) digest(ctx context.Context, t *summary, shard int) error {
 	return nil
 }
 
-// What is read takes about so many bytes on the wire. The figures are those of
-// MySQL's text protocol for large ids.
+// Estimated bytes on the wire for what is read. The figures are those of MySQL's text protocol for
+// large ids.
 const (
 	digestBytes = 40
 	rowBytes    = 50

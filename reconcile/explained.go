@@ -6,13 +6,12 @@ import (
 	"kith/storage"
 )
 
-// countsOff is by how much the counts of a user are off, because of rows of follower
-// that disagree: counts are kept by writes, and those rows are what they are compared
-// with.
+// countsOff is by how much a user's counts are off because rows of follower are wrong: counts are
+// updated by writes, and they are compared with these rows.
 type countsOff struct{ Followers, Friends int32 }
 
-// countsOff computes that from findings. A row that should be there, or should not,
-// also adds a friend or takes one where its owner follows back.
+// countsOff computes this from findings. A row that is missing or superfluous also removes or adds
+// a friend if its owner follows back.
 func (f *full) countsOff(ctx context.Context, found []Finding) (map[storage.UserID]countsOff, error) {
 	var users []storage.UserID
 	var diffs []int32

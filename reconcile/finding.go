@@ -1,9 +1,9 @@
-// Package reconcile finds where the two tables of a pair disagree, `following` and
-// `follower` or `friend_request` and `friend_request_inbox`, and makes the inverse one
-// what the forward one is: that wins always.
+// Package reconcile finds where the two tables of a pair disagree, `following` and `follower` or
+// `friend_request` and `friend_request_inbox`. It makes the inverse table match the forward one:
+// the forward table always wins.
 //
-// [Full] compares everything, mostly inside the databases. [Incremental] looks at
-// what has changed since it was last run, [Realtime] at what changes now.
+// [Full] compares everything, mostly inside the databases. [Incremental] looks at what has changed
+// since its last run, [Realtime] at what changes now.
 package reconcile
 
 import (
@@ -23,27 +23,26 @@ const (
 	WrongType  Kind = "wrong_type"  // the types differ
 	WrongTime  Kind = "wrong_time"  // the types are the same, and the times differ
 	WrongCount Kind = "wrong_count" // a count is not the number of rows that it counts
-	Forbidden  Kind = "forbidden"   // somebody follows a user who blocks them
+	Forbidden  Kind = "forbidden"   // a user follows another who blocks it
 )
 
-// Kinds are all kinds, in the order in which they are told.
+// Kinds returns all kinds, in the order of reports.
 func Kinds() []Kind { return []Kind{Missing, Extra, WrongType, WrongTime, WrongCount, Forbidden} }
 
 // A Finding is one disagreement.
 type Finding struct {
 	Kind Kind
 
-	// Side is the forward table of the edge's pair. Of [WrongCount] it is the table whose
-	// rows are counted.
+	// Side is the forward table of the edge's pair. For [WrongCount] it is the table whose rows are
+	// counted.
 	Side storage.Side
 
-	// The two rows of an edge. One that does not exist is type [storage.None] at
-	// time 0. Of [Forbidden]: the follow, and the block the other way, which lie on one
-	// shard.
+	// The two rows of an edge. A row that does not exist has type [storage.None] at time 0. For
+	// [Forbidden]: the follow, and the block in the other direction, which are on one shard.
 	Forward, Inverse storage.Edge
 
-	// Of [WrongCount]: whose count, what it is and what it should be. Friends says that it
-	// is the count of those who follow each other, which has no table of its own.
+	// For [WrongCount]: the user, its count and what the count should be. Friends says that it is
+	// the count of mutual follows, which has no table of its own.
 	User      storage.UserID
 	Friends   bool
 	Have, Are int64
@@ -55,7 +54,7 @@ func (f Finding) Pair() storage.Pair { return f.Forward.Pair() }
 // Key names the edge of a finding about rows.
 func (f Finding) Key() Key { return Key{f.Side, f.Pair()} }
 
-// about is what a wrong count counts.
+// about says what a wrong count counts.
 func (f Finding) about() string {
 	if f.Friends {
 		return "friend"
@@ -63,7 +62,7 @@ func (f Finding) about() string {
 	return f.Side.String()
 }
 
-// String tells the finding in one line.
+// String describes the finding in one line.
 func (f Finding) String() string {
 	switch f.Kind {
 	case WrongCount:
@@ -83,10 +82,10 @@ func rowText(e storage.Edge) string {
 	return fmt.Sprintf("type %d at %d", e.Type, e.UpdateTime)
 }
 
-// absent tells that a row does not exist, or might as well not.
+// absent tells whether a row does not exist, or is equivalent to none.
 func absent(e storage.Edge) bool { return e.Type == storage.None && e.UpdateTime == 0 }
 
-// compare judges the two rows of an edge; false when they agree.
+// compare compares the two rows of an edge; false if they agree.
 func compare(side storage.Side, rows bothRows) (Finding, bool) {
 	f := Finding{Side: side, Forward: rows.forward, Inverse: rows.inverse}
 	switch {
@@ -109,5 +108,5 @@ type Edges interface {
 	Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge]
 }
 
-// readAtOnce is how many edges are asked for together.
+// readAtOnce is how many edges are read together.
 const readAtOnce = 500

@@ -9,9 +9,9 @@ import (
 	"kith/storage"
 )
 
-// A block ends the follow the other way on the shard of the one who is blocked, where
-// both rows lie, in one transaction. So they are never there together, unless a
-// database was changed or restored by hand.
+// A block ends the follow in the other direction in one transaction, on the shard of the blocked
+// user, where both rows are. So the two never exist together, unless a database was changed or
+// restored by hand.
 
 // forbid looks for follows on one shard that a block forbids.
 func (f *full) forbid(ctx context.Context, shard int) error {
@@ -25,7 +25,7 @@ func (f *full) forbid(ctx context.Context, shard int) error {
 		if err != nil {
 			return err
 		}
-		if len(c.found) > 0 { // one shard at a time owes something
+		if len(c.found) > 0 { // only one shard at a time may have unsettled edges
 			f.ending.Lock()
 			defer f.ending.Unlock()
 		}
@@ -46,8 +46,8 @@ func (f *full) forbid(ctx context.Context, shard int) error {
 	return f.walk(ctx, shard, f.state.Follows[shard], read, took)
 }
 
-// confirmForbidden reads suspects twice, a window apart, and keeps those that are the
-// same at both readings.
+// confirmForbidden reads suspects twice, a window apart, and keeps those that are the same at both
+// readings.
 func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c confirmed, err error) {
 	if len(suspects) == 0 {
 		return c, nil
@@ -68,8 +68,8 @@ func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c
 	return c, err
 }
 
-// forbidden reads follows and the blocks the other way. A block of which following says
-// otherwise forbids nothing: it is a finding itself.
+// forbidden reads follows and the blocks in the other direction. If following contradicts a block,
+// the block forbids nothing: it is a finding itself.
 func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []Finding, err error) {
 	for chunk := range slices.Chunk(follows, readAtOnce) {
 		there := KeysOf(storage.Forward, chunk)
@@ -100,8 +100,8 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 	return found, nil
 }
 
-// endForbidden ends follows, unless the scan is a dry run, as the block should have:
-// provided that it is still there, and brings that to their other side.
+// endForbidden ends follows as the block should have, if the block is still there, and carries that
+// to their other side. In a dry run it does nothing.
 func (f *full) endForbidden(ctx context.Context, c *confirmed) error {
 	if !f.cfg.Repair || len(c.found) == 0 {
 		return nil

@@ -26,11 +26,11 @@ type FullConfig struct {
 	// Repair repairs what is found. Defaults to a dry run.
 	Repair bool
 
-	// Restart begins anew where an earlier scan could be gone on with.
+	// Restart begins again even if an earlier scan could be continued.
 	Restart bool
 
-	// Window is how long the inverse side may lag: what differs is read again after
-	// it. Defaults to 3 s.
+	// Window is how long the inverse side may lag: differences are read again after it. Defaults to
+	// 3 s.
 	Window time.Duration
 
 	// MaxLoad is the share of time in which statements may run on each shard, above 0
@@ -40,28 +40,27 @@ type FullConfig struct {
 	// Owners is how many users one statement looks at. Defaults to 20,000.
 	Owners int
 
-	// GroupRows is how many rows a group that differs should have at most when it is
-	// read: larger ones are cut into smaller ones first, which takes another pass of
-	// digests over the classes that differ. Defaults to 200.
+	// GroupRows is how many rows a differing group should have at most when it is read. Larger
+	// groups are first cut into smaller ones, which takes another pass of digests over the classes
+	// that differ. Defaults to 200.
 	GroupRows int64
 
-	// SliceRows is how many rows of one side are held in memory to be compared one by
-	// one, at about 100 bytes each. Defaults to 300,000. A scan that is gone on with
-	// keeps what it began with.
+	// SliceRows is how many rows of one side are held in memory to be compared one by one, at about
+	// 100 bytes each. Defaults to 300,000. A continued scan keeps its original value.
 	SliceRows int64
 
 	// List is how many findings the report lists; all are counted, and repaired.
 	// Defaults to 10,000; 50,000 at most.
 	List int
 
-	// SaveEvery is how much work a kill may lose. Defaults to 2 s.
+	// SaveEvery is how much work is lost if the scan is killed. Defaults to 2 s.
 	SaveEvery time.Duration
 
-	// OnProgress is told how far the scan is, from several goroutines, one at a time.
-	// Defaults to nobody.
+	// OnProgress is called with the scan's progress, from several goroutines, one at a time.
+	// Defaults to none.
 	OnProgress func(Progress)
 
-	// Logger is told of what is tried again. Defaults to slog.Default().
+	// Logger logs retries. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -103,19 +102,18 @@ func (c FullConfig) withDefaults() FullConfig {
 	return c
 }
 
-// Full compares both sides of all edges, in both pairs of tables, and all counts with
-// their rows, and looks for follows that a block forbids.
+// Full compares both sides of all edges, in both pairs of tables, and all counts with their rows.
+// It also looks for follows that a block forbids.
 //
-// First the databases add up digests, of every group of edges on both sides; then, of
-// what differs, those of smaller groups. Groups that differ there are read and
-// compared row by row. What then differs is read again after the window, and is a
-// finding only if it has stayed as it was: so writers may write all the while. At
-// last the counts are compared. One pair of tables comes after the other.
+// First the databases compute digests of every group of edges on both sides, and then, for what
+// differs, of smaller groups. Groups that still differ are read and compared row by row. Rows that
+// differ are read again after the window, and are findings only if they have not changed: so
+// writers may continue to write. Last, the counts are compared. One pair of tables comes after the
+// other.
 //
-// How far it has come is kept in the store, partial sums included: a scan that ends
-// early goes on from there, and skips nothing. Its report holds what was found
-// before, and so has the [Status] that it saves at its end. When the context ends, so
-// does the scan, with the context's error.
+// Its progress is kept in the store, including partial sums: a scan that ends early continues from
+// there, and skips nothing. Its report includes what was found before, and so does the [Status]
+// that it saves at its end. When the context ends, so does the scan, with the context's error.
 func Full(ctx context.Context, cfg FullConfig) (Report, error) {
 	f := newFull(cfg)
 	if err := f.begin(ctx); err != nil {
@@ -123,7 +121,7 @@ func Full(ctx context.Context, cfg FullConfig) (Report, error) {
 	}
 	err := f.run(ctx)
 	if err == nil {
-		err = ctx.Err() // there is no leaving word any more
+		err = ctx.Err() // the end can no longer be recorded
 	}
 	if err != nil {
 		f.saveAtEnd(ctx)
@@ -141,13 +139,13 @@ type full struct {
 	began time.Time // of this run
 
 	shards int
-	ending sync.Mutex // held while forbidden follows are ended
+	ending sync.Mutex // held while a shard's forbidden follows are ended
 
 	mu     sync.Mutex // guards what follows
 	state  state
 	saved  time.Time
-	slices int   // that there are, once the digests are in
-	behind int64 // work that was done on the pairs before, see [full.progress]
+	slices int   // how many there are, once the digests are in
+	behind int64 // work done on the pairs before, see [full.progress]
 	meter  meter
 }
 
@@ -158,7 +156,7 @@ func newFull(cfg FullConfig) *full {
 	return f
 }
 
-// begin finds out where to go on, and what there is to do.
+// begin finds out where to continue, and what there is to do.
 func (f *full) begin(ctx context.Context) error {
 	if err := f.load(ctx); err != nil {
 		return err
@@ -203,8 +201,8 @@ func (f *full) digestAll(ctx context.Context, t *summary) error {
 	return f.everyShard(ctx, func(ctx context.Context, shard int) error { return f.digest(ctx, t, shard) })
 }
 
-// narrow decides on a finer summary, unless that has been decided. Of the same sums it
-// decides the same.
+// narrow decides whether to make a finer summary, unless that is decided already. The same sums
+// always give the same decision.
 func (f *full) narrow() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -236,8 +234,8 @@ func (f *full) everyShard(ctx context.Context, do func(context.Context, int) err
 	return g.Wait()
 }
 
-// finish leaves word of the scan and removes the checkpoint: killed in between, it is
-// gone on with, and ends again.
+// finish saves the scan's status and removes the checkpoint. If the scan is killed in between, the
+// next run continues it and finishes again.
 func (f *full) finish(ctx context.Context) (Report, error) {
 	r := f.report()
 	if err := SaveStatus(ctx, f.cfg.Store, r.status(time.Now())); err != nil {
@@ -256,7 +254,7 @@ type paced struct {
 }
 
 func (p paced) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) (rows []storage.Result[storage.Edge]) {
-	// What ends the pause early ends the next statement, too.
+	// If the pause is ended early, the same cause ends the next statement, too.
 	_ = p.pace.do(ctx, func() error {
 		rows = p.RepairStore.Edges(ctx, side, pairs)
 		return nil

@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-// ChangesConfig says what the modes that read logs look at, and how.
+// ChangesConfig configures the modes that read logs.
 type ChangesConfig struct {
 	Store       RepairStore
 	Changes     Changes
@@ -23,32 +23,30 @@ type ChangesConfig struct {
 	// Window is how long the second half of an edge may take. Defaults to 3 s.
 	Window time.Duration
 
-	// Repair makes inverse rows what the forward rows are. Otherwise they are only
-	// told of.
+	// Repair makes inverse rows match the forward rows. Otherwise disagreements are only reported.
 	Repair bool
 
 	// MaxPending bounds the edges in memory. Defaults to 100,000.
 	MaxPending int
 
-	// Found is told of each disagreement, by one goroutine at a time. Defaults to
-	// nobody.
+	// Found is called with each disagreement, by one goroutine at a time. Defaults to none.
 	Found func(Finding)
 
-	// BeforeRepair is told which edges are about to be repaired. Defaults to nobody.
+	// BeforeRepair is called with the edges that are about to be repaired. Defaults to none.
 	BeforeRepair func([]Key)
 
-	// OnRepair is told of forward rows whose inverse ones were repaired, and of those that
-	// followed from that, as caches and subscriptions want to know. Defaults to nobody.
+	// OnRepair is called with forward rows whose inverse rows were repaired, and with those that
+	// followed from that, for caches and subscriptions. Defaults to none.
 	OnRepair func(ctx context.Context, rows []storage.Row)
 
-	// Metrics counts. Defaults to nothing.
+	// Metrics counts. Defaults to none.
 	Metrics *Metrics
 
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
 }
 
-// common is what both modes have.
+// common is shared by both modes.
 type common struct {
 	ChangesConfig
 	mode Mode
@@ -67,31 +65,30 @@ func newCommon(cfg ChangesConfig, mode Mode) common {
 	return common{cfg, mode}
 }
 
-// Incremental looks at what has changed since it was last run.
+// Incremental looks at what has changed since its last run.
 //
-// It reads the logs of both sides from the checkpoint to their present end and puts
-// the two halves of each edge together. Edges whose last halves are not the same
-// are looked up in the tables; those that differ there, and still do after the
-// window, are disagreements. A checkpoint moves only behind what has been dealt
-// with: not past a disagreement that is left, whether it could not be repaired or
-// was not to be. The next run sees it again.
+// It reads the logs of both sides from the checkpoint to their present end and pairs the two halves
+// of each edge. If the last halves of an edge differ, it looks the edge up in the tables; an edge
+// that differs there, and still does after the window, is a disagreement. A checkpoint moves only
+// past edges that are settled. It does not move past a disagreement that is left, because it could
+// not be or was not to be repaired. The next run finds it again.
 type Incremental struct{ common }
 
-// NewIncremental makes one that runs when it is told to.
+// NewIncremental makes an Incremental. It does nothing before Run.
 func NewIncremental(cfg ChangesConfig) *Incremental {
 	return &Incremental{newCommon(cfg, ModeIncremental)}
 }
 
-// IncrementalReport tells what a run has seen.
+// IncrementalReport is the result of a run.
 type IncrementalReport struct {
-	Rows     int          // read in the logs
+	Rows     int          // rows read in the logs
 	Checked  int          // edges looked up in the tables
 	Found    map[Kind]int // disagreements
 	Repaired map[Kind]int // of these
-	Begun    []string     // titles of logs without a checkpoint: they are looked at from now on
+	Begun    []string     // titles of logs without a checkpoint: they are read from now on
 }
 
-// Left is how many disagreements are there still.
+// Left is how many disagreements still exist.
 func (r IncrementalReport) Left() int {
 	left := 0
 	for kind, n := range r.Found {
@@ -100,9 +97,9 @@ func (r IncrementalReport) Left() int {
 	return left
 }
 
-// Mark notes where all logs end now. What it returns makes that the checkpoint: for
-// a full scan to call when it has ended, so that the next incremental run looks at
-// what has changed since the scan began.
+// Mark notes the present end of all logs. The function it returns makes that the checkpoint. A full
+// scan calls it at its end, so that the next incremental run looks at what has changed since the
+// scan began.
 func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) error, err error) {
 	logs := i.Changes.Logs()
 	ends := make([]Place, len(logs))
@@ -121,8 +118,8 @@ func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) erro
 	}, nil
 }
 
-// Run looks at what has changed until now. A log that cannot be gone on with is an
-// [ErrLost] in its error; the others are looked at all the same.
+// Run looks at what has changed until now. If a log cannot be continued, the error contains
+// [ErrLost]; the other logs are processed all the same.
 func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	r := &incrementalRun{
 		Incremental: i,
@@ -139,7 +136,7 @@ func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	for k, l := range r.logs {
 		wg.Go(func() {
 			if errs[k] = r.read(reading, l); errors.Is(errs[k], errDealing) {
-				cancel() // the others would come to the same
+				cancel() // the others would run into the same error
 			}
 		})
 	}
@@ -151,18 +148,18 @@ func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	return r.report, errors.Join(err, r.settle(ctx))
 }
 
-// errDealing means that edges could not be looked up, or places not kept.
+// errDealing means that edges could not be looked up, or places not stored.
 var errDealing = errors.New("incremental reconcile cannot go on")
 
-// incrementalRun is a run at work.
+// incrementalRun is the state of one run.
 type incrementalRun struct {
 	*Incremental
 	logs []*logToEnd
 
-	mu      sync.Mutex // one batch is put together, and dealt with, at a time
+	mu      sync.Mutex // one batch is collected, and settled, at a time
 	pending map[Key]*halves
-	rows    int  // since places were kept
-	held    bool // something is left: places are not kept any more
+	rows    int  // since places were stored
+	held    bool // something is left: places are no longer stored
 	report  IncrementalReport
 }
 
@@ -173,10 +170,10 @@ type logToEnd struct {
 	kept    Place
 }
 
-// rowsAtOnce is how many rows are read before places are kept.
+// rowsAtOnce is how many rows are read before places are stored.
 const rowsAtOnce = 200_000
 
-// begin finds out from where and how far to read.
+// begin finds out where to begin reading and where to end.
 func (r *incrementalRun) begin(ctx context.Context) error {
 	for _, l := range r.Changes.Logs() {
 		at, err := loadPlace(ctx, r.Checkpoints, r.mode, l)
@@ -201,7 +198,7 @@ func (r *incrementalRun) begin(ctx context.Context) error {
 	return nil
 }
 
-// read reads a log to its end, over interruptions.
+// read reads a log to its end, and continues after interruptions.
 func (r *incrementalRun) read(ctx context.Context, l *logToEnd) error {
 	const tries = 5
 	for try := 1; ; try++ {
@@ -230,8 +227,8 @@ func (r *incrementalRun) read(ctx context.Context, l *logToEnd) error {
 	}
 }
 
-// take adds rows to the batch, and deals with it when it is full. Readers of other
-// logs wait for that.
+// take adds rows to the batch, and settles the batch when it is full. Readers of other logs wait
+// for that.
 func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at func() (Place, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -245,7 +242,7 @@ func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at f
 		if h.note(row); h.paired() {
 			delete(r.pending, k)
 		}
-		if len(r.pending) >= r.MaxPending { // the place is still before these rows
+		if len(r.pending) >= r.MaxPending { // the stored place is still before these rows
 			if err := r.settle(ctx); err != nil {
 				return err
 			}
@@ -264,7 +261,7 @@ func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at f
 	return nil
 }
 
-// settle deals with the batch, then keeps the places behind it.
+// settle settles the batch, then stores the places after it.
 func (r *incrementalRun) settle(ctx context.Context) error {
 	edges := slices.Collect(maps.Values(r.pending))
 	findings, err := r.examine(ctx, edges)
@@ -305,9 +302,9 @@ func (r *incrementalRun) keep(ctx context.Context, l *logToEnd, at Place) error 
 	return r.Checkpoints.SaveCheckpoint(ctx, checkpointOf(r.mode, l), []byte(at))
 }
 
-// examine returns which edges disagree in the tables: see [Confirm]. One that changes in
-// every window has its newest change behind what has been read of the logs: that is for the
-// next batch.
+// examine returns the edges that disagree in the tables, see [Confirm]. If an edge changes in every
+// window, its newest change lies after what has been read of the logs, and is left to the next
+// batch.
 func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Finding, error) {
 	r.report.Checked += len(edges)
 	findings, _, err := confirm(ctx, r.Store, edges, func(round int) error {

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// pairs are the pairs of tables that are compared, by their forward ones.
+// pairs are the pairs of tables that are compared, named by their forward tables.
 var pairs = [...]storage.Side{storage.Forward, storage.Requests}
 
 // A Key names an edge in one of the pairs of tables.
@@ -20,7 +20,7 @@ type Key struct {
 // keyOf is the key of a row of either table.
 func keyOf(r storage.Row) Key { return Key{r.Side.Truth(), r.Edge.Pair()} }
 
-// KeysOf are the keys of edges in the pair of tables that a side is of.
+// KeysOf returns the keys of edges in the pair of tables of a side.
 func KeysOf(side storage.Side, pairs []storage.Pair) []Key {
 	keys := make([]Key, len(pairs))
 	for i, p := range pairs {
@@ -29,12 +29,12 @@ func KeysOf(side storage.Side, pairs []storage.Pair) []Key {
 	return keys
 }
 
-// bothRows are the rows of one edge, type None at time 0 where there is none.
+// bothRows are the two rows of one edge, type None at time 0 if there is none.
 type bothRows struct{ forward, inverse storage.Edge }
 
-// readBoth reads both rows of each edge, the inverse ones first: whatever event has
-// made one of them had its forward row committed before, so that the forward rows are
-// never seen older than that. Those of a shard that does not answer have an Err.
+// readBoth reads both rows of each edge, the inverse ones first. The forward row of any event was
+// committed before its inverse row, so a forward row is never read older than the inverse row. If a
+// shard does not answer, its rows have an Err.
 func readBoth(ctx context.Context, store Edges, keys []Key) []storage.Result[bothRows] {
 	results := make([]storage.Result[bothRows], len(keys))
 	for start := 0; start < len(keys); start += readAtOnce {
@@ -53,8 +53,7 @@ func readBoth(ctx context.Context, store Edges, keys []Key) []storage.Result[bot
 	return results
 }
 
-// readRows reads the row of each edge in one table of its pair, with one call for each
-// table.
+// readRows reads the row of each edge in one table of its pair, with one call per table.
 func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.Side) storage.Side) []storage.Result[storage.Edge] {
 	rows := make([]storage.Result[storage.Edge], len(keys))
 	for _, pair := range pairs {
@@ -75,7 +74,7 @@ func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.S
 				if r.Err != nil {
 					r.Err = fmt.Errorf("read %s from %d to %d: %w", side, p.From, p.To, r.Err)
 				}
-				r.Value.From, r.Value.To = p.From, p.To // which a row that is not there lacks
+				r.Value.From, r.Value.To = p.From, p.To // a missing row lacks them
 				rows[at[j]] = r
 			}
 		}

@@ -16,12 +16,11 @@ const (
 	ModeRealtime    Mode = "realtime"
 )
 
-// Modes are all modes, from the one that sees most to the one that sees soonest.
+// Modes returns all modes, from the most thorough to the fastest.
 func Modes() []Mode { return []Mode{ModeFull, ModeIncremental, ModeRealtime} }
 
-// Metrics counts what the modes that read logs find and repair in this process. A nil
-// one counts nothing. What other processes have found, and full scans, is told by
-// [Runs].
+// Metrics counts what the modes that read logs find and repair in this process. A nil Metrics
+// counts nothing. [Runs] reports what other processes and full scans have found.
 type Metrics struct {
 	found    *prometheus.CounterVec
 	repaired *prometheus.CounterVec
@@ -72,14 +71,14 @@ func (m *Metrics) Found(mode Mode, kind Kind, n int) {
 	}
 }
 
-// Repaired counts disagreements that are no more.
+// Repaired counts disagreements that have been repaired.
 func (m *Metrics) Repaired(mode Mode, kind Kind, n int) {
 	if m != nil {
 		m.repaired.WithLabelValues(string(mode), string(kind)).Add(float64(n))
 	}
 }
 
-// OldestUnpaired tells how long the oldest edge has waited for its second half.
+// OldestUnpaired records how long the oldest edge has waited for its second half.
 func (m *Metrics) OldestUnpaired(mode Mode, age time.Duration) {
 	if m != nil {
 		m.unpaired.WithLabelValues(string(mode)).Set(age.Seconds())
@@ -93,7 +92,7 @@ func (m *Metrics) Dropped(n int) {
 	}
 }
 
-// Lost counts a log that could not be gone on with.
+// Lost counts a log that could not be continued.
 func (m *Metrics) Lost(mode Mode) {
 	if m != nil {
 		m.lost.WithLabelValues(string(mode)).Inc()

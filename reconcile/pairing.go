@@ -6,8 +6,7 @@ import (
 	"kith/storage"
 )
 
-// halves is what has been read of one edge's rows in the logs: the last of each
-// side.
+// halves is what the logs have said of one edge's rows so far: the last row of each side.
 type halves struct {
 	key  Key
 	last [2]storage.Edge // forward and inverse
@@ -19,11 +18,11 @@ func (h *halves) note(r Row) {
 	h.last[half], h.seen[half] = r.Edge, true
 }
 
-// paired tells whether both sides were last left the same.
+// paired tells whether the last rows of both sides are the same.
 func (h *halves) paired() bool { return h.seen[0] && h.seen[1] && h.last[0] == h.last[1] }
 
-// settled tells whether an edge's rows agree, and are what the logs have told: a log
-// may tell of a row a moment before readers see it.
+// settled tells whether an edge's rows agree, and are what the logs say: a row may be in a log a
+// moment before readers see it in its table.
 func (h *halves) settled(r bothRows) bool {
 	if r.forward != r.inverse {
 		return false
@@ -44,7 +43,7 @@ func keysOfHalves(edges []*halves) []Key {
 	return keys
 }
 
-// tell counts findings and tells of them.
+// tell counts and reports findings.
 func (c *common) tell(findings ...Finding) {
 	for _, f := range findings {
 		c.Metrics.Found(c.mode, f.Kind, 1)
@@ -54,8 +53,8 @@ func (c *common) tell(findings ...Finding) {
 	}
 }
 
-// repair makes findings none, if it is to. It returns which were repaired and which
-// edges are left, and why where they should not be.
+// repair repairs findings, if repairs are wanted. It returns which findings were repaired, which
+// edges are left, and an error if some are left that should not be.
 func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Finding, left []Key, err error) {
 	if !c.Repair || len(findings) == 0 {
 		return nil, keysOf(findings), nil

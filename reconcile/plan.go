@@ -12,12 +12,12 @@ import (
 	"kith/storage"
 )
 
-// A plan cuts the owners of each shard into stretches: each shard has the last
-// owners of its stretches, in ascending order. The last stretch has no end, because
-// edges may have owners that are no users.
+// A plan cuts the owners of each shard into ranges: it holds the last owners of each shard's
+// ranges, in ascending order. The last range is open, because edges may have owners who are not
+// users.
 type plan [][]storage.UserID
 
-// lastOwner ends the last stretch of every shard.
+// lastOwner ends the last range of every shard.
 const lastOwner storage.UserID = math.MaxInt64
 
 func newPlan(ctx context.Context, store storage.Comparer, owners int) (plan, error) {
@@ -40,7 +40,7 @@ func newPlan(ctx context.Context, store storage.Comparer, owners int) (plan, err
 	return p, nil
 }
 
-// done is how many stretches of a shard end at or before an owner.
+// done is how many ranges of a shard end at or before an owner.
 func (p plan) done(shard int, owner storage.UserID) int {
 	n, found := slices.BinarySearch(p[shard], owner)
 	if found {
@@ -49,9 +49,9 @@ func (p plan) done(shard int, owner storage.UserID) int {
 	return n
 }
 
-// walk reads each stretch of a shard's owners behind one, in order. After each it
-// says up to which owner it has come. What cannot be read because the shard did not
-// answer in time is tried again with fewer owners.
+// walk reads each range of a shard's owners after one owner, in order. After each range it calls
+// took with the last owner read. If the shard does not answer in time, walk retries with fewer
+// owners.
 func (f *full) walk(ctx context.Context, shard int, after storage.UserID, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
 	for after < lastOwner {
 		r := storage.OwnerRange{After: after, UpTo: f.plan[shard][f.plan.done(shard, after)]}
@@ -78,8 +78,7 @@ func (f *full) walk(ctx context.Context, shard int, after storage.UserID, read f
 	return nil
 }
 
-// again runs a statement at the scan's pace, more than once if the shard does not
-// answer in time.
+// again runs a statement at the scan's pace, and retries while the shard does not answer in time.
 func (f *full) again(ctx context.Context, shard int, statement func() error) error {
 	const tries = 6
 	for try := 1; ; try++ {

@@ -6,20 +6,20 @@ import (
 	"kith/storage"
 )
 
-// Progress is how far a full scan is. Its unit of work is about a statement.
+// Progress is the progress of a full scan. Its unit of work is about one statement.
 type Progress struct {
 	Resumed     bool
 	Doing       string // in a few words
 	Done, Total int64
 	Rows        int64         // digested
 	Found       int           // so far
-	Left        time.Duration // what it will take at the speed so far; 0 while that is unknown
+	Left        time.Duration // estimated from the speed so far; 0 while that is unknown
 }
 
-// A meter knows how fast work was done in this run.
+// meter measures the speed of this run.
 type meter struct {
 	began  time.Time
-	before int64 // what was done then
+	before int64 // work done at that time
 }
 
 // progress computes how far the scan is, from its state.
@@ -55,7 +55,7 @@ func (f *full) progress() Progress {
 	return p
 }
 
-// stretches is how many there are on all shards.
+// stretches is how many ranges there are on all shards.
 func (f *full) stretches() (n int64) {
 	for shard := range f.plan {
 		n += int64(len(f.plan[shard]))
@@ -63,7 +63,7 @@ func (f *full) stretches() (n int64) {
 	return n
 }
 
-// stretchesDone is how many there are before the owners that have been come to.
+// stretchesDone is how many ranges end at or before the given owners.
 func (f *full) stretchesDone(owners []storage.UserID) (n int64) {
 	for shard, owner := range owners {
 		n += int64(f.plan.done(shard, owner))
@@ -75,7 +75,7 @@ func (f *full) digested(t *summary) int64 {
 	return f.stretchesDone(t.Digested[0]) + f.stretchesDone(t.Digested[1])
 }
 
-// passes is how often the present pair of tables is digested.
+// passes is how often the current pair of tables is digested.
 func (f *full) passes() int64 {
 	if f.state.Fine.Cut.Parts > 0 {
 		return 2
@@ -83,6 +83,6 @@ func (f *full) passes() int64 {
 	return 1
 }
 
-// workOfPair is what the present pair of tables takes. A slice takes a statement for
-// each stretch and side, at most.
+// workOfPair is the work for the current pair of tables. A slice takes at most one statement for
+// each range and side.
 func (f *full) workOfPair() int64 { return (f.passes() + int64(f.slices)) * 2 * f.stretches() }

@@ -12,26 +12,26 @@ import (
 	"kith/internal/sleep"
 )
 
-// Realtime watches both sides while they are written.
+// Realtime watches both sides while they are being written.
 //
-// It follows the logs and puts the two halves of each edge together. An edge whose
-// halves are not the same within the window is looked up in the tables, and
-// repaired if it differs there. At most MaxPending edges are kept in memory: those
-// beyond are not looked at, counted, and left to [Incremental].
+// It follows the logs and pairs the two halves of each edge. If the halves of an edge are not the
+// same within the window, it looks the edge up in the tables, and repairs it if it differs there.
+// It keeps at most MaxPending edges in memory: edges beyond that are not checked, but counted, and
+// left to [Incremental].
 //
-// Its checkpoints move only behind edges that have been dealt with, so that one that
-// is started again goes on where it was ended.
+// Its checkpoints move only past edges that are settled, so after a restart it continues where it
+// ended.
 type Realtime struct {
 	common
 
 	mu      sync.Mutex
 	logs    []*logFollowed
 	pending map[Key]*unpaired
-	queue   *list.List // of *unpaired, by due, more or less
+	queue   *list.List // of *unpaired, roughly ordered by due
 	epochs  []*epoch   // the last one is open
 }
 
-// NewRealtime makes one. It does nothing before [Realtime.Run].
+// NewRealtime makes a Realtime. It does nothing before [Realtime.Run].
 func NewRealtime(cfg ChangesConfig) *Realtime {
 	return &Realtime{
 		common:  newCommon(cfg, ModeRealtime),
@@ -41,11 +41,11 @@ func NewRealtime(cfg ChangesConfig) *Realtime {
 	}
 }
 
-// logFollowed is a log and how far it has been read.
+// logFollowed is a log, with how far it has been read.
 type logFollowed struct {
 	Log
 	at    Place     // no row before it is unknown to the epochs
-	noted time.Time // when
+	noted time.Time // when at was noted
 	kept  Place
 }
 
@@ -54,15 +54,15 @@ type unpaired struct {
 	halves
 	place *list.Element // in the queue; nil while it is looked up
 	since time.Time     // when its first half was read
-	last  time.Time     // when its last half was
-	due   time.Time     // when it is to be looked up
+	last  time.Time     // when its last half was read
+	due   time.Time     // when to look it up
 	epoch *epoch
-	told  bool // of the disagreement
+	told  bool // the disagreement has been reported
 	done  bool
 }
 
-// An epoch is a stretch of time. When all edges that came up in it and before are
-// dealt with, so is all that the logs had before its ends.
+// An epoch is a period of time. Once all edges of an epoch and of those before it are settled, so
+// is everything in the logs up to the epoch's ends.
 type epoch struct {
 	unpaired int
 	ends     map[*logFollowed]Place // nil while it is open
@@ -72,15 +72,15 @@ const (
 	// keepEvery is how often an epoch ends.
 	keepEvery = time.Second
 
-	// mostEpochs bounds them, while edges cannot be dealt with: the last one goes on.
+	// mostEpochs bounds the epochs while edges cannot be settled: the last one then stays open.
 	mostEpochs = 100
 
 	// notedEvery is how often the place in a log is noted, which costs more than a row.
 	notedEvery = 200 * time.Millisecond
 )
 
-// Run watches until the context ends, and returns nil then. It returns an error when
-// it cannot begin. It is run once.
+// Run watches until the context ends, and then returns nil. It returns an error if it cannot begin.
+// It may be called once.
 func (r *Realtime) Run(ctx context.Context) error {
 	for _, l := range r.Changes.Logs() {
 		at, err := r.begin(ctx, l)
@@ -102,8 +102,7 @@ func (r *Realtime) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin returns the place to go on from; without a checkpoint that is the present
-// end.
+// begin returns the place from which to continue; without a checkpoint, the present end.
 func (r *Realtime) begin(ctx context.Context, l Log) (Place, error) {
 	at, err := loadPlace(ctx, r.Checkpoints, r.mode, l)
 	if err != nil || at != "" {
@@ -121,7 +120,7 @@ func (r *Realtime) anew(ctx context.Context, l Log) (Place, error) {
 	return at, err
 }
 
-// follow reads a log on and on, over interruptions.
+// follow keeps reading a log, and continues after interruptions.
 func (r *Realtime) follow(ctx context.Context, l *logFollowed) {
 	const longest = 5 * time.Second
 	for pause := longPause; ctx.Err() == nil; pause = min(2*pause, longest) {
@@ -153,19 +152,19 @@ func (r *Realtime) follow(ctx context.Context, l *logFollowed) {
 	}
 }
 
-// jump goes on from a place that does not follow from what was read before.
+// jump continues from a place that does not follow what was read before.
 func (r *Realtime) jump(l *logFollowed, to Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l.at, l.kept = to, to
 	for _, e := range r.epochs {
 		if e.ends != nil {
-			e.ends[l] = to // or the old place would be kept again
+			e.ends[l] = to // or the old place would be stored again
 		}
 	}
 }
 
-// take notes rows of a log.
+// take notes the rows of a log.
 func (r *Realtime) take(l *logFollowed, rows []Row, at func() (Place, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +183,7 @@ func (r *Realtime) take(l *logFollowed, rows []Row, at func() (Place, error)) er
 	return nil
 }
 
-// note puts a row to its edge.
+// note adds a row to its edge.
 func (r *Realtime) note(row Row, now time.Time) {
 	k := keyOf(row)
 	u := r.pending[k]
@@ -204,7 +203,7 @@ func (r *Realtime) note(row Row, now time.Time) {
 	}
 }
 
-// resolve forgets an edge that has been dealt with.
+// resolve forgets a settled edge.
 func (r *Realtime) resolve(u *unpaired) {
 	if u.done {
 		return
@@ -218,7 +217,7 @@ func (r *Realtime) resolve(u *unpaired) {
 	}
 }
 
-// again has an edge looked up at another time.
+// again schedules another look-up of an edge.
 func (r *Realtime) again(u *unpaired, due time.Time) {
 	if u.done {
 		return
@@ -227,7 +226,7 @@ func (r *Realtime) again(u *unpaired, due time.Time) {
 	u.place = r.queue.PushBack(u)
 }
 
-// lookUpAll looks edges up when they are due, until the context ends.
+// lookUpAll looks up edges when they are due, until the context ends.
 func (r *Realtime) lookUpAll(ctx context.Context) {
 	pause := min(50*time.Millisecond, r.Window/10)
 	for {
@@ -243,8 +242,8 @@ func (r *Realtime) lookUpAll(ctx context.Context) {
 	}
 }
 
-// due takes edges from the queue that have waited for long enough. One that has been
-// written lately gets the time of a window again, a few times.
+// due takes edges from the queue that have waited long enough. An edge that was written lately gets
+// another window, a few times.
 func (r *Realtime) due(now time.Time) []*unpaired {
 	const windows = 4
 	r.mu.Lock()
@@ -266,12 +265,12 @@ func (r *Realtime) due(now time.Time) []*unpaired {
 	return batch
 }
 
-// lookUp looks edges up in the tables and deals with those that differ.
+// lookUp looks edges up in the tables and settles those that differ.
 func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
 	r.mu.Lock()
 	known := make([]*halves, len(batch))
 	for i, u := range batch {
-		h := u.halves // as it is now: more may be read in the meantime
+		h := u.halves // as it is now: more may be read meanwhile
 		known[i] = &h
 	}
 	r.mu.Unlock()
@@ -308,11 +307,11 @@ func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
 	}
 }
 
-// dealWith tells of findings and repairs them, if that is to be; otherwise they are
-// left to others.
+// dealWith reports findings, and repairs them if repairs are wanted; otherwise they are left to
+// others.
 func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpaired) error {
 	for i, u := range of {
-		if !u.told { // or it could not be repaired the last time
+		if !u.told { // otherwise its last repair failed
 			u.told = true
 			r.tell(findings[i])
 		}
@@ -330,7 +329,7 @@ func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpai
 	return err
 }
 
-// keepAll keeps places behind what has been dealt with, until the context ends.
+// keepAll stores the places before which everything is settled, until the context ends.
 func (r *Realtime) keepAll(ctx context.Context) {
 	for sleep.For(ctx, keepEvery) == nil {
 		if err := r.keep(ctx); err != nil && ctx.Err() == nil {
@@ -358,8 +357,8 @@ func (r *Realtime) keep(ctx context.Context) error {
 	return nil
 }
 
-// endEpoch ends the open epoch and returns the ends of the last of those that have
-// been dealt with, nil where there is none.
+// endEpoch ends the open epoch. It returns the ends of the last epoch that is settled, or nil if
+// there is none.
 func (r *Realtime) endEpoch(now time.Time) map[*logFollowed]Place {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"kith/storage"
 )
 
-// LogStore is a store whose shards have a relation_log each.
+// LogStore is a store in which each shard has a relation_log.
 type LogStore interface {
 	storage.LogReader
 	Shards() int
-	// LastOfLog is the position of the newest entry that a shard's log has had.
+	// LastOfLog is the position of the newest entry that a shard's log has ever had.
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
 
@@ -40,7 +40,7 @@ type relationLog struct {
 const (
 	entriesAtOnce = 1000
 
-	// At its end the log is read again after a pause, which grows while nothing comes.
+	// At its end, the log is read again after a pause, which grows while nothing comes.
 	shortPause = 10 * time.Millisecond
 	longPause  = 100 * time.Millisecond
 )

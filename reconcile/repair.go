@@ -17,30 +17,29 @@ type RepairStore interface {
 	storage.Repairer
 }
 
-// repairRounds is how often an edge's rows are read and written before it is left.
+// repairRounds is how often an edge's rows are read and written before it is given up.
 const repairRounds = 10
 
-// errUnsettled says that an edge was changed whenever it was to be repaired.
+// errUnsettled says that an edge changed at every attempt to repair it.
 var errUnsettled = errors.New("the rows kept changing")
 
-// Repairs tells what [RepairEdges] has done.
+// Repairs is the result of [RepairEdges].
 type Repairs struct {
-	Rows  int           // inverse rows that were written, of the edges that were given
+	Rows  int           // inverse rows written, of the given edges
 	Left  []Key         // edges that still differ
-	After []storage.Row // forward rows that followed from repairs, and are on their other side now
+	After []storage.Row // forward rows that followed from repairs; by now they are on their other side, too
 }
 
-// RepairEdges makes the inverse row of each edge what its forward row is. Its error is the
-// reason of the first edge that it has left. Counts follow the rows.
+// RepairEdges makes the inverse row of each edge match its forward row. Its error is the reason for
+// the first edge that it has left. Counts follow the rows.
 //
-// A row is written only if it is still as it was observed, and then both are read
-// again until they agree. So an event that comes in between is not undone; and one
-// that found a row of a false, newer time in its place, and was not applied, is not
-// lost: its forward row is there to be seen.
+// A row is written only if it is still as observed; then both rows are read again until they agree.
+// So an event that comes in between is not undone. Nor is an event lost that was not applied
+// because the inverse row had a false, newer time: its forward row is still there to be read.
 //
-// What follows from a row that is written, such as the end of a follow from a block, is
-// written along with it, on the forward side. It is brought to its other side as
-// everything else is: by looking at both.
+// What follows from a row that is written, such as the end of a follow from a block, is written
+// with it, on the forward side. It is carried to its other side as every edge is repaired: by
+// comparing both rows.
 func RepairEdges(ctx context.Context, store RepairStore, keys []Key) (all Repairs, err error) {
 	for chunk := range slices.Chunk(keys, readAtOnce) {
 		m, failed := repairChunk(ctx, store, chunk)
@@ -59,7 +58,7 @@ func repairChunk(ctx context.Context, store RepairStore, keys []Key) (Repairs, e
 	pending := keys
 	var err error
 	for round := range repairRounds {
-		if round > 1 { // the second reading only sees whether all is well
+		if round > 1 { // the second reading only checks that all is well
 			if waited := sleep.For(ctx, time.Duration(round)*10*time.Millisecond); waited != nil {
 				return repairsOf(keys, written, pending), waited
 			}
@@ -81,8 +80,8 @@ func repairChunk(ctx context.Context, store RepairStore, keys []Key) (Repairs, e
 	return repairsOf(keys, written, pending), err
 }
 
-// repairsOf tells what has become of edges. A row that was written, and differs again,
-// is not repaired.
+// repairsOf computes the outcome for edges. A row that was written, and differs again, is not
+// repaired.
 func repairsOf(keys []Key, written map[Key]storage.Edge, left []Key) Repairs {
 	m := Repairs{Left: left}
 	for _, k := range left {
@@ -100,8 +99,8 @@ func repairsOf(keys []Key, written map[Key]storage.Edge, left []Key) Repairs {
 	return m
 }
 
-// repair tries to write each inverse row once and notes those it has written. It
-// returns the edges that have changed by that, or may have.
+// repair tries to write each inverse row once, and notes those it has written. It returns the edges
+// that have, or may have, changed because of it.
 func repair(ctx context.Context, store RepairStore, found []Finding, written map[Key]storage.Edge) (after []Key, err error) {
 	repairs := make([]storage.Repair, len(found))
 	for i, f := range found {
@@ -110,7 +109,7 @@ func repair(ctx context.Context, store RepairStore, found []Finding, written map
 	for i, r := range store.RepairInverse(ctx, repairs) {
 		f := found[i]
 		switch {
-		case r.Err != nil: // which may have come after it was done
+		case r.Err != nil: // the error may have come after the write
 			after = append(after, mayFollow(found[i:i+1])...)
 			err = fmt.Errorf("repair %s from %d to %d: %w", f.Side.Replica(), f.Forward.From, f.Forward.To, r.Err)
 		case r.Value.Done:
@@ -123,8 +122,8 @@ func repair(ctx context.Context, store RepairStore, found []Finding, written map
 	return after, err
 }
 
-// mayFollow are the edges that may change when inverse rows become what the forward
-// ones are, see [storage.EdgeWriter]: those of the other user, in both pairs of tables.
+// mayFollow returns the edges that may change when inverse rows are made to match the forward ones,
+// see [storage.EdgeWriter]: those of the other user, in both pairs of tables.
 func mayFollow(found []Finding) []Key {
 	var keys []Key
 	for _, f := range found {
@@ -155,7 +154,7 @@ func keysOf(found []Finding) []Key {
 	return keys
 }
 
-// distinct leaves keys out that occur again.
+// distinct drops duplicate keys.
 func distinct(keys []Key) []Key {
 	seen := make(map[Key]bool, len(keys))
 	return slices.DeleteFunc(keys, func(k Key) bool {

@@ -9,22 +9,22 @@ import (
 	"kith/storage"
 )
 
-// A Report is what a full scan has come to, with what earlier runs of it have.
+// A Report is the result of a full scan, including that of its earlier runs.
 type Report struct {
 	Began   time.Time
-	Seconds float64 // that it ran
-	Resumed bool    // it went on from where another run had ended
+	Seconds float64 // duration
+	Resumed bool    // it continued an earlier run
 	Repair  bool
 
 	Rows       [len(storage.Sides)]int64 // digested, by storage.Side
-	Groups     int                       // that edges fall into, of both pairs of tables
-	GroupsRead int                       // that differed
+	Groups     int                       // into which edges fall, of both pairs of tables
+	GroupsRead int                       // those that differed
 	RowsRead   int64                     // of those groups
 	Bytes      int64                     // that moved from the databases, estimated
 
 	Found     map[Kind]int
 	Repaired  map[Kind]int
-	Unsettled int       // suspects that changed whenever they were read
+	Unsettled int       // suspects that changed at every reading
 	Findings  []Finding // the first of them
 }
 
@@ -53,8 +53,7 @@ func (f *full) report() Report {
 	return r
 }
 
-// status is what is kept of a scan that has gone to its end: all that it has found, in
-// whatever number of runs.
+// status is what is kept of a finished scan: everything it has found, in however many runs.
 func (r Report) status(at time.Time) Status {
 	s := Status{
 		Mode: ModeFull, At: storage.MicrosOf(at), Began: storage.MicrosOf(r.Began),
@@ -66,7 +65,7 @@ func (r Report) status(at time.Time) Status {
 	return s
 }
 
-// MarshalJSON writes the report with every kind, and the number that is left.
+// MarshalJSON writes the report with every kind, and the number of disagreements left.
 func (r Report) MarshalJSON() ([]byte, error) {
 	kinds := func(n map[Kind]int) map[Kind]int {
 		all := make(map[Kind]int)
@@ -103,8 +102,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// MarshalJSON writes ids as text, as GraphQL does, and null for rows that do not
-// exist.
+// MarshalJSON writes ids as text, as GraphQL does, and null for rows that do not exist.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type row struct {
 		Type       storage.EdgeType `json:"type"`

@@ -8,9 +8,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Runs serves as metrics what the last runs of all modes have found, from where they
-// keep it in the store. Those that come to an end have no page of their own to serve
-// it, and their counters would be gone with them.
+// Runs serves as metrics what the last runs of all modes have found, which it reads from the store.
+// Runs that come to an end have no metrics page of their own, and their counters would be lost with
+// them.
 type Runs struct {
 	store StatusReader
 
@@ -20,11 +20,11 @@ type Runs struct {
 }
 
 const (
-	// runsEvery is how old what is served may be.
+	// runsEvery is the greatest age of what is served.
 	runsEvery = 10 * time.Second
 
-	// runsWithin bounds how long a page waits for the store. Then it shows what was
-	// read last.
+	// runsWithin bounds how long a page waits for the store. After that it shows what was read
+	// last.
 	runsWithin = 2 * time.Second
 )
 
@@ -59,7 +59,7 @@ func (r *Runs) Describe(descriptions chan<- *prometheus.Desc) {
 func (r *Runs) Collect(metrics chan<- prometheus.Metric) {
 	list, known := r.statuses()
 	if !known {
-		return // nothing is better than a 0 that is not true
+		return // no value is better than a false 0
 	}
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -80,7 +80,7 @@ func (r *Runs) Collect(metrics chan<- prometheus.Metric) {
 	gauge(lastFullScan, fullScan)
 }
 
-// statuses reads the store now and then; false while it has never answered.
+// statuses reads the store at intervals; false if it has never answered.
 func (r *Runs) statuses() ([]Status, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

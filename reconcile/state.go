@@ -13,17 +13,17 @@ import (
 // fullCheckpoint is the name under which the state is kept.
 const fullCheckpoint = "reconcile/full"
 
-// stateLayout changes when an older state cannot be gone on with.
+// stateLayout changes when an older state can no longer be continued.
 const stateLayout = 3
 
-// A state has to fit into a column of 16 MB, whatever the number of shards and of
-// disagreements. These bound it, and mostSums the summaries.
+// A state has to fit into a column of 16 MB, whatever the number of shards and of disagreements.
+// These constants bound it, and mostSums bounds the summaries.
 const (
 	mostExplained = 200_000
 	mostListed    = 50_000
 )
 
-// A state is how far a full scan has come: what is kept of it when it ends early.
+// A state is the progress of a full scan: it is stored in case the scan ends early.
 type state struct {
 	Layout    int
 	Shards    int
@@ -33,16 +33,15 @@ type state struct {
 
 	Pair      int     // which pair of tables is compared; behind the last one, their rows have been
 	Coarse    summary // of that pair
-	Fine      summary // of what differs in Coarse; not made where that is fine enough
-	NextSlice int     // of those that the finest summary makes
-	Unsettled []Key   // what may differ by repairs that were begun, see [full.noteUnsettled]
+	Fine      summary // of what differs in Coarse; not made if Coarse is fine enough
+	NextSlice int     // index among the slices of the finest summary
+	Unsettled []Key   // what may differ because of repairs that were begun, see [full.noteUnsettled]
 
 	Follows []storage.UserID         // by shard: the last owner whose follows were looked at for forbidden ones
 	Counted [counts][]storage.UserID // and whose count was compared
 
-	// Explained is by how much counts are off because of rows that were found to be
-	// wrong, for at most mostExplained users. Wrong counts of others are findings of
-	// their own.
+	// Explained is by how much counts are off because of rows that were found to be wrong, for at
+	// most mostExplained users. Wrong counts of other users are findings of their own.
 	Explained map[storage.UserID]countsOff
 
 	Report Report
@@ -65,7 +64,7 @@ func (f *full) newState() state {
 	return s
 }
 
-// beginPair forgets the sums of the pair of tables before.
+// beginPair clears the sums of the previous pair of tables.
 func (s *state) beginPair(shards int) {
 	s.Coarse, s.Fine, s.NextSlice = newSummary(1, allClasses(), shards), summary{}, 0
 }
@@ -89,14 +88,14 @@ func (s *state) take(c confirmed, list int) {
 	s.Report.Unsettled += c.unsettled
 }
 
-// load takes up an earlier scan, if there is one of this kind, or begins one.
+// load loads an earlier scan of this kind, if there is one, or begins a new one.
 func (f *full) load(ctx context.Context) error {
 	f.state = f.newState()
 	value, found, err := f.cfg.Store.LoadCheckpoint(ctx, fullCheckpoint)
 	if err != nil || !found || f.cfg.Restart {
 		return err
 	}
-	// What is decoded over the new state's maps and slices would be mixed with them.
+	// Decoding into the new state's maps and slices would mix the two states.
 	var earlier state
 	if err := gob.NewDecoder(bytes.NewReader(value)).Decode(&earlier); err != nil {
 		f.cfg.Logger.WarnContext(ctx, "the earlier scan cannot be gone on with", "error", err)
@@ -125,8 +124,8 @@ func (s *state) fill(empty state) {
 	}
 }
 
-// commit changes the state at once, and saves it now and then. A state that cannot
-// be saved costs only work.
+// commit changes the state in one step, and saves it at intervals. If it cannot be saved, only work
+// is lost.
 func (f *full) commit(ctx context.Context, change func(*state)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

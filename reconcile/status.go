@@ -12,11 +12,11 @@ import (
 	"kith/storage"
 )
 
-// Status is what a mode's last run has found, kept in the store so that operators can
-// ask any gateway for it.
+// Status is what a mode's last run has found. It is kept in the store, so that operators can ask
+// any gateway for it.
 type Status struct {
 	Mode           Mode           `json:"mode"`
-	At             storage.Micros `json:"at"`              // when it ended, or, while it runs, when it told last
+	At             storage.Micros `json:"at"`              // when it ended or, while it runs, when it last reported
 	Began          storage.Micros `json:"began,omitempty"` // of [ModeFull]
 	Found          map[Kind]int64 `json:"found"`
 	Repaired       map[Kind]int64 `json:"repaired"`
@@ -44,7 +44,7 @@ func valueOf(m prometheus.Metric) float64 {
 
 func statusName(mode Mode) string { return "reconcile/status/" + string(mode) }
 
-// SaveStatus keeps a status where [Statuses] finds it.
+// SaveStatus stores a status for [Statuses].
 func SaveStatus(ctx context.Context, store storage.Checkpoints, s Status) error {
 	value, err := json.Marshal(s)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"kith/storage"
 )
 
-// A summary is the sums of a cut's groups: of those in some classes. Its size is
-// bounded whatever the number of shards and edges: a scan keeps two.
+// A summary is the sums of a cut's groups, for the groups of some classes. Its size is bounded
+// whatever the number of shards and edges: a scan keeps two.
 //
-// The coarse one is of all edges of a pair of tables. Where it differs, groups may still be large; then a
-// finer one is made of the classes that differ, so that fewer rows have to be read.
+// The coarse summary covers all edges of a pair of tables. If it differs, its groups may still be
+// large; then a finer one is made of the classes that differ, so that fewer rows have to be read.
 type summary struct {
-	Cut      storage.Cut         // no parts: it has not been made
+	Cut      storage.Cut         // no parts: it has not been made yet
 	Classes  []int               // ascending
 	Sums     []sum               // see indexOf
 	Digested [2][]storage.UserID // forward and inverse, by shard: the last owner whose digest is in Sums
@@ -34,7 +34,7 @@ func allClasses() []int {
 	return classes
 }
 
-// choice is the classes as a store wants them.
+// choice is the classes in the form that a store expects.
 func (t *summary) choice() storage.Choice {
 	if len(t.Classes) == storage.Classes {
 		return nil
@@ -42,7 +42,7 @@ func (t *summary) choice() storage.Choice {
 	return storage.Choose(storage.Classes, t.Classes)
 }
 
-// A sum lies at the index of its group among those of the classes.
+// indexOf returns the index of a group's sum among those of the classes.
 func (t *summary) indexOf(group int) int {
 	rank, _ := slices.BinarySearch(t.Classes, group/t.Cut.Parts)
 	return rank*t.Cut.Parts + group%t.Cut.Parts
@@ -52,7 +52,7 @@ func (t *summary) groupAt(index int) int {
 	return t.Classes[index/t.Cut.Parts]*t.Cut.Parts + index%t.Cut.Parts
 }
 
-// differing returns the indexes of groups that differ, and the rows of the largest.
+// differing returns the indexes of the groups that differ, and the rows of the largest one.
 func (t *summary) differing() (indexes []int, largest int64) {
 	for i := range t.Sums {
 		if s := &t.Sums[i]; s.differs() {
@@ -63,16 +63,15 @@ func (t *summary) differing() (indexes []int, largest int64) {
 	return indexes, largest
 }
 
-// mostSums bounds a summary. As part of a state they take up to 20 bytes each.
+// mostSums bounds a summary. As part of a state, each sum takes up to 20 bytes.
 const mostSums = 1 << 17
 
 // cuts are the numbers of parts that a class may be cut into. They are primes, as
 // [storage.Classes] is.
 var cuts = []int{1, 7, 31, 127, 1009}
 
-// finer returns the summary that is to be made of what differs in a coarse one, so that
-// groups have at most so many rows, or as few as can be; false where that is as well
-// as it can be.
+// finer returns the summary to be made of what differs in a coarse one, so that groups have at most
+// the given rows, or as few as possible; false if the coarse one is already as good as it can be.
 func (t *summary) finer(rows int64, shards int) (summary, bool) {
 	classes, largest := t.differing()
 	parts := 1

@@ -7,12 +7,12 @@ import (
 	"kith/internal/sleep"
 )
 
-// A throttle leaves the databases alone for a part of the time.
+// A throttle leaves the databases idle for a part of the time.
 type throttle struct {
-	load float64 // the share of time that statements may run, above 0; 1 or more is all of it
+	load float64 // the share of time in which statements may run, above 0; 1 or more is all of it
 }
 
-// do runs a statement, and then pauses for as long as its share demands.
+// do runs a statement, and then pauses as long as its share requires.
 func (t throttle) do(ctx context.Context, statement func() error) error {
 	began := time.Now()
 	if err := statement(); err != nil {

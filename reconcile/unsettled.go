@@ -7,13 +7,13 @@ import (
 	"kith/storage"
 )
 
-// unsettledAtOnce is how many repairs are done together, and bounds what is unsettled: it is part
-// of a state.
+// unsettledAtOnce is how many repairs are done together. It also bounds what is unsettled, which is
+// part of a state.
 const unsettledAtOnce = 5000
 
-// noteUnsettled keeps which edges may change by repairs that are about to be done. Killed between
-// a repair and what follows from it, a scan would not see the latter any more: by then
-// the edge that was repaired agrees, and the one that is unsettled had been digested before.
+// noteUnsettled stores which edges may change because of the repairs about to be done. If a scan is
+// killed between a repair and what follows from it, it would not see the latter any more: by then
+// the repaired edge agrees, and the unsettled one had been digested before.
 func (f *full) noteUnsettled(ctx context.Context, keys []Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -26,7 +26,7 @@ func (f *full) noteUnsettled(ctx context.Context, keys []Key) {
 	}
 }
 
-// settleUnsettled does what an earlier run has left unsettled when it was killed.
+// settleUnsettled settles what an earlier run had left unsettled when it was killed.
 func (f *full) settleUnsettled(ctx context.Context) error {
 	if len(f.state.Unsettled) == 0 {
 		return nil
