@@ -8,12 +8,12 @@ import (
 	"kith/storage"
 )
 
-// rowsTold remembers which rows the caches were told of.
+// rowsTold remembers the rows of which the caches were told.
 type rowsTold struct {
 	known *lru.Cache[storage.Row, struct{}]
 }
 
-// mostRowsTold is how many rows are remembered, those seen last: some 3 MB.
+// mostRowsTold is how many rows are remembered, the latest: some 3 MB.
 const mostRowsTold = 1 << 14
 
 func newRowsTold() rowsTold {
@@ -24,7 +24,7 @@ func newRowsTold() rowsTold {
 	return rowsTold{known}
 }
 
-// fresh returns the rows that the caches were not told of.
+// fresh returns the rows of which the caches were not told.
 func (r rowsTold) fresh(rows []storage.Row) []storage.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row storage.Row) bool {
 		_, known := r.known.Get(row)
@@ -32,7 +32,7 @@ func (r rowsTold) fresh(rows []storage.Row) []storage.Row {
 	})
 }
 
-// remember is called when they have been told.
+// remember records rows after the caches were told of them.
 func (r rowsTold) remember(rows []storage.Row) {
 	for _, row := range rows {
 		r.known.Add(row, struct{}{})

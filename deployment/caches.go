@@ -16,31 +16,31 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Caches are what stands between a gateway and its store, and the store as it tells them
-// of every write. Without any of them everything is the store itself.
+// Caches are the caches between a gateway and its store, and the store as a decorator that tells
+// them of every write. Without any cache, everything is the store itself.
 type Caches struct {
 	store *sqlstore.Store
 	bus   *events.Bus
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 
-	arrived rowsTold     // what the caches were told of last
-	intents *intents.Log // nil: there is nobody else, or the binlog tells
+	arrived rowsTold     // the last rows of which the caches were told
+	intents *intents.Log // nil: there are no other processes, or the binlog tells
 
-	// Writer is the store, as whoever writes has to see it, or brings rows to their other side.
+	// Writer is the store for writers, and for whatever carries rows to their other side.
 	Writer storage.Store
 }
 
-// CacheConfig is what the caches of a process are made of.
+// CacheConfig configures the caches of a process.
 type CacheConfig struct {
 	Store      *sqlstore.Store
 	Bus        *events.Bus
 	Redis      *Redis
-	Bytes      uint64 // of this process; 0: nothing is kept in it
+	Bytes      uint64 // in this process; 0: nothing is kept in it
 	Registerer prometheus.Registerer
 }
 
-// OpenCaches makes the caches of a process. The one in its memory begins when [Caches.Run]
+// OpenCaches makes the caches of a process. The one in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newRowsTold()}
@@ -64,7 +64,7 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	return c, nil
 }
 
-// Close gives up what Redis could not be told yet.
+// Close drops the changes that have not been delivered to Redis yet.
 func (c *Caches) Close() {
 	c.intents.Close()
 	if c.redis != nil {
@@ -72,7 +72,7 @@ func (c *Caches) Close() {
 	}
 }
 
-// Reader is what requests read from.
+// Reader is the store from which requests read.
 func (c *Caches) Reader() storage.Reader {
 	if c.local == nil {
 		return c.store
@@ -80,13 +80,13 @@ func (c *Caches) Reader() storage.Reader {
 	return c.local
 }
 
-// Exact reads from the store itself, and has the caches know what it has seen.
+// Exact reads from the store itself, and tells the caches of what it has read.
 func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
 
-// wrote is told of every write of this process.
+// wrote tells everybody of a write of this process.
 func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	if c.redis != nil {
-		c.redis.Changed(ctx, changes(w)) // first, or the other one would read what was before
+		c.redis.Changed(ctx, changes(w)) // first, or the cache in memory would read what was before
 	}
 	c.heard(ctx, w)
 }
@@ -98,7 +98,7 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	}
 	var list []events.Event
 	for _, id := range w.Users {
-		if one := w.Counts[id]; one.Before == one.Counts.Version { // or the profile is as it was
+		if one := w.Counts[id]; one.Before == one.Counts.Version { // otherwise the profile is unchanged
 			list = append(list, events.User(id))
 		}
 	}
@@ -106,8 +106,8 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	c.arrived.remember(w.Rows)
 }
 
-// changes are whom a write has changed, with the counts that it has left, if they are at hand. Without
-// them anything of a user may have changed.
+// changes lists the users whom a write has changed, with the counts that it has left, if they are
+// at hand. Without counts, anything about a user may have changed.
 func changes(w notify.Write) []storage.UserChange {
 	list := make([]storage.UserChange, 0, len(w.Rows)+len(w.Users))
 	for _, r := range w.Rows {
@@ -124,9 +124,9 @@ func changes(w notify.Write) []storage.UserChange {
 	return list
 }
 
-// Arrived has the caches know of rows that were read from the store itself: answers that
-// come from now on must not be older. Each row is told of once: it may have been written here, and
-// be read again and again, by reads that wait for it and by subscriptions.
+// Arrived tells the caches of rows that were read from the store itself: later answers must not be
+// older. It tells of each row once: this process may have written the row, and reads that wait for
+// it and subscriptions may read it again and again.
 func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 	if c.redis == nil && c.local == nil {
 		return
@@ -143,21 +143,21 @@ func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 	c.arrived.remember(rows)
 }
 
-// Hearing says how a gateway learns of changes.
+// Hearing configures how a gateway learns of changes.
 type Hearing struct {
 	Hub *events.Hub
 
-	// SelfSufficient tells that the gateway sees all changes itself while it is the only
-	// one on its store.
+	// SelfSufficient means that the gateway itself sees all changes while it is the only one on its
+	// store.
 	SelfSufficient bool
 
-	// Started is called when others know of this gateway.
+	// Started is called once other gateways know of this one.
 	Started func()
 	Logger  *slog.Logger
 }
 
-// Run keeps the cache of this process right until the context is done. It is on while the
-// events of all other gateways reach this one, or while there are none.
+// Run keeps the cache of this process right until the context is done. The cache is on while the
+// events of all other gateways reach this one, or while there are no others.
 func (c *Caches) Run(ctx context.Context, h Hearing) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -185,8 +185,8 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	own.watch(ctx, func(is bool) { change(&alone, is && h.SelfSufficient) })
 }
 
-// mode is what the cache of this process may do. hearing tells that the others' events
-// come, and with them that Redis answers.
+// mode is what the cache of this process may do. hearing means that the others' events arrive, and
+// so that Redis answers.
 func (c *Caches) mode(hearing, alone bool) localcache.Mode {
 	switch {
 	case c.local.MaxBytes() > 1 && (hearing || alone):
@@ -197,5 +197,5 @@ func (c *Caches) mode(hearing, alone bool) localcache.Mode {
 	return localcache.Off
 }
 
-// directoryShare is what part of a cache's size the numbers of users may take besides.
+// directoryShare: the numbers of users may take this fraction of a cache's size, in addition to it.
 const directoryShare = 4

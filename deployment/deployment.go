@@ -1,40 +1,43 @@
-// Package deployment is how the processes on one store tell one another of changes: gateways,
-// replicators and commands, the caches in their memory, and the one that they share in Redis.
+// Package deployment defines how the processes on one store tell one another of changes: gateways,
+// replicators and commands, the caches in their memory, and the cache that they share in Redis.
 //
-// Whoever has written, or has carried rows to their other side, tells after the commit, in this
-// order:
+// A process that has written rows, or has carried them to their other side, tells after the commit,
+// in this order:
 //
 //  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
-//     that the write has left. It comes first: whoever hears of the change from then on reads
-//     there, and must not find what was before. If Redis cannot be told, this process does not read
-//     it until it could, and then tells everybody what was old there (events.Corrected).
-//  2. The cache in its own memory, before the writer is answered: so it sees its own writes.
-//  3. The bus, for subscriptions and for the caches of the others. A row is told there when it is
-//     on both sides; users are at once.
+//     that the write has left. Redis comes first because everyone who hears of the change reads
+//     there, and must not find the old value. If the change cannot be delivered, this process does
+//     not read Redis until it has been, and then tells everybody what was old there
+//     (events.Corrected).
+//  2. The cache in its own memory, before the writer gets its answer: so the writer sees its own
+//     writes.
+//  3. The bus, for subscriptions and for the caches of the other processes. The bus is told of a
+//     row once it is on both sides, and of users at once.
 //
 // A writer may be killed between its commit and telling. In the mode binlog the log tells in its
 // place: the replicator sees each change, tells Redis what its process has not told, carries the
-// row, and then tells the bus. In the other modes writers note in Redis before a commit whom it
-// changes, and take the note back when all have been told; others sweep the notes of the dead
-// (storage/intents).
+// row, and then tells the bus. In the other modes, writers note in Redis before a commit which
+// users they change, and remove the note once everybody has been told; other processes sweep the
+// notes of dead ones (storage/intents).
 //
-// A process that hears nothing of the others must not keep anything in memory: the bus tells when
-// it is cut off from Redis, and without a Redis leases in the store tell whether there are others.
+// A process that hears nothing from the others must not keep anything in memory. The bus notices
+// when it is cut off from Redis; without a Redis, leases in the store show whether there are other
+// processes.
 package deployment
 
-// Config says what the processes on one store share. They all have the same.
+// Config is what the processes on one store share. All of them have the same.
 type Config struct {
-	// Redis is beside the store: redis://…, or host:port,host:port… of a cluster. Empty: there
-	// is none.
+	// Redis is the Redis beside the store: redis://…, or host:port,host:port… of a cluster. Empty:
+	// none.
 	Redis string
 
-	// RedisCache keeps users and lists in it as well.
+	// RedisCache means that users and lists are kept in Redis as well.
 	RedisCache bool
 
 	// Redundancy is the mode: [Sync], [Stream] or [Binlog].
 	Redundancy string
 
-	// DSNs are the store's shards, for whoever follows their logs in the mode Binlog.
+	// DSNs are the store's shards, for replicators, which follow their logs in the mode Binlog.
 	DSNs []string
 }
 

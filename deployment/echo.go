@@ -11,11 +11,12 @@ import (
 	"kith/storage/notify"
 )
 
-// echo stands between the binlog and the other gateways: of what it tells, the cache in
-// Redis is told first, for whoever hears of a change reads there. Writers tell Redis
-// themselves; this is for those who could not, or not yet, and for what was written past Kith. What
-// a writer of this process has told costs nothing more, and what another's has costs a command
-// that changes nothing. Some are told together, at the price of a short delay.
+// echo stands between the binlog and the other gateways. It tells the cache in Redis before it
+// tells them, because everyone who hears of a change reads there. Writers tell Redis themselves;
+// echo is for those that could not, or have not yet, and for what was written without Kith. A
+// change that a writer of this process has told costs nothing more; one that another process has
+// told costs a command that changes nothing. Several changes are told together, at the price of a
+// short delay.
 type echo struct {
 	caches *Caches
 
@@ -29,19 +30,19 @@ type echo struct {
 
 const (
 	echoDelay = 20 * time.Millisecond
-	// echoMost is how many changes are told one by one. If there are more, everybody
-	// forgets everything.
+	// echoMost is how many changes are told one by one. If there are more, all caches forget
+	// everything.
 	echoMost = 50_000
 )
 
-// changed takes what a transaction has made of users, before its events come.
+// changed queues what a transaction has changed about users, before its events come.
 func (e *echo) changed(_ context.Context, list []storage.UserChange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.changes = append(e.changes, list...)
 }
 
-// Send does not wait.
+// Send queues events. It does not wait.
 func (e *echo) Send(ctx context.Context, list ...events.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -52,7 +53,7 @@ func (e *echo) Send(ctx context.Context, list ...events.Event) {
 	}
 }
 
-// tell empties the queue.
+// tell sends everything queued.
 func (e *echo) tell(ctx context.Context) {
 	for {
 		e.mu.Lock()
@@ -71,9 +72,10 @@ func (e *echo) tell(ctx context.Context) {
 	}
 }
 
-// catchUp tells Redis what the log has shown until now, and more; or everybody forgets everything.
+// catchUp tells Redis of all changes that the log has shown until now, and of more. If they are too
+// many, or all is set, it empties the cache in Redis and returns true.
 func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange) (emptied bool) {
-	e.telling.Lock() // what others tell has been told when this returns
+	e.telling.Lock() // so that concurrent calls have finished telling when this returns
 	defer e.telling.Unlock()
 	e.mu.Lock()
 	changes := e.changes
@@ -86,9 +88,9 @@ func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange)
 	return false
 }
 
-// carried is told of rows that this process has brought to the inverse side. Before anybody hears of
-// them, Redis is told in the same exchange what the log has shown of their writers, who may not
-// have come to it yet, or not have lived to.
+// carried tells of rows that this process has carried to the inverse side. In the same exchange,
+// and before anybody else hears of the rows, it tells Redis what the log has shown of their
+// writers, which may not have told it yet, or may have died before.
 func (e *echo) carried(ctx context.Context, w notify.Write) {
 	if e.catchUp(ctx, false, changes(w)) {
 		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})

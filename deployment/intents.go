@@ -13,16 +13,17 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// openIntents notes in Redis what is about to be changed in a store, and looks after what others
-// have noted and left. It is nil where that is of no use: without a Redis there is nobody else,
-// and in the mode binlog the log tells. cache is nil where none is in Redis.
+// openIntents makes the log that notes in Redis what is about to be changed in a store, and that
+// sweeps what other processes have left behind. It returns nil if that is of no use: without a
+// Redis there are no other processes, and in the mode binlog the log tells. cache is nil if Redis
+// holds no cache.
 func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscache.Cache, bus *events.Bus, registerer prometheus.Registerer) *intents.Log {
 	if redis.client == nil || d.Redundancy == Binlog {
 		return nil
 	}
 	key := "kith:" + store.UUID() + ":intents"
 	if cache != nil {
-		key += ":redis" // who does not know that cache must not look after them
+		key += ":redis" // processes that do not know that cache must not sweep for it
 	}
 	log := intents.Open(intents.Config{
 		Redis: redis.client, Key: key, Metrics: intents.NewMetrics(registerer),
@@ -31,7 +32,7 @@ func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscac
 			case cache == nil:
 			case len(users) == 0:
 				if cache.Empty(ctx) != nil {
-					return // it comes again
+					return // the intent will be swept again
 				}
 			default:
 				cache.Changed(ctx, changes(notify.Write{Users: users}))
@@ -53,8 +54,8 @@ func allTold(cache *rediscache.Cache, bus *events.Bus) func(then func()) {
 	return func(then func()) { cache.Then(func() { bus.Then(then) }) }
 }
 
-// corrected tells all gateways that what a shared cache had of users was old until now; of
-// all users, if there are none.
+// corrected tells all gateways that a shared cache had old data of users until now; of all users,
+// if none are given.
 func corrected(bus *events.Bus, users []storage.UserID) {
 	told := make([]events.Event, len(users))
 	for i, id := range users {
@@ -66,11 +67,11 @@ func corrected(bus *events.Bus, users []storage.UserID) {
 	bus.Send(context.Background(), told...)
 }
 
-// ChangingAll notes that everything is about to be changed, for commands that tell of that when
-// they have come to their end. If they do not, gateways forget everything.
+// ChangingAll notes that everything is about to be changed, for commands that tell the gateways at
+// their end. If a command does not reach its end, gateways forget everything.
 func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
 	b, err := d.connectPeers(ctx, store)
-	if b == nil || err != nil { // telling fails as well, and says so
+	if b == nil || err != nil { // telling fails as well, and reports it
 		return func() {}
 	}
 	intent := b.intents.Begin(nil)

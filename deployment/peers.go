@@ -14,18 +14,18 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// peers is how a command that writes beside the gateways tells them, and the cache that
-// they share.
+// peers are the gateways, and the cache that they share, as seen by a command that writes beside
+// them and has to tell them.
 type peers struct {
 	redis *Redis
-	cache *rediscache.Cache // nil: there is none
+	cache *rediscache.Cache // nil: no cache
 	bus   *events.Bus
 	close func()
 
 	intents *intents.Log // nil: see openIntents
 }
 
-// connectPeers connects to the Redis; nil without one. The caller closes it.
+// connectPeers connects to the Redis; it returns nil without one. The caller closes it.
 func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (*peers, error) {
 	if d.Redis == "" {
 		return nil, nil
@@ -52,8 +52,7 @@ func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (*peers
 	return b, nil
 }
 
-// InBackground runs something until the function that it returns is called, which waits
-// for its end.
+// InBackground runs a function until stop is called; stop waits for its end.
 func InBackground(run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -61,15 +60,15 @@ func InBackground(run func(context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// Repairs tell the gateways of repaired rows. On SQLite the relation_log tells those in this
-// process's place, but not Redis.
+// Repairs tells the gateways of repaired rows. On SQLite the relation_log tells them in this
+// process's place, but it does not tell Redis.
 type Repairs struct {
 	*peers // nil: there is nobody to tell
 	store  *sqlstore.Store
 	open   *intents.Intent
 }
 
-// Before notes whose edges are about to be repaired.
+// Before notes the users whose edges are about to be repaired.
 func (r *Repairs) Before(keys []reconcile.Key) {
 	if r.peers == nil {
 		return
@@ -107,14 +106,14 @@ func (r *Repairs) Close() {
 	}
 }
 
-// OpenRepairs connects to those who are told of repairs.
+// OpenRepairs connects to the gateways and the cache, to tell them of repairs.
 func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
 	b, err := d.connectPeers(ctx, store)
 	return &Repairs{peers: b, store: store}, err
 }
 
-// ForgetAll has the gateways, and the cache that they share, forget what they know: more
-// has changed than could be told.
+// ForgetAll makes the gateways, and the cache that they share, forget what they know, because more
+// has changed than can be told.
 func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
 	b, err := d.connectPeers(ctx, store)
 	if b == nil {

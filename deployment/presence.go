@@ -8,9 +8,9 @@ import (
 	"kith/storage"
 )
 
-// presence tells a gateway whether it is the only one on its store. Each holds a lease; one
-// that comes waits until the others have counted it, since they may have kept in memory
-// what it is about to change.
+// presence tells a gateway whether it is the only one on its store. Each gateway holds a lease. A
+// new one waits until the others have counted it, since they may have kept in memory what it is
+// about to change.
 type presence struct {
 	leaser storage.Leaser
 	owner  string
@@ -31,7 +31,7 @@ func newPresence(leaser storage.Leaser) *presence {
 	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now}
 }
 
-// enter takes the lease. Where there are others, it returns when they know.
+// enter takes the lease. If there are other gateways, it returns once they know of this one.
 func (r *presence) enter(ctx context.Context) (alone bool) {
 	if alone = r.alone(ctx); alone {
 		return true
@@ -43,21 +43,21 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 	return false
 }
 
-// Attend has gateways know of a process that carries rows over beside them, before it does:
-// without a Redis a gateway does not see those come, and must not think that it is alone. It
-// returns what keeps that up until the context is done.
+// Attend announces a process that carries rows beside the gateways before it begins: without a
+// Redis, a gateway does not see these rows, and must not think that it is alone. It returns a
+// function that keeps the announcement alive until the context is done.
 func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {
 	own := newPresence(leaser)
 	if heard {
-		own.alone(ctx) // nobody has to wait
+		own.alone(ctx) // no need to wait
 	} else {
 		own.enter(ctx)
 	}
 	return func() { own.watch(ctx, func(bool) {}) }
 }
 
-// watch tells over and over whether there are others, until the context is done. It does
-// not know when the store does not answer: then there may be.
+// watch reports again and again whether there are others, until the context is done. If the store
+// does not answer, it reports that there may be.
 func (r *presence) watch(ctx context.Context, tell func(alone bool)) {
 	ticks := time.NewTicker(presenceEvery)
 	defer ticks.Stop()
@@ -68,7 +68,7 @@ func (r *presence) watch(ctx context.Context, tell func(alone bool)) {
 		case <-ctx.Done():
 			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceEvery)
 			defer cancel()
-			_ = r.leaser.Release(left, presenceKind, r.owner) // or it ends by itself
+			_ = r.leaser.Release(left, presenceKind, r.owner) // otherwise it expires
 			return
 		}
 	}

@@ -24,17 +24,17 @@ type Redis struct {
 	runs   *rediscache.Runs // sees each of its connections
 }
 
-// redisAnswers is how long a Redis may take to answer at the start.
+// redisAnswers is how long Redis may take to answer at the start.
 const redisAnswers = 2 * time.Second
 
-// unheard is the library's logger: what goes wrong is returned.
+// unheard replaces the library's logger: errors are returned.
 type unheard struct{}
 
 func (unheard) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(unheard{}) }
 
-// OpenRedis connects to the Redis, and sees that it answers and is no replica.
+// OpenRedis connects to the Redis, and checks that it answers and is not a replica.
 func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 	if d.Redis == "" {
 		return &Redis{}, nil
@@ -43,8 +43,8 @@ func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.DialerRetries = 1            // each question is tried again as it is; five dials a try take 2 s
-	options.ContextTimeoutEnabled = true // or a Redis that hangs is noticed late
+	options.DialerRetries = 1            // each question is retried as it is; five dials a try would take 2 s
+	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
 	runs := rediscache.NewRuns()
 	options.OnConnect = runs.OnConnect
 	r := &Redis{redis.NewUniversalClient(options), runs}
@@ -64,9 +64,9 @@ func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 	return r, nil
 }
 
-// readOnly is an error of a Redis that is the replica of another: follows would be answered
-// and never carried on, and what caches hold would not be forgotten. Another reason not to
-// write, such as that its memory is full, may pass.
+// readOnly returns an error if a Redis is the replica of another: follows would be answered but
+// never carried on, and caches would not forget old values. Other reasons for refusing writes, such
+// as a full memory, may pass.
 func readOnly(ctx context.Context, client redis.UniversalClient) error {
 	if err := client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {
 		return errors.New("it is a replica, which cannot be written: " + err.Error())
@@ -74,7 +74,7 @@ func readOnly(ctx context.Context, client redis.UniversalClient) error {
 	return nil
 }
 
-// CheckRedis is an error of a location of a Redis that cannot be meant.
+// CheckRedis returns an error if a location of a Redis cannot be valid.
 func CheckRedis(location string) error {
 	_, err := redisOptions(location)
 	return err
@@ -86,7 +86,7 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 		for i, a := range addrs {
 			host, port, err := net.SplitHostPort(a)
 			if _, noNumber := strconv.ParseUint(port, 10, 16); err != nil || host == "" || noNumber != nil {
-				// It is not shown, for it may hold a password.
+				// The address is not shown because it may hold a password.
 				return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
 			}
 		}
@@ -104,7 +104,7 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 // Client is the connection; nil where there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
 
-// cacheOf keeps users and lists of a store in a Redis; nil where none are kept. See
+// cacheOf makes a cache of a store's users and lists in a Redis; nil if none are kept there. See
 // [rediscache.Config] for corrected.
 func (d Config) cacheOf(r *Redis, store *sqlstore.Store, corrected func([]storage.UserID), registerer prometheus.Registerer) (*rediscache.Cache, error) {
 	if !d.RedisCache || r.client == nil {
@@ -116,8 +116,8 @@ func (d Config) cacheOf(r *Redis, store *sqlstore.Store, corrected func([]storag
 	})
 }
 
-// EventsOf is the bus between the gateways of one store, which may share a Redis with
-// others.
+// EventsOf makes the bus between the gateways of one store, which may share a Redis with other
+// stores.
 func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
 	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
 }

@@ -20,12 +20,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Redundancy is the mode at work: what writers hand their rows to,
-// and what runs in the background to bring them to the inverse side.
+// Redundancy is a running mode: where writers pass their rows, and what carries these to the
+// inverse side in the background.
 type Redundancy struct {
 	social.Redundancy
 
-	// Replication tells how what runs in this process stands, for /readyz; nil where nothing does.
+	// Replication reports the state of what runs in this process, for /readyz; nil if nothing does.
 	Replication interface {
 		Ready(context.Context) error
 		Report() any
@@ -36,7 +36,7 @@ type Redundancy struct {
 	close   func()
 }
 
-// Redundant is what a mode is made of.
+// Redundant is what a mode needs.
 type Redundant struct {
 	Store      *sqlstore.Store
 	Caches     *Caches // are told of what is applied
@@ -67,7 +67,7 @@ func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 	return r
 }
 
-// Close stops what runs in the background, and waits for it.
+// Close stops what runs in the background, and waits until it has ended.
 func (r *Redundancy) Close() {
 	r.stop()
 	r.running.Wait()
@@ -106,12 +106,12 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	r.Replication = consumed{consumer}
 }
 
-// carrying applies rows to the store of a mode and tells its bus.
+// carrying applies rows to the store of a mode and tells the mode's bus.
 func carrying(with Redundant) applied {
 	return applied{replication.Carrier{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
 }
 
-// consumed is how the consumer in this process stands.
+// consumed reports the state of the consumer in this process.
 type consumed struct{ *stream.Consumer }
 
 func (consumed) Ready(context.Context) error { return nil }
@@ -128,7 +128,7 @@ type streamReport struct {
 	Pending    int64   `json:"pending"`    // entries given and not acknowledged
 }
 
-// consumerName tells this process's consumer from others.
+// consumerName distinguishes this process's consumer from others.
 func consumerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -137,7 +137,7 @@ func consumerName() string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// added is the mode stream: rows go to a Redis Stream.
+// added is the mode stream: it adds rows to a Redis Stream.
 type added struct {
 	producer *stream.Producer
 	logger   *slog.Logger
@@ -145,8 +145,8 @@ type added struct {
 
 func (added) Inline() bool { return false }
 
-// Carry fails no follow: what is not published has been counted, and is left to
-// reconcile.
+// Carry returns errors that do not fail the follow: rows that could not be added are counted, and
+// left to reconcile.
 func (a added) Carry(ctx context.Context, written []storage.Written) error {
 	err := a.producer.Add(ctx, rowsOf(written))
 	if err != nil {
@@ -163,9 +163,9 @@ func rowsOf(written []storage.Written) []storage.Row {
 	return rows
 }
 
-// applied is what the consumers of the stream hand rows to. What follows from a row is
-// carried on before its entry is acknowledged, so that a consumer that dies in between
-// leaves the entry to another.
+// applied applies rows for the consumers of the stream. What follows from a row is carried on
+// before its entry is acknowledged, so that another consumer gets the entry if this one dies in
+// between.
 type applied struct{ replication.Carrier }
 
 // Apply implements [stream.Applier].

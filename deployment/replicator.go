@@ -11,15 +11,15 @@ import (
 	"kith/storage/notify"
 )
 
-// Replicator brings rows from the servers' logs to the inverse side, and tells of what the
-// logs show.
+// Replicator carries rows from the servers' logs to the inverse side, and tells of what the logs
+// show.
 type Replicator struct {
 	applier *replication.Applier
 	logs    *binlog.Replicator
 }
 
-// NewReplicator makes the replicator of the mode Binlog. Of the second argument Skip, Resync and FailFast
-// count.
+// NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and FailFast of cfg,
+// and no other field.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	store := with.Caches.Writer
 	cfg.Events = with.Bus
@@ -47,7 +47,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 	return r.logs.Run(ctx)
 }
 
-// Ready is an error where a shard takes no rows, or a server is not followed any more.
+// Ready returns an error if a shard takes no rows, or if a server is no longer followed.
 func (r *Replicator) Ready(context.Context) error {
 	err := r.applier.Status().Err()
 	for _, s := range r.logs.Status() {
@@ -65,7 +65,7 @@ type ReplicationReport struct {
 	Servers    []ServerReport `json:"servers"`
 }
 
-// ServerReport is how one server is followed.
+// ServerReport is the state of one server's replication.
 type ServerReport struct {
 	Server string       `json:"server"`
 	State  binlog.State `json:"state"`
