@@ -8,8 +8,8 @@ type Comparer interface {
 	// Shards is the number of shards.
 	Shards() int
 
-	// NextOwner returns the id that comes so many users after another on a shard, in ascending
-	// order, so that a scan can be cut into ranges; false if there are fewer users.
+	// NextOwner returns the id of the users-th user after another on a shard, in ascending order,
+	// so that a scan can be cut into ranges; false if there are fewer users.
 	NextOwner(ctx context.Context, shard int, after UserID, users int) (UserID, bool, error)
 
 	// Digests returns the digest of each group of a cut that has rows on a side of a shard, for the

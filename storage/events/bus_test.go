@@ -137,8 +137,8 @@ func TestEveryGatewayGetsEventsOnce(t *testing.T) {
 	}
 }
 
-// TestNoSilentLoss: whoever may have missed an event because Redis was away is told
-// so, and what was sent meanwhile arrives.
+// TestNoSilentLoss: a gateway that may have missed an event because Redis was away gets a gap, and
+// events sent meanwhile arrive.
 func TestNoSilentLoss(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(t *testing.T, server *testenv.RedisServer, meanwhile func()){

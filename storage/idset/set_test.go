@@ -99,8 +99,8 @@ func TestListsInChunks(t *testing.T) {
 	}
 }
 
-// TestDirectoriesNumberEverybodyOnce: the same user has the same number for ever,
-// whoever learns of it in whatever order.
+// TestDirectoriesNumberEverybodyOnce: a user keeps its number for ever, in whatever order users are
+// learned.
 func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

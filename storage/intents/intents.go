@@ -44,7 +44,7 @@ const (
 	// swept, and the time between sweeps after that.
 	orphaned = 1500 * time.Millisecond
 
-	// lateCommits is the age up to which an intent is kept that nobody renews. Its writer may have
+	// lateCommits is the age up to which an intent is kept without renewal. Its writer may have
 	// sent its COMMIT before it died, and the database may still have to execute it. No statement
 	// of a write commits by itself.
 	lateCommits = 30 * time.Second

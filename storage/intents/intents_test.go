@@ -107,7 +107,8 @@ func TestWhatNobodyStandsByIsSwept(t *testing.T) {
 	}
 }
 
-// TestDoneIsNotSwept: of writes that have told nothing is left, whoever has been writing at once.
+// TestDoneIsNotSwept: writes that have told leave nothing behind, even if others write at the same
+// time.
 func TestDoneIsNotSwept(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))

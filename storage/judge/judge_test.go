@@ -24,8 +24,8 @@ func row(side storage.Side, kind storage.EdgeType, at storage.Micros) storage.Ro
 	return storage.Row{Side: side, Edge: storage.Edge{From: p.From, To: p.To, Type: kind, UpdateTime: at}}
 }
 
-// What comes to a shard changes the rows of its user as the contract says, and what comes a
-// second time tells the same again.
+// An edge that comes to a shard changes the rows of its user as the contract says. If it comes
+// again, the judge lists the same rows again.
 func TestWhatFollowsFromAnEdge(t *testing.T) {
 	type rows = []storage.Row
 	for name, test := range map[string]struct {

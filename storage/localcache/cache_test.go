@@ -197,7 +197,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if store.calls.Load() != reads || store.rows.Load() != rows {
 		t.Error("the list was read again")
 	}
-	// Whether somebody is a follower is known; since when takes a row.
+	// Whether a user is a follower is known; the time of the follow takes a row.
 	edges := cache.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 8000, To: 1}, {From: first[1].From, To: 1}})
 	if edges[0].Value.Type == storage.Following || edges[1].Value != first[1] {
 		t.Errorf("edges: %+v", edges)
@@ -332,8 +332,8 @@ func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
 	return kinds
 }
 
-// Who has seen a row in the store sees it in what the cache says after, though no event
-// has come.
+// A caller that has read a row in the store finds it in later answers of the cache, even if no
+// event has come.
 func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	store := memory.New()
 	people(t, store, 3)

@@ -65,7 +65,7 @@ func (c *cached) Close() error {
 	return c.Store.Close()
 }
 
-// What is written is read at once, whatever was kept before.
+// A write is visible at once, whatever was kept before.
 func TestConformance(t *testing.T) {
 	storagetest.Run(t, func(*testing.T) storage.Store { return newCached(memory.New()) })
 }

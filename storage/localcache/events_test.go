@@ -187,8 +187,8 @@ func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people
 	}
 }
 
-// What was read before a change, and comes back after it, is not kept, and is no answer to who
-// asks after the change.
+// If a read begins before a change and ends after it, its result is not kept, and does not answer
+// questions asked after the change.
 func TestAReadThatAChangeOvertakes(t *testing.T) {
 	for _, mode := range []localcache.Mode{localcache.On, localcache.Through} {
 		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) { overtake(t, mode) })
@@ -238,8 +238,8 @@ func overtake(t *testing.T, mode localcache.Mode) {
 			go func() { defer close(first); ask(t.Context(), cache, 1) }()
 			<-reading
 			change(inner, cache)
-			if what != "lists" || mode == localcache.Through { // otherwise whoever waits for the list gets the change with it
-				// Who asks now does not wait for the read that missed it.
+			if what != "lists" || mode == localcache.Through { // a list that is waited for comes with the change
+				// A caller that asks now does not wait for the read that missed the change.
 				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
 					t.Errorf("during the read: got  %s\nwant %s", got, want)
 				}

@@ -46,8 +46,8 @@ func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.
 	return r
 }
 
-// Whether somebody is among the many followers of a celebrity is found in its own list, which is
-// read once, and not in the store each time.
+// To tell whether a user follows a celebrity, the cache uses the user's own list, which it reads
+// once, instead of asking the store each time.
 func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	var edges []storage.Edge
 	for follower := storage.UserID(2); follower < tooMany; follower++ {
@@ -67,8 +67,8 @@ func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	}
 }
 
-// Who follows so many that the list is not kept sees a new follow at once, also before it is
-// on the other side, whose list is kept.
+// A user who follows too many for its list to be kept sees its new follow at once, also before the
+// follow is on the other side, whose list is kept.
 func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
 	var edges []storage.Edge
 	for to := storage.UserID(100); to < 100+tooMany; to++ {

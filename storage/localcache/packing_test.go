@@ -24,8 +24,8 @@ func (p *packer) Pack(_ context.Context, side storage.Side, owner storage.UserID
 	return p.err
 }
 
-// A long list that was read whole is packed in the store, also where that fails each time; a
-// short one, and one that is too long to be kept, are not.
+// A long list that was read whole is packed in the store, and is kept even if packing fails each time.
+// A short list is not packed, nor is one that is too long to be kept.
 func TestLongListsArePackedInTheStore(t *testing.T) {
 	const short, long, tooLong = storage.UserID(1), storage.UserID(2), storage.UserID(3)
 	store := memory.New()
@@ -82,8 +82,8 @@ func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []
 	return results
 }
 
-// What the store has packed is read from it, whoever stands before it, and whatever a cache
-// is doing. Over a store that has nothing packed nothing is found.
+// Packed lists are read from the store that keeps them, through whatever stands before it and
+// whatever a cache is doing. If the store has nothing packed, nothing is found.
 func TestPackedListsComeFromTheStore(t *testing.T) {
 	for name, store := range map[string]storage.Store{"packed": packedBelow{memory.New()}, "not packed": memory.New()} {
 		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20})

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCountsAtHandAreTaken: after a write of this process its users are not read again, unless
-// somebody else has changed them in between, or more than counts has changed.
+// another process has changed them in between, or more than counts has changed.
 func TestCountsAtHandAreTaken(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 3)

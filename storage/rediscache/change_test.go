@@ -58,7 +58,7 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	}
 	b.idle(t)
 
-	// Late, twice, and as somebody sees it who reads an old copy: nothing goes back.
+	// Late, twice, and from a reader of an old copy: nothing goes back.
 	old := newSource(t, 1, 2)
 	stale := connect(t, old, nil, func(c *Config) { c.Redis, c.Runs = a.cfg.Redis, a.cfg.Runs })
 	old.write(t, 2, 1, storage.Following) // version 1
@@ -78,8 +78,8 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	}
 }
 
-// A fill that was read before a change is not stored after it, whoever was told: here
-// the other gateway, which also sees that its own answer is new.
+// A fill read before a change is not stored after it, whichever gateway was told: here the other
+// one, which also sees that its own answer is new.
 func TestFillsFromBeforeAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(t *testing.T, s *source, b *Cache){
@@ -180,7 +180,7 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// Whoever asks after Changed does not wait for what is being read since before.
+// A look-up after Changed does not wait for a read that began before.
 func TestChangesEndLeases(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -201,8 +201,8 @@ func TestChangesEndLeases(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// A change that was not told stands between what is kept and what is told next: the counts alone
-// do not make the user right.
+// If one change was not told, it lies between the kept value and the next change told: new counts
+// alone do not make the user right.
 func TestAGapIsNotBridged(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)

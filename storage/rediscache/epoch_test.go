@@ -169,7 +169,7 @@ func TestChangesThatCannotBeTold(t *testing.T) {
 	}
 }
 
-// Whoever tells of a change in an epoch that is over tells again in the new one.
+// A gateway that has told of a change in an epoch that is over tells again in the new one.
 func TestChangesToldInAnEpochThatIsOver(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)

@@ -17,7 +17,7 @@ import (
 // TestRandomHistory lets clients of two gateways follow, unfollow and look, while Redis is
 // flushed, killed, frozen and rolled back to old data.
 //
-//   - Always: whoever has written sees that, on the gateway that it wrote on.
+//   - Always: a writer sees its own writes on the gateway that it wrote on.
 //   - Without faults: on the other one as well, at most 100 ms later.
 //   - In the end both gateways agree with the store about everything.
 func TestRandomHistory(t *testing.T) {
@@ -141,7 +141,7 @@ type client struct {
 	asked   time.Time      // its last question
 }
 
-// step writes, and looks at all that comes of it, as well as at somebody else.
+// step writes, and checks everything that follows from it, and another user as well.
 func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 	if peer == c.me {
 		return

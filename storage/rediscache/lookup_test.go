@@ -12,7 +12,7 @@ import (
 	"kith/storage/localcache"
 )
 
-// What is asked for again, by any gateway, is not read from the store.
+// A value read again, by any gateway, is not read from the store.
 func TestWhatIsKeptIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
@@ -46,7 +46,7 @@ func TestWhatIsKeptIsNotReadAgain(t *testing.T) {
 	}
 }
 
-// Asking for somebody who is not there, however often, costs one look-up.
+// Asking for a user who does not exist, however often, costs one look-up.
 func TestNothingThereIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSource(t)
@@ -103,7 +103,7 @@ func TestColdCelebrityIsReadOnce(t *testing.T) {
 	}
 }
 
-// Whoever waits too long for another gateway reads the store, and stores nothing.
+// A look-up that waits too long for another gateway reads the store, and stores nothing.
 func TestWaitingForAnotherEnds(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -177,7 +177,7 @@ func TestListsOfDifferentQueries(t *testing.T) {
 	}
 }
 
-// A look-up that failed is told to whoever asked, and the next one tries again.
+// Callers get the error of a failed look-up, and the next one tries again.
 func TestFailuresAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -231,7 +231,7 @@ func TestLeavingDoesNotEndTheLookUp(t *testing.T) {
 	}
 }
 
-// What came at once does not go at once, and what is not there goes soon.
+// Values stored together do not expire together, and missing values expire soon.
 func TestLivesDiffer(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID
