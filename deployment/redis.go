@@ -101,7 +101,7 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 	}, nil
 }
 
-// Client is the connection; nil where there is none.
+// Client is the connection; nil if there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
 
 // cacheOf makes a cache of a store's users and lists in a Redis; nil if none are kept there. See

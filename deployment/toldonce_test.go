@@ -22,8 +22,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestRedisIsToldOncePerRow: in each mode a follow changes the rows of two users, and Redis is told
-// of each by one command, without a look at the store.
+// TestRedisIsToldOncePerRow: in each mode a follow changes the rows of two users; each costs one
+// command to Redis and no read of the store.
 func TestRedisIsToldOncePerRow(t *testing.T) {
 	for _, mode := range []string{Sync, Stream, Binlog} {
 		t.Run(mode, func(t *testing.T) {
@@ -128,8 +128,8 @@ func openTold(t *testing.T, mode string) *toldSetup {
 	return s
 }
 
-// change changes the edge, and waits for what is told last: that it is on both sides, and what the
-// log shows of both users.
+// change changes the edge, and waits for what is told last: that the edge is on both sides, and
+// what the log shows of both users.
 func (s *toldSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
 	t.Helper()
 	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}

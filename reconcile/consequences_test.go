@@ -11,9 +11,9 @@ import (
 	"kith/storage"
 )
 
-// A block that was lost ends the follow of who is blocked once it is repaired, on both
-// sides, and an acceptance that was lost makes one. Whoever is told of repairs is told
-// of that, too.
+// If a block was lost, its repair ends the follow of the blocked user, on both sides; if an
+// acceptance was lost, its repair makes a follow. Those who are told of repairs are told of these
+// follows, too.
 func TestRepairsHaveTheirConsequences(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, w *watched) {

@@ -28,8 +28,8 @@ func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []
 	return results
 }
 
-// What follows from a repair comes to its other side also when the scan is killed
-// between the two: the scan that goes on does it.
+// If a scan is killed between a repair and what follows from it, the next scan carries the latter
+// to its other side.
 func TestWhatFollowsFromARepairOutlivesAKill(t *testing.T) {
 	g := newGraph(t, 11, 2, 50, 500)
 	g.lostBlock(g.apart[0], g.apart[1])

@@ -61,8 +61,8 @@ func onInverse(t *testing.T, store storage.EdgeReader, r storage.Row) storage.Ro
 	return storage.Row{Side: r.Side, Edge: found.Value}
 }
 
-// What follows from a row is applied where it belongs, and the batch that the row came
-// in is acknowledged only then: whoever dies in between is given it again.
+// Rows that follow from a row are applied on their own shards. The batch of the row is acknowledged
+// only after that: if its reader dies in between, it gets the batch again.
 func TestBatchesWaitForWhatFollows(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
@@ -248,8 +248,8 @@ func (c carried) Neighbours(ctx context.Context, side storage.Side, owners []sto
 	return c.memory().Neighbours(ctx, side, owners)
 }
 
-// A row is carried when all that follows from it is; until then it is told which of the
-// rows given was not, and what is to be carried still.
+// A row is carried once everything that follows from it is. Until then, Carry returns the index of
+// the given row, and what still has to be carried.
 func TestCarryTellsWhatIsLeft(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
@@ -282,9 +282,8 @@ func TestCarryTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Whoever ended a follow by a block may have died before it carried that on. When the
-// block comes again, it may be past already; the end of the follow is carried all the
-// same.
+// A writer that ended a follow by a block may have died before it carried that on. When the block
+// comes again, a newer row may have replaced it; the end of the follow is carried all the same.
 func TestCarryMakesUpForWhoDied(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite"} {
 		t.Run(engine, func(t *testing.T) { makesUp(t, engine) })

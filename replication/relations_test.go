@@ -20,8 +20,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// engines are the stores on which all that users do to each other is carried over:
-// two shards each, where there are shards.
+// engines are the stores on which all relations between users are carried to the other side: with
+// two shards each, if the engine has shards.
 var engines = map[string]func(*testing.T) storage.Store{
 	"memory": func(*testing.T) storage.Store { return memory.New() },
 	"sqlite": func(t *testing.T) storage.Store {
@@ -162,8 +162,8 @@ func (r *relations) row(t testing.TB, side storage.Side, from, to storage.UserID
 	return found.Value
 }
 
-// agree: both sides of both pairs of tables are the same, nobody follows somebody with
-// whom there is a block, and all counts are exact.
+// agree checks that both sides of both pairs of tables are the same, that no follow exists beside a
+// block, and that all counts are exact.
 func (r *relations) agree(t *testing.T) {
 	t.Helper()
 	var ids []storage.UserID

@@ -135,8 +135,8 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 		t.Fatal("the copy was complete before it was stopped")
 	}
 
-	// What has been copied is not looked at again: a row that is lost behind the
-	// place, without a trace in the binlog, stays lost.
+	// Rows that have been copied are not read again: a row that is lost after that, without a trace
+	// in the binlog, stays lost.
 	database := saved.Databases[0]
 	shard := slices.IndexFunc(w.dsns, func(dsn string) bool { return databaseOf(t, dsn) == database })
 	var lost storage.Edge
@@ -279,7 +279,7 @@ func TestRotationAndPurge(t *testing.T) {
 	}
 	w.settle(t)
 
-	// What is purged has been applied, and the checkpoint says so, although nobody
+	// The purged transactions have been applied, and the checkpoint says so, although nobody
 	// writes: nothing is missing.
 	server.Exec(t, "FLUSH BINARY LOGS")
 	saved := w.checkpoints(t)

@@ -275,8 +275,8 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	t.Logf("%d kills", kills)
 }
 
-// What is taken away on purpose does not stop replication: users who have been deleted,
-// and tombstones. States of users are told.
+// Deliberate deletions do not stop replication: those of erased users, and of tombstones. The
+// states of users are published.
 func TestDeletionsThatAreMeant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

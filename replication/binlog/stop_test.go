@@ -187,7 +187,7 @@ func TestRolledBackRowsAreNotApplied(t *testing.T) {
 	w.exec(t, 0, "CREATE TABLE memo (id INT) ENGINE = Aria")
 	w.exec(t, 0, "BEGIN", insert("1", "2"), "SAVEPOINT a", insert("1", "3"), "SAVEPOINT b", insert("1", "4"),
 		"ROLLBACK TO SAVEPOINT b", insert("1", "5"), "ROLLBACK TO a", insert("1", "6"), "COMMIT")
-	// What is not transactional makes the server log what is rolled back.
+	// Because of a table that is not transactional, the server logs what is rolled back.
 	w.exec(t, 0, "BEGIN", insert("2", "2"), "SAVEPOINT a", insert("2", "3"), "INSERT INTO memo VALUES (1)", insert("2", "4"),
 		"ROLLBACK TO SAVEPOINT a", insert("2", "6"), "COMMIT")
 	w.exec(t, 0, "BEGIN", insert("3", "2"), "INSERT INTO memo VALUES (1)", insert("3", "4"), "ROLLBACK")

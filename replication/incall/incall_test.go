@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// What follows from a block is on both sides before the call returns, and is published.
+// Rows that follow from a block are on both sides before the call returns, and are published.
 func TestWhatFollowsIsCarriedInTheCall(t *testing.T) {
 	w := newWorld(t)
 	if err := errors.Join(w.change(t, 2, 1, storage.Following, 10), w.change(t, 1, 2, storage.Blocking, 20)); err != nil {
@@ -42,8 +42,8 @@ func TestAcceptanceMakesBothFollow(t *testing.T) {
 	}
 }
 
-// What cannot be written in the request is tried again, and so is what follows from it,
-// also where that fails only then.
+// A write that fails in the request is retried, and so is what follows from it, even if only that
+// fails.
 func TestWhatFollowsIsTriedAgain(t *testing.T) {
 	for name, away := range map[string]struct {
 		first, then []storage.UserID // who is away: 2 is blocked, 1 blocks

@@ -22,8 +22,8 @@ func (c collected) Send(_ context.Context, list ...events.Event) {
 	}
 }
 
-// What another program writes to the same file is told, once on both sides, in
-// order; what was there before is not.
+// Rows that another program writes to the same file are published, once they are on both sides, in
+// order; rows that were there before are not.
 func TestWritesBesideTheGatewayAreTold(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	open := func() *sqlstore.Store {
