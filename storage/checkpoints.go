@@ -2,17 +2,16 @@ package storage
 
 import "context"
 
-// Checkpoints keep how far something that runs for long has come, by names of at most 190 ASCII
+// Checkpoints stores the progress of long-running work by name. A name is at most 190 ASCII
 // characters that do not end in a space.
 type Checkpoints interface {
-	// LoadCheckpoint returns what was last saved under a name, and whether there is such a
-	// thing.
+	// LoadCheckpoint returns the value last saved under a name, and whether there is one.
 	LoadCheckpoint(ctx context.Context, name string) (value []byte, found bool, err error)
 
-	// SaveCheckpoint replaces what is kept under a name. When it returns, the value survives a
-	// crash, like everything that was written before it.
+	// SaveCheckpoint replaces the value of a name. When it returns, the value survives a crash, and
+	// so does everything written before it.
 	SaveCheckpoint(ctx context.Context, name string, value []byte) error
 
-	// DeleteCheckpoint forgets a name. An unknown one is no error.
+	// DeleteCheckpoint deletes the value of a name. If there is none, that is no error.
 	DeleteCheckpoint(ctx context.Context, name string) error
 }
