@@ -202,7 +202,7 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	}
 	a.foreign = true
 	if s.changes(a.names, tableNames) {
-		if err := a.stop(fmt.Sprintf("the statement %q was logged as text, not row by row", shown(e.Query)), mendStatement); err != nil {
+		if err := a.stop(fmt.Sprintf("the statement %q was logged as text, not row by row", shown(e.Query)), remedyOfStatement); err != nil {
 			return nil, err
 		}
 	}
@@ -311,7 +311,7 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 // alike is the condition for replication to continue after something that it cannot follow.
 const alike = "make sure that follower has what following has, and friend_request_inbox what friend_request has"
 
-const mendStatement = alike + ", then start again with --resync"
+const remedyOfStatement = alike + ", then start again with --resync"
 
 // stop returns the error for what cannot be followed; nil if it is to be skipped.
 func (a *assembler) stop(what, remedy string) error {
