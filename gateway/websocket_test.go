@@ -581,7 +581,7 @@ func TestCompletedOperationsTakePlacesUntilTheyEnd(t *testing.T) {
 		<-release
 		return "late", nil
 	}})
-	s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{MaxOperations: 3}})
+	s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{MaxOperations: 3, MaxAnswers: 32}})
 	c := s.joined()
 	for i := range 3 {
 		c.subscribe(fmt.Sprint(i), `{ hello }`)
