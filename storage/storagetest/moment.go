@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -30,6 +31,7 @@ func whileWriting[V any](t *testing.T, write func(step int), read func() (versio
 			defer close(done)
 			for step := 0; step < manySteps && !enough() && !t.Failed(); step++ {
 				write(step + 1)
+				runtime.Gosched() // on one processor the readers would not run otherwise
 			}
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -240,7 +241,8 @@ func runChild(t *testing.T, mistake, tests string) (failed bool, output string) 
 	}
 	child := exec.CommandContext(t.Context(), self, "-test.run="+tests, "-test.timeout=2m",
 		"-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=0s")
-	child.Env = append(os.Environ(), wrongStore+"="+mistake)
+	// A lost race takes two goroutines that run at once, also on one processor.
+	child.Env = append(os.Environ(), wrongStore+"="+mistake, fmt.Sprintf("GOMAXPROCS=%d", max(4, runtime.GOMAXPROCS(0))))
 	text, err := child.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
