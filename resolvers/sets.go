@@ -129,7 +129,7 @@ func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wa
 func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Reader, among int) (a *setAnswer) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			a = &setAnswer{err: graphql.GetOperationContext(ctx).Recover(ctx, reason)}
+			a = &setAnswer{err: graphql.GetOperationContext(ctx).RecoverFunc(ctx, reason)}
 		}
 	}()
 	f := name.field

@@ -1,0 +1,36 @@
+package resolvers_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// undismissed panics when it is asked whom a user has dismissed.
+type undismissed struct{ *memory.Store }
+
+func (undismissed) Dismissals(context.Context, []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	panic("no dismissals")
+}
+
+// A set answer that panics fails alone, also among others that are worked out together with it.
+func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 5)
+	apitest.Tangle(t, store, 5)
+	api := apitest.New(t, undismissed{store}, apitest.Options{}).As(1)
+	answer := api.Ask(`{ viewer { handle friends { totalCount } followSuggestions { nodes { id } } commonFollowings(with: 2) { totalCount } } }`, nil)
+	text := answer.Text
+	for _, want := range []string{`"followSuggestions":null`, `"friends":{"totalCount":`, `"commonFollowings":{"totalCount":`, `"path":["viewer","followSuggestions"]`, `INTERNAL`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks %s", text, want)
+		}
+	}
+	if strings.Contains(text, "no dismissals") {
+		t.Errorf("%s tells of the panic", text)
+	}
+}
