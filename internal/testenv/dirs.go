@@ -15,9 +15,9 @@ import (
 //
 //	/tmp/kith-testenv-<uid>/
 //	  lock                    taken while folders are made or swept, across test processes
-//	  mariadb-<key>/          an initialised data directory, copied for each new server
+//	  <engine>-<key>/         an initialised data directory, copied for each new server
 //	  run-<random>/           one test process; its lock is held as long as the process lives
-//	    mariadb-<random>/     one server
+//	    <kind>-<random>/      one server
 
 // maxBase keeps socket paths under the 107 bytes a unix socket address can hold.
 const maxBase = 60

@@ -3,26 +3,33 @@ package testenv
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
 
-// MariaDBServer is a private MariaDB. User and password are "app", with every
-// right. It writes a binlog as replication needs it: ROW format, FULL image and
-// metadata, a server id of its own.
+// MariaDBServer is a private MariaDB, or the [Engine] that is asked for instead. User and
+// password are "app", with every right. It writes a binlog, if it has one, as replication needs
+// it: ROW format, FULL image and metadata, a server id of its own.
 type MariaDBServer struct{ *Server }
 
 // MariaDB starts a server for t alone and removes it when t ends. More options of
 // mariadbd ("--innodb-buffer-pool-size=1G") may follow; they win over the defaults.
 func MariaDB(t testing.TB, options ...string) *MariaDBServer {
 	t.Helper()
-	server, err := startMariaDB(program(t, "mariadbd"), program(t, "mariadb-install-db"), options)
+	if len(options) > 0 {
+		NotOn(t, "the test needs options of mariadbd or mysqld", "tidb")
+	}
+	server, err := startDatabase(chosenEngine(t), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,23 +91,61 @@ func (m *MariaDBServer) exec(ctx context.Context, statement string, args ...any)
 	return err
 }
 
-// startMariaDB starts a server on a copy of the template data directory.
-func startMariaDB(mariadbd, installDB string, options []string) (*MariaDBServer, error) {
-	dir, err := serverDir("mariadb")
+// KillConnections ends the connections of a user, or to a database, as an administrator does.
+func (m *MariaDBServer) KillConnections(t testing.TB, userOrDatabase string) {
+	t.Helper()
+	db := m.Open(t, "")
+	rows, err := db.Query(`SELECT id FROM information_schema.processlist WHERE user = ? OR db = ?`, userOrDatabase, userOrDatabase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		_, err := db.Exec(fmt.Sprintf("KILL CONNECTION %d", id))
+		if e := (*mysql.MySQLError)(nil); err != nil && !(errors.As(err, &e) && e.Number == 1094) { // it has ended by itself
+			t.Fatalf("KILL CONNECTION %d: %v", id, err)
+		}
+	}
+}
+
+// ResetBinlog begins the server's binlog anew, as if nothing had been written to it before.
+func (m *MariaDBServer) ResetBinlog(t testing.TB) {
+	t.Helper()
+	NeedsBinlog(t)
+	if Engine() == "mysql" {
+		m.Exec(t, "RESET BINARY LOGS AND GTIDS")
+		return
+	}
+	m.Exec(t, "RESET MASTER")
+}
+
+// startDatabase starts a server with data of its own.
+func startDatabase(e *engine, options []string) (*MariaDBServer, error) {
+	dir, err := serverDir(e.name)
 	if err != nil {
 		return nil, err
 	}
-	if err := copyTemplate(filepath.Join(dir, "data"), mariadbd, installDB); err != nil {
-		return nil, fmt.Errorf("prepare mariadb data: %w", err)
-	}
 	if err := os.Mkdir(tmpDir(dir), 0o700); err != nil {
-		return nil, fmt.Errorf("prepare mariadb data: %w", err)
+		return nil, fmt.Errorf("prepare %s data: %w", e.name, err)
+	}
+	if err := e.data(dir); err != nil {
+		return nil, fmt.Errorf("prepare %s data: %w", e.name, err)
 	}
 	server := &MariaDBServer{&Server{
-		kind:   "mariadb",
-		bin:    mariadbd,
+		kind:   e.name,
+		bin:    e.bin,
 		dir:    dir,
-		args:   func(s *Server) []string { return append(mariaDBArgs(s), options...) },
+		args:   func(s *Server) []string { return append(e.args(s), options...) },
 		answer: answersMariaDB,
 	}}
 	if err := server.start(); err != nil {
@@ -109,12 +154,50 @@ func startMariaDB(mariadbd, installDB string, options []string) (*MariaDBServer,
 	return server, nil
 }
 
-// mariaDBArgs is the command line of a server: production's semantics, without the
+// mariaDBEngine is MariaDB: the machine's own, or one that was unpacked in a folder.
+func mariaDBEngine(mariadbd, installDB, folder string) *engine {
+	common := append([]string{"--innodb-log-file-size=" + logFileSize}, asRoot()...)
+	if folder != "" {
+		common = append([]string{"--basedir=" + filepath.Join(folder, "usr")}, common...)
+	}
+	return &engine{
+		name: "mariadb",
+		bin:  mariadbd,
+		args: func(s *Server) []string {
+			return slices.Concat([]string{"--no-defaults"}, common, familyArgs(s), []string{ // first, or it is not understood
+				"--query-cache-type=0", "--query-cache-size=0",
+				"--performance-schema=OFF",
+				"--gtid-strict-mode=ON",
+			})
+		},
+		data: func(serverDir string) error {
+			return copyTemplate(serverDir, "mariadb", mariadbd, common, func(draft, scratch string) error {
+				return makeMariaDB(mariadbd, installDB, common, draft, scratch)
+			})
+		},
+	}
+}
+
+// makeMariaDB initialises a data directory.
+func makeMariaDB(mariadbd, installDB string, common []string, draft, scratch string) error {
+	options := slices.Concat([]string{"--no-defaults", "--datadir=" + draft, "--tmpdir=" + scratch}, common)
+	install := exec.Command(installDB, append(options, "--auth-root-authentication-method=normal", "--skip-test-db")...)
+	if out, err := install.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", installDB, err, out)
+	}
+	bootstrap := exec.Command(mariadbd, append(options, "--bootstrap")...)
+	bootstrap.Stdin = strings.NewReader(appUser)
+	if out, err := bootstrap.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s --bootstrap: %w\n%s", mariadbd, err, out)
+	}
+	return nil
+}
+
+// familyArgs are the options that MariaDB and MySQL share: production's semantics, without the
 // waits for a disk that only a power cut would justify.
-func mariaDBArgs(s *Server) []string {
-	return append([]string{
-		"--no-defaults", // first, or it is not understood
-		"--datadir=" + filepath.Join(s.dir, "data"),
+func familyArgs(s *Server) []string {
+	return []string{
+		"--datadir=" + dataDir(s.dir),
 		"--tmpdir=" + tmpDir(s.dir),
 		"--socket=" + s.Socket(),
 		"--pid-file=" + filepath.Join(s.dir, "pid"),
@@ -123,32 +206,30 @@ func mariaDBArgs(s *Server) []string {
 		"--skip-name-resolve",
 		"--max-connections=500",
 		"--local-infile=1",
-		"--query-cache-type=0", "--query-cache-size=0",
 		"--character-set-server=utf8mb4",
-		"--performance-schema=OFF",
 		"--innodb-buffer-pool-size=256M",
 		"--innodb-flush-log-at-trx-commit=2", // survives kill -9: the page cache is the kernel's
 		"--sync-binlog=0",
 		"--log-bin=binlog",
 		"--binlog-format=ROW", "--binlog-row-image=FULL", "--binlog-row-metadata=FULL",
-		"--gtid-strict-mode=ON",
 		"--server-id=" + strconv.Itoa(s.port), // unique among the servers of this machine
-	}, commonArgs()...)
+	}
 }
+
+// dataDir is where a server keeps its data.
+func dataDir(serverDir string) string { return filepath.Join(serverDir, "data") }
 
 // tmpDir is where a server keeps its temporary tables. Not the machine's /tmp: a
 // server that starts removes the #sql files it finds there, another server's too.
 func tmpDir(serverDir string) string { return filepath.Join(serverDir, "tmp") }
 
-// commonArgs are the options that the template's making and the servers share.
-func commonArgs() []string {
-	args := []string{"--innodb-log-file-size=" + logFileSize}
+// asRoot lets a server run as root, which it refuses to do unless told to. Another user would
+// not do: changing it undoes the parent-death signal.
+func asRoot() []string {
 	if os.Getuid() == 0 {
-		// mariadbd refuses to run as root unless told to. Another user would not do:
-		// changing it undoes the parent-death signal.
-		args = append(args, "--user=root")
+		return []string{"--user=root"}
 	}
-	return args
+	return nil
 }
 
 // answersMariaDB asks through the server's own socket, which it opens after its

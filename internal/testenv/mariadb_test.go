@@ -38,6 +38,7 @@ func TestMariaDBKeepsDataOverKill(t *testing.T) {
 }
 
 func TestMariaDBSettings(t *testing.T) {
+	testenv.NotOn(t, "it has none of these settings", "tidb")
 	servers := testenv.SharedMariaDB(t, 2)
 	db := servers[0].Open(t, "")
 	want := map[string]string{
@@ -45,14 +46,20 @@ func TestMariaDBSettings(t *testing.T) {
 		"binlog_format":                  "ROW",
 		"binlog_row_image":               "FULL",
 		"binlog_row_metadata":            "FULL",
-		"gtid_strict_mode":               "1",
 		"local_infile":                   "1",
 		"max_connections":                "500",
 		"performance_schema":             "0",
-		"query_cache_size":               "0",
 		"skip_name_resolve":              "1",
 		"character_set_server":           "utf8mb4",
 		"innodb_flush_log_at_trx_commit": "2",
+	}
+	if testenv.Engine() == "mysql" {
+		want["gtid_mode"] = "ON"
+		if a, b := serverUUID(t, db), serverUUID(t, servers[1].Open(t, "")); a == b {
+			t.Errorf("both servers are %s", a)
+		}
+	} else {
+		want["gtid_strict_mode"], want["query_cache_size"] = "1", "0"
 	}
 	for name, value := range want {
 		var got string
@@ -67,6 +74,14 @@ func TestMariaDBSettings(t *testing.T) {
 	if a, b := readInt(t, db, "SELECT @@server_id"), readInt(t, other, "SELECT @@server_id"); a == b {
 		t.Errorf("both servers have server id %d", a)
 	}
+}
+
+func serverUUID(t *testing.T, db *sql.DB) (uuid string) {
+	t.Helper()
+	if err := db.QueryRow("SELECT @@server_uuid").Scan(&uuid); err != nil {
+		t.Fatal(err)
+	}
+	return uuid
 }
 
 func TestMariaDBOptionsWin(t *testing.T) {
@@ -168,8 +183,55 @@ func readInt(t *testing.T, db *sql.DB, query string) (n int) {
 	return n
 }
 
+// Connections of others go on.
+func TestKillConnections(t *testing.T) {
+	server := testenv.SharedMariaDB(t, 1)[0]
+	databases := []string{"kith_cut", "kith_left"}
+	for _, name := range databases {
+		server.CreateDatabase(t, name)
+		t.Cleanup(func() { server.Exec(t, "DROP DATABASE "+name) })
+	}
+	var conns [2]*sql.Conn
+	for i, name := range databases {
+		conn, err := server.Open(t, name).Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.ExecContext(t.Context(), "DO 1"); err != nil { // TiDB lists it by its database only then
+			t.Fatal(err)
+		}
+		conns[i] = conn
+	}
+	server.KillConnections(t, databases[0])
+	if _, err := conns[0].ExecContext(t.Context(), "DO 1"); err == nil {
+		t.Error("a killed connection answers")
+	}
+	if _, err := conns[1].ExecContext(t.Context(), "DO 1"); err != nil {
+		t.Errorf("that of another database: %v", err)
+	}
+}
+
+func TestUnknownEngineFails(t *testing.T) {
+	t.Setenv("KITH_TEST_ENGINE", "oracle")
+	if got := outcome(t, func(t testing.TB) { testenv.MariaDB(t) }); got != "failed" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestMissingEngineSkipsAndFailsUnderCI(t *testing.T) {
+	t.Setenv("KITH_TEST_ENGINE", "tidb")
+	t.Setenv("KITH_TEST_ENGINES", t.TempDir())
+	for ci, want := range map[string]string{"": "skipped", "true": "failed"} {
+		t.Setenv("CI", ci)
+		if got := outcome(t, func(t testing.TB) { testenv.MariaDB(t) }); got != want {
+			t.Errorf("CI=%s: got %s, want %s", ci, got, want)
+		}
+	}
+}
+
 // A server that starts clears its temporary directory of #sql files, so no two may share one.
 func TestTemporaryTablesAreEachServersOwn(t *testing.T) {
+	testenv.NotOn(t, "it tells no directory", "tidb")
 	first, second := testenv.MariaDB(t), testenv.MariaDB(t)
 	var dirs [2]string
 	for i, server := range []*testenv.MariaDBServer{first, second} {

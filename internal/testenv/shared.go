@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Servers are MariaDB servers shared by the tests of one test binary.
+// Servers are database servers shared by the tests of one test binary.
 type Servers []*MariaDBServer
 
 var shared struct {
@@ -23,11 +23,11 @@ var databases atomic.Int64
 // same ones in the same order. The first call that asks for a server starts it.
 func SharedMariaDB(t testing.TB, n int) Servers {
 	t.Helper()
-	mariadbd, installDB := program(t, "mariadbd"), program(t, "mariadb-install-db")
+	e := chosenEngine(t)
 	shared.Lock()
 	defer shared.Unlock()
 	if missing := n - len(shared.servers); missing > 0 && shared.failed == nil {
-		shared.failed = addShared(missing, mariadbd, installDB)
+		shared.failed = addShared(missing, e)
 	}
 	if shared.failed != nil {
 		t.Fatal(shared.failed)
@@ -36,11 +36,11 @@ func SharedMariaDB(t testing.TB, n int) Servers {
 }
 
 // addShared starts n more servers at once.
-func addShared(n int, mariadbd, installDB string) error {
+func addShared(n int, e *engine) error {
 	servers, errs := make(Servers, n), make([]error, n)
 	var starts sync.WaitGroup
 	for i := range n {
-		starts.Go(func() { servers[i], errs[i] = startMariaDB(mariadbd, installDB, nil) })
+		starts.Go(func() { servers[i], errs[i] = startDatabase(e, nil) })
 	}
 	starts.Wait()
 	for i, err := range errs {

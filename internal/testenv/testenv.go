@@ -15,6 +15,8 @@
 // A test that stops, kills or freezes a server may take a private one from
 // [MariaDB] or [Redis]; on a shared one the state is put right when the test ends.
 //
+// KITH_TEST_ENGINE names another database server to start in MariaDB's place, see [Engine].
+//
 // Where a program is not installed, the test is skipped with the reason; with
 // CI=true in the environment it fails instead.
 package testenv
@@ -58,12 +60,17 @@ func program(t testing.TB, names ...string) string {
 			return path
 		}
 	}
-	const reason = "%s is not installed: run scripts/install-test-deps.sh (make test does)"
-	if os.Getenv("CI") == "true" {
-		t.Fatalf(reason, names[0])
-	}
-	t.Skipf(reason, names[0])
+	missing(t, names[0]+" is not installed: run scripts/install-test-deps.sh (make test does)")
 	return ""
+}
+
+// missing ends a test for want of a program.
+func missing(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
 }
 
 // lookPath finds name on PATH or where servers live: Debian keeps mariadbd in

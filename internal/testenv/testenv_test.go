@@ -75,7 +75,7 @@ func TestDataLiesBesideTheModule(t *testing.T) {
 	}
 }
 
-// outcome runs f with a test of its own and tells how that ended: "skipped", "failed" or "passed".
+// outcome runs f with a test of its own and reports how that ended: "skipped", "failed" or "passed".
 func outcome(t *testing.T, f func(testing.TB)) string {
 	t.Helper()
 	probe := &probe{TB: t}
