@@ -23,7 +23,7 @@ GOLANGCI_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.3.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-race test-all mutate bench fuzz generate verify lint vulncheck picture release release-check clean
+.PHONY: help run build assets web test test-race test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,14 @@ test-all: assets ## both, with the long schedules
 	@scripts/install-test-deps.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh race
+
+# What to stress, and how often: make stress N=30 PKG=./gateway/...
+stress: ## tests that fail by chance: each package N times (30), two runs at once, on 1, 2 and 8 processors
+	@scripts/stress.sh $(or $(N),30) $(or $(PKG),./...)
+
+test-engines: ## what depends on the database server, on MySQL, MariaDB 11.8 and TiDB, too (SHORT=1, ENGINES="mysql", SUITES="plans")
+	@scripts/install-test-deps.sh
+	@ENGINES="$(ENGINES)" SUITES="$(SUITES)" scripts/test-engines.sh $(if $(SHORT),short)
 
 mutate: ## breaks 100 places at random, one at a time, and lists those that no test notices (an hour)
 	go run ./internal/mutate -n 25 -seed $(or $(SEED),1) ./social ./storage/localcache ./storage/sqlstore ./replication
