@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -237,9 +236,9 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		found, row := false, newUserRow(1+userNumbers)
 		err := w.Read(1, sqlUsers, []any{int64(id)}, func(rows *sql.Rows) error {
 			found = true
-			err := rows.Scan(row.Into...)
+			row.Scan(rows)
 			user = row.user(id, 1)
-			return cmp.Or(err, row.Err)
+			return row.Err
 		})
 		if err == nil && !found {
 			err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)

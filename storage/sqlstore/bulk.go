@@ -139,7 +139,7 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge
 
 // meetOtherSide looks up what the other ends of new edges, which come in key order, are
 // to their owners, in the other table of follows. It notes the differences of counts,
-// or tells that one of the edges must not be written: a follow of somebody who blocks
+// or reports that one of the edges must not be written: a follow of somebody who blocks
 // its owner.
 func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (allowed bool, err error) {
 	var others map[storage.Pair]storage.EdgeType

@@ -104,7 +104,7 @@ func (s *Store) shardOfBundle(b *storage.Bundle) (shard int, ok bool) {
 	return shard, ok
 }
 
-// allOf tells whether something holds of the owners of all keys.
+// allOf reports whether something holds of the owners of all keys.
 func allOf[K, V any](l *storage.Lookup[K, V], owner func(K) storage.UserID, holds func(storage.UserID) bool) bool {
 	if l == nil {
 		return true

@@ -131,10 +131,11 @@ type edgeBundleRead struct {
 }
 
 func newEdgeBundleRead(b *storage.Bundle, of *edgeBundle) *edgeBundleRead {
-	r := &edgeBundleRead{Bundle: b, row: newUserRow(of.numbers)}
-	if !of.texts {
-		r.row.Into = r.row.Into[:of.numbers]
+	row := &userRow{Numbers: *db.NewNumbers(of.numbers)}
+	if of.texts {
+		row = newUserRow(of.numbers)
 	}
+	r := &edgeBundleRead{Bundle: b, row: row}
 	begin(b.Users)
 	begin(b.Counts)
 	begin(b.Edges[storage.Forward])
@@ -143,14 +144,13 @@ func newEdgeBundleRead(b *storage.Bundle, of *edgeBundle) *edgeBundleRead {
 }
 
 func (r *edgeBundleRead) scan(rows *sql.Rows) error {
-	if err := rows.Scan(r.row.Into...); err != nil {
-		return err
-	}
 	n := r.row
-	switch kind, id := n.At(0), storage.UserID(n.At(1)); kind {
-	case rowOfUser:
+	n.Scan(rows)
+	switch kind, id := n.At(0), storage.UserID(n.At(1)); {
+	case n.Err != nil: // the row may be of anything
+	case kind == rowOfUser:
 		put(r.Users, id, n.user(id, 2))
-	case rowOfCounts:
+	case kind == rowOfCounts:
 		put(r.Counts, id, n.counts(2))
 	default:
 		side := storage.Side(kind - rowOfEdge)

@@ -41,9 +41,7 @@ func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []stora
 		text, args := db.In(sqlBundledProfiles, ids)
 		row := newUserRow(1 + userNumbers + 4)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.Into...); err != nil {
-				return err
-			}
+			row.Scan(rows)
 			id := storage.UserID(row.At(0))
 			p := storage.Profile{Exists: true, User: row.user(id, 1)}
 			if p.Counted = !row.IsNull(1 + userNumbers); p.Counted {

@@ -89,7 +89,7 @@ func (c *change) newJudge(inverse bool) {
 func (c *change) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.Shard }
 
 // lockMissing makes and locks the counts of owners that had none and whose rows are to
-// be written; it tells whether there were any. Nobody has locked what is not there:
+// be written; it reports whether there were any. Nobody has locked what is not there:
 // what was read of their rows has to be read again.
 func (c *change) lockMissing() (bool, error) {
 	if len(c.uncounted) == 0 {
@@ -203,7 +203,7 @@ func (c *edgeChange) lockAndLook(changes []storage.EdgeChange) (storage.Counts, 
 	return counts, c.look(c.Judge, c.keys(changes), c.rows.sides...)
 }
 
-// writesOther tells whether the rows of another user are written as well.
+// writesOther reports whether the rows of another user are written as well.
 func (c *edgeChange) writesOther(id storage.UserID) bool { return c.options.Inverse && c.isLocal(id) }
 
 // keys lists which rows decide: those of each owner towards each peer.

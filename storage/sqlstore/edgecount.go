@@ -9,7 +9,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// CountEdges counts a LIMITed stretch of a table's list index, so that it costs what it may
+// CountEdges counts a LIMITed range of a table's list index, so that it costs what it may
 // count at most, however long the list is. Left to itself, MariaDB reads all rows of an
 // owner with few of them.
 var sqlEdgeCount = db.BySide[string]{

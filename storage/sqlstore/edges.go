@@ -189,9 +189,7 @@ type edgeScanner struct {
 func scanEdges(side storage.Side) edgeScanner { return edgeScanner{side, db.NewNumbers(4)} }
 
 func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
-	if err := rows.Scan(s.row.Into...); err != nil {
-		return storage.Edge{}, err
-	}
+	s.row.Scan(rows)
 	p := s.side.Pair(storage.UserID(s.row.At(0)), storage.UserID(s.row.At(1)))
 	return storage.Edge{From: p.From, To: p.To, Type: storage.EdgeType(s.row.At(2)), UpdateTime: storage.Micros(s.row.At(3))}, s.row.Err
 }

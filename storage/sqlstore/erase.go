@@ -189,7 +189,7 @@ func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
 	})
 }
 
-// eraseSome takes a step and tells whether there may be another.
+// eraseSome takes a step and reports whether there may be another.
 func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 	if _, err := w.lockCountsOf(user); err != nil {
 		return false, err

@@ -55,7 +55,7 @@ type edgeTowards struct {
 	result  storage.Result[storage.Changed]
 }
 
-// joins tells whether a change also writes to a row of another user on the same shard,
+// joins reports whether a change also writes to a row of another user on the same shard,
 // which others may be waiting for.
 func (s *Store) joins(from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) bool {
 	return o.Inverse && len(changes) == 1 && changes[0].To != from && s.place.Of(from) == s.place.Of(changes[0].To)

@@ -24,43 +24,48 @@ var (
 	allRowsOfPair   = rowsOfPair{storage.Sides[:], sqlLockAllRows}
 )
 
+// On TiDB they lock the counts alone: a LEFT JOIN that finds no row would lock a key that is the
+// same for all users, and changes of strangers would wait for each other. On InnoDB the other
+// tables have to be locked, or they would be read as they were before the wait for the counts; on
+// TiDB a statement that has waited runs again. OF takes no alias there.
+//
 // Served by the primary keys.
 const (
 	sqlLockFollows = `
-SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed,
+SELECT user_counts.user_id, following_count, follower_count, friend_count, version, packed,
   f.type, f.update_time,
   r.type, r.update_time
-FROM user_counts c
-LEFT JOIN following f ON f.from_user_id = c.user_id AND f.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r ON r.to_user_id = c.user_id AND r.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-WHERE c.user_id IN (?)
-ORDER BY c.user_id /*! FOR UPDATE */`
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 
 	sqlLockFollowsAndMarks = `
-SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed,
+SELECT user_counts.user_id, following_count, follower_count, friend_count, version, packed,
   f.type, f.update_time,
   r.type, r.update_time,
   m.from_user_id, 0
-FROM user_counts c
-LEFT JOIN following f ON f.from_user_id = c.user_id AND f.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r ON r.to_user_id = c.user_id AND r.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN edge_marks m ON m.from_user_id = c.user_id AND m.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-WHERE c.user_id IN (?)
-ORDER BY c.user_id /*! FOR UPDATE */`
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 
 	sqlLockAllRows = `
-SELECT c.user_id, c.following_count, c.follower_count, c.friend_count, c.version, c.packed,
+SELECT user_counts.user_id, following_count, follower_count, friend_count, version, packed,
   f.type, f.update_time,
   r.type, r.update_time,
   q.type, q.update_time,
   i.type, i.update_time
-FROM user_counts c
-LEFT JOIN following f ON f.from_user_id = c.user_id AND f.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN follower r ON r.to_user_id = c.user_id AND r.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN friend_request q ON q.from_user_id = c.user_id AND q.to_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-LEFT JOIN friend_request_inbox i ON i.to_user_id = c.user_id AND i.from_user_id = CASE c.user_id WHEN ? THEN ? ELSE ? END
-WHERE c.user_id IN (?)
-ORDER BY c.user_id /*! FOR UPDATE */`
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN friend_request q /*T! FORCE INDEX (PRIMARY) */ ON q.from_user_id = user_counts.user_id AND q.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN friend_request_inbox i /*T! FORCE INDEX (PRIMARY) */ ON i.to_user_id = user_counts.user_id AND i.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 )
 
 // lockPair is lock and look for the user and one other, whose rows are to be written as

@@ -41,8 +41,12 @@ WHERE position <= ?`
 // import would otherwise leave a log as large as its tables.
 const logKept = 500_000
 
-// HasLog tells whether this store has a relation_log; the others have a binlog.
+// HasLog reports whether this store has a relation_log.
 func (s *Store) HasLog() bool { return s.sql.HasLog }
+
+// HasBinlog reports whether the servers write a binlog, or can be made to: those of MySQL and
+// MariaDB. TiDB writes none.
+func (s *Store) HasBinlog() bool { return s.sql.HasBinlog }
 
 // log appends rows that have been written.
 func (w *writer) log(side storage.Side, edges []storage.Edge) error {

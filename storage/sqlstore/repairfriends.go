@@ -12,20 +12,21 @@ import (
 
 // Users with their count of friends and the number that there are. The shorter list is
 // looked through, as far as the counts are right, and each of it looked up in the other
-// table. Served by the primary keys, and by idx_following_list and idx_follower_list.
+// table. The hints are for TiDB, which would hash both tables whole; the others pass them over.
+// Served by the primary keys, and by idx_following_list and idx_follower_list.
 const (
 	sqlWrongFriends = `
 SELECT *
 FROM (
   SELECT c.user_id, c.friend_count, CASE
     WHEN c.following_count <= c.follower_count THEN (
-      SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+      SELECT /*+ NO_DECORRELATE() INL_JOIN(r) */ /*! STRAIGHT_JOIN */ COUNT(*)
       FROM following f
       CROSS JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
       WHERE f.from_user_id = c.user_id AND f.type = 1
     )
     ELSE (
-      SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+      SELECT /*+ NO_DECORRELATE() INL_JOIN(f) */ /*! STRAIGHT_JOIN */ COUNT(*)
       FROM follower r
       CROSS JOIN following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
       WHERE r.to_user_id = c.user_id AND r.type = 1
@@ -40,13 +41,13 @@ ORDER BY user_id`
 	sqlFriendsOf = `
 SELECT c.user_id, c.friend_count, CASE
   WHEN c.following_count <= c.follower_count THEN (
-    SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(r) */ /*! STRAIGHT_JOIN */ COUNT(*)
     FROM following f
     CROSS JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
     WHERE f.from_user_id = c.user_id AND f.type = 1
   )
   ELSE (
-    SELECT /*! STRAIGHT_JOIN */ COUNT(*)
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(f) */ /*! STRAIGHT_JOIN */ COUNT(*)
     FROM follower r
     CROSS JOIN following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
     WHERE r.to_user_id = c.user_id AND r.type = 1

@@ -100,9 +100,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 		text := db.Listed(s.sql.Text(sqlProfiles), len(wanted))
 		row := newUserRow(5 + userNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
-			if err := rows.Scan(row.Into...); err != nil {
-				return err
-			}
+			row.Scan(rows)
 			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(5)}
 			id := storage.UserID(row.At(0))
 			p.Counts = row.counts(1)
@@ -182,9 +180,7 @@ func (s *Store) readListRows(
 	lists := make([]storage.List, len(queries))
 	row := db.NewNumbers(7)
 	err = s.db.Query(ctx, "lists."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
-		if err := rows.Scan(row.Into...); err != nil {
-			return err
-		}
+		row.Scan(rows)
 		q, list, count := queries[row.At(0)], &lists[row.At(0)], row.At(2)
 		list.Version = row.At(1)
 		list.Long = count > int64(q.Longest)

@@ -69,6 +69,7 @@ var (
 	_ storage.Repairer     = (*Store)(nil)
 	_ storage.Packer       = (*Store)(nil)
 	_ storage.Checkpoints  = (*Store)(nil)
+	_ storage.ShardReader  = (*Store)(nil)
 )
 
 // Open connects to every shard, brings their tables up to date and checks that

@@ -36,9 +36,7 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 		text, args := db.In(sqlUsers, ids)
 		row := newUserRow(1 + userNumbers)
 		return s.db.Query(ctx, "users", shard, len(ids), text, args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.Into...); err != nil {
-				return err
-			}
+			row.Scan(rows)
 			u := row.user(storage.UserID(row.At(0)), 1)
 			found(u.ID, u)
 			return row.Err

@@ -72,6 +72,7 @@ type Shard struct {
 	Read    *sql.DB
 	Write   *sql.DB
 
+	dialect    *Dialect
 	migrations *sql.DB // without the writes' time limit; on SQLite it is Write
 }
 

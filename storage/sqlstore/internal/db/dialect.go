@@ -33,7 +33,13 @@ type Dialect struct {
 	// long beyond the limit is silent. 0: there is no server.
 	grace time.Duration
 
-	HasLog bool // changes are appended to relation_log: there is no binlog
+	beginMoment []string // what opens a transaction that reads as of one moment and locks nothing
+
+	HasLog    bool // changes are appended to relation_log: there is no binlog
+	HasBinlog bool
+
+	// A join is made as a whole before its ORDER BY and LIMIT, even if one side is a constant row.
+	LimitsBehindJoins bool
 
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement

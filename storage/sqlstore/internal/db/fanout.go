@@ -120,11 +120,15 @@ func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text str
 // writes' time limit. On a server it goes over the writes' connections, which have
 // that limit there as well; SQLite's one such connection it would block.
 func (d *DB) Scan(ctx context.Context, what string, shard int, text string, args []any, each func(*sql.Rows) error) error {
-	pool := d.Shards[shard].Write
+	return d.timed(ctx, what, shard, 0, d.scanPool(shard), d.cfg.writeTimeout(), text, args, each)
+}
+
+// scanPool is where scans get their connections from, see [DB.Scan].
+func (d *DB) scanPool(shard int) *sql.DB {
 	if d.Dialect == sqliteDialect {
-		pool = d.Shards[shard].Read
+		return d.Shards[shard].Read
 	}
-	return d.timed(ctx, what, shard, 0, pool, d.cfg.writeTimeout(), text, args, each)
+	return d.Shards[shard].Write
 }
 
 // errSilent marks a statement that the server neither answered nor ended in time.

@@ -86,7 +86,7 @@ func (d *DB) checkLayout(ctx context.Context) error {
 	return nil
 }
 
-// fits tells whether a shard is what its place says.
+// fits reports whether a shard is what its position in the list says.
 func (d *DB) fits(i int, m *meta, store string) error {
 	first, last := d.Place.Range(i)
 	switch name := d.Shards[i].Name; {

@@ -2,9 +2,11 @@ package db
 
 import (
 	"context"
+	"crypto/sha1" //nolint:gosec // names a lock, and guards nothing
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,19 +38,30 @@ var mysqlDialect = &Dialect{
 
 	grace: 250 * time.Millisecond,
 
-	retryable: func(err error) bool {
-		return isMySQLError(err, 1205, 1213) // lock wait timeout, deadlock
+	beginMoment: []string{
+		"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", // of the next transaction only
+		"START TRANSACTION WITH CONSISTENT SNAPSHOT",
 	},
-	unavailable: func(err error) bool {
-		return errors.Is(err, mysql.ErrInvalidConn) || isMySQLError(err,
-			1040, 1203, 1226, // too many connections
-			1044, 1045, 1698, // access denied: its password has changed
-			1053, 1077, 1927, // the server is going down, the connection was killed
-			1205, 1213, // no lock, even after the retries
-			1290, 1792, 1836, // read-only: a failover is under way
-			1969, 3024, // the statement's time limit
-		)
-	},
+
+	HasBinlog: true,
+
+	retryable:   lostRace,
+	unavailable: isServersFault,
+}
+
+func lostRace(err error) bool {
+	return isMySQLError(err, 1205, 1213) // lock wait timeout, deadlock
+}
+
+func isServersFault(err error) bool {
+	return errors.Is(err, mysql.ErrInvalidConn) || isMySQLError(err,
+		1040, 1203, 1226, // too many connections
+		1044, 1045, 1698, // access denied: its password has changed
+		1053, 1077, 1927, // the server is going down, the connection was killed
+		1205, 1213, // no lock, even after the retries
+		1290, 1792, 1836, // read-only: a failover is under way
+		1969, 3024, // the statement's time limit
+	)
 }
 
 func isMySQLError(err error, numbers ...uint16) bool {
@@ -86,7 +99,7 @@ func openMySQL(ctx context.Context, dsn string, c Config) (*Shard, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), read.Close(), write.Close())
 	}
 	migrations.SetMaxIdleConns(0)
-	return &Shard{Name: name, Read: read, Write: write, migrations: migrations}, nil
+	return &Shard{Name: name, Read: read, Write: write, migrations: migrations, dialect: flavor.dialect}, nil
 }
 
 // migrationTimeout is how long a statement of a migration may take, or the wait for
@@ -113,26 +126,41 @@ func dsnError(err error) error {
 	return err
 }
 
-// mysqlFlavor is how a server of the family spells its session variables.
+// mysqlFlavor is a server of the family: its dialect, and how it spells its session variables.
 type mysqlFlavor struct {
+	dialect   *Dialect
 	isolation string
-	timeLimit func(time.Duration) (variable, value string)
+	limits    func(time.Duration) map[string]string // of the time of statements
 }
 
 var (
 	mariaDB = mysqlFlavor{
+		dialect:   mysqlDialect,
 		isolation: "tx_isolation",
-		timeLimit: func(d time.Duration) (string, string) {
-			return "max_statement_time", strconv.FormatFloat(d.Seconds(), 'f', 3, 64)
+		limits: func(d time.Duration) map[string]string {
+			return map[string]string{"max_statement_time": strconv.FormatFloat(d.Seconds(), 'f', 3, 64)}
 		},
 	}
-	oracleMySQL = mysqlFlavor{ // TiDB as well
+	oracleMySQL = mysqlFlavor{
+		dialect:   mysqlDialect,
 		isolation: "transaction_isolation",
-		timeLimit: func(d time.Duration) (string, string) {
-			return "max_execution_time", strconv.FormatInt(d.Milliseconds(), 10)
-		},
+		limits:    oracleLimits,
+	}
+	tiDB = mysqlFlavor{
+		dialect:   tiDBDialect,
+		isolation: "transaction_isolation",
+		limits:    oracleLimits,
 	}
 )
+
+// oracleLimits are two, as max_execution_time ends no wait for a lock. That waits for whole
+// seconds, at least for one.
+func oracleLimits(d time.Duration) map[string]string {
+	return map[string]string{
+		"max_execution_time":       strconv.FormatInt(d.Milliseconds(), 10),
+		"innodb_lock_wait_timeout": strconv.FormatInt(max(1, int64(d/time.Second)), 10),
+	}
+}
 
 // maxPatience is how long a server may take to answer at first, whatever the timeouts of
 // statements are: a program that cannot start says so within 5 s.
@@ -156,8 +184,11 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 	if err != nil {
 		return mysqlFlavor{}, err
 	}
-	if strings.Contains(version, "MariaDB") {
+	switch {
+	case strings.Contains(version, "MariaDB"):
 		return mariaDB, nil
+	case strings.Contains(version, "TiDB"):
+		return tiDB, nil
 	}
 	return oracleMySQL, nil
 }
@@ -167,11 +198,10 @@ func flavorOf(ctx context.Context, cfg *mysql.Config) (mysqlFlavor, error) {
 // running on the server.
 func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int) (*sql.DB, error) {
 	cfg = cfg.Clone()
-	variable, value := f.timeLimit(limit)
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	cfg.Params[variable] = value
+	maps.Copy(cfg.Params, f.limits(limit))
 	cfg.Params[f.isolation] = "'READ-COMMITTED'"
 	cfg.Params["group_concat_max_len"] = strconv.Itoa(2 * MaxText) // MySQL's default is 1,024
 	cfg.ReadTimeout = limit + time.Second                          // a server that has gone silent
@@ -192,13 +222,17 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 // server that is set so allows, see [mysqlPool].
 const MaxText = 1 << 20
 
-// namedLock serialises migrations by GET_LOCK. Its name counts for a whole
-// server, so the database's name is added to it.
+// namedLock serialises migrations by GET_LOCK. Its name counts for a whole server, so
+// the database's name is added to it.
 type namedLock string
 
 func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	name, err := l.of(ctx, conn)
+	if err != nil {
+		return err
+	}
 	var got sql.NullInt64
-	err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(CONCAT(?, '.', LEFT(SHA1(DATABASE()), 40)), 60)`, string(l)).Scan(&got)
+	err = conn.QueryRowContext(ctx, `SELECT GET_LOCK(?, 60)`, name).Scan(&got)
 	if err == nil && got.Int64 != 1 {
 		err = fmt.Errorf("another gateway has been migrating for a minute (lock %q)", string(l))
 	}
@@ -206,6 +240,19 @@ func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 }
 
 func (l namedLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, `DO RELEASE_LOCK(CONCAT(?, '.', LEFT(SHA1(DATABASE()), 40)))`, string(l))
+	name, err := l.of(ctx, conn)
+	if err == nil {
+		_, err = conn.ExecContext(ctx, `DO RELEASE_LOCK(?)`, name)
+	}
 	return err
+}
+
+// of is the lock's name on the connection's database: with a hash, as names have at most
+// 64 characters. The hash is made here because MySQL 9 has no SHA1() built in.
+func (l namedLock) of(ctx context.Context, conn *sql.Conn) (string, error) {
+	var database string
+	if err := conn.QueryRowContext(ctx, `SELECT DATABASE()`).Scan(&database); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s.%x", string(l), sha1.Sum([]byte(database))), nil //nolint:gosec // as above
 }

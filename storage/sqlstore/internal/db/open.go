@@ -93,8 +93,15 @@ func (d *DB) connect(ctx context.Context, addresses []string) error {
 				n.close()
 			}
 		}
+		return err
 	}
-	return err
+	// Which server of the family it is, the server has told. What suits TiDB suits the others, too.
+	for _, n := range d.Shards {
+		if n.dialect == tiDBDialect {
+			d.Dialect = tiDBDialect
+		}
+	}
+	return nil
 }
 
 // refuseRepeats sees to it that no database serves as two shards.

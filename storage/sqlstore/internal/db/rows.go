@@ -2,9 +2,11 @@ package db
 
 import (
 	"cmp"
+	"database/sql"
 	"fmt"
-	"kith/storage"
 	"slices"
+
+	"kith/storage"
 )
 
 // Numbers is a row's whole numbers, with NULLs among them. They are scanned as the driver
@@ -12,18 +14,34 @@ import (
 // counts where a list has a million rows.
 type Numbers struct {
 	values []any
-	Into   []any // what Scan takes: the numbers, and the targets of the columns behind them
-	Err    error // a value that was no whole number
+	behind []*sql.RawBytes
+	into   []any // the numbers, and the columns behind them
+	Err    error // why a row could not be read, or a value that was no whole number
 }
 
 // NewNumbers is for rows of n numbers, and of other columns behind them.
-func NewNumbers(n int, behind ...any) *Numbers {
-	row := &Numbers{values: make([]any, n), Into: make([]any, n, n+len(behind))}
+func NewNumbers(n int, behind ...*sql.RawBytes) *Numbers {
+	row := &Numbers{values: make([]any, n), behind: behind, into: make([]any, 0, n+len(behind))}
 	for i := range row.values {
-		row.Into[i] = &row.values[i]
+		row.into = append(row.into, &row.values[i])
 	}
-	row.Into = append(row.Into, behind...)
+	for _, text := range behind {
+		row.into = append(row.into, text)
+	}
 	return row
+}
+
+// Scan reads a row. If it cannot be read, Err tells, and the row is one of NULLs.
+func (n *Numbers) Scan(rows *sql.Rows) {
+	err := rows.Scan(n.into...)
+	if err == nil {
+		return
+	}
+	n.Err = err
+	clear(n.values)
+	for _, text := range n.behind {
+		*text = nil
+	}
 }
 
 func (n *Numbers) IsNull(i int) bool { return n.values[i] == nil }

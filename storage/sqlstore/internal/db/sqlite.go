@@ -38,6 +38,8 @@ var sqliteDialect = &Dialect{
 		return filepath.EvalSymlinks(path)
 	},
 
+	beginMoment: []string{"BEGIN DEFERRED"}, // its first SELECT fixes the moment; an immediate one would wait for writers
+
 	HasLog: true,
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
@@ -125,7 +127,7 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 		write.Close()
 		return nil, err
 	}
-	return &Shard{Name: path, Read: read, Write: write, migrations: write}, nil
+	return &Shard{Name: path, Read: read, Write: write, migrations: write, dialect: sqliteDialect}, nil
 }
 
 // makeSQLite makes the file by connecting to it. Changing a new file's journal to a

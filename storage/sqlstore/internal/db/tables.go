@@ -13,7 +13,7 @@ type OfFollows[T Text | string] [storage.Inverse + 1]T
 
 // Text is a statement that the dialects write differently. Where only the MySQL family takes
 // a word (`FORCE INDEX`, `FOR UPDATE`), the statement is one string, with that word in an
-// executable comment, `/*! … */`: SQLite skips it.
+// executable comment, `/*! … */`: SQLite skips it. What only TiDB takes stands in `/*T! … */`.
 type Text struct{ MySQL, SQLite string }
 
 // Text is a statement in this dialect.

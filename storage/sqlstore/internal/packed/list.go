@@ -89,7 +89,7 @@ func (l *Lists) readList(ctx context.Context, shard int, p *parts, endedSince st
 	return chunks, err
 }
 
-// edges puts the parts together, by ascending peer. An error tells that they do not fit.
+// edges puts the parts together, by ascending peer. An error reports that they do not fit.
 func (p *parts) edges(chunks []chunk) ([]storage.Edge, error) {
 	instead := slices.Clone(p.others)
 	for _, e := range p.changed {
@@ -126,7 +126,7 @@ func (p *parts) edges(chunks []chunk) ([]storage.Edge, error) {
 	return all, p.check(all)
 }
 
-// check tells whether a list is one: as many follows as the counts say, nobody twice.
+// check reports whether a list is one: as many follows as the counts say, nobody twice.
 func (p *parts) check(edges []storage.Edge) error {
 	n := -p.count
 	last := storage.UserID(0)

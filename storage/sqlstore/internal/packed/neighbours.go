@@ -121,7 +121,7 @@ func (p *peers) add(first storage.UserID, data []byte) {
 	}
 }
 
-// list puts the parts together, by ascending peer. An error tells that they do not fit.
+// list puts the parts together, by ascending peer. An error reports that they do not fit.
 func (p *peers) list() ([]storage.UserID, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -139,7 +139,7 @@ func (p *peers) list() ([]storage.UserID, error) {
 	return list, nil
 }
 
-// ascend tells whether ids ascend, each once.
+// ascend reports whether ids ascend, each once.
 func ascend(ids []storage.UserID) bool {
 	last := storage.UserID(0)
 	for _, id := range ids {

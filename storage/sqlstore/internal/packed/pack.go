@@ -19,7 +19,7 @@ import (
 //     its changes from then on;
 //  2. without a lock, the rows are read in the order of the key, slice by slice, and
 //     written as chunks. A row that changes meanwhile is in packed_change;
-//  3. with the last slice the flag is set that tells that the list is whole.
+//  3. with the last slice the flag is set that reports that the list is whole.
 //
 // packed_list has the time of the first step, which names the packer. A packer that finds
 // another time there, or no flag, stops: the list is no longer its own. One that is
@@ -140,7 +140,7 @@ func (p *packing) leave() {
 	})
 }
 
-// errLostList tells that a list is somebody else's to pack, or nobody's any more.
+// errLostList reports that a list is somebody else's to pack, or nobody's any more.
 var errLostList = errors.New("somebody else has the list")
 
 // packing is the work on one list.
@@ -192,7 +192,7 @@ func (s *packState) scan(rows *sql.Rows) error {
 	return rows.Scan(&s.count, &s.flags, &s.unkept, &s.began)
 }
 
-// isWhole tells that the list can be read packed.
+// isWhole reports that the list can be read packed.
 func (p *packing) isWhole(state packState) bool {
 	_, doubted := p.Doubted.Load(p.name())
 	return state.flags&wholeFlag(p.side) != 0 && state.unkept == 0 && !doubted
@@ -253,7 +253,7 @@ func (p *packing) begin() error {
 }
 
 // dropOldChanges removes some of the changes that were kept until the list was unpacked,
-// and tells whether there are more.
+// and reports whether there are more.
 func (p *packing) dropOldChanges(tx *db.Tx) (more bool, err error) {
 	upTo := int64(math.MaxInt64)
 	args := []any{int64(p.owner), int64(p.side), p.Sizes.Slice}
@@ -276,9 +276,7 @@ func (p *packing) fill() error {
 		var follows []storage.Position
 		args := []any{int64(p.owner), int64(after), p.Sizes.Slice}
 		err := p.db.Query(p.ctx, p.what(), p.shard, p.Sizes.Slice, sqlFollowsAfter[p.side], args, func(rows *sql.Rows) error {
-			if err := rows.Scan(row.Into...); err != nil {
-				return err
-			}
+			row.Scan(rows)
 			follows = append(follows, storage.Position{Peer: storage.UserID(row.At(0)), UpdateTime: storage.Micros(row.At(1))})
 			return row.Err
 		})

@@ -31,13 +31,13 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// keptFlag tells that the changes of a side's rows are kept.
+// keptFlag reports that the changes of a side's rows are kept.
 func keptFlag(side storage.Side) int64 { return 1 << side }
 
 // allFlags are those of both sides.
 const allFlags = 15
 
-// wholeFlag tells that the chunks and the changes are all of a side: the list can be read packed
+// wholeFlag reports that the chunks and the changes are all of a side: the list can be read packed
 // where it is set and packed_version = version. In statements it stands as a number, 4 or 8.
 func wholeFlag(side storage.Side) int64 { return 4 << side }
 

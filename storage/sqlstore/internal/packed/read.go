@@ -36,9 +36,7 @@ func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text
 	var data sql.RawBytes
 	row := db.NewNumbers(4, &data)
 	err := l.db.Query(ctx, what+p.Side.String(), shard, 1, text, args, func(rows *sql.Rows) error {
-		if err := rows.Scan(row.Into...); err != nil {
-			return err
-		}
+		row.Scan(rows)
 		switch row.At(0) {
 		case ofCounts:
 			p.version, p.count, p.whole = row.At(1), row.At(2), row.At(3) != 0

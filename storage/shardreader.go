@@ -1,0 +1,34 @@
+package storage
+
+import "context"
+
+// ShardReader reads all that a shard holds, as of one moment.
+type ShardReader interface {
+	// Shards is the number of shards.
+	Shards() int
+
+	// ReadShard calls read with one shard as it is at one moment, which is not later than read's
+	// first page: nothing that is written afterwards is seen, and no writer waits. The moment ends
+	// with read, whose error comes back. If the connection to the shard is lost, read's next page
+	// fails: a moment is never continued as another. [ErrUnavailable].
+	ReadShard(ctx context.Context, shard int, read func(ShardMoment) error) error
+}
+
+// ShardMoment is one shard at one moment. It is read in pages; one that is shorter than its limit is
+// the last.
+type ShardMoment interface {
+	// Users lists the users whose ids are greater than after, ascending, at most limit. Hidden users
+	// are included, deleted users are not.
+	Users(ctx context.Context, after UserID, limit int) ([]UserWithState, error)
+
+	// Rows lists the rows of [Forward] or [Requests] behind a pair, in the order of [Side.Compare],
+	// at most limit: of every type, tombstones included, unless they are of time 0, which count as
+	// no row. The zero Pair is the beginning.
+	Rows(ctx context.Context, side Side, after Pair, limit int) ([]Edge, error)
+}
+
+// UserWithState is a user and whether it is visible.
+type UserWithState struct {
+	User  User
+	State UserState
+}

@@ -1,0 +1,49 @@
+package db
+
+import (
+	"database/sql"
+	"testing"
+
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestLockOfMigrationsKeepsItsName: gateways of different releases do not migrate at the same time.
+// The name ends with the SHA-1 of the database's.
+func TestLockOfMigrationsKeepsItsName(t *testing.T) {
+	server := testenv.SharedMariaDB(t, 1)[0]
+	server.CreateDatabase(t, "kith_locked")
+	t.Cleanup(func() { server.Exec(t, "DROP DATABASE kith_locked") })
+	const name = "kith_migrate.ed989cff17d1230e58c12895c0fdfacd7521c519"
+	shard, err := openMySQL(t.Context(), server.DSN("kith_locked"), Config{}.withDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shard.close()
+	conn, err := shard.migrations.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	isLocked := func() bool {
+		t.Helper()
+		var by sql.NullInt64
+		if err := server.Open(t, "").QueryRow(`SELECT IS_USED_LOCK(?)`, name).Scan(&by); err != nil {
+			t.Fatal(err)
+		}
+		return by.Valid
+	}
+	if err := mysqlDialect.migrating.SessionLock(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	if !isLocked() {
+		t.Error("the lock has another name")
+	}
+	if err := mysqlDialect.migrating.SessionUnlock(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	if isLocked() {
+		t.Error("the lock is not released")
+	}
+}
