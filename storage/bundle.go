@@ -54,7 +54,7 @@ type Bundler interface {
 	Bundle(ctx context.Context, b *Bundle)
 }
 
-// Open tells whether the look-up has keys but no answers yet.
+// Open reports whether the look-up has keys but no answers yet.
 func (l *Lookup[K, V]) Open() bool { return l != nil && l.Results == nil }
 
 // Fail answers all keys with an error.

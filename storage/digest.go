@@ -40,7 +40,7 @@ func Choose(n int, numbers []int) Choice {
 	return c
 }
 
-// Has tells whether a number is selected.
+// Has reports whether a number is selected.
 func (c Choice) Has(i int) bool { return c[i] == '1' }
 
 // Digest stands for a set of rows: equal sets have equal digests, and different sets practically

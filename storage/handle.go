@@ -13,7 +13,7 @@ func FoldHandle(text string) string {
 	}, text)
 }
 
-// ValidHandle tells whether a folded handle may be stored: [a-z0-9_]{1,30}.
+// ValidHandle reports whether a folded handle may be stored: [a-z0-9_]{1,30}.
 func ValidHandle(handle string) bool {
 	return handle != "" && len(handle) <= MaxHandleLength &&
 		strings.Trim(handle, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
@@ -22,7 +22,7 @@ func ValidHandle(handle string) bool {
 // ImportedHandle is the handle of a user of whom only the id is known.
 func ImportedHandle(id UserID) string { return "u" + id.String() }
 
-// ReservedHandle tells whether a handle has the form of [ImportedHandle], which only the user with
+// ReservedHandle reports whether a handle has the form of [ImportedHandle], which only the user with
 // that id may have.
 func ReservedHandle(handle string) bool {
 	digits, ok := strings.CutPrefix(handle, "u")

@@ -12,7 +12,7 @@ const (
 	Deleted     UserState = 3 // nothing is left
 )
 
-// StatePosition is a place in the changes of states, ordered by time and user. Its zero value is
+// StatePosition is a position in the changes of states, ordered by time and user. Its zero value is
 // the beginning.
 type StatePosition struct {
 	At   Micros

@@ -14,7 +14,7 @@ import "context"
 // A Result answers one key of a batched look-up. A look-up returns exactly one Result for each key,
 // at the key's index. If a key occurs twice, it is answered twice.
 //
-// Found tells whether the row exists. Err is set if the shard that owns the key could not answer
+// Found reports whether the row exists. Err is set if the shard that owns the key could not answer
 // (see [ErrUnavailable]), or if the context ended first; other keys of the same batch are not
 // affected. If Err is set, Found is false, and a write has changed nothing for that key.
 type Result[T any] struct {
@@ -66,7 +66,7 @@ type EdgeReader interface {
 // UserWriter creates users.
 type UserWriter interface {
 	// CreateUsers creates users together with their handles and zero counts. Without an Err, a user
-	// is Found, and the Value tells whether this call created it. If the Value is false, the id
+	// is Found, and the Value reports whether this call created it. If the Value is false, the id
 	// existed already, and nothing of that user is changed, even if another handle is asked for.
 	// [ErrHandleTaken] is the Err of a user whose handle belongs to another user. If two users of
 	// one batch want the same handle, one of them gets it. Calling it again with the same users is

@@ -124,7 +124,7 @@ func (s Side) String() string {
 	return [...]string{"following", "follower", "friend_request", "friend_request_inbox"}[s]
 }
 
-// IsInverse tells whether the side is the replica of its pair.
+// IsInverse reports whether the side is the replica of its pair.
 func (s Side) IsInverse() bool { return s&1 == 1 }
 
 // Truth is the forward table of the side's pair, Replica the inverse one.
@@ -166,14 +166,14 @@ type Row struct {
 	Edge Edge
 }
 
-// Position is a place in a list that runs newest first: by UpdateTime descending, then by the
+// Position is where an edge is in a list that runs newest first: by UpdateTime descending, then by the
 // peer's id descending. It stays valid after its row is gone.
 type Position struct {
 	UpdateTime Micros
 	Peer       UserID
 }
 
-// PositionOf is the place of an edge in its owner's list.
+// PositionOf is the position of an edge in its owner's list.
 func PositionOf(side Side, e Edge) Position {
 	return Position{e.UpdateTime, side.Peer(e.Pair())}
 }

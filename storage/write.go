@@ -57,7 +57,7 @@ type EdgeChanger interface {
 	// counts, reads once, writes the rows once and the counts once.
 	//
 	// If an edge's row already has the wanted type, it is left alone, so that it keeps its time and
-	// its place in lists. Otherwise its new time is the greater of At and the row's time plus 1.
+	// its position in lists. Otherwise its new time is the greater of At and the row's time plus 1.
 	// Ending an edge that never existed writes nothing. Changes that name the same user are judged
 	// one after another.
 	//

@@ -335,7 +335,7 @@ func TestEveryKindComesOver(t *testing.T) {
 	}
 }
 
-// TestEventsOfAStoppingGatewayAreSent: what happened last is told, too.
+// TestEventsOfAStoppingGatewayAreSent: what happened last is sent, too.
 func TestEventsOfAStoppingGatewayAreSent(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	a, b := start(t, client), start(t, client)
@@ -369,7 +369,7 @@ func BenchmarkPublish(b *testing.B) {
 	b.ReportMetric(float64(b.N)*500/b.Elapsed().Seconds(), "events/s")
 }
 
-func TestHearingIsTold(t *testing.T) {
+func TestHearingIsReported(t *testing.T) {
 	server := testenv.Redis(t)
 	g := start(t, connect(t, server))
 	var mu sync.Mutex

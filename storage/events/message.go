@@ -53,7 +53,7 @@ func decode(text string) (message, bool) {
 		return message{}, false
 	}
 	m := message{sender: binary.BigEndian.Uint64([]byte(text[1:header]))}
-	r := wire.NewReader([]byte(text[header:]))
+	r := wire.NewDecoder([]byte(text[header:]))
 	m.number = r.Uvarint()
 	for r.OK() && !r.Done() {
 		e := Event{Kind: Kind(r.Byte())}

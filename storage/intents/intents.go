@@ -212,7 +212,7 @@ func (in *Intent) Wait() {
 	<-in.noted
 }
 
-// Covers tells whether the intent names all these users.
+// Covers reports whether the intent names all these users.
 func (in *Intent) Covers(users []storage.UserID) bool {
 	for _, id := range users {
 		if !slices.Contains(in.users, id) {
@@ -264,7 +264,7 @@ func (l *Log) exchange() {
 	}
 }
 
-// send sends what is queued in one exchange, and tells whether a writer waits for the next one.
+// send sends what is queued in one exchange, and reports whether a writer waits for the next one.
 func (l *Log) send() (more bool) {
 	l.mu.Lock()
 	patience := timeout
@@ -301,7 +301,7 @@ func (l *Log) Board(ctx context.Context, pipe redis.Pipeliner) (landed func(erro
 }
 
 // take adds everything queued to a pipeline: it adds intents to the set and removes others. The
-// caller calls the function returned with the result of the pipeline; it tells whether a writer
+// caller calls the function returned with the result of the pipeline; it reports whether a writer
 // waits for more. The caller holds the lock and has set sending.
 func (l *Log) take(ctx context.Context, pipe redis.Pipeliner) (landed func(error) (more bool)) {
 	adding, removal := l.adding, l.removal

@@ -16,7 +16,7 @@ import (
 
 const key = "kith:test:intents"
 
-// process is a log with what it has been told to sweep.
+// process is a log with what it has been given to sweep.
 type process struct {
 	*intents.Log
 	mu    sync.Mutex
@@ -140,7 +140,7 @@ func TestLeftIsSwept(t *testing.T) {
 	eventually(t, "it is swept", func() bool { return p.times(7) > 0 })
 }
 
-// TestOldOnesEnd when all have been told, and not before.
+// TestOldOnesEnd when all caches have been notified, and not before.
 func TestOldOnesEnd(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))

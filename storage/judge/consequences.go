@@ -14,7 +14,7 @@ func (j *Judge) blocked(user, other storage.UserID) bool {
 	return e.Type == storage.Blocking || j.blockedBy(user, other)
 }
 
-// HasConsequences tells whether forward rows of its owner may follow from an edge.
+// HasConsequences reports whether forward rows of its owner may follow from an edge.
 func HasConsequences(side storage.Side, kind storage.EdgeType) bool {
 	switch side {
 	case storage.Forward, storage.Inverse:
@@ -58,7 +58,7 @@ func (j *Judge) consequences(side storage.Side, e storage.Edge) (also []storage.
 	return nil
 }
 
-// meets tells whether a user's request is pending when one comes from the other side: then they
+// meets reports whether a user's request is pending when one comes from the other side: then they
 // accept each other.
 func (j *Judge) meets(request storage.Pair, at storage.Micros) bool {
 	own, _ := j.row(storage.Requests, request)
@@ -133,15 +133,15 @@ func (j *Judge) carry(written []storage.Written) []storage.Written {
 	return lastAtEach(written)
 }
 
-// lastAtEach keeps the last row of each place, at the index of the first one.
+// lastAtEach keeps the last row of each key, at the index of the first one.
 func lastAtEach(written []storage.Written) []storage.Written {
 	if len(written) < 2 {
 		return written
 	}
-	at := make(map[place]int, len(written))
+	at := make(map[rowKey]int, len(written))
 	kept := written[:0]
 	for _, w := range written {
-		p := place{w.Side, w.Edge.Pair()}
+		p := rowKey{w.Side, w.Edge.Pair()}
 		if i, seen := at[p]; seen {
 			kept[i] = w
 			continue

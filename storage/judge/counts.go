@@ -38,7 +38,7 @@ func (j *Judge) AddTo(diffs Diffs) {
 		case storage.Inverse:
 			d.Followed(diff, j.rows[at])
 			back := storage.Pair{From: at.pair.To, To: at.pair.From}
-			if _, seen := j.was[place{storage.Forward, back}]; !seen {
+			if _, seen := j.was[rowKey{storage.Forward, back}]; !seen {
 				d.Friend += j.friends(back)
 			}
 		}
@@ -49,9 +49,9 @@ func (j *Judge) AddTo(diffs Diffs) {
 // friends is the difference that the changes make to the friend count of From on its shard: 1 if
 // From and To now follow each other and did not before.
 func (j *Judge) friends(pair storage.Pair) int64 {
-	there := place{storage.Forward, pair}
-	back := place{storage.Inverse, storage.Pair{From: pair.To, To: pair.From}}
-	before := func(at place) int64 {
+	there := rowKey{storage.Forward, pair}
+	back := rowKey{storage.Inverse, storage.Pair{From: pair.To, To: pair.From}}
+	before := func(at rowKey) int64 {
 		if was, changed := j.was[at]; changed {
 			return Counted(was.Type)
 		}

@@ -30,13 +30,13 @@ type Judge struct {
 	// Marked are the follows that have a mark; nil: they have not been looked up.
 	Marked map[storage.Pair]bool
 
-	ttl  storage.Micros         // how long a request stays pending
-	rows map[place]storage.Edge // as they are now
-	was  map[place]storage.Edge // the changed rows as they were before
+	ttl  storage.Micros          // how long a request stays pending
+	rows map[rowKey]storage.Edge // as they are now
+	was  map[rowKey]storage.Edge // the changed rows as they were before
 }
 
-// A place is where a row lies.
-type place struct {
+// A rowKey names a row.
+type rowKey struct {
 	side storage.Side
 	pair storage.Pair
 }
@@ -46,17 +46,17 @@ type place struct {
 func New(ttl time.Duration) *Judge {
 	return &Judge{
 		ttl:  storage.Micros(ttl.Microseconds()),
-		rows: make(map[place]storage.Edge),
-		was:  make(map[place]storage.Edge),
+		rows: make(map[rowKey]storage.Edge),
+		was:  make(map[rowKey]storage.Edge),
 	}
 }
 
 // Know records a row as it was read. Rows that are not recorded do not exist.
-func (j *Judge) Know(side storage.Side, e storage.Edge) { j.rows[place{side, e.Pair()}] = e }
+func (j *Judge) Know(side storage.Side, e storage.Edge) { j.rows[rowKey{side, e.Pair()}] = e }
 
-// row returns the row at a place, or one of type None at time 0 if there is none.
+// row returns the row of a key, or one of type None at time 0 if there is none.
 func (j *Judge) row(side storage.Side, pair storage.Pair) (e storage.Edge, exists bool) {
-	if e, exists = j.rows[place{side, pair}]; !exists {
+	if e, exists = j.rows[rowKey{side, pair}]; !exists {
 		e = storage.Edge{From: pair.From, To: pair.To}
 	}
 	return e, exists
@@ -64,7 +64,7 @@ func (j *Judge) row(side storage.Side, pair storage.Pair) (e storage.Edge, exist
 
 // put changes a row.
 func (j *Judge) put(side storage.Side, e storage.Edge) {
-	at := place{side, e.Pair()}
+	at := rowKey{side, e.Pair()}
 	if _, changed := j.was[at]; !changed {
 		j.was[at] = j.rows[at]
 	}

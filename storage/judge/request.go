@@ -78,7 +78,7 @@ func (r *request) validFrom() storage.Micros {
 	return r.act.Change.At - storage.Micros(r.act.Options.TTL.Microseconds())
 }
 
-// pending tells whether a request can be answered.
+// pending reports whether a request can be answered.
 func (r *request) pending(e storage.Edge) bool {
 	return e.Type == storage.Pending && e.UpdateTime >= r.validFrom()
 }
@@ -109,7 +109,7 @@ func (r *request) ask(own storage.Edge) ([]storage.Written, error) {
 	return []storage.Written{r.turn(storage.Requests, r.Pair, storage.Pending, r.act.Change.At)}, nil
 }
 
-// inForce tells whether a request was accepted and neither user has ended its follow since.
+// inForce reports whether a request was accepted and neither user has ended its follow since.
 func (r *request) inForce(own storage.Edge) bool {
 	follow, _ := r.row(storage.Forward, r.Pair)
 	back, there := r.row(storage.Inverse, storage.Pair{From: r.To, To: r.From})

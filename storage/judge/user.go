@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// State tells whether a user's state changes to another one, see [storage.StateStore]. It returns
+// State reports whether a user's state changes to another one, see [storage.StateStore]. It returns
 // [storage.ErrForbidden] if the user is being or has been deleted, or if the new state is Deleted,
 // which only Erase sets.
 func State(user storage.UserID, from, to storage.UserState) (changes bool, err error) {

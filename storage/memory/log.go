@@ -20,7 +20,7 @@ func (l *relationLog) add(side storage.Side, edge storage.Edge) {
 	l.entries = append(l.entries, storage.LogEntry{Position: l.last, Side: side, Edge: edge})
 }
 
-// HasLog tells that there is a relation_log.
+// HasLog reports that there is a relation_log.
 func (s *Store) HasLog() bool { return true }
 
 // LastOfLog is the position of the newest entry that the log has ever had, 0 at the beginning.

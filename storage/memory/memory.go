@@ -51,7 +51,7 @@ func RequestTTL(ttl time.Duration) Option {
 	return func(s *Store) { s.requestTTL = ttl }
 }
 
-// Together tells whether two users are in one database, so that the other side of their edges can
+// Together reports whether two users are in one database, so that the other side of their edges can
 // be written in the same call. By default all users are. With a rule of many shards, the store is
 // the oracle of an engine that has them.
 func Together(rule func(a, b storage.UserID) bool) Option {

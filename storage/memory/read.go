@@ -93,7 +93,7 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 
 // page selects what lies between the bounds, and then one end of it.
 func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
-	var stretch []storage.Edge
+	var part []storage.Edge
 	kind := q.Type
 	if kind == storage.None {
 		kind = storage.Following // or Pending
@@ -106,15 +106,15 @@ func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 		if q.Before != (storage.Position{}) && compare(at, q.Before) >= 0 {
 			continue
 		}
-		stretch = append(stretch, edge)
+		part = append(part, edge)
 	}
-	if surplus := len(stretch) - q.Limit; surplus > 0 {
+	if surplus := len(part) - q.Limit; surplus > 0 {
 		if q.Backward {
-			return stretch[surplus:]
+			return part[surplus:]
 		}
-		return stretch[:q.Limit]
+		return part[:q.Limit]
 	}
-	return stretch
+	return part
 }
 
 // byPeer returns every edge of an owner, whatever its type, in ascending order

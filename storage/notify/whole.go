@@ -31,7 +31,7 @@ func Whole(ctx context.Context) (in context.Context, end func(complete bool)) {
 	return context.WithValue(ctx, wholeKey{}, w), w.end
 }
 
-// covers tells whether a note for these users exists already.
+// covers reports whether a note for these users exists already.
 func (w *whole) covers(users []storage.UserID) bool {
 	if w == nil || len(users) > 4 { // looking up more is mostly in vain
 		return false

@@ -28,24 +28,24 @@ func AppendRow(to []byte, r storage.Row) []byte {
 	return AppendEdge(append(to, byte(r.Side)), r.Edge)
 }
 
-// Reader takes values off the front of a text. After the first value that is missing or invalid, OK
+// Decoder takes values off the front of a text. After the first value that is missing or invalid, OK
 // is false and every value is zero.
-type Reader struct {
+type Decoder struct {
 	rest   []byte
 	failed bool
 }
 
-// NewReader reads a text.
-func NewReader(text []byte) *Reader { return &Reader{rest: text} }
+// NewDecoder reads a text.
+func NewDecoder(text []byte) *Decoder { return &Decoder{rest: text} }
 
-// OK tells whether everything could be read so far.
-func (r *Reader) OK() bool { return !r.failed }
+// OK reports whether everything could be read so far.
+func (r *Decoder) OK() bool { return !r.failed }
 
-// Done tells whether everything could be read and nothing is left.
-func (r *Reader) Done() bool { return !r.failed && len(r.rest) == 0 }
+// Done reports whether everything could be read and nothing is left.
+func (r *Decoder) Done() bool { return !r.failed && len(r.rest) == 0 }
 
 // Byte reads one byte.
-func (r *Reader) Byte() byte {
+func (r *Decoder) Byte() byte {
 	if len(r.rest) == 0 {
 		r.fail()
 	}
@@ -58,7 +58,7 @@ func (r *Reader) Byte() byte {
 }
 
 // Uvarint reads a number that is not negative.
-func (r *Reader) Uvarint() uint64 {
+func (r *Decoder) Uvarint() uint64 {
 	value, n := binary.Uvarint(r.rest)
 	if !r.advance(n) {
 		return 0
@@ -67,7 +67,7 @@ func (r *Reader) Uvarint() uint64 {
 }
 
 // UserID reads an id, which is 1 … 2^63−1.
-func (r *Reader) UserID() storage.UserID {
+func (r *Decoder) UserID() storage.UserID {
 	id := storage.UserID(r.Uvarint())
 	if id < 1 {
 		r.fail()
@@ -79,7 +79,7 @@ func (r *Reader) UserID() storage.UserID {
 }
 
 // Edge reads an edge. Types that are not known yet are passed on as they are.
-func (r *Reader) Edge() storage.Edge {
+func (r *Decoder) Edge() storage.Edge {
 	e := storage.Edge{From: r.UserID(), To: r.UserID(), Type: storage.EdgeType(r.Byte())}
 	value, n := binary.Varint(r.rest)
 	if !r.advance(n) {
@@ -90,7 +90,7 @@ func (r *Reader) Edge() storage.Edge {
 }
 
 // Row reads a row of a table that is known.
-func (r *Reader) Row() storage.Row {
+func (r *Decoder) Row() storage.Row {
 	side := storage.Side(r.Byte())
 	if int(side) >= len(storage.Sides) {
 		r.fail()
@@ -102,7 +102,7 @@ func (r *Reader) Row() storage.Row {
 	return storage.Row{Side: side, Edge: e}
 }
 
-func (r *Reader) advance(n int) bool {
+func (r *Decoder) advance(n int) bool {
 	if n <= 0 {
 		r.fail()
 	}
@@ -113,4 +113,4 @@ func (r *Reader) advance(n int) bool {
 	return true
 }
 
-func (r *Reader) fail() { r.failed, r.rest = true, nil }
+func (r *Decoder) fail() { r.failed, r.rest = true, nil }

@@ -28,7 +28,7 @@ func TestEdgesComeBack(t *testing.T) {
 		for _, e := range sent {
 			text = wire.AppendEdge(text, e)
 		}
-		r := wire.NewReader(text)
+		r := wire.NewDecoder(text)
 		for _, e := range sent {
 			if got := r.Edge(); got != e {
 				t.Fatalf("read %+v, written was %+v", got, e)
@@ -44,7 +44,7 @@ func TestEdgesComeBack(t *testing.T) {
 func TestWhatIsCutShortIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := wire.AppendEdge(nil, edges().Draw(t, "edge"))
-		r := wire.NewReader(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])
+		r := wire.NewDecoder(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])
 		if e := r.Edge(); r.OK() || r.Done() || e != (storage.Edge{}) {
 			t.Fatalf("read %+v", e)
 		}
@@ -60,7 +60,7 @@ func TestIDsThatCannotBeAreRefused(t *testing.T) {
 		"2^63":      append([]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, 1, 1, 0),
 		"over 2^64": append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, 1, 1, 0),
 	} {
-		if r := wire.NewReader(text); r.Edge() != (storage.Edge{}) || r.OK() {
+		if r := wire.NewDecoder(text); r.Edge() != (storage.Edge{}) || r.OK() {
 			t.Errorf("an id of %s was read", name)
 		}
 	}
@@ -70,10 +70,10 @@ func TestRowsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sent := storage.Row{Side: rapid.SampledFrom(storage.Sides[:]).Draw(t, "side"), Edge: edges().Draw(t, "edge")}
 		text := wire.AppendRow(nil, sent)
-		if r := wire.NewReader(text); r.Row() != sent || !r.Done() {
+		if r := wire.NewDecoder(text); r.Row() != sent || !r.Done() {
 			t.Fatalf("%+v does not come back", sent)
 		}
-		if r := wire.NewReader(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]); r.Row() != (storage.Row{}) || r.OK() {
+		if r := wire.NewDecoder(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]); r.Row() != (storage.Row{}) || r.OK() {
 			t.Fatal("a part of it is read as a row")
 		}
 	})
@@ -81,7 +81,7 @@ func TestRowsComeBack(t *testing.T) {
 
 func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
 	text := wire.AppendEdge([]byte{byte(len(storage.Sides))}, storage.Edge{From: 1, To: 2})
-	if r := wire.NewReader(text); r.Row() != (storage.Row{}) || r.OK() {
+	if r := wire.NewDecoder(text); r.Row() != (storage.Row{}) || r.OK() {
 		t.Error("a row of an unknown table was read")
 	}
 }

@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"kith/storage"
+)
+
+var _ storage.ShardReader = (*Store)(nil)
+
+// ReadShard implements [storage.ShardReader]: it copies the store.
+func (s *Store) ReadShard(ctx context.Context, _ int, read func(storage.ShardMoment) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return read(s.moment())
+}
+
+// moment is everything that the store holds, as of now.
+type moment struct {
+	users []storage.UserWithState
+	rows  map[storage.Side][]storage.Edge
+}
+
+func (s *Store) moment() *moment {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	m := &moment{rows: make(map[storage.Side][]storage.Edge)}
+	for _, id := range slices.Sorted(maps.Keys(s.users)) {
+		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+		m.rows[side] = s.edges(side)
+	}
+	return m
+}
+
+// Users implements [storage.ShardMoment].
+func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {
+	for _, u := range m.users {
+		if u.User.ID > after && len(page) < limit {
+			page = append(page, u)
+		}
+	}
+	return page, ctx.Err()
+}
+
+// Rows implements [storage.ShardMoment].
+func (m *moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
+	page := slices.DeleteFunc(slices.Clone(m.rows[side]), func(e storage.Edge) bool {
+		return side.Compare(e.Pair(), after) <= 0 || e.Type == storage.None && e.UpdateTime == 0
+	})
+	return page[:min(limit, len(page))], ctx.Err()
+}

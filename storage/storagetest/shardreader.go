@@ -1,0 +1,233 @@
+package storagetest
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// shardReader: all that a shard holds, as of one moment, of stores that can tell. Others' users and
+// rows are in the store, too.
+type shardReader struct{ *harness }
+
+// pageLimits are one row a page, some, and all at once.
+var pageLimits = []int{1, 7, many}
+
+func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
+	people := s.newUsers(t, 30)
+	people = append(people, s.shown(t))
+	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), people[0].ID, 1)) // nobody's
+	gone := erase(s).erased(t).ID
+	byID := func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) }
+	slices.SortFunc(people, byID)
+	for _, limit := range pageLimits {
+		var all []storage.User
+		s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+			users := usersAt(t, at, limit)
+			if !slices.IsSortedFunc(users, func(a, b storage.UserWithState) int { return byID(a.User, b.User) }) {
+				t.Errorf("not in order: %v", users)
+			}
+			for _, u := range users {
+				wantEqual(t, "shard", shard.NewMap(s.store.Shards()).Of(u.User.ID), ordinal)
+				if u.User.ID == gone {
+					t.Errorf("user %d has been erased", gone)
+				}
+				if _, ours := slices.BinarySearchFunc(people, u.User, byID); ours {
+					all = append(all, u.User)
+				}
+			}
+		})
+		slices.SortFunc(all, byID)
+		wantList(t, "users", all, people)
+	}
+}
+
+// shown makes a user of whom every field is set.
+func (s shardReader) shown(t *testing.T) storage.User {
+	t.Helper()
+	u := person(s.id())
+	u.Bio, u.AvatarURL, u.CreatedAt, u.UpdatedAt = "a \"bio\",\nof two lines", "https://example.org/a.png", at(3), at(4)
+	u.FollowingsVisibility, u.FollowersVisibility, u.Undiscoverable = storage.ToFollowers, storage.ToNobody, true
+	answers(t, s.store.CreateUsers(t.Context(), []storage.User{u}), 1)
+	return u
+}
+
+func (s shardReader) StatesComeAlong(t *testing.T) {
+	want := map[storage.UserID]storage.UserState{}
+	for _, state := range []storage.UserState{storage.Active, storage.Deactivated, storage.Deleting} {
+		user := s.newUsers(t, 1)[0].ID
+		s.setStateTo(t, user, state)
+		want[user] = state
+	}
+	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+		for _, u := range usersAt(t, at, 2) {
+			if state, ours := want[u.User.ID]; ours {
+				wantEqual(t, "state", u.State, state)
+				delete(want, u.User.ID)
+			}
+		}
+	})
+	wantEqual(t, "users that did not come", len(want), 0)
+}
+
+func (s shardReader) setStateTo(t *testing.T, user storage.UserID, state storage.UserState) {
+	t.Helper()
+	if _, err := s.store.SetState(t.Context(), user, state, at(1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
+	onSides(t, []storage.Side{storage.Forward, storage.Requests}, func(t *testing.T, side storage.Side) {
+		var rows []storage.Edge
+		for _, owner := range s.ids(6) {
+			for i, peer := range s.ids(9) {
+				rows = append(rows, edge(side, owner, peer, typesOf(side)[i%3], at(i)))
+			}
+		}
+		s.apply(t, side, rows...)
+		slices.SortFunc(rows, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) })
+		for _, limit := range pageLimits {
+			var all []storage.Edge
+			s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+				page := rowsAt(t, at, side, limit)
+				if !slices.IsSortedFunc(page, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) }) {
+					t.Errorf("not in order: %v", page)
+				}
+				for _, e := range page {
+					wantEqual(t, "shard", shard.NewMap(s.store.Shards()).Of(e.From), ordinal)
+					if slices.ContainsFunc(rows, func(own storage.Edge) bool { return own.Pair() == e.Pair() }) {
+						all = append(all, e)
+					}
+				}
+			})
+			slices.SortFunc(all, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) })
+			wantList(t, "rows", all, rows)
+		}
+	})
+}
+
+func (s shardReader) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
+	onSides(t, []storage.Side{storage.Forward, storage.Requests}, func(t *testing.T, side storage.Side) {
+		e := edge(side, s.id(), s.id(), storage.None, 0)
+		s.apply(t, side, e)
+		s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+			if slices.Contains(rowsAt(t, at, side, many), e) {
+				t.Errorf("%+v has come", e)
+			}
+		})
+	})
+}
+
+// What is written behind the first page is not seen, and its writers do not wait for the reader.
+func (s shardReader) AllIsOfOneMoment(t *testing.T) {
+	users := s.newUsers(t, 3)
+	slices.SortFunc(users, func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) })
+	from := users[1].ID
+	peer, ended := s.id(), s.id()
+	was := []storage.Edge{follow(storage.Forward, from, peer, 1), edge(storage.Forward, from, ended, storage.None, at(1))}
+	s.apply(t, storage.Forward, was...)
+	ordinal := shard.NewMap(s.store.Shards()).Of(from)
+	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), ordinal, func(at1 storage.ShardMoment) error {
+		if _, err := at1.Users(t.Context(), 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		name := "renamed"
+		if _, err := s.store.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at(9)); err != nil {
+			t.Fatal(err)
+		}
+		s.setStateTo(t, from, storage.Deactivated)
+		s.apply(t, storage.Forward, edge(storage.Forward, from, peer, storage.None, at(9)),
+			follow(storage.Forward, from, ended, 9), follow(storage.Forward, from, s.id(), 9))
+		for _, u := range usersAt(t, at1, 2) {
+			if u.User.ID == from {
+				wantEqual(t, "user", u, storage.UserWithState{User: users[1]})
+			}
+		}
+		rows := slices.DeleteFunc(rowsAt(t, at1, storage.Forward, 2), func(e storage.Edge) bool { return e.From != from })
+		slices.SortFunc(was, func(a, b storage.Edge) int { return cmp.Compare(a.To, b.To) })
+		wantList(t, "rows", rows, was)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "name afterwards", s.userOf(t, from).Name, "renamed")
+}
+
+func (s shardReader) TheReadersErrorComesBack(t *testing.T) {
+	enough := errors.New("enough")
+	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), 0, func(storage.ShardMoment) error { return enough })
+	if !errors.Is(err, enough) {
+		t.Errorf("%v, want %v", err, enough)
+	}
+}
+
+func (s shardReader) AnEndedContextReadsNothing(t *testing.T) {
+	err := part[storage.ShardReader](t, s.harness).ReadShard(ended(t), 0, func(at storage.ShardMoment) error {
+		_, err := at.Users(ended(t), 0, 1)
+		return err
+	})
+	wantEndedErr(t, "shard", err)
+}
+
+// eachShard reads all shards, one after another.
+func (s shardReader) eachShard(t *testing.T, read func(t *testing.T, ordinal int, at storage.ShardMoment)) {
+	t.Helper()
+	r := part[storage.ShardReader](t, s.harness)
+	for ordinal := range r.Shards() {
+		err := r.ReadShard(t.Context(), ordinal, func(at storage.ShardMoment) error {
+			read(t, ordinal, at)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// usersAt reads all users page by page.
+func usersAt(t *testing.T, at storage.ShardMoment, limit int) []storage.UserWithState {
+	t.Helper()
+	return allPages(t, limit, func(last *storage.UserWithState) ([]storage.UserWithState, error) {
+		if last == nil {
+			return at.Users(t.Context(), 0, limit)
+		}
+		return at.Users(t.Context(), last.User.ID, limit)
+	})
+}
+
+// rowsAt reads all rows of a side page by page.
+func rowsAt(t *testing.T, at storage.ShardMoment, side storage.Side, limit int) []storage.Edge {
+	t.Helper()
+	return allPages(t, limit, func(last *storage.Edge) ([]storage.Edge, error) {
+		if last == nil {
+			return at.Rows(t.Context(), side, storage.Pair{}, limit)
+		}
+		return at.Rows(t.Context(), side, last.Pair(), limit)
+	})
+}
+
+// allPages reads pages to the first that is shorter than the limit. last is nil at first.
+func allPages[V any](t *testing.T, limit int, next func(last *V) ([]V, error)) (all []V) {
+	t.Helper()
+	var last *V
+	for {
+		page, err := next(last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) > limit {
+			t.Fatalf("%d in a page, want %d at most", len(page), limit)
+		}
+		all = append(all, page...)
+		if len(page) < limit || len(all) > many {
+			return all
+		}
+		last = &page[len(page)-1]
+	}
+}

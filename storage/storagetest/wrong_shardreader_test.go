@@ -1,0 +1,119 @@
+package storagetest_test
+
+import (
+	"context"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes in reading whole shards.
+var shardReaderMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"a shard is read as it becomes", func(s *memory.Store) storage.Store { return readsOnAndOn{s} }, "shardReader/AllIsOfOneMoment", promiseOnly},
+	{"history is left out", momentsWith(func(m *wrongMoment) {
+		m.row = func(e storage.Edge) bool { return e.Type != storage.None }
+	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
+	{"pages of rows begin with an owner", momentsWith(func(m *wrongMoment) {
+		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
+	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
+	{"hidden users are left out", momentsWith(func(m *wrongMoment) {
+		m.user = func(u *storage.UserWithState) bool { return u.State == storage.Active }
+	}), "shardReader/StatesComeAlong", promiseOnly},
+	{"everybody is active", momentsWith(func(m *wrongMoment) {
+		m.user = func(u *storage.UserWithState) bool { u.State = storage.Active; return true }
+	}), "shardReader/StatesComeAlong", promiseOnly},
+	{"read users are open to all", momentsWith(func(m *wrongMoment) {
+		m.user = func(u *storage.UserWithState) bool { u.User.FollowersVisibility = storage.ToEveryone; return true }
+	}), "shardReader/EveryUserComesOnceOnItsShard", promiseOnly},
+	{"the reader's error is kept", func(s *memory.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, shardReaderMistakes...) }
+
+// readsOnAndOn takes a new moment for each page.
+type readsOnAndOn struct{ *memory.Store }
+
+func (s readsOnAndOn) ReadShard(_ context.Context, _ int, read func(storage.ShardMoment) error) error {
+	return read(nowOf{s.Store})
+}
+
+// nowOf is a store as it is by now.
+type nowOf struct{ store *memory.Store }
+
+func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Users(ctx, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) (page []storage.Edge, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Rows(ctx, side, after, limit)
+		return err
+	})
+	return page, err
+}
+
+// wrongMoments changes what a moment tells.
+type wrongMoments struct {
+	*memory.Store
+	set func(*wrongMoment)
+}
+
+func momentsWith(set func(*wrongMoment)) func(*memory.Store) storage.Store {
+	return func(s *memory.Store) storage.Store { return wrongMoments{s, set} }
+}
+
+func (s wrongMoments) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+	return s.Store.ReadShard(ctx, shard, func(right storage.ShardMoment) error {
+		m := &wrongMoment{
+			right: right,
+			user:  func(*storage.UserWithState) bool { return true },
+			row:   func(storage.Edge) bool { return true },
+			after: func(p storage.Pair) storage.Pair { return p },
+		}
+		s.set(m)
+		return read(m)
+	})
+}
+
+type wrongMoment struct {
+	right storage.ShardMoment
+	user  func(*storage.UserWithState) bool
+	row   func(storage.Edge) bool
+	after func(storage.Pair) storage.Pair
+}
+
+func (m *wrongMoment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
+	all, err := m.right.Users(ctx, after, 1e6)
+	kept := all[:0]
+	for _, u := range all {
+		if m.user(&u) {
+			kept = append(kept, u)
+		}
+	}
+	return kept[:min(limit, len(kept))], err
+}
+
+func (m *wrongMoment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
+	all, err := m.right.Rows(ctx, side, m.after(after), 1e6)
+	all = slices.DeleteFunc(all, func(e storage.Edge) bool { return !m.row(e) })
+	return all[:min(limit, len(all))], err
+}
+
+type keepsErrors struct{ *memory.Store }
+
+func (s keepsErrors) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
+	return s.Store.ReadShard(ctx, shard, func(m storage.ShardMoment) error {
+		_ = read(m)
+		return nil
+	})
+}
