@@ -1,0 +1,540 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+var errStatement = errors.New("the statement fails")
+
+// faults makes one statement of a store fail, or gives it a row that cannot be read.
+type faults struct {
+	mu         sync.Mutex
+	armed      bool
+	at         int  // which statement, from 1 on
+	brokenRow  bool // it is a row that cannot be read
+	statements int  // so far
+	hit        bool
+}
+
+func (f *faults) arm(at int, brokenRow bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.armed, f.at, f.brokenRow, f.statements, f.hit = true, at, brokenRow, 0, false
+}
+
+func (f *faults) disarm() (statements int, hit bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.armed = false
+	return f.statements, f.hit
+}
+
+// next counts a statement and tells whether it is the one.
+func (f *faults) next() (isIt bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.statements++
+	return f.armed && f.statements == f.at
+}
+
+func (f *faults) fails() bool {
+	isIt := f.next()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hit = f.hit || isIt && !f.brokenRow
+	return isIt && !f.brokenRow
+}
+
+// mayCommit is false for a transaction whose statement had no row that could be broken: it leaves
+// the store as it was.
+func (f *faults) mayCommit() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.armed || !f.brokenRow || f.hit || f.statements < f.at
+}
+
+// pool is a pool of connections with faults.
+func (f *faults) pool(t *testing.T, path, options string) *sql.DB {
+	t.Helper()
+	name := "file:" + path + "?_pragma=busy_timeout(5000)" + options
+	plain, err := sql.Open("sqlite", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sql.OpenDB(faultyConnector{plain.Driver(), name, f})
+}
+
+type faultyConnector struct {
+	driver driver.Driver
+	name   string
+	faults *faults
+}
+
+func (c faultyConnector) Driver() driver.Driver { return c.driver }
+
+func (c faultyConnector) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.driver.Open(c.name)
+	if err != nil {
+		return nil, err
+	}
+	return faultyConn{conn.(connection), c.faults}, nil
+}
+
+type connection interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ExecerContext
+	driver.QueryerContext
+}
+
+type faultyConn struct {
+	connection
+	faults *faults
+}
+
+func (c faultyConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	if c.faults.fails() {
+		return nil, errStatement
+	}
+	return c.connection.ExecContext(ctx, text, args)
+}
+
+func (c faultyConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	isIt := c.faults.next()
+	c.faults.mu.Lock()
+	broken := c.faults.brokenRow
+	c.faults.hit = c.faults.hit || isIt && !broken
+	c.faults.mu.Unlock()
+	if isIt && !broken {
+		return nil, errStatement
+	}
+	rows, err := c.connection.QueryContext(ctx, text, args)
+	if isIt && err == nil && text != sqlAnyUser && text != sqlExistingUsers { // of these it matters only whether there is a row
+		rows = brokenRows{rows, c.faults}
+	}
+	return rows, err
+}
+
+func (c faultyConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.connection.BeginTx(ctx, options)
+	return faultyTx{tx, c.faults}, err
+}
+
+type faultyTx struct {
+	driver.Tx
+	faults *faults
+}
+
+func (t faultyTx) Commit() error {
+	if !t.faults.mayCommit() {
+		return errors.Join(errStatement, t.Rollback())
+	}
+	return t.Tx.Commit()
+}
+
+// brokenRows have values of a type that nothing reads.
+type brokenRows struct {
+	driver.Rows
+	faults *faults
+}
+
+func (r brokenRows) Next(row []driver.Value) error {
+	err := r.Rows.Next(row)
+	if err != nil {
+		return err
+	}
+	for i := range row {
+		row[i] = struct{}{}
+	}
+	r.faults.mu.Lock()
+	defer r.faults.mu.Unlock()
+	r.faults.hit = true
+	return nil
+}
+
+func errorOf[V any](results []storage.Result[V]) (err error) {
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	return err
+}
+
+// Whatever a store is asked for or told to write fails if one of its statements does, or gives a
+// row that cannot be read; and then it can be done again.
+func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
+	f := &faults{}
+	s := openFaulty(t, f)
+	operations := faultyReads()
+	maps.Copy(operations, faultyScans())
+	maps.Copy(operations, faultyWrites())
+	for _, name := range slices.Sorted(maps.Keys(operations)) {
+		do := operations[name]
+		t.Run(name, func(t *testing.T) {
+			reached := 0
+			for at := 1; ; at++ {
+				f.arm(at, false)
+				err := do(t.Context(), s)
+				statements, hit := f.disarm()
+				if !hit {
+					if err != nil {
+						t.Fatalf("without a fault: %v", err)
+					}
+					break
+				}
+				if reached++; !errors.Is(err, errStatement) {
+					t.Errorf("statement %d of %d fails: %v", at, statements, err)
+				}
+				f.arm(at, true)
+				err = do(t.Context(), s)
+				statements, hit = f.disarm()
+				if hit && (err == nil || !strings.Contains(err.Error(), "struct {}")) {
+					t.Errorf("a row of statement %d of %d cannot be read: %v", at, statements, err)
+				}
+				if statements < at && err == nil {
+					break // tries before have done a part of it
+				}
+			}
+			if reached == 0 {
+				t.Error("no statement failed")
+			}
+		})
+	}
+}
+
+// openFaulty makes a store of two shards with some of everything.
+func openFaulty(t *testing.T, f *faults) *Store {
+	t.Helper()
+	dir := t.TempDir()
+	paths := []string{filepath.Join(dir, "0.db"), filepath.Join(dir, "1.db")}
+	s := openSmall(t, "sqlite:"+paths[0]+";"+paths[1], nil)
+	for i, n := range s.db.Shards {
+		read, write := n.Read, n.Write
+		n.Read, n.Write = f.pool(t, paths[i], "&_pragma=query_only(1)"), f.pool(t, paths[i], "&_txlock=immediate")
+		n.Write.SetMaxOpenConns(1)
+		t.Cleanup(func() { read.Close(); write.Close() })
+	}
+	fillFaulty(t, s)
+	return s
+}
+
+func fillFaulty(t *testing.T, s *Store) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var users []storage.User
+	for id := storage.UserID(1); id <= 40; id++ {
+		users = append(users, storage.User{ID: id, Handle: "user_" + id.String(), Name: "N", CreatedAt: storage.Micros(1e15)})
+	}
+	must(errorOf(s.CreateUsers(ctx, users)))
+	var edges []storage.Edge
+	for from := storage.UserID(1); from <= 40; from++ {
+		for to := storage.UserID(1); to <= 20; to++ {
+			if kind := storage.Following; from != to {
+				if from == 3 && to == 4 {
+					kind = storage.Blocking
+				}
+				if from != 4 || to != 3 {
+					edges = append(edges, storage.Edge{From: from, To: to, Type: kind, UpdateTime: storage.Micros(1e9 + from)})
+				}
+			}
+		}
+	}
+	must(errorOf(s.Apply(ctx, storage.Forward, edges, storage.IfNewer)))
+	must(errorOf(s.Apply(ctx, storage.Inverse, edges, storage.IfNewer)))
+	for _, from := range []storage.UserID{12, 21, 22} {
+		for to := storage.UserID(30); to < 35; to++ {
+			_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: storage.Ask, Message: "hello", At: 1e15}, someRequests)
+			must(err)
+		}
+	}
+	special, remark := true, "r"
+	for _, from := range []storage.UserID{1, 2, 3, 4, 5, 12} {
+		_, _, err := s.SetMark(ctx, storage.Pair{From: from, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
+		must(err)
+		must(s.Dismiss(ctx, from, 30, 1e15, 0))
+	}
+	for id := storage.UserID(12); id < 16; id++ {
+		_, err := s.SetState(ctx, id, storage.Deleting, 1e15)
+		must(err)
+	}
+	for shard := range s.db.Shards {
+		_, err := s.db.Shards[shard].Write.ExecContext(ctx, "UPDATE user_counts SET following_count = 77, follower_count = 78, friend_count = 79 WHERE user_id BETWEEN 16 AND 17")
+		must(err)
+	}
+	for _, owner := range []storage.UserID{2, 9, 12} {
+		for _, side := range packedSides {
+			mustPack(t, s, side, owner)
+		}
+	}
+	must(s.SaveCheckpoint(ctx, "c", []byte("v")))
+	_, err := s.Lease(ctx, "k", "me", 3, 1, 2)
+	must(err)
+	_, err = s.Secret(ctx, "p")
+	must(err)
+}
+
+var someRequests = storage.RequestOptions{TTL: 1e6 * time.Hour, MaxPending: 10, MaxFollowing: 1000, Inverse: true}
+
+type operation = func(context.Context, *Store) error
+
+func faultyReads() map[string]operation {
+	ids := []storage.UserID{1, 2, 3}
+	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 5}, {From: 21, To: 30}, {From: 30, To: 21}, {From: 1, To: 11}}
+	all := map[string]operation{
+		"Users":    func(ctx context.Context, s *Store) error { return errorOf(s.Users(ctx, ids)) },
+		"UserIDs":  func(ctx context.Context, s *Store) error { return errorOf(s.UserIDs(ctx, []string{"user_1", "é"})) },
+		"Counts":   func(ctx context.Context, s *Store) error { return errorOf(s.Counts(ctx, ids)) },
+		"Marks":    func(ctx context.Context, s *Store) error { return errorOf(s.Marks(ctx, pairs)) },
+		"Messages": func(ctx context.Context, s *Store) error { return errorOf(s.Messages(ctx, pairs)) },
+		"Specials": func(ctx context.Context, s *Store) error { return errorOf(s.Specials(ctx, ids)) },
+		"Blocks":   func(ctx context.Context, s *Store) error { return errorOf(s.Blocks(ctx, ids)) },
+		"Profiles": func(ctx context.Context, s *Store) error { return errorOf(s.Profiles(ctx, ids)) },
+		"StatesOf": func(ctx context.Context, s *Store) error {
+			return errorOf(s.StatesOf(ctx, []storage.UserID{12, 13, 14, 15}))
+		},
+		"Passwords": func(ctx context.Context, s *Store) error { return errorOf(s.Passwords(ctx, ids)) },
+		"Dismissals": func(ctx context.Context, s *Store) error {
+			return errorOf(s.Dismissals(ctx, []storage.DismissalQuery{{User: 1}, {User: 2}}))
+		},
+		"SearchHandles": func(ctx context.Context, s *Store) error { _, err := s.SearchHandles(ctx, "user", "", 5); return err },
+		"Popular":       func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
+		"StateChanges": func(ctx context.Context, s *Store) error {
+			_, one := s.StateChanges(ctx, 0, storage.StatePosition{}, 5)
+			_, other := s.StateChanges(ctx, 1, storage.StatePosition{}, 5)
+			return errors.Join(one, other)
+		},
+		"UserIDsAfter": func(ctx context.Context, s *Store) error { _, err := s.UserIDsAfter(ctx, 0, 0, 5); return err },
+		"Empty":        func(ctx context.Context, s *Store) error { _, err := s.Empty(ctx); return err },
+		"ReadLog":      func(ctx context.Context, s *Store) error { _, err := s.ReadLog(ctx, 0, 5, 5); return err },
+		"ReadLog, at its end": func(ctx context.Context, s *Store) error {
+			last, err := s.LastOfLog(ctx, 0)
+			if err != nil {
+				return err
+			}
+			_, err = s.ReadLog(ctx, 0, last, 5)
+			return err
+		},
+		"LoadCheckpoint": func(ctx context.Context, s *Store) error { _, _, err := s.LoadCheckpoint(ctx, "c"); return err },
+		"Holders":        func(ctx context.Context, s *Store) error { _, err := s.Holders(ctx, "k", 1); return err },
+		"Secret":         func(ctx context.Context, s *Store) error { _, err := s.Secret(ctx, "p"); return err },
+	}
+	for _, side := range storage.Sides {
+		all["Edges of "+side.String()] = func(ctx context.Context, s *Store) error { return errorOf(s.Edges(ctx, side, pairs)) }
+		all["Neighbours of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return errorOf(s.Neighbours(ctx, side, []storage.UserID{1, 21, 31}))
+		}
+		all["Pages of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return errorOf(s.Pages(ctx, side, []storage.PageQuery{{Owner: 1, Limit: 3}, {Owner: 21, Limit: 3}, {Owner: 31, Limit: 3}}))
+		}
+		all["AllRows of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return errorOf(s.AllRows(ctx, side, []storage.RowsQuery{{Owner: 1, Limit: 3}, {Owner: 21, Limit: 3}, {Owner: 31, Limit: 3}}))
+		}
+		all["CountEdges of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return errorOf(s.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: 1, Limit: 3}, {Owner: 2, Limit: 3}}))
+		}
+		if side > storage.Inverse {
+			continue
+		}
+		all["Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return errorOf(s.Lists(ctx, side, []storage.ListQuery{{Owner: 1, Longest: 100}, {Owner: 2, Longest: 100}}))
+		}
+		all["one Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
+			return s.listRow(ctx, side, s.place.Of(1), storage.ListQuery{Owner: 1, Longest: 100}, func(storage.ListQuery, storage.List) {})
+		}
+		all["neighbours by row of "+side.String()] = func(ctx context.Context, s *Store) error {
+			_, err := s.neighboursByRow(ctx, s.place.Of(1), side, 1)
+			return err
+		}
+		all["a page with its user of "+side.String()] = func(ctx context.Context, s *Store) error {
+			b := storage.Bundle{Users: look[storage.User](ids[0]), Counts: look[storage.Counts](ids[0])}
+			b.Pages[side] = look[[]storage.Edge](storage.PageQuery{Owner: ids[0], Limit: 3})
+			s.Bundle(ctx, &b)
+			return errors.Join(errorOf(b.Users.Results), errorOf(b.Counts.Results), errorOf(b.Pages[side].Results))
+		}
+		all["edges with their user of "+side.String()] = func(ctx context.Context, s *Store) error {
+			b := storage.Bundle{Users: look[storage.User](ids[0]), Counts: look[storage.Counts](ids[0])}
+			b.Edges[side] = look[storage.Edge](side.Pair(ids[0], 5), side.Pair(ids[0], 6))
+			s.Bundle(ctx, &b)
+			return errors.Join(errorOf(b.Users.Results), errorOf(b.Counts.Results), errorOf(b.Edges[side].Results))
+		}
+	}
+	all["users with their counts"] = func(ctx context.Context, s *Store) error {
+		b := storage.Bundle{Users: look[storage.User](ids...), Counts: look[storage.Counts](ids...)}
+		s.Bundle(ctx, &b)
+		return errors.Join(errorOf(b.Users.Results), errorOf(b.Counts.Results))
+	}
+	return all
+}
+
+func faultyScans() map[string]operation {
+	owners := storage.OwnerRange{UpTo: 100}
+	// onEach runs one on both shards, of which each has some of what is looked for.
+	onEach := func(one func(context.Context, *Store, int) error) operation {
+		return func(ctx context.Context, s *Store) error { return errors.Join(one(ctx, s, 0), one(ctx, s, 1)) }
+	}
+	all := map[string]operation{
+		"NextOwner": onEach(func(ctx context.Context, s *Store, shard int) error {
+			_, _, err := s.NextOwner(ctx, shard, 0, 1)
+			return err
+		}),
+		"WrongFriends": onEach(func(ctx context.Context, s *Store, shard int) error {
+			_, err := s.WrongFriends(ctx, shard, owners)
+			return err
+		}),
+		"ForbiddenFollows": onEach(func(ctx context.Context, s *Store, shard int) error {
+			_, err := s.ForbiddenFollows(ctx, shard, owners)
+			return err
+		}),
+	}
+	for _, side := range storage.Sides {
+		all["Digests of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
+			_, err := s.Digests(ctx, side, shard, owners, storage.Cut{Parts: 1}, nil)
+			return err
+		})
+		all["GroupRows of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
+			groups := make([]int, storage.Classes)
+			for i := range groups {
+				groups[i] = i
+			}
+			return s.GroupRows(ctx, side, shard, owners, storage.Cut{Parts: 1}, storage.Choose(storage.Classes, groups), func(storage.Edge) {})
+		})
+		if side <= storage.Inverse {
+			all["WrongCounts of "+side.String()] = onEach(func(ctx context.Context, s *Store, shard int) error {
+				_, err := s.WrongCounts(ctx, side, shard, owners)
+				return err
+			})
+		}
+	}
+	return all
+}
+
+func faultyWrites() map[string]operation {
+	apply := func(side storage.Side, n int) operation {
+		return func(ctx context.Context, s *Store) error {
+			owner := storage.UserID(1000 + 2*n)
+			edges := slices.Concat(edgesFrom(side, owner, n, storage.Following), edgesFrom(side, owner+1, n-1, storage.None))
+			return errorOf(s.Apply(ctx, side, edges, storage.IfNewer))
+		}
+	}
+	change := func(kind storage.EdgeType, to ...storage.UserID) operation {
+		return func(ctx context.Context, s *Store) error {
+			var changes []storage.EdgeChange
+			for _, id := range to {
+				changes = append(changes, storage.EdgeChange{To: id, Type: kind, At: 2e15})
+			}
+			return errorOf(s.ChangeEdges(ctx, 2, changes, storage.ChangeOptions{Inverse: true, MaxFollowing: 1000}))
+		}
+	}
+	request := func(act storage.RequestAct, from, to storage.UserID) operation {
+		return func(ctx context.Context, s *Store) error {
+			_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: 2e15, Message: "m"}, someRequests)
+			return err
+		}
+	}
+	special, name := true, "B"
+	all := map[string]operation{
+		"CreateUsers": func(ctx context.Context, s *Store) error {
+			return errorOf(s.CreateUsers(ctx, []storage.User{{ID: 101, Handle: "h101", Name: "N"}, {ID: 102, Handle: "h102", Name: "N"}}))
+		},
+		"Register": func(ctx context.Context, s *Store) error {
+			return s.Register(ctx, storage.User{ID: 103, Handle: "h103", Name: "N", CreatedAt: 1e15}, "hash")
+		},
+		"Register, over a claim": func(ctx context.Context, s *Store) error {
+			if err := s.Claim(ctx, "h104", 999, 0); err != nil {
+				return err
+			}
+			return s.Register(ctx, storage.User{ID: 104, Handle: "h104", Name: "N", CreatedAt: 1e15}, "hash")
+		},
+		"SetPassword": func(ctx context.Context, s *Store) error {
+			_, err := s.SetPassword(ctx, 13, storage.PasswordChange{New: "x", At: 1, EndsTokens: true})
+			return err
+		},
+		"UpdateProfile": func(ctx context.Context, s *Store) error {
+			_, err := s.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &name}, 2e15)
+			return err
+		},
+		"SetMark": func(ctx context.Context, s *Store) error {
+			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 5}, storage.MarkChange{Special: &special})
+			return err
+		},
+		"SetMark, of none": func(ctx context.Context, s *Store) error {
+			special, remark := false, ""
+			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
+			return err
+		},
+		"Dismiss":    func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
+		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
+		"SetState": func(ctx context.Context, s *Store) error {
+			_, err := s.SetState(ctx, 20, storage.Deleting, 2e15)
+			return err
+		},
+		"Erase": func(ctx context.Context, s *Store) error { return s.Erase(ctx, 12, 2e15) },
+		"RepairInverse": func(ctx context.Context, s *Store) error {
+			return errorOf(s.RepairInverse(ctx, []storage.Repair{{
+				Pair:     storage.Pair{From: 1, To: 2},
+				Observed: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 1e9 + 1},
+				Want:     storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: 2e9},
+			}}))
+		},
+		"RecountFriends": func(ctx context.Context, s *Store) error {
+			return errorOf(s.RecountFriends(ctx, []storage.UserID{16, 17}))
+		},
+		"Lease":            func(ctx context.Context, s *Store) error { _, err := s.Lease(ctx, "k", "you", 3, 1, 2); return err },
+		"Lease, of fewer":  func(ctx context.Context, s *Store) error { _, err := s.Lease(ctx, "k", "me", 3, 1, 5); return err },
+		"Release":          func(ctx context.Context, s *Store) error { return s.Release(ctx, "k", "me") },
+		"SaveCheckpoint":   func(ctx context.Context, s *Store) error { return s.SaveCheckpoint(ctx, "c", []byte("w")) },
+		"DeleteCheckpoint": func(ctx context.Context, s *Store) error { return s.DeleteCheckpoint(ctx, "c") },
+		"PruneLog":         func(ctx context.Context, s *Store) error { return s.PruneLog(ctx, 0, 3) },
+
+		"three towards one": func(ctx context.Context, s *Store) error {
+			var jobs []*edgeTowards
+			for _, from := range []storage.UserID{24, 25, 26} {
+				if s.place.Of(from) == s.place.Of(27) {
+					jobs = append(jobs, &edgeTowards{from: from, change: storage.EdgeChange{To: 27, Type: storage.Following, At: 2e15}, options: storage.ChangeOptions{Inverse: true}})
+				}
+			}
+			return s.transact(ctx, "change", s.place.Of(27), func(w *writer) error { return w.changeTogether(jobs) })
+		},
+
+		"follow":         change(storage.Following, 21),
+		"follow two":     change(storage.Following, 22, 23),
+		"unfollow":       change(storage.None, 11),
+		"unfollow two":   change(storage.None, 5, 6),
+		"block":          change(storage.Blocking, 5),
+		"block two":      change(storage.Blocking, 6, 7),
+		"ask":            request(storage.Ask, 23, 36),
+		"accept":         request(storage.Accept, 21, 31),
+		"decline":        request(storage.Decline, 21, 32),
+		"end a friend":   request(storage.Remove, 5, 6),
+		"ask each other": request(storage.Ask, 30, 21),
+	}
+	for _, side := range storage.Sides {
+		for _, n := range []int{1, 3, 70} {
+			all[fmt.Sprintf("Apply %d to %s", n, side)] = apply(side, n)
+		}
+		if side <= storage.Inverse {
+			all["Recount "+side.String()] = func(ctx context.Context, s *Store) error {
+				return errorOf(s.Recount(ctx, side, []storage.UserID{16, 17}))
+			}
+		}
+	}
+	return all
+}
