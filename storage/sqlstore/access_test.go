@@ -30,7 +30,7 @@ func TestServerThatRefusesThePasswordIsUnavailable(t *testing.T) {
 	}
 	defer store.Close()
 	server.Exec(t, "ALTER USER "+user+" IDENTIFIED BY 'new'")
-	server.Exec(t, "KILL USER "+user)
+	server.KillConnections(t, user)
 
 	if r := store.Users(t.Context(), []storage.UserID{1})[0]; !errors.Is(r.Err, storage.ErrUnavailable) {
 		t.Errorf("%v, want %v", r.Err, storage.ErrUnavailable)

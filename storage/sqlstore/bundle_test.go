@@ -202,6 +202,49 @@ func TestBundlesThatAreNone(t *testing.T) {
 	}
 }
 
+// Bundles are one statement up to their bounds, and not beyond.
+func TestBundlesAreBounded(t *testing.T) {
+	s := openSmall(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), nil)
+	if err := errorOf(s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a", Name: "A"}})); err != nil {
+		t.Fatal(err)
+	}
+	follow := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}
+	if err := errorOf(s.Apply(t.Context(), storage.Forward, []storage.Edge{follow}, storage.IfNewer)); err != nil {
+		t.Fatal(err)
+	}
+	// of is the edges of some owners, with the user 1: so many keys, in so many SELECTs.
+	of := func(owners, pairs int) storage.Bundle {
+		b := storage.Bundle{Users: look[storage.User](storage.UserID(1)), Edges: [4]*storage.Lookup[storage.Pair, storage.Edge]{{}}}
+		for i := range pairs {
+			b.Edges[0].Keys = append(b.Edges[0].Keys, storage.Pair{From: storage.UserID(1 + i%owners), To: storage.UserID(100 + i)})
+		}
+		return b
+	}
+	page := func(limit int) storage.Bundle {
+		q := look[[]storage.Edge](storage.PageQuery{Owner: 1, Limit: limit})
+		return storage.Bundle{Users: look[storage.User](storage.UserID(1)), Pages: [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{q}}
+	}
+	both := of(1, 1)
+	both.Pages = page(5).Pages
+	for _, c := range []struct {
+		name   string
+		bundle storage.Bundle
+		one    bool
+	}{
+		{"as many keys as may be", of(1, bundleKeys-1), true},
+		{"a key more", of(1, bundleKeys), false},
+		{"as many owners as may be", of(bundleOwners-1, bundleOwners-1), true},
+		{"an owner more", of(bundleOwners, bundleOwners), false},
+		{"as long a page as may be", page(maxUserPage), true},
+		{"a row more", page(maxUserPage + 1), false},
+		{"a page and an edge", both, false},
+	} {
+		if one := s.oneStatement(t.Context(), &c.bundle); one != c.one {
+			t.Errorf("%s: read as one: %t", c.name, one)
+		}
+	}
+}
+
 // A shard that does not answer fails all keys, and a context that has ended.
 func TestBundlesFailAsAWhole(t *testing.T) {
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})

@@ -9,9 +9,9 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestWritersAreToldTheCountsTheyLeave: what is told after a commit is what lies there then, and
+// TestWritersGetTheCountsTheyLeave: what is reported after a commit is what lies there then, and
 // the version before is that from which on nothing but counts has changed.
-func TestWritersAreToldTheCountsTheyLeave(t *testing.T) {
+func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		name, remark := "another", "r"
 		follow := storage.Edge{From: 2, To: 3, Type: storage.Following, UpdateTime: 5}
@@ -66,8 +66,8 @@ func TestWritersAreToldTheCountsTheyLeave(t *testing.T) {
 	})
 }
 
-// TestEachOfAGroupIsToldTheCounts: writes that share a transaction are told what it has left.
-func TestEachOfAGroupIsToldTheCounts(t *testing.T) {
+// TestEachOfAGroupGetsTheCounts: writes that share a transaction are given what it has left.
+func TestEachOfAGroupGetsTheCounts(t *testing.T) {
 	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		var followers sync.WaitGroup
 		for id := storage.UserID(2); id <= 30; id++ {

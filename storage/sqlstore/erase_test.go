@@ -12,7 +12,7 @@ import (
 
 // An Erase that is cut off behind any of its statements is finished by the next one,
 // also when somebody else has registered the handle in between.
-func TestEraseIsCarriedOnAfterACrash(t *testing.T) {
+func TestEraseContinuesAfterACrash(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { eraseWithCrashes(t, sqlite(t, 2)) })
 	t.Run("MariaDB", func(t *testing.T) { eraseWithCrashes(t, mysql(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2))) })
 }

@@ -229,6 +229,16 @@ func runScans(t *testing.T, s *Store) {
 	for _, r := range s.RecountFriends(ctx, []storage.UserID{1, 200, 201}) {
 		check(r, r.Err)
 	}
+	check(nil, s.ReadShard(ctx, 0, func(at storage.ShardMoment) error {
+		for _, after := range []storage.Pair{{}, {From: 1, To: 100}, {From: 900, To: 10_002}, {From: 4999}} {
+			for _, limit := range []int{10, 10_000} {
+				check(at.Users(ctx, after.From, limit))
+				check(at.Rows(ctx, storage.Forward, after, limit))
+				check(at.Rows(ctx, storage.Requests, after, limit))
+			}
+		}
+		return nil
+	}))
 	check(s.Lease(ctx, "plans", "me", 3, 1, 2))
 	check(s.Holders(ctx, "plans", 1))
 	check(nil, s.Release(ctx, "plans", "me"))

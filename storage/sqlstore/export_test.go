@@ -45,7 +45,7 @@ func (s *Store) Waiting(owner storage.UserID) (changes, applies int) {
 	return changes, applies
 }
 
-// Serving tells that a change towards an account is being written.
+// Serving reports that a change towards an account is being written.
 func (s *Store) Serving(owner storage.UserID) bool {
 	_, serving := s.changes.Waiting(groupKey{owner: owner})
 	return serving

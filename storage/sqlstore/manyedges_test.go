@@ -48,7 +48,7 @@ func checkManyEdges(t *testing.T, location string) {
 	for _, c := range []struct {
 		owners, peers storage.UserID
 		statements    int
-	}{{1, 900, 1}, {1, 4000, 1}, {2, 500, 1}, {30, 600, 1}, {30, 1000, 2}} {
+	}{{1, 900, 1}, {1, 4000, 1}, {2, 500, 1}, {30, dense, 1}, {30, 600, 1}, {30, 1000, 2}} {
 		var pairs []storage.Pair
 		for to := range c.peers {
 			for from := range c.owners { // not in the order of owners

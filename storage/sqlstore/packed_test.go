@@ -41,8 +41,14 @@ func openPacking(t testing.TB, location string, onStatement func(context.Context
 
 // onBothEngines runs a test on a new store of each engine.
 func onBothEngines(t *testing.T, test func(t *testing.T, location string)) {
-	t.Run("SQLite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
-	t.Run("MariaDB", func(t *testing.T) { test(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]) })
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		test(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		t.Parallel()
+		test(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	})
 }
 
 // packedLists are the sides that can be packed.

@@ -1,0 +1,45 @@
+package sqlstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func TestMetricsCountStatements(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	m.Observe(t.Context(), Statement{Lookup: "users", Shard: 1, Keys: 20, Took: 2 * time.Second})
+	m.Observe(t.Context(), Statement{Lookup: "users", Shard: 1, Keys: 10, Took: time.Second, Err: errors.New("gone")})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]struct {
+		sum    float64
+		labels int
+	}{
+		"kith_sql_statement_duration_seconds": {3, 2},
+		"kith_sql_batch_keys":                 {30, 1},
+		"kith_sql_statement_failures_total":   {1, 2},
+	}
+	for _, f := range families {
+		one, metric := want[f.GetName()], f.GetMetric()[0]
+		if sum := metric.GetHistogram().GetSampleSum() + metric.GetCounter().GetValue(); len(f.GetMetric()) != 1 || sum != one.sum {
+			t.Errorf("%s: %v, want a sum of %v", f.GetName(), f.GetMetric(), one.sum)
+		}
+		labels := map[string]string{}
+		for _, l := range metric.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		if len(labels) != one.labels || labels["lookup"] != "users" || one.labels == 2 && labels["shard"] != "1" {
+			t.Errorf("%s has labels %v", f.GetName(), labels)
+		}
+		delete(want, f.GetName())
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}

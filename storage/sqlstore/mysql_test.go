@@ -1,0 +1,76 @@
+package sqlstore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// TestWaitsForLocksEndOnTheServer: a write whose caller has gone does not occupy the server for
+// longer than a write may take. An UPDATE, because MySQL's limit of time is one of SELECTs.
+func TestWaitsForLocksEndOnTheServer(t *testing.T) {
+	server, database, dsn := freshDatabase(t)
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + dsn, StatementTimeout: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, r := range store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	tx, err := server.Open(t, database).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	if _, err := tx.Exec("SELECT user_id FROM user_counts WHERE user_id = 1 FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_ = store.MarkActive(ctx, []storage.UserID{1}, 5)
+	}()
+	waiting := func() int { return running(t, server, database, "%UPDATE user_counts%") }
+	for waiting() == 0 {
+		time.Sleep(20 * time.Millisecond)
+	}
+	began := time.Now()
+	leave()
+	<-gone
+	for waiting() > 0 {
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("the server still waits for the lock")
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// freshDatabase is an empty one of a server that tests share.
+func freshDatabase(t *testing.T) (server *testenv.MariaDBServer, database, dsn string) {
+	t.Helper()
+	servers := testenv.SharedMariaDB(t, 1)
+	dsn = servers.FreshDatabases(t, 1)[0]
+	return servers[0], dsn[strings.LastIndex(dsn, "/")+1:], dsn
+}
+
+// running is how many statements run in a database that look like this.
+func running(t *testing.T, server *testenv.MariaDBServer, database, like string) (n int) {
+	t.Helper()
+	err := server.Open(t, "").QueryRow(`
+SELECT COUNT(*)
+FROM information_schema.processlist
+WHERE db = ? AND info LIKE ? AND command <> 'Sleep' AND id <> CONNECTION_ID()`, database, like).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

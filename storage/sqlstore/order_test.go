@@ -1,0 +1,60 @@
+package sqlstore
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// Wrong counts come in the order of their users, those of owners of edges among those of others.
+func TestWrongCountsAscend(t *testing.T) {
+	s := openSmall(t, twoFiles(t), nil)
+	var edges []storage.Edge
+	for from := storage.UserID(1); from <= 8; from++ {
+		edges = append(edges, storage.Edge{From: from, To: 100, Type: storage.Following, UpdateTime: 1})
+	}
+	if err := errorOf(s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for shard := range s.db.Shards {
+		write := s.db.Shards[shard].Write
+		if _, err := write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = 5"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := write.ExecContext(t.Context(), "INSERT INTO user_counts (user_id, following_count) VALUES (0, 5), (9, 5)"); err != nil {
+			t.Fatal(err)
+		}
+		wrong, err := s.WrongCounts(t.Context(), storage.Forward, shard, storage.OwnerRange{After: -1, UpTo: 100})
+		ascending := slices.IsSortedFunc(wrong, func(a, b storage.WrongCount) int { return int(a.User - b.User) })
+		if err != nil || !ascending {
+			t.Errorf("shard %d: %+v, %v", shard, wrong, err)
+		}
+		found += len(wrong)
+		for _, w := range wrong {
+			if isOwner := w.User != 0 && w.User != 9; w.Have != 5 || isOwner != (w.Are == 1) {
+				t.Errorf("shard %d: %+v", shard, w)
+			}
+		}
+	}
+	if found != 8+2*2 {
+		t.Errorf("%d wrong counts were found", found)
+	}
+}
+
+// Pages are newest first, whatever order their rows come in.
+func TestPagesAreNewestFirst(t *testing.T) {
+	newest := []storage.Edge{{From: 1, To: 2, UpdateTime: 3}, {From: 1, To: 4, UpdateTime: 2}, {From: 1, To: 3, UpdateTime: 2}, {From: 1, To: 5, UpdateTime: 1}}
+	for _, backward := range []bool{false, true} {
+		for _, order := range [][]int{{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}} {
+			var page []storage.Edge
+			for _, i := range order {
+				page = append(page, newest[i])
+			}
+			if sortNewestFirst(storage.Forward, page, backward); !slices.Equal(page, newest) {
+				t.Errorf("rows in order %v, backward %t: %+v", order, backward, page)
+			}
+		}
+	}
+}

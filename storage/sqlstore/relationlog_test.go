@@ -1,0 +1,42 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+// A large write removes the oldest entries of the log, and no others.
+func TestLargeWritesShortenTheLog(t *testing.T) {
+	for _, large := range []bool{false, true} {
+		s := openSmall(t, twoFiles(t), nil)
+		shard := s.place.Of(1)
+		write := func(n int, at storage.Micros) {
+			edges := make([]storage.Edge, n)
+			for i := range edges {
+				edges[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), Type: storage.Following, UpdateTime: at}
+			}
+			if err := errorOf(s.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(10, 1)
+		begin := int64(logKept + 100) // as if there had been so many
+		if _, err := s.db.Shards[shard].Write.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = 'relation_log'", begin)); err != nil {
+			t.Fatal(err)
+		}
+		n := 999
+		if large {
+			n = 1000
+		}
+		write(n, 2)
+		if _, err := s.ReadLog(t.Context(), shard, 0, 1); errors.Is(err, storage.ErrLogPruned) != large {
+			t.Errorf("after a write of %d rows the first is read with %v", n, err)
+		}
+		if entries, err := s.ReadLog(t.Context(), shard, begin, 2*n); err != nil || len(entries) != n {
+			t.Errorf("%d of %d new entries are left: %v", len(entries), n, err)
+		}
+	}
+}
