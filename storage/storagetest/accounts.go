@@ -42,7 +42,7 @@ func (s accounts) EdgesMayComeBeforeTheirUser(t *testing.T) {
 }
 
 func (s accounts) ATakenHandleIsRefused(t *testing.T) {
-	made, registered := s.people(t, 1)[0], person(s.id())
+	made, registered := s.newUsers(t, 1)[0], person(s.id())
 	s.register(t, registered)
 	for _, owner := range []storage.User{made, registered} {
 		user := person(s.id())
@@ -60,7 +60,7 @@ func (s accounts) ATakenHandleIsRefused(t *testing.T) {
 }
 
 func (s accounts) AnExistingUserIsRefused(t *testing.T) {
-	made, registered := s.people(t, 1)[0], person(s.id())
+	made, registered := s.newUsers(t, 1)[0], person(s.id())
 	s.register(t, registered)
 	for _, old := range []storage.User{made, registered} {
 		password := s.passwordOf(t, old.ID)
@@ -117,7 +117,7 @@ func (s accounts) AnOldClaimWithoutAUserIsTakenOver(t *testing.T) {
 
 func (s accounts) AYoungClaimWithoutAUserIsKept(t *testing.T) {
 	user, other := person(s.id()), s.id()
-	s.claim(t, user.Handle, other, user.CreatedAt-storage.ClaimTTL+1)
+	s.claim(t, user.Handle, other, user.CreatedAt-storage.ClaimTTL)
 	wantIs(t, s.store.Register(t.Context(), user, "hash"), storage.ErrHandleTaken)
 	wantMissing(t, s.store.Users(t.Context(), []storage.UserID{user.ID}), 1)
 
@@ -127,7 +127,7 @@ func (s accounts) AYoungClaimWithoutAUserIsKept(t *testing.T) {
 }
 
 func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
-	made, registered := s.people(t, 1)[0], person(s.id())
+	made, registered := s.newUsers(t, 1)[0], person(s.id())
 	s.register(t, registered)
 	for _, owner := range []storage.User{made, registered} {
 		user := person(s.id())
@@ -139,7 +139,7 @@ func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
 
 // The user exists, but became one by another handle.
 func (s accounts) AnOldClaimOfSomebodyElseByNowIsTakenOver(t *testing.T) {
-	other, user := s.people(t, 1)[0], person(s.id())
+	other, user := s.newUsers(t, 1)[0], person(s.id())
 	s.claim(t, user.Handle, other.ID, user.CreatedAt-storage.ClaimTTL-1)
 	s.register(t, user)
 	wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
@@ -172,7 +172,7 @@ func (s accounts) AClaimOfOnesOwnIsUsed(t *testing.T) {
 }
 
 func (s accounts) UsersMadeOtherwiseHaveNoPassword(t *testing.T) {
-	user := s.people(t, 1)[0]
+	user := s.newUsers(t, 1)[0]
 	wantEqual(t, "password", s.passwordOf(t, user.ID), "")
 }
 
@@ -206,7 +206,7 @@ func (s accounts) ALargeBatchOfPasswordsIsAnswered(t *testing.T) {
 }
 
 func (s accounts) APasswordIsReplaced(t *testing.T) {
-	registered, made, other := person(s.id()), s.people(t, 1)[0], person(s.id())
+	registered, made, other := person(s.id()), s.newUsers(t, 1)[0], person(s.id())
 	s.register(t, registered)
 	s.register(t, other)
 	for _, user := range []storage.User{registered, made} {
@@ -332,7 +332,7 @@ func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		what := fmt.Sprintf("with texts %03b", given)
-		wantEqual(t, "user told "+what, got, want)
+		wantEqual(t, "user reported "+what, got, want)
 		wantEqual(t, "user "+what, s.userOf(t, user.ID), want)
 		wantEqual(t, "password "+what, s.passwordOf(t, user.ID), hashOf(user.ID))
 		wantEqual(t, "the other "+what, s.userOf(t, other.ID), other)
@@ -349,13 +349,13 @@ func (s accounts) AnEmptyTextIsAText(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := storage.User{ID: user.ID, Handle: user.Handle, CreatedAt: user.CreatedAt, UpdatedAt: at(5)}
-	wantEqual(t, "user told", got, want)
+	wantEqual(t, "user reported", got, want)
 	wantEqual(t, "user", s.userOf(t, user.ID), want)
 }
 
 func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
-	people := s.people(t, 2)
-	ids := idsOf(people)
+	users := s.newUsers(t, 2)
+	ids := idsOf(users)
 	name := "Another"
 	for range 2 { // the second time nothing is new but the time
 		before := found(t, s.store.Counts(t.Context(), ids), 2)
@@ -378,7 +378,7 @@ func (s accounts) NobodyHasNoProfileToChange(t *testing.T) {
 		counts := s.store.Counts(t.Context(), []storage.UserID{id})[0]
 		got, err := s.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, at(1))
 		wantIs(t, err, storage.ErrUserUnknown)
-		wantEqual(t, "user told", got, storage.User{})
+		wantEqual(t, "user reported", got, storage.User{})
 		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{id}), 1)
 		wantEqual(t, "counts", s.store.Counts(t.Context(), []storage.UserID{id})[0], counts)
 	}
@@ -386,7 +386,7 @@ func (s accounts) NobodyHasNoProfileToChange(t *testing.T) {
 
 // Each worker writes its own text of the three, over and over.
 func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
-	user := s.people(t, 1)[0]
+	user := s.newUsers(t, 1)[0]
 	before := s.countsOf(t, user.ID).Version
 	together(func(worker int) {
 		for i := range 5 {

@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// apply: which edges are written, and what is told about them. What happens to
+// apply: which edges are written, and what is reported about them. What happens to
 // the counts is in applyCounts.
 type apply struct{ *harness }
 
@@ -99,7 +99,7 @@ func (s apply) AnyOrderEndsWithTheNewest(t *testing.T) {
 				got := s.apply(t, side, events[i])[0]
 				wantEqual(t, "changed", got.Changed, i > newest)
 				newest = max(newest, i)
-				wantEqual(t, "row told", got.Row, events[newest])
+				wantEqual(t, "row reported", got.Row, events[newest])
 			}
 			wantEqual(t, "row", s.edgeOf(t, side, events[3].Pair()), events[3])
 		}
@@ -126,7 +126,7 @@ func (s apply) ApplyingAgainChangesNothing(t *testing.T) {
 }
 
 // Of a pair that occurs more than once only the last Row is checked: whether an
-// earlier one tells what was there in between is left open.
+// earlier one reports what was there in between is left open.
 func (s apply) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		owner, peer, other := s.id(), s.id(), s.id()
@@ -142,7 +142,7 @@ func (s apply) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 		}
 		got := s.apply(t, side, batch...)
 		wantList(t, "changed", changed(got), []bool{true, false, true, false, true, false, true, false})
-		wantEqual(t, "row told at the end", got[7].Row, batch[6])
+		wantEqual(t, "row reported at the end", got[7].Row, batch[6])
 		wantEqual(t, "row", s.edgeOf(t, side, batch[0].Pair()), batch[6])
 		wantEqual(t, "row of the other pair", s.edgeOf(t, side, batch[2].Pair()), batch[2])
 	})
@@ -158,7 +158,7 @@ func (s apply) IfAbsentTakesTheFirstOfOnePair(t *testing.T) {
 		}
 		got := s.applyRule(t, side, storage.IfAbsent, batch...)
 		wantList(t, "changed", changed(got), []bool{true, false, false})
-		wantEqual(t, "row told at the end", got[2].Row, batch[0])
+		wantEqual(t, "row reported at the end", got[2].Row, batch[0])
 		wantEqual(t, "row", s.edgeOf(t, side, batch[0].Pair()), batch[0])
 	})
 }
@@ -235,7 +235,7 @@ func (s apply) ALargeBatchIsApplied(t *testing.T) {
 	})
 }
 
-// wantWritten applies an edge and checks that it is told and read back.
+// wantWritten applies an edge and checks that it is reported and read back.
 func (s apply) wantWritten(t *testing.T, side storage.Side, rule storage.Rule, e storage.Edge) {
 	t.Helper()
 	wantApplied(t, "answer", s.applyRule(t, side, rule, e)[0], storage.Applied{Row: e, Changed: true})

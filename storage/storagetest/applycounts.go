@@ -20,7 +20,7 @@ func (s applyCounts) CountsFollowTheType(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		for _, from := range allTypes {
 			for _, to := range allTypes {
-				owner, peer := s.people(t, 1)[0].ID, s.id()
+				owner, peer := s.newUsers(t, 1)[0].ID, s.id()
 				s.apply(t, side, edge(side, owner, peer, from, at(1)))
 				what := fmt.Sprintf("count after type %d", from)
 				wantEqual(t, what, s.countsOf(t, owner).Of(side), counted(from))
@@ -34,7 +34,7 @@ func (s applyCounts) CountsFollowTheType(t *testing.T) {
 func (s applyCounts) IgnoredEdgesCountNothing(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		for _, kind := range allTypes {
-			owner, peer := s.people(t, 1)[0].ID, s.id()
+			owner, peer := s.newUsers(t, 1)[0].ID, s.id()
 			s.apply(t, side, edge(side, owner, peer, kind, at(5)))
 			before := s.countsOf(t, owner)
 			for _, other := range allTypes {
@@ -48,7 +48,7 @@ func (s applyCounts) IgnoredEdgesCountNothing(t *testing.T) {
 
 func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owner, peers := s.people(t, 1)[0].ID, s.ids(2)
+		owner, peers := s.newUsers(t, 1)[0].ID, s.ids(2)
 		s.apply(t, side, follow(side, owner, peers[0], 1))
 		s.apply(t, side, edge(side, owner, peers[1], storage.None, at(5)))
 		wantEqual(t, "count", s.countsOf(t, owner).Of(side), 1)
@@ -60,7 +60,7 @@ func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T) {
 
 func (s applyCounts) EdgesOfOnePairAreCountedOnce(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owner, p := s.people(t, 1)[0].ID, s.ids(3)
+		owner, p := s.newUsers(t, 1)[0].ID, s.ids(3)
 		s.apply(t, side,
 			follow(side, owner, p[0], 1), follow(side, owner, p[0], 1), follow(side, owner, p[0], 2),
 			follow(side, owner, p[1], 1), edge(side, owner, p[1], storage.None, at(2)),
@@ -77,7 +77,7 @@ func (s applyCounts) EdgesOfOnePairAreCountedOnce(t *testing.T) {
 
 func (s applyCounts) OnlyTheOwnersOwnCountMoves(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		p := idsOf(s.people(t, 2))
+		p := idsOf(s.newUsers(t, 2))
 		peer := s.countsOf(t, p[1])
 		s.apply(t, side, follow(side, p[0], p[1], 1))
 		got := s.countsOf(t, p[0])
@@ -128,7 +128,7 @@ func (s applyCounts) ManyOwnersAreCountedInOneBatch(t *testing.T) {
 
 func (s applyCounts) TheVersionRisesWithEveryChange(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		owner, peer := s.people(t, 1)[0].ID, s.id()
+		owner, peer := s.newUsers(t, 1)[0].ID, s.id()
 		version := s.countsOf(t, owner).Version
 		for i, kind := range []storage.EdgeType{
 			storage.Following, storage.Following, storage.Blocking, storage.None, storage.None, storage.Following,
@@ -145,7 +145,7 @@ func (s applyCounts) TheVersionRisesWithEveryChange(t *testing.T) {
 
 func (s applyCounts) TheVersionRisesForChangedOwnersOnly(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		owners, peers := idsOf(s.people(t, 8)), s.ids(2)
+		owners, peers := idsOf(s.newUsers(t, 8)), s.ids(2)
 		for _, owner := range owners {
 			s.apply(t, side, follow(side, owner, peers[0], 5))
 		}

@@ -16,12 +16,12 @@ type blocking struct{ *harness }
 var sizes = []int{1, 3, 64, 130, 1000, 1500}
 
 func (s blocking) FollowsAreRefusedBothWays(t *testing.T) {
-	me, other := s.people(t, 1)[0].ID, s.id()
+	me, other := s.newUsers(t, 1)[0].ID, s.id()
 	s.change(t, me, block(other, 1))
 	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
 		change(other, storage.Following, 2)}, storage.ChangeOptions{}), 0)
 
-	blocked := s.people(t, 1)[0].ID
+	blocked := s.newUsers(t, 1)[0].ID
 	s.apply(t, storage.Inverse, edge(storage.Inverse, blocked, other, storage.Blocking, at(1)))
 	wantOnlyRefused(t, storage.ErrForbidden, s.store.ChangeEdges(t.Context(), blocked, []storage.EdgeChange{
 		change(other, storage.Following, 2)}, storage.ChangeOptions{}), 0)
@@ -32,7 +32,7 @@ func (s blocking) FollowsAreRefusedBothWays(t *testing.T) {
 // Every third of them blocks the user, and the user blocks every fifth.
 func (s blocking) OnlyWhoIsInABlockIsRefused(t *testing.T) {
 	for _, n := range sizes {
-		me, to := s.people(t, 1)[0].ID, s.ids(n)
+		me, to := s.newUsers(t, 1)[0].ID, s.ids(n)
 		var inverse []storage.Edge
 		var own []storage.EdgeChange
 		var refused []int
@@ -55,10 +55,10 @@ func (s blocking) OnlyWhoIsInABlockIsRefused(t *testing.T) {
 	}
 }
 
-// Whether the limit is reached or not: a block is told, not the limit, and what is
+// Whether the limit is reached or not: a block is reported, not the limit, and what is
 // there already is no matter of either.
-func (s blocking) ABlockIsToldBeforeTheLimit(t *testing.T) {
-	me, to := s.people(t, 1)[0].ID, s.ids(3)
+func (s blocking) ABlockIsReportedBeforeTheLimit(t *testing.T) {
+	me, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	s.change(t, me, change(to[0], storage.Following, 1), block(to[1], 1))
 	one := storage.ChangeOptions{MaxFollowing: 1}
 	results := s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
@@ -72,7 +72,7 @@ func (s blocking) ABlockIsToldBeforeTheLimit(t *testing.T) {
 // The reverse follow ends where the block arrives, be it older or newer.
 func (s blocking) AnAppliedBlockEndsTheFollowBack(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		back := make([]storage.Edge, n)
 		batch := make([]storage.Edge, n)
 		for i, id := range others {
@@ -126,7 +126,7 @@ func (s blocking) EachOfManyOwnersLosesItsOwn(t *testing.T) {
 
 func (s blocking) AnAppliedBlockCancelsThePendingRequest(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		requests := make([]storage.Edge, n)
 		batch := make([]storage.Edge, n)
 		for i, id := range others {
@@ -152,7 +152,7 @@ func (s blocking) AnAppliedBlockCancelsThePendingRequest(t *testing.T) {
 func (s blocking) AnOwnBlockCancelsThePendingRequest(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		for _, time := range []int{3, 20} {
-			me, other := s.people(t, 1)[0].ID, s.id()
+			me, other := s.newUsers(t, 1)[0].ID, s.id()
 			request := stateOf(storage.Requests, me, other, storage.Pending, time)
 			s.apply(t, storage.Requests, request)
 			row := edge(storage.Forward, me, other, storage.Blocking, at(9))
@@ -170,8 +170,8 @@ func (s blocking) AnOwnBlockCancelsThePendingRequest(t *testing.T) {
 	}
 }
 
-func (s blocking) BlockingAgainTellsNothing(t *testing.T) {
-	me, other := s.people(t, 1)[0].ID, s.id()
+func (s blocking) BlockingAgainReportsNothing(t *testing.T) {
+	me, other := s.newUsers(t, 1)[0].ID, s.id()
 	s.apply(t, storage.Requests, stateOf(storage.Requests, me, other, storage.Pending, 1))
 	row := s.change(t, me, block(other, 2))[0].Row
 	wantAnswer(t, "answer", s.change(t, me, block(other, 3))[0], storage.Changed{Row: row})
@@ -180,7 +180,7 @@ func (s blocking) BlockingAgainTellsNothing(t *testing.T) {
 // An unblock that has arrived first is newer: the follow behind it is legal.
 func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		unblocks, late := make([]storage.Edge, n), make([]storage.Edge, n)
 		for i, id := range others {
 			unblocks[i] = edge(storage.Inverse, me, id, storage.None, at(20))
@@ -200,9 +200,9 @@ func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 }
 
 // Whoever applied it the first time may have ended before it carried on what followed.
-func (s blocking) ARedeliveredBlockTellsAgain(t *testing.T) {
+func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		var follows, requests, batch []storage.Edge
 		for _, id := range others {
 			follows = append(follows, follow(storage.Forward, me, id, 1))
@@ -215,7 +215,7 @@ func (s blocking) ARedeliveredBlockTellsAgain(t *testing.T) {
 		counts := s.countsOf(t, me)
 		for _, rule := range []storage.Rule{storage.IfNewer, storage.IfAbsent} {
 			for i, again := range s.applyRule(t, storage.Inverse, rule, batch...) {
-				wantEqual(t, "rows told", len(first[i].Also), 2)
+				wantEqual(t, "rows reported", len(first[i].Also), 2)
 				wantApplied(t, "again", again, storage.Applied{Row: batch[i], Also: first[i].Also})
 			}
 		}
@@ -225,9 +225,9 @@ func (s blocking) ARedeliveredBlockTellsAgain(t *testing.T) {
 
 // An unblock may have been applied before it comes again: what it has ended still has
 // to be carried on.
-func (s blocking) ABlockThatIsPastTellsWhatItHasEnded(t *testing.T) {
+func (s blocking) ABlockThatIsPastReportsWhatItHasEnded(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		var follows, requests, blocks, unblocks []storage.Edge
 		for _, id := range others {
 			follows = append(follows, follow(storage.Forward, me, id, 1))
@@ -240,14 +240,14 @@ func (s blocking) ABlockThatIsPastTellsWhatItHasEnded(t *testing.T) {
 		first := s.apply(t, storage.Inverse, blocks...)
 		s.apply(t, storage.Inverse, unblocks...)
 		for i, past := range s.apply(t, storage.Inverse, blocks...) {
-			wantEqual(t, "rows told", len(first[i].Also), 2)
+			wantEqual(t, "rows reported", len(first[i].Also), 2)
 			wantApplied(t, "past", past, storage.Applied{Row: unblocks[i], Also: first[i].Also})
 		}
 	}
 }
 
 func (s blocking) AnUnfollowDoesNotEndABlock(t *testing.T) {
-	me, to := s.people(t, 1)[0].ID, s.ids(2)
+	me, to := s.newUsers(t, 1)[0].ID, s.ids(2)
 	rows := []storage.Edge{s.change(t, me, block(to[0], 1))[0].Row, s.change(t, me, block(to[1], 1))[0].Row}
 	counts := s.countsOf(t, me)
 	for i, ends := range []storage.EdgeType{0, storage.Following} { // 0 stands for it
@@ -259,7 +259,7 @@ func (s blocking) AnUnfollowDoesNotEndABlock(t *testing.T) {
 }
 
 func (s blocking) AnUnblockDoesNotEndAFollow(t *testing.T) {
-	me, to := s.people(t, 1)[0].ID, s.ids(2)
+	me, to := s.newUsers(t, 1)[0].ID, s.ids(2)
 	row := s.change(t, me, change(to[0], storage.Following, 1))[0].Row
 	counts := s.countsOf(t, me)
 	got := s.changeWith(t, me, withInverse, unblock(to[0], 5), unblock(to[1], 5))
@@ -271,8 +271,8 @@ func (s blocking) AnUnblockDoesNotEndAFollow(t *testing.T) {
 
 // An unblock brings nothing back, and lets both follow anew.
 func (s blocking) AfterAnUnblockBothMayFollow(t *testing.T) {
-	people := idsOf(s.people(t, 2))
-	me, other := people[0], people[1]
+	users := idsOf(s.newUsers(t, 2))
+	me, other := users[0], users[1]
 	s.change(t, me, change(other, storage.Following, 1), block(other, 2))
 	s.apply(t, storage.Inverse, edge(storage.Inverse, other, me, storage.Blocking, at(2)))
 	got := s.change(t, me, unblock(other, 3))[0]
@@ -288,7 +288,7 @@ func (s blocking) AfterAnUnblockBothMayFollow(t *testing.T) {
 func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 	for _, rule := range []storage.Rule{storage.IfNewer, storage.IfAbsent} {
 		for _, n := range sizes {
-			me, others := s.people(t, 1)[0].ID, s.ids(n)
+			me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 			var blocking, batch []storage.Edge
 			for i, id := range others {
 				if i%2 == 0 {
@@ -323,9 +323,9 @@ func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 	}
 }
 
-// Rows that are there are told, and stay.
+// Rows that are there are reported, and stay.
 func (s blocking) AForwardFollowLeavesTheTombstoneThere(t *testing.T) {
-	me, other := s.people(t, 1)[0].ID, s.id()
+	me, other := s.newUsers(t, 1)[0].ID, s.id()
 	s.apply(t, storage.Forward, follow(storage.Forward, me, other, 1))
 	s.apply(t, storage.Inverse, edge(storage.Inverse, me, other, storage.Blocking, at(2)))
 	ended := edge(storage.Forward, me, other, storage.None, at(2))
@@ -374,9 +374,9 @@ func (s blocking) WhatIsLocalEndsAtOnce(t *testing.T) {
 // are until the block is applied there.
 func (s blocking) WhatLiesElsewhereStays(t *testing.T) {
 	for _, inverse := range []bool{false, true} {
-		people := idsOf(s.people(t, 9))
-		me := people[0]
-		for _, other := range people[1:] {
+		users := idsOf(s.newUsers(t, 9))
+		me := users[0]
+		for _, other := range users[1:] {
 			if inverse && s.local(t, me, other) {
 				continue
 			}

@@ -152,12 +152,12 @@ type bundleKeys struct {
 	pairs   []storage.Pair
 }
 
-// bundleKeys makes people who have to do with one another.
+// bundleKeys makes users who have to do with one another.
 func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	t.Helper()
-	people := s.people(t, 6)
-	for i, a := range people {
-		for j, b := range people {
+	users := s.newUsers(t, 6)
+	for i, a := range users {
+		for j, b := range users {
 			if (i+j)%2 == 0 || i == j {
 				continue
 			}
@@ -171,9 +171,9 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		}
 	}
 	special := true
-	s.mark(t, storage.Pair{From: people[1].ID, To: people[2].ID}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
-	s.ask(t, storage.Pair{From: people[2].ID, To: people[4].ID}, 1, "hello")
-	ids := append(idsOf(people), s.id()) // the last is nobody
+	s.mark(t, storage.Pair{From: users[1].ID, To: users[2].ID}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
+	s.ask(t, storage.Pair{From: users[2].ID, To: users[4].ID}, 1, "hello")
+	ids := append(idsOf(users), s.id()) // the last is nobody
 	for _, id := range ids {
 		keys.users = append(keys.users, id)
 		keys.handles = append(keys.handles, person(id).Handle)
@@ -221,7 +221,7 @@ type kind struct {
 func (k kind) keys() reflect.Value    { return k.lookup.Elem().FieldByName("Keys") }
 func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Results") }
 
-// isOptional tells of kinds that a store answers only as far as it has what they ask for: packed
+// isOptional reports whether a kind is one that a store answers only as far as it has what they ask for: packed
 // lists, sets and shared profiles.
 func (k kind) isOptional() bool { return k.name == "Packed" || k.name == "Sets" || k.name == "Shared" }
 

@@ -14,7 +14,7 @@ import (
 type cancellation struct{ *harness }
 
 func (s cancellation) ReadsAreRefused(t *testing.T) {
-	known := s.people(t, 2)
+	known := s.newUsers(t, 2)
 	ids, handles := idsOf(known), handlesOf(known)
 	rows := []storage.Edge{follow(storage.Forward, ids[0], ids[1], 1), follow(storage.Forward, ids[1], ids[0], 2)}
 	ctx := ended(t)
@@ -52,7 +52,7 @@ func (s cancellation) NoEdgeIsWritten(t *testing.T) {
 }
 
 func (s cancellation) NoEdgeIsChanged(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(3)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	counts := s.countsOf(t, from)
 	wantEnded(t, "changes", s.store.ChangeEdges(ended(t), from, changeAll(to, storage.Following, 1), withInverse), 3)
 	eachSide(t, func(t *testing.T, side storage.Side) {
@@ -89,7 +89,7 @@ func (s cancellation) NoSlotIsLeased(t *testing.T) {
 	wantIs(t, err, storage.ErrNoLease)
 }
 
-func (s cancellation) EmptyAndPingTellIt(t *testing.T) {
+func (s cancellation) EmptyAndPingReportIt(t *testing.T) {
 	if _, err := s.store.Empty(ended(t)); err == nil {
 		t.Error("empty: no error")
 	}

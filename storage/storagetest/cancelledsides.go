@@ -9,7 +9,7 @@ import (
 // What cancellation says of edges and users holds for what lies beside them.
 
 func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
-	ids := idsOf(s.people(t, 2))
+	ids := idsOf(s.newUsers(t, 2))
 	pairs := []storage.Pair{{From: ids[0], To: ids[1]}, {From: ids[1], To: ids[0]}}
 	ctx := ended(t)
 
@@ -33,7 +33,7 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 }
 
 func (s cancellation) NothingBesideEdgesIsChanged(t *testing.T) {
-	user, peer := s.people(t, 1)[0], s.id()
+	user, peer := s.newUsers(t, 1)[0], s.id()
 	pair := storage.Pair{From: user.ID, To: peer}
 	s.apply(t, storage.Forward, follow(storage.Forward, user.ID, peer, 1))
 	counts := s.countsOf(t, user.ID)

@@ -12,7 +12,7 @@ import (
 type changes struct{ *harness }
 
 func (s changes) AnEmptyCallHasNoResults(t *testing.T) {
-	answers(t, s.store.ChangeEdges(t.Context(), s.people(t, 1)[0].ID, nil, storage.ChangeOptions{}), 0)
+	answers(t, s.store.ChangeEdges(t.Context(), s.newUsers(t, 1)[0].ID, nil, storage.ChangeOptions{}), 0)
 	answers(t, s.store.ChangeEdges(t.Context(), s.id(), []storage.EdgeChange{}, storage.ChangeOptions{}), 0)
 }
 
@@ -22,7 +22,7 @@ func (s changes) AnyTypeMayComeAfterAnother(t *testing.T) {
 			if old == storage.Blocking && next == storage.Following {
 				continue // is refused, see blocks
 			}
-			from, to := s.people(t, 1)[0].ID, s.id()
+			from, to := s.newUsers(t, 1)[0].ID, s.id()
 			row := storage.Edge{From: from, To: to, Type: old, UpdateTime: at(1)}
 			s.apply(t, storage.Forward, row)
 			want := storage.Changed{Row: row}
@@ -43,15 +43,15 @@ func (s changes) AnyTypeMayComeAfterAnother(t *testing.T) {
 
 func (s changes) AMissingEdgeIsWritten(t *testing.T) {
 	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking} {
-		from, to := s.people(t, 1)[0].ID, s.id()
+		from, to := s.newUsers(t, 1)[0].ID, s.id()
 		row := storage.Edge{From: from, To: to, Type: kind, UpdateTime: at(3)}
 		wantAnswer(t, "answer", s.change(t, from, change(to, kind, 3))[0], storage.Changed{Row: row, Changed: true})
 		wantEqual(t, "row", s.edgeOf(t, storage.Forward, row.Pair()), row)
 	}
 }
 
-func (s changes) ARowOfTheWantedTypeKeepsItsTimeAndPlace(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(3)
+func (s changes) ARowOfTheWantedTypeKeepsItsTimeAndPosition(t *testing.T) {
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	for i, id := range to {
 		s.change(t, from, change(id, storage.Following, i))
 	}
@@ -66,7 +66,7 @@ func (s changes) ARowOfTheWantedTypeKeepsItsTimeAndPlace(t *testing.T) {
 
 func (s changes) TheTimeRisesWhenTheClockGoesBack(t *testing.T) {
 	for _, time := range []int{-1000, 9, 10, 11, 12} {
-		from, to := s.people(t, 1)[0].ID, s.id()
+		from, to := s.newUsers(t, 1)[0].ID, s.id()
 		s.change(t, from, change(to, storage.Following, 10))
 		got := s.change(t, from, change(to, storage.None, time))[0]
 		want := storage.Edge{From: from, To: to, Type: storage.None, UpdateTime: at(max(time, 11))}
@@ -76,7 +76,7 @@ func (s changes) TheTimeRisesWhenTheClockGoesBack(t *testing.T) {
 }
 
 func (s changes) EndingNothingWritesNothing(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.id()
+	from, to := s.newUsers(t, 1)[0].ID, s.id()
 	counts := s.countsOf(t, from)
 	got := s.change(t, from, change(to, storage.None, 5))[0]
 	wantAnswer(t, "answer", got, storage.Changed{Row: storage.Edge{From: from, To: to}})
@@ -85,7 +85,7 @@ func (s changes) EndingNothingWritesNothing(t *testing.T) {
 }
 
 func (s changes) TheVersionRisesOnceWithACall(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(6)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(6)
 	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking, storage.None} {
 		var batch []storage.EdgeChange
 		for _, id := range to {
@@ -100,7 +100,7 @@ func (s changes) TheVersionRisesOnceWithACall(t *testing.T) {
 }
 
 func (s changes) ChangesOfOneUserAreJudgedInTurn(t *testing.T) {
-	from, to, other := s.people(t, 1)[0].ID, s.id(), s.id()
+	from, to, other := s.newUsers(t, 1)[0].ID, s.id(), s.id()
 	got := s.change(t, from,
 		change(to, storage.None, 1), // nothing yet
 		change(to, storage.Following, 2),
@@ -129,7 +129,7 @@ func (s changes) ChangesOfOneUserAreJudgedInTurn(t *testing.T) {
 }
 
 func (s changes) OnlyWhatIsBeyondTheLimitIsRefused(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(8)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(8)
 	s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
 	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
 		change(to[0], storage.Following, 2), // has it already
@@ -150,7 +150,7 @@ func (s changes) OnlyWhatIsBeyondTheLimitIsRefused(t *testing.T) {
 
 func (s changes) EndingAFollowMakesRoom(t *testing.T) {
 	for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
-		from, to := s.people(t, 1)[0].ID, s.ids(4)
+		from, to := s.newUsers(t, 1)[0].ID, s.ids(4)
 		two := storage.ChangeOptions{MaxFollowing: 2}
 		s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
 		results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
@@ -169,7 +169,7 @@ func (s changes) EndingAFollowMakesRoom(t *testing.T) {
 }
 
 func (s changes) ALowerLimitEndsNothing(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(5)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(5)
 	for _, id := range to[:4] {
 		s.change(t, from, change(id, storage.Following, 1))
 	}
@@ -185,7 +185,7 @@ func (s changes) ALowerLimitEndsNothing(t *testing.T) {
 }
 
 func (s changes) EverythingMayBeBeyondTheLimit(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(4)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(4)
 	one := storage.ChangeOptions{MaxFollowing: 1}
 	s.change(t, from, change(to[0], storage.Following, 1))
 	counts := s.countsOf(t, from)
@@ -224,7 +224,7 @@ func (s changes) WhoeverHasCountsMayChange(t *testing.T) {
 // taken back among as many new ones.
 func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 	const n = 500
-	from, to := s.people(t, 1)[0].ID, s.ids(n+n/2)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(n+n/2)
 	before := s.countsOf(t, from).Version
 	batch := make([]storage.EdgeChange, n)
 	for i := range batch {
@@ -256,7 +256,7 @@ func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 }
 
 func (s changes) LateEventsAreIgnored(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.id()
+	from, to := s.newUsers(t, 1)[0].ID, s.id()
 	s.apply(t, storage.Forward, storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(50)})
 	row := s.change(t, from, change(to, storage.None, 1))[0].Row // the clock is behind
 	wantEqual(t, "time", row.UpdateTime, at(51))
@@ -268,12 +268,12 @@ func (s changes) LateEventsAreIgnored(t *testing.T) {
 }
 
 func (s changes) NobodyElseIsChanged(t *testing.T) {
-	people := idsOf(s.people(t, 3))
-	s.change(t, people[1], change(people[0], storage.Following, 1))
-	rest := found(t, s.store.Counts(t.Context(), people[1:]), 2)
-	s.change(t, people[0], change(people[1], storage.Following, 2), change(people[2], storage.Blocking, 2))
-	wantList(t, "counts", found(t, s.store.Counts(t.Context(), people[1:]), 2), rest)
-	wantEqual(t, "the edge towards the user", s.edgeOf(t, storage.Forward, storage.Pair{From: people[1], To: people[0]}).UpdateTime, at(1))
+	users := idsOf(s.newUsers(t, 3))
+	s.change(t, users[1], change(users[0], storage.Following, 1))
+	rest := found(t, s.store.Counts(t.Context(), users[1:]), 2)
+	s.change(t, users[0], change(users[1], storage.Following, 2), change(users[2], storage.Blocking, 2))
+	wantList(t, "counts", found(t, s.store.Counts(t.Context(), users[1:]), 2), rest)
+	wantEqual(t, "the edge towards the user", s.edgeOf(t, storage.Forward, storage.Pair{From: users[1], To: users[0]}).UpdateTime, at(1))
 }
 
 // change is one change of a call, at the n-th microsecond.

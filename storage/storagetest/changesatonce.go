@@ -23,15 +23,15 @@ type changesAtOnce struct{ *harness }
 // A chronicle is what writers were told that they wrote.
 type chronicle struct {
 	mu   sync.Mutex
-	rows map[place][]storage.Edge
+	rows map[rowKey][]storage.Edge
 }
 
-func newChronicle() *chronicle { return &chronicle{rows: map[place][]storage.Edge{}} }
+func newChronicle() *chronicle { return &chronicle{rows: map[rowKey][]storage.Edge{}} }
 
 func (c *chronicle) add(side storage.Side, row storage.Edge) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	where := place{side, row.Pair()}
+	where := rowKey{side, row.Pair()}
 	c.rows[where] = append(c.rows[where], row)
 }
 
@@ -59,11 +59,11 @@ func (s changesAtOnce) change(t *testing.T, c *chronicle, from storage.UserID, b
 // Everybody follows and leaves the same few: each row says the other thing than
 // the one before it, and comes after it.
 func (s changesAtOnce) OnePairHasOneStateAfterAnother(t *testing.T) {
-	people := idsOf(s.people(t, 4))
+	users := idsOf(s.newUsers(t, 4))
 	c := newChronicle()
 	crowded(func(worker int) {
 		for n := range 15 {
-			from, to := people[worker%2], people[2+n%2]
+			from, to := users[worker%2], users[2+n%2]
 			kind := []storage.EdgeType{storage.Following, storage.None}[(worker/2+n)%2]
 			s.change(t, c, from, []storage.EdgeChange{change(to, kind, n)})
 		}
@@ -73,21 +73,21 @@ func (s changesAtOnce) OnePairHasOneStateAfterAnother(t *testing.T) {
 			wantAlternating(t, rows)
 		}
 	}
-	s.wantNewest(t, c, people)
+	s.wantNewest(t, c, users)
 }
 
 // Everybody follows many and leaves many, in orders of their own.
 func (s changesAtOnce) ManyMayFollowMany(t *testing.T) {
-	people := idsOf(s.people(t, 24))
+	users := idsOf(s.newUsers(t, 24))
 	c := newChronicle()
 	crowded(func(worker int) {
 		random := rand.New(rand.NewPCG(16, uint64(worker)))
 		for n := range 6 {
-			from := people[(worker/2+n)%len(people)]
+			from := users[(worker/2+n)%len(users)]
 			var batch []storage.EdgeChange
-			for _, k := range random.Perm(len(people))[:16] {
-				if people[k] != from {
-					batch = append(batch, anyChange(random, people[k], random.IntN(20)))
+			for _, k := range random.Perm(len(users))[:16] {
+				if users[k] != from {
+					batch = append(batch, anyChange(random, users[k], random.IntN(20)))
 				}
 			}
 			s.change(t, c, from, batch)
@@ -98,14 +98,14 @@ func (s changesAtOnce) ManyMayFollowMany(t *testing.T) {
 			wantAlternating(t, rows)
 		}
 	}
-	s.wantNewest(t, c, people)
+	s.wantNewest(t, c, users)
 }
 
 // The same users' edges arrive as events, newer and older ones, on both sides.
 // Half of the users have no counts to begin with.
 func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
-	users := idsOf(s.people(t, 5))
-	people := slices.Concat(users, s.ids(5))
+	users := idsOf(s.newUsers(t, 5))
+	all := slices.Concat(users, s.ids(5))
 	c := newChronicle()
 	crowded(func(worker int) {
 		random := rand.New(rand.NewPCG(17, uint64(worker)))
@@ -113,10 +113,10 @@ func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
 			from := users[random.IntN(len(users))]
 			var batch []storage.EdgeChange
 			var rows []storage.Edge
-			for _, k := range random.Perm(len(people))[:4] {
-				if people[k] != from {
-					batch = append(batch, anyChange(random, people[k], 10*n))
-					rows = append(rows, storage.Edge{From: from, To: people[k], Type: allTypes[random.IntN(3)], UpdateTime: at(random.IntN(150))})
+			for _, k := range random.Perm(len(all))[:4] {
+				if all[k] != from {
+					batch = append(batch, anyChange(random, all[k], 10*n))
+					rows = append(rows, storage.Edge{From: from, To: all[k], Type: allTypes[random.IntN(3)], UpdateTime: at(random.IntN(150))})
 				}
 			}
 			if worker%2 == 0 {
@@ -136,7 +136,7 @@ func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
 			}
 		}
 	})
-	s.wantNewest(t, c, people)
+	s.wantNewest(t, c, all)
 }
 
 // anyChange is a follow, a block, or the end of either.
@@ -148,7 +148,7 @@ func anyChange(random *rand.Rand, to storage.UserID, n int) storage.EdgeChange {
 // nothing to lock before.
 func (s changesAtOnce) NewPeersAreCountedOnce(t *testing.T) {
 	for n := range 40 {
-		from, to := s.people(t, 1)[0].ID, s.id()
+		from, to := s.newUsers(t, 1)[0].ID, s.id()
 		for !s.local(t, from, to) {
 			to = s.id()
 		}
@@ -170,7 +170,7 @@ func (s changesAtOnce) NewPeersAreCountedOnce(t *testing.T) {
 
 func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 	const limit = 10
-	from, to := s.people(t, 1)[0].ID, s.ids(40)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(40)
 	crowded(func(worker int) {
 		random := rand.New(rand.NewPCG(18, uint64(worker)))
 		for range 6 {
@@ -220,7 +220,7 @@ func wantAlternating(t *testing.T, rows []storage.Edge) {
 
 // wantNewest checks that the newest rows told are those in the tables, and that
 // the counts are the number of live ones.
-func (s changesAtOnce) wantNewest(t *testing.T, c *chronicle, people []storage.UserID) {
+func (s changesAtOnce) wantNewest(t *testing.T, c *chronicle, users []storage.UserID) {
 	t.Helper()
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		newest := map[storage.Pair]storage.Edge{}
@@ -231,6 +231,6 @@ func (s changesAtOnce) wantNewest(t *testing.T, c *chronicle, people []storage.U
 				}
 			}
 		}
-		s.wantRows(t, side, people, newest)
+		s.wantRows(t, side, users, newest)
 	})
 }

@@ -66,7 +66,7 @@ func wantEqual[V comparable](t *testing.T, what string, got, want V) {
 	}
 }
 
-// wantApplied checks what was told of one edge that was applied, and ends the test where
+// wantApplied checks what was notified of one edge that was applied, and ends the test where
 // that is wrong: there may be thousands of them.
 func wantApplied(t *testing.T, what string, got, want storage.Applied) {
 	t.Helper()
@@ -75,7 +75,7 @@ func wantApplied(t *testing.T, what string, got, want storage.Applied) {
 	}
 }
 
-// wantAnswer checks what was told of one change.
+// wantAnswer checks what was notified of one change.
 func wantAnswer(t *testing.T, what string, got, want storage.Changed) {
 	t.Helper()
 	if !sameChanged(got, want) {
@@ -87,7 +87,7 @@ func sameChanged(a, b storage.Changed) bool {
 	return a.Row == b.Row && a.Changed == b.Changed && a.Inverse == b.Inverse && sameWritten(a.Also, b.Also)
 }
 
-// wantWritten checks rows that were told to have been written.
+// wantWritten checks rows that were reported to have been written.
 func wantWritten(t *testing.T, what string, got, want []storage.Written) {
 	t.Helper()
 	if !sameWritten(got, want) {
@@ -95,7 +95,7 @@ func wantWritten(t *testing.T, what string, got, want []storage.Written) {
 	}
 }
 
-// sameWritten tells whether the same rows were told. Their order is left open, and
+// sameWritten reports whether the same rows were reported. Their order is left open, and
 // nil is as good as empty.
 func sameWritten(a, b []storage.Written) bool {
 	order := func(a, b storage.Written) int {

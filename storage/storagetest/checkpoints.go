@@ -25,7 +25,7 @@ func (s checkpoints) TheValueComesBack(t *testing.T) {
 	for i := range large {
 		large[i] = byte(random.Uint32())
 	}
-	for i, value := range [][]byte{[]byte("a place"), {}, {0}, []byte("\x00'\"\\\xff\n"), large} {
+	for i, value := range [][]byte{[]byte("a position"), {}, {0}, []byte("\x00'\"\\\xff\n"), large} {
 		name := fmt.Sprint("back ", i)
 		s.saveCheckpoint(t, name, value)
 		s.wantCheckpoint(t, name, value, true)

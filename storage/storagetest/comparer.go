@@ -19,20 +19,20 @@ var everybody = storage.OwnerRange{UpTo: 1<<63 - 1}
 
 func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 	c := part[storage.Comparer](t, s.harness)
-	people := idsOf(s.people(t, 30))
-	place := shard.NewMap(c.Shards())
+	users := idsOf(s.newUsers(t, 30))
+	shards := shard.NewMap(c.Shards())
 	for ordinal := range c.Shards() {
 		var all, own []storage.UserID
 		for id := s.nextOwner(t, ordinal, 0, 1); id != 0; id = s.nextOwner(t, ordinal, id, 1) {
 			all = append(all, id)
 		}
-		for _, id := range people {
-			if place.Of(id) == ordinal {
+		for _, id := range users {
+			if shards.Of(id) == ordinal {
 				own = append(own, id)
 			}
 		}
 		slices.Sort(own)
-		wantList(t, "owners", slices.DeleteFunc(slices.Clone(all), func(id storage.UserID) bool { return !slices.Contains(people, id) }), own)
+		wantList(t, "owners", slices.DeleteFunc(slices.Clone(all), func(id storage.UserID) bool { return !slices.Contains(users, id) }), own)
 		if !slices.IsSorted(all) {
 			t.Errorf("owners of shard %d: %v", ordinal, all)
 		}
@@ -133,8 +133,8 @@ func (s comparer) RowsAreThoseOfTheGroups(t *testing.T) {
 
 func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {
 	c := part[storage.Comparer](t, s.harness)
-	people := idsOf(s.people(t, 4))
-	a, b, blocked := people[0], people[1], people[2]
+	users := idsOf(s.newUsers(t, 4))
+	a, b, blocked := users[0], users[1], users[2]
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		s.apply(t, side, follow(side, a, b, 1), follow(side, b, a, 2))
 		s.apply(t, side, storage.Edge{From: blocked, To: a, Type: storage.Following, UpdateTime: at(1)})

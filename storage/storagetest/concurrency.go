@@ -21,9 +21,9 @@ type concurrency struct{ *harness }
 // in batches of its own. Half of the users exist.
 func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		people := slices.Concat(idsOf(s.people(t, 10)), s.ids(10))
+		users := slices.Concat(idsOf(s.newUsers(t, 10)), s.ids(10))
 		random := rand.New(rand.NewPCG(20, uint64(side)))
-		events := someHistory(random, side, people, 600)
+		events := someHistory(random, side, users, 600)
 		newest := newestOf(events)
 
 		var mu sync.Mutex
@@ -52,16 +52,16 @@ func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T) {
 				t.Errorf("%+v was written %d times", event, times)
 			}
 		}
-		s.wantRows(t, side, people, newest)
+		s.wantRows(t, side, users, newest)
 	})
 }
 
 func (s concurrency) IfAbsentIsWrittenOnce(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		people := s.ids(6)
+		users := s.ids(6)
 		var pairs []storage.Pair
-		for _, owner := range people {
-			for _, peer := range people {
+		for _, owner := range users {
+			for _, peer := range users {
 				pairs = append(pairs, side.Pair(owner, peer))
 			}
 		}
@@ -96,10 +96,10 @@ func (s concurrency) IfAbsentIsWrittenOnce(t *testing.T) {
 			}
 			newest[p] = winners[i][0]
 			for _, row := range rows[i] {
-				wantEqual(t, "row told", row, winners[i][0])
+				wantEqual(t, "row reported", row, winners[i][0])
 			}
 		}
-		s.wantRows(t, side, people, newest)
+		s.wantRows(t, side, users, newest)
 	})
 }
 
@@ -119,17 +119,17 @@ func (s concurrency) OneHandleGoesToOneUser(t *testing.T) {
 }
 
 func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
-	people := make([]storage.User, 20)
-	for i, id := range s.ids(len(people)) {
-		people[i] = person(id)
+	users := make([]storage.User, 20)
+	for i, id := range s.ids(len(users)) {
+		users[i] = person(id)
 	}
 	var mu sync.Mutex
-	made := make([]int, len(people))
+	made := make([]int, len(users))
 	together(func(worker int) {
-		order := rand.New(rand.NewPCG(3, uint64(worker))).Perm(len(people))
-		batch := make([]storage.User, len(people))
+		order := rand.New(rand.NewPCG(3, uint64(worker))).Perm(len(users))
+		batch := make([]storage.User, len(users))
 		for i, k := range order {
-			batch[i] = people[k]
+			batch[i] = users[k]
 		}
 		results := s.store.CreateUsers(t.Context(), batch)
 		if !noErrors(t, results, len(batch)) {
@@ -145,18 +145,18 @@ func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
 	})
 	for i, times := range made {
 		if times != 1 {
-			t.Errorf("user %d was made %d times", people[i].ID, times)
+			t.Errorf("user %d was made %d times", users[i].ID, times)
 		}
 	}
-	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(people)), len(people)), people)
-	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(people)), len(people)), idsOf(people))
+	wantList(t, "users", found(t, s.store.Users(t.Context(), idsOf(users)), len(users)), users)
+	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(users)), len(users)), idsOf(users))
 }
 
 // Readers see lists that are in order whatever is written meanwhile.
 func (s concurrency) ReadersSeeListsInOrder(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		people := s.ids(5)
-		events := someHistory(rand.New(rand.NewPCG(7, uint64(side))), side, people, 400)
+		users := s.ids(5)
+		events := someHistory(rand.New(rand.NewPCG(7, uint64(side))), side, users, 400)
 		together(func(worker int) {
 			if worker%2 == 0 {
 				for batch := range slices.Chunk(sharesOf(events, worker), 5) {
@@ -165,7 +165,7 @@ func (s concurrency) ReadersSeeListsInOrder(t *testing.T) {
 				return
 			}
 			for range 20 {
-				s.readInOrder(t, side, people)
+				s.readInOrder(t, side, users)
 			}
 		})
 	})
@@ -193,14 +193,14 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 	}
 }
 
-// wantRows checks that exactly these edges are there between people, and that
+// wantRows checks that exactly these edges are there between users, and that
 // the counts are the number of live ones.
-func (h *harness) wantRows(t *testing.T, side storage.Side, people []storage.UserID, rows map[storage.Pair]storage.Edge) {
+func (h *harness) wantRows(t *testing.T, side storage.Side, users []storage.UserID, rows map[storage.Pair]storage.Edge) {
 	t.Helper()
 	var pairs []storage.Pair
 	live := map[storage.UserID]int64{}
-	for _, owner := range people {
-		for _, peer := range people {
+	for _, owner := range users {
+		for _, peer := range users {
 			pair := side.Pair(owner, peer)
 			pairs = append(pairs, pair)
 			if rows[pair].Type == storage.Following {
@@ -216,20 +216,20 @@ func (h *harness) wantRows(t *testing.T, side storage.Side, people []storage.Use
 			t.Errorf("%v: got %+v, want %+v", pair, results[i], want)
 		}
 	}
-	for i, got := range answers(t, h.store.Counts(t.Context(), people), len(people)) {
+	for i, got := range answers(t, h.store.Counts(t.Context(), users), len(users)) {
 		if side.Truth() == storage.Forward {
-			wantEqual(t, "count", got.Of(side), live[people[i]])
+			wantEqual(t, "count", got.Of(side), live[users[i]])
 		}
 	}
 }
 
-// someHistory makes events of every one of the people towards four of them, the
+// someHistory makes events of every one of the users towards four of them, the
 // oldest first: few pairs, so that many events meet on one. No two have the same
 // time.
-func someHistory(random *rand.Rand, side storage.Side, people []storage.UserID, n int) []storage.Edge {
+func someHistory(random *rand.Rand, side storage.Side, users []storage.UserID, n int) []storage.Edge {
 	events := make([]storage.Edge, n)
 	for i := range events {
-		owner, peer := people[i%len(people)], people[random.IntN(4)]
+		owner, peer := users[i%len(users)], users[random.IntN(4)]
 		events[i] = edge(side, owner, peer, allTypes[random.IntN(len(allTypes))], at(i))
 	}
 	return events

@@ -15,7 +15,7 @@ func (s counts) AnEmptyBatchHasNoResults(t *testing.T) {
 }
 
 func (s counts) UnknownIDsAreNotFound(t *testing.T) {
-	known, unknown := s.people(t, 2), s.ids(2)
+	known, unknown := s.newUsers(t, 2), s.ids(2)
 	results := s.store.Counts(t.Context(), []storage.UserID{unknown[0], known[0].ID, known[1].ID, unknown[1]})
 	wantFound(t, results, false, true, true, false)
 }
@@ -58,7 +58,7 @@ func (s counts) ALargeBatchIsAnswered(t *testing.T) {
 // followers makes n users: the i-th follows i others and is followed by n−i.
 func (s counts) followers(t *testing.T, n int) []storage.UserID {
 	t.Helper()
-	owners, peers := idsOf(s.people(t, n)), s.ids(n)
+	owners, peers := idsOf(s.newUsers(t, n)), s.ids(n)
 	var forward, inverse []storage.Edge
 	for i, owner := range owners {
 		for j := range i {

@@ -18,7 +18,7 @@ func (s creation) AnEmptyBatchHasNoResults(t *testing.T) {
 
 func (s creation) EveryFieldComesBack(t *testing.T) {
 	ids := s.ids(6)
-	people := []storage.User{
+	users := []storage.User{
 		{Handle: "plain", Name: "Plain", Bio: "A bio.", AvatarURL: "https://example.org/a.png?b=1&c=%20"},
 		{Handle: "bare"},
 		{Handle: "world_1", Name: "Ελένη 李小龍 محمد हिन्दी", Bio: "línea 1\nlínea 2\ttab\r\n", AvatarURL: "/ü.png"},
@@ -31,17 +31,17 @@ func (s creation) EveryFieldComesBack(t *testing.T) {
 			AvatarURL: strings.Repeat("é", storage.MaxAvatarURLLength),
 		},
 	}
-	for i := range people {
-		people[i].ID, people[i].CreatedAt, people[i].UpdatedAt = ids[i], at(i), at(1_000_001*i+7)
+	for i := range users {
+		users[i].ID, users[i].CreatedAt, users[i].UpdatedAt = ids[i], at(i), at(1_000_001*i+7)
 	}
-	answers(t, s.store.CreateUsers(t.Context(), people), len(people))
+	answers(t, s.store.CreateUsers(t.Context(), users), len(users))
 	for i, got := range found(t, s.store.Users(t.Context(), ids), len(ids)) {
-		wantEqual(t, "user "+people[i].Handle, got, people[i])
+		wantEqual(t, "user "+users[i].Handle, got, users[i])
 	}
 }
 
-func (s creation) ItTellsWhoWasMade(t *testing.T) {
-	old, fresh := s.people(t, 2), s.ids(2)
+func (s creation) ItReportsWhoWasMade(t *testing.T) {
+	old, fresh := s.newUsers(t, 2), s.ids(2)
 	batch := []storage.User{person(fresh[0]), old[0], person(fresh[1]), old[1]}
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), batch), 4), []bool{true, false, true, false})
 	wantList(t, "made again", answers(t, s.store.CreateUsers(t.Context(), batch), 4), make([]bool, 4))
@@ -50,16 +50,16 @@ func (s creation) ItTellsWhoWasMade(t *testing.T) {
 }
 
 func (s creation) CountsAreMadeWithTheUser(t *testing.T) {
-	people := s.people(t, 9)
-	for i, got := range found(t, s.store.Counts(t.Context(), idsOf(people)), len(people)) {
+	users := s.newUsers(t, 9)
+	for i, got := range found(t, s.store.Counts(t.Context(), idsOf(users)), len(users)) {
 		if got.Following != 0 || got.Follower != 0 {
-			t.Errorf("user %d starts with %+v", people[i].ID, got)
+			t.Errorf("user %d starts with %+v", users[i].ID, got)
 		}
 	}
 }
 
 func (s creation) AnExistingUserIsNotChanged(t *testing.T) {
-	old := s.people(t, 1)[0]
+	old := s.newUsers(t, 1)[0]
 	other := s.id()
 	s.apply(t, storage.Forward, follow(storage.Forward, old.ID, other, 1))
 	before := s.countsOf(t, old.ID)
@@ -73,7 +73,7 @@ func (s creation) AnExistingUserIsNotChanged(t *testing.T) {
 }
 
 func (s creation) AnExistingUserGetsNoOtherHandle(t *testing.T) {
-	old := s.people(t, 1)[0]
+	old := s.newUsers(t, 1)[0]
 	renamed := old
 	renamed.Handle = "another_handle"
 	wantList(t, "made", answers(t, s.store.CreateUsers(t.Context(), []storage.User{renamed}), 1), []bool{false})
@@ -83,7 +83,7 @@ func (s creation) AnExistingUserGetsNoOtherHandle(t *testing.T) {
 
 // Whether such a user is reported as existing or as refused is left open.
 func (s creation) AnExistingUserCannotTakeAHandle(t *testing.T) {
-	p := s.people(t, 2)
+	p := s.newUsers(t, 2)
 	thief := p[0]
 	thief.Handle = p[1].Handle
 	result := s.store.CreateUsers(t.Context(), []storage.User{thief})
@@ -95,7 +95,7 @@ func (s creation) AnExistingUserCannotTakeAHandle(t *testing.T) {
 }
 
 func (s creation) ATakenHandleIsRefused(t *testing.T) {
-	owner := s.people(t, 1)[0]
+	owner := s.newUsers(t, 1)[0]
 	ids := s.ids(3)
 	batch := []storage.User{person(ids[0]), person(ids[1]), person(ids[2])}
 	batch[1].Handle = owner.Handle
@@ -116,7 +116,7 @@ func (s creation) ATakenHandleIsRefused(t *testing.T) {
 }
 
 func (s creation) ARefusedUserMayComeBackWithAnotherHandle(t *testing.T) {
-	owner := s.people(t, 1)[0]
+	owner := s.newUsers(t, 1)[0]
 	user := person(s.id())
 	free := user.Handle
 	user.Handle = owner.Handle
@@ -160,20 +160,20 @@ func (s creation) EdgesMayComeBeforeTheirUser(t *testing.T) {
 }
 
 func (s creation) ALargeBatchIsMade(t *testing.T) {
-	people := s.people(t, many)
-	for i, got := range found(t, s.store.Users(t.Context(), idsOf(people)), many) {
-		if got != people[i] {
-			t.Fatalf("user %d: got %+v, want %+v", i, got, people[i])
+	users := s.newUsers(t, many)
+	for i, got := range found(t, s.store.Users(t.Context(), idsOf(users)), many) {
+		if got != users[i] {
+			t.Fatalf("user %d: got %+v, want %+v", i, got, users[i])
 		}
 	}
-	found(t, s.store.Counts(t.Context(), idsOf(people)), many)
+	found(t, s.store.Counts(t.Context(), idsOf(users)), many)
 
 	// The import's second run: every other user is new.
 	again := make([]storage.User, many)
 	for i, id := range s.ids(many) {
 		again[i] = person(id)
 		if i%2 == 0 {
-			again[i] = people[i]
+			again[i] = users[i]
 		}
 	}
 	for i, made := range answers(t, s.store.CreateUsers(t.Context(), again), many) {

@@ -11,7 +11,7 @@ import (
 type erase struct{ *harness }
 
 func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
-	user, other := person(s.id()), s.people(t, 1)[0]
+	user, other := person(s.id()), s.newUsers(t, 1)[0]
 	s.register(t, user)
 	s.surround(t, user.ID, other.ID)
 	s.surround(t, other.ID, user.ID)
@@ -48,9 +48,9 @@ func (s erase) surround(t *testing.T, from, to storage.UserID) {
 }
 
 func (s erase) OnlyOneWhoIsBeingDeletedIsErased(t *testing.T) {
-	people := s.people(t, 2)
-	s.setState(t, people[1].ID, storage.Deactivated, 1, true)
-	for _, user := range people {
+	users := s.newUsers(t, 2)
+	s.setState(t, users[1].ID, storage.Deactivated, 1, true)
+	for _, user := range users {
 		wantIs(t, s.store.Erase(t.Context(), user.ID, at(2)), storage.ErrForbidden)
 		wantEqual(t, "user", s.userOf(t, user.ID), user)
 		wantEqual(t, "the handle's owner", found(t, s.store.UserIDs(t.Context(), []string{user.Handle}), 1)[0], user.ID)
@@ -87,7 +87,7 @@ func (s erase) AgainItDoesNothing(t *testing.T) {
 
 func (s erase) ManyRowsAreRemoved(t *testing.T) {
 	const n = 1100 // more than one step
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	peers := s.ids(n)
 	follows := make([]storage.Edge, n)
 	for i, peer := range peers {
@@ -107,7 +107,7 @@ func (s erase) ManyRowsAreRemoved(t *testing.T) {
 // The tombstones of its edges stay, older events lose against them, and what else comes
 // late finds nobody.
 func (s erase) LateEventsBringNothingBack(t *testing.T) {
-	user, peer, stranger := s.people(t, 1)[0], s.people(t, 1)[0].ID, s.id()
+	user, peer, stranger := s.newUsers(t, 1)[0], s.newUsers(t, 1)[0].ID, s.id()
 	sides := []storage.Side{storage.Forward, storage.Inverse}
 	for _, side := range sides {
 		s.apply(t, side, follow(side, user.ID, peer, 1))
@@ -131,7 +131,7 @@ func (s erase) LateEventsBringNothingBack(t *testing.T) {
 }
 
 func (s erase) SeveralMayEraseAtOnce(t *testing.T) {
-	for _, user := range s.people(t, 10) {
+	for _, user := range s.newUsers(t, 10) {
 		s.setState(t, user.ID, storage.Deleting, 1, true)
 		together(func(int) {
 			if err := s.store.Erase(t.Context(), user.ID, at(20)); err != nil {
@@ -146,7 +146,7 @@ func (s erase) SeveralMayEraseAtOnce(t *testing.T) {
 // erased is a user who has been erased.
 func (s erase) erased(t *testing.T) storage.User {
 	t.Helper()
-	user := s.people(t, 1)[0]
+	user := s.newUsers(t, 1)[0]
 	s.setState(t, user.ID, storage.Deleting, 10, true)
 	s.erase(t, user.ID, 20)
 	return user

@@ -17,7 +17,7 @@ func (s friendCounts) BothHalvesMakeAFriend(t *testing.T) {
 		other := storage.Inverse - side
 		for _, here := range allTypes {
 			for _, there := range allTypes {
-				me, friend := s.people(t, 1)[0].ID, s.id()
+				me, friend := s.newUsers(t, 1)[0].ID, s.id()
 				s.apply(t, side, edge(side, me, friend, here, at(1)))
 				wantEqual(t, "friends by one half", s.countsOf(t, me).Friend, 0)
 				s.apply(t, other, edge(other, me, friend, there, at(2)))
@@ -34,7 +34,7 @@ func (s friendCounts) BothHalvesMakeAFriend(t *testing.T) {
 func (s friendCounts) EitherHalfEndsIt(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		for _, kind := range []storage.EdgeType{storage.None, storage.Blocking} {
-			me, friend := s.people(t, 1)[0].ID, s.id()
+			me, friend := s.newUsers(t, 1)[0].ID, s.id()
 			s.apply(t, storage.Forward, follow(storage.Forward, me, friend, 1))
 			s.apply(t, storage.Inverse, follow(storage.Inverse, me, friend, 1))
 			s.apply(t, side, follow(side, me, friend, 2)) // newer, and the same
@@ -82,18 +82,18 @@ func (s friendCounts) BatchesCountEachFriendOnce(t *testing.T) {
 	})
 }
 
-// Among few people, everything that writes: after each call every count is what the
+// Among few users, everything that writes: after each call every count is what the
 // rows say.
 func (s friendCounts) EveryWriteKeepsThem(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(23, seed))
-		people := idsOf(s.people(t, 5))
+		users := idsOf(s.newUsers(t, 5))
 		for n := range 60 {
-			from := people[random.IntN(len(people))]
+			from := users[random.IntN(len(users))]
 			var to []storage.UserID
-			for _, k := range random.Perm(len(people))[:1+random.IntN(3)] {
-				if people[k] != from {
-					to = append(to, people[k])
+			for _, k := range random.Perm(len(users))[:1+random.IntN(3)] {
+				if users[k] != from {
+					to = append(to, users[k])
 				}
 			}
 			what := ""
@@ -125,9 +125,9 @@ func (s friendCounts) EveryWriteKeepsThem(t *testing.T) {
 				what = fmt.Sprintf("%s gets %+v", side, batch)
 				s.apply(t, side, batch...)
 			}
-			for i, got := range found(t, s.store.Counts(t.Context(), people), len(people)) {
-				if want := s.countedAmong(t, people[i], people); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
-					t.Fatalf("seed %d, step %d, %s: user %d has %+v, want %+v", seed, n, what, people[i], got, want)
+			for i, got := range found(t, s.store.Counts(t.Context(), users), len(users)) {
+				if want := s.countedAmong(t, users[i], users); got.Following != want.Following || got.Follower != want.Follower || got.Friend != want.Friend {
+					t.Fatalf("seed %d, step %d, %s: user %d has %+v, want %+v", seed, n, what, users[i], got, want)
 				}
 			}
 		}

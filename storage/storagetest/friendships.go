@@ -13,7 +13,7 @@ type friendships struct{ *harness }
 
 func (s friendships) AnAcceptedRequestMakesTheOtherFollow(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		batch := make([]storage.Edge, n)
 		var follows int64
 		for i, id := range others {
@@ -32,10 +32,10 @@ func (s friendships) AnAcceptedRequestMakesTheOtherFollow(t *testing.T) {
 	}
 }
 
-// Applied again it makes no second follow, but tells what it made.
+// Applied again it makes no second follow, but reports what it made.
 func (s friendships) ItDoesSoOnce(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		var batch []storage.Edge
 		for _, id := range others {
 			batch = append(batch, stateOf(storage.Inbox, me, id, storage.Accepted, 5))
@@ -62,7 +62,7 @@ func (s friendships) LateEventsUndoNothing(t *testing.T) {
 		now   storage.EdgeType // newer than it
 	}{{storage.Accepted, storage.None}, {storage.Removed, storage.Following}} {
 		for _, time := range []int{10, 11} {
-			me, other := s.people(t, 1)[0].ID, s.id()
+			me, other := s.newUsers(t, 1)[0].ID, s.id()
 			row := edge(storage.Forward, me, other, c.now, at(time))
 			s.apply(t, storage.Forward, row)
 			event := stateOf(storage.Inbox, me, other, c.event, 10)
@@ -71,7 +71,7 @@ func (s friendships) LateEventsUndoNothing(t *testing.T) {
 		}
 	}
 	// An older state that comes after a newer one does nothing at all.
-	me, other := s.people(t, 1)[0].ID, s.id()
+	me, other := s.newUsers(t, 1)[0].ID, s.id()
 	newer := stateOf(storage.Inbox, me, other, storage.Removed, 20)
 	s.apply(t, storage.Inbox, newer)
 	for _, state := range []storage.EdgeType{storage.Accepted, storage.Pending} {
@@ -82,21 +82,21 @@ func (s friendships) LateEventsUndoNothing(t *testing.T) {
 
 func (s friendships) ARemovedFriendNoLongerFollows(t *testing.T) {
 	for _, n := range sizes {
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		var batch []storage.Edge
 		for _, id := range others {
 			batch = append(batch, stateOf(storage.Inbox, me, id, storage.Removed, 9))
 		}
 		s.change(t, me, changeAll(others, storage.Following, 2)...)
-		var told [][]storage.Written
+		var reported [][]storage.Written
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
 			ended := edge(storage.Forward, me, others[i], storage.None, at(9))
 			wantApplied(t, "answer", got, storage.Applied{Row: batch[i], Changed: true, Also: []storage.Written{{Row: storage.Row{Side: storage.Forward, Edge: ended}}}})
-			told = append(told, got.Also)
+			reported = append(reported, got.Also)
 		}
 		wantEqual(t, "count", s.countsOf(t, me).Following, 0)
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
-			wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: told[i]})
+			wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: reported[i]})
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (s friendships) ARemovedFriendNoLongerFollows(t *testing.T) {
 func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 	for _, n := range sizes {
 		for _, state := range []storage.EdgeType{storage.Pending, storage.Accepted} {
-			me, others := s.people(t, 1)[0].ID, s.ids(n)
+			me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 			var asked, batch []storage.Edge
 			for i, id := range others {
 				asked = append(asked, stateOf(storage.Requests, me, id, storage.Pending, 10+i%2*20)) // before and after the other
@@ -115,7 +115,7 @@ func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 			s.apply(t, storage.Requests, asked...)
 			// Even a follow that was ended later than that: asking is newer than it.
 			s.apply(t, storage.Forward, edge(storage.Forward, me, others[0], storage.None, at(25)))
-			var told [][]storage.Written
+			var reported [][]storage.Written
 			for i, got := range s.apply(t, storage.Inbox, batch...) {
 				row := stateOf(storage.Requests, me, others[i], storage.Accepted, 21+i%2*10) // behind both
 				made := follow(storage.Forward, me, others[i], 20)
@@ -124,12 +124,12 @@ func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 				}
 				want := []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: row}}, {Row: storage.Row{Side: storage.Forward, Edge: made}}}
 				wantApplied(t, fmt.Sprintf("answer %d of %d", i, n), got, storage.Applied{Row: batch[i], Changed: true, Also: want})
-				told = append(told, got.Also)
+				reported = append(reported, got.Also)
 			}
 			counts := s.countsOf(t, me)
 			wantEqual(t, "count", counts.Following, int64(n))
 			for i, got := range s.apply(t, storage.Inbox, batch...) {
-				wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: told[i]})
+				wantApplied(t, "again", got, storage.Applied{Row: batch[i], Also: reported[i]})
 			}
 			wantEqual(t, "counts", s.countsOf(t, me), counts)
 		}
@@ -143,7 +143,7 @@ func (s friendships) AnExpiredRequestDoesNotCross(t *testing.T) {
 		mine, other int
 		meet        bool
 	}{{0, ttl, true}, {0, ttl + 1, false}, {ttl, 0, true}, {ttl + 1, 0, false}} {
-		me, other := s.people(t, 1)[0].ID, s.id()
+		me, other := s.newUsers(t, 1)[0].ID, s.id()
 		s.apply(t, storage.Requests, stateOf(storage.Requests, me, other, storage.Pending, c.mine))
 		got := s.apply(t, storage.Inbox, stateOf(storage.Inbox, me, other, storage.Pending, c.other))[0]
 		wantEqual(t, fmt.Sprintf("%+v: met", c), len(got.Also) > 0, c.meet)
@@ -152,7 +152,7 @@ func (s friendships) AnExpiredRequestDoesNotCross(t *testing.T) {
 
 func (s friendships) ARequestIsNoMoreThanThat(t *testing.T) {
 	for _, mine := range []storage.EdgeType{noRow, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed} {
-		me, other := s.people(t, 1)[0].ID, s.id()
+		me, other := s.newUsers(t, 1)[0].ID, s.id()
 		if mine != noRow {
 			s.apply(t, storage.Requests, stateOf(storage.Requests, me, other, mine, 1))
 		}
@@ -166,7 +166,7 @@ func (s friendships) ARequestIsNoMoreThanThat(t *testing.T) {
 func (s friendships) ABlockIsStronger(t *testing.T) {
 	for _, state := range []storage.EdgeType{storage.Accepted, storage.Pending} {
 		for _, own := range []bool{true, false} {
-			me, other := s.people(t, 1)[0].ID, s.id()
+			me, other := s.newUsers(t, 1)[0].ID, s.id()
 			if own {
 				s.change(t, me, block(other, 1))
 			} else {
@@ -184,7 +184,7 @@ func (s friendships) ABlockIsStronger(t *testing.T) {
 // Each edge of a batch is judged after those before it, with what follows from them.
 func (s friendships) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 	for _, n := range sizes { // of pairs
-		me, others := s.people(t, 1)[0].ID, s.ids(n)
+		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
 		var batch []storage.Edge
 		for n, state := range []storage.EdgeType{storage.Pending, storage.Accepted, storage.Removed, storage.Pending, storage.Accepted} {
 			for _, id := range others {

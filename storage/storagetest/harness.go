@@ -54,27 +54,27 @@ func (h *harness) id() storage.UserID { return h.ids(1)[0] }
 // idOn is an id whose user lies on a shard.
 func (h *harness) idOn(t *testing.T, ordinal int) storage.UserID {
 	t.Helper()
-	place := shard.NewMap(len(h.store.Ping(t.Context())))
+	shards := shard.NewMap(len(h.store.Ping(t.Context())))
 	for {
-		if id := h.id(); place.Of(id) == ordinal {
+		if id := h.id(); shards.Of(id) == ordinal {
 			return id
 		}
 	}
 }
 
-// people makes users with ids, handles and names of their own.
-func (h *harness) people(t *testing.T, n int) []storage.User {
+// users makes users with ids, handles and names of their own.
+func (h *harness) newUsers(t *testing.T, n int) []storage.User {
 	t.Helper()
-	people := make([]storage.User, n)
+	users := make([]storage.User, n)
 	for i, id := range h.ids(n) {
-		people[i] = person(id)
+		users[i] = person(id)
 	}
-	for i, made := range answers(t, h.store.CreateUsers(t.Context(), people), n) {
+	for i, made := range answers(t, h.store.CreateUsers(t.Context(), users), n) {
 		if !made {
-			t.Fatalf("user %d was not made", people[i].ID)
+			t.Fatalf("user %d was not made", users[i].ID)
 		}
 	}
-	return people
+	return users
 }
 
 // part is what some stores are besides. The promises of it are skipped for the others.
@@ -105,7 +105,7 @@ func at(n int) storage.Micros { return 1_700_000_000_000_000 + storage.Micros(n)
 var allTypes = []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
 
 // typesOf are types of edges on a side, of which the second is the one that lists and
-// neighbours are made of. Nothing follows from these towards people who have nothing
+// neighbours are made of. Nothing follows from these towards users who have nothing
 // else to do with each other.
 func typesOf(side storage.Side) []storage.EdgeType {
 	if side.Truth() == storage.Forward {
@@ -173,13 +173,13 @@ func (h *harness) edgeOf(t *testing.T, side storage.Side, pair storage.Pair) sto
 	return found(t, h.store.Edges(t.Context(), side, []storage.Pair{pair}), 1)[0]
 }
 
-// rows reads a stretch of an owner's rows.
+// rows reads a range of an owner's rows.
 func (h *harness) rows(t *testing.T, side storage.Side, q storage.RowsQuery) []storage.Edge {
 	t.Helper()
 	return found(t, h.store.AllRows(t.Context(), side, []storage.RowsQuery{q}), 1)[0]
 }
 
-// page reads one stretch of a list.
+// page reads one range of a list.
 func (h *harness) page(t *testing.T, side storage.Side, q storage.PageQuery) []storage.Edge {
 	t.Helper()
 	return found(t, h.store.Pages(t.Context(), side, []storage.PageQuery{q}), 1)[0]

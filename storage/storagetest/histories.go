@@ -23,7 +23,7 @@ type histories struct{ *harness }
 
 func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 	properties.Check(t, manyHistories, func(rt *rapid.T) {
-		// One store serves all histories: each has people of its own.
+		// One store serves all histories: each has users of its own.
 		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(8)}
 		for _, id := range p.ids {
 			p.handles = append(p.handles, person(id).Handle)
@@ -63,7 +63,7 @@ type pair struct {
 	ends []int64
 }
 
-// Three people who have everything to do with each other: what follows from one thing
+// Three users who have everything to do with each other: what follows from one thing
 // meets what follows from another.
 func (s histories) AnyTiesReadLikeTheReference(t *testing.T) {
 	properties.Check(t, manyHistories, func(rt *rapid.T) {
@@ -124,7 +124,7 @@ func (p *pair) create(t *rapid.T) {
 		if got[i].Err != nil && !refused {
 			t.Fatalf("create %+v: %v", users[i], got[i].Err)
 		}
-		// A user that exists and asks for somebody else's handle may be told either.
+		// A user that exists and asks for somebody else's handle may get either answer.
 		open := existed[i].Found && !want[i].Value && existed[i].Value.Handle != users[i].Handle
 		if got[i].Value != want[i].Value || (refused != (want[i].Err != nil) && !open) {
 			t.Fatalf("create %+v:\ngot  %+v\nwant %+v", users[i], got[i], want[i])
@@ -161,26 +161,26 @@ func (p *pair) apply(t *rapid.T) {
 			t.Fatalf("apply %v to %s, edge %d:\ngot  %+v\nwant %+v", batch, side, i, got[i], want[i])
 		}
 	}
-	p.compareTold(t, side, batch, got, want)
+	p.compareReported(t, side, batch, got, want)
 	p.compareCounts(t, p.ids)
 }
 
-// compareTold compares what was told to follow from a batch: by the end all of it, in
+// compareReported compares what was reported to follow from a batch: by the end all of it, in
 // the rows that there are. Edges that come late may tell it again.
-func (p *pair) compareTold(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
-	told := map[place]storage.Edge{}
+func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
+	reported := map[rowKey]storage.Edge{}
 	for _, result := range got {
 		for _, row := range result.Value.Also {
-			where := place{row.Side, row.Edge.Pair()}
+			where := rowKey{row.Side, row.Edge.Pair()}
 			if row.Inverse {
 				t.Fatalf("apply %v to %s: the other side of %+v is not its business", batch, side, row)
 			}
-			if row.Edge.UpdateTime >= told[where].UpdateTime {
-				told[where] = row.Edge
+			if row.Edge.UpdateTime >= reported[where].UpdateTime {
+				reported[where] = row.Edge
 			}
 		}
 	}
-	for where, row := range told {
+	for where, row := range reported {
 		there := p.reference.Edges(t.Context(), where.side, []storage.Pair{where.pair})[0].Value
 		if row != there {
 			t.Fatalf("apply %v to %s:\ntold %+v\nwant %+v", batch, side, row, there)
@@ -189,7 +189,7 @@ func (p *pair) compareTold(t *rapid.T, side storage.Side, batch []storage.Edge, 
 	for i, result := range want {
 		late := !result.Value.Changed && result.Value.Row != batch[i]
 		for _, row := range result.Value.Also {
-			if _, ok := told[place{row.Side, row.Edge.Pair()}]; !ok && !late {
+			if _, ok := reported[rowKey{row.Side, row.Edge.Pair()}]; !ok && !late {
 				t.Fatalf("apply %v to %s: edge %d has not told %+v", batch, side, i, row)
 			}
 		}
@@ -261,7 +261,7 @@ func (p *pair) register(t *rapid.T) {
 
 	got := p.store.Register(t.Context(), user, hash)
 	want := p.reference.Register(t.Context(), user, hash)
-	// A user that exists and asks for somebody else's handle may be told either.
+	// A user that exists and asks for somebody else's handle may get either answer.
 	if !sameError(got, want) && !(existed && errors.Is(got, storage.ErrHandleTaken)) {
 		t.Fatalf("register %+v:\ngot  %v\nwant %v", user, got, want)
 	}
@@ -295,7 +295,7 @@ func (p *pair) password(t *rapid.T) {
 	p.versions = nil // whether a password raises the version is left open
 }
 
-// sameError tells whether an error is as the reference's: none, or of the same kind.
+// sameError reports whether an error is as the reference's: none, or of the same kind.
 func sameError(got, want error) bool {
 	for _, kind := range []error{
 		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrPasswordChanged, storage.ErrLimitReached,
@@ -375,16 +375,16 @@ func (p *pair) drawPair(t *rapid.T) storage.Pair {
 	return storage.Pair{From: p.ids[owner], To: p.ids[(owner+step)%len(p.ids)]}
 }
 
-// drawPlace draws a place in the order of ids: the start, a peer's or just before it.
-func (p *pair) drawPlace(t *rapid.T) storage.UserID {
-	places := []storage.UserID{0}
+// drawPeer draws a bound in the order of ids: the start, a peer's or just before it.
+func (p *pair) drawPeer(t *rapid.T) storage.UserID {
+	peers := []storage.UserID{0}
 	for _, id := range p.ids {
-		places = append(places, id, id-1)
+		peers = append(peers, id, id-1)
 	}
-	return rapid.SampledFrom(places).Draw(t, "place")
+	return rapid.SampledFrom(peers).Draw(t, "peer")
 }
 
-// drawPosition draws a bound of an owner's list: none, a row's, or a place where
+// drawPosition draws a bound of an owner's list: none, a row's, or a position where
 // there may be no row.
 func (p *pair) drawPosition(t *rapid.T, side storage.Side, owner storage.UserID) storage.Position {
 	rows := p.reference.Pages(t.Context(), side, []storage.PageQuery{{Owner: owner, Limit: 100}})[0].Value
@@ -394,11 +394,11 @@ func (p *pair) drawPosition(t *rapid.T, side storage.Side, owner storage.UserID)
 	case kind == 1 && len(rows) > 0:
 		return storage.PositionOf(side, rapid.SampledFrom(rows).Draw(t, "row"))
 	default:
-		return storage.Position{UpdateTime: drawTime(t), Peer: p.drawPlace(t)}
+		return storage.Position{UpdateTime: drawTime(t), Peer: p.drawPeer(t)}
 	}
 }
 
-// printable tells whether a name holds only what names hold.
+// printable reports whether a name holds only what names hold.
 func printable(name string) bool {
 	return !slices.Contains([]rune(name), 0)
 }

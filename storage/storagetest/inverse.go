@@ -15,7 +15,7 @@ type inverse struct{ *harness }
 var withInverse = storage.ChangeOptions{Inverse: true}
 
 func (s inverse) WithoutTheOptionItIsNotWritten(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, idsOf(s.people(t, 8))
+	from, to := s.newUsers(t, 1)[0].ID, idsOf(s.newUsers(t, 8))
 	counts := found(t, s.store.Counts(t.Context(), to), len(to))
 	for _, kind := range []storage.EdgeType{storage.Following, storage.Blocking, storage.None} {
 		batch := changeAll(to, kind, 1)
@@ -32,7 +32,7 @@ func (s inverse) WithoutTheOptionItIsNotWritten(t *testing.T) {
 }
 
 func (s inverse) WhatIsLocalIsWritten(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, idsOf(s.people(t, 40))
+	from, to := s.newUsers(t, 1)[0].ID, idsOf(s.newUsers(t, 40))
 	for step, kind := range []storage.EdgeType{
 		storage.Following, storage.Blocking, storage.None, storage.Blocking, storage.None, storage.Following, storage.None, storage.Following,
 	} {
@@ -155,20 +155,20 @@ func (s inverse) ChangesOfOneUserEndAlike(t *testing.T) {
 	wantEqual(t, "version", s.countsOf(t, to[0]).Version, before+1)
 }
 
-// local tells whether two users lie in the same database.
+// local reports whether two users lie in the same database.
 func (h *harness) local(t *testing.T, a, b storage.UserID) bool {
 	t.Helper()
-	place := shard.NewMap(len(h.store.Ping(t.Context())))
-	return place.Of(a) == place.Of(b)
+	shards := shard.NewMap(len(h.store.Ping(t.Context())))
+	return shards.Of(a) == shards.Of(b)
 }
 
 // neighbours makes a user and n others in the same database.
 func (h *harness) neighbours(t *testing.T, n int) (storage.UserID, []storage.UserID) {
 	t.Helper()
-	from := h.people(t, 1)[0].ID
+	from := h.newUsers(t, 1)[0].ID
 	var near []storage.UserID
 	for len(near) < n {
-		if id := h.people(t, 1)[0].ID; h.local(t, from, id) {
+		if id := h.newUsers(t, 1)[0].ID; h.local(t, from, id) {
 			near = append(near, id)
 		}
 	}

@@ -34,8 +34,8 @@ func (s leases) AnOwnerKeepsItsSlot(t *testing.T) {
 func (s leases) AnExpiredSlotIsTaken(t *testing.T) {
 	slot := s.lease(t, "expired", "one", 1, 0, 100)
 	s.wantNoLease(t, "expired", "another", 1, 99)
-	wantEqual(t, "slot", s.lease(t, "expired", "another", 1, 101, 200), slot)
-	s.wantNoLease(t, "expired", "one", 1, 102) // it is the other's now
+	wantEqual(t, "slot", s.lease(t, "expired", "another", 1, 100, 200), slot)
+	s.wantNoLease(t, "expired", "one", 1, 101) // it is the other's now
 }
 
 func (s leases) ARenewedSlotIsNotTaken(t *testing.T) {
