@@ -55,8 +55,8 @@ func (s lifecycle) PingAnswersForEveryShard(t *testing.T) {
 // A call under way when the store is closed has its whole answer or an error.
 func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 	store := s.open(t)
-	people := []storage.User{person(s.id()), person(s.id()), person(s.id())}
-	answers(t, store.CreateUsers(t.Context(), people), 3)
+	users := []storage.User{person(s.id()), person(s.id()), person(s.id())}
+	answers(t, store.CreateUsers(t.Context(), users), 3)
 
 	together(func(worker int) {
 		if worker == 0 {
@@ -66,9 +66,9 @@ func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 			return
 		}
 		for range 50 {
-			for i, result := range store.Users(t.Context(), idsOf(people)) {
-				if result.Err == nil && (!result.Found || result.Value != people[i]) {
-					t.Errorf("got %+v, want %+v or an error", result, people[i])
+			for i, result := range store.Users(t.Context(), idsOf(users)) {
+				if result.Err == nil && (!result.Found || result.Value != users[i]) {
+					t.Errorf("got %+v, want %+v or an error", result, users[i])
 				}
 			}
 		}

@@ -24,7 +24,7 @@ func (s lists) AnEmptyBatchHasNoResults(t *testing.T) {
 
 func (s lists) WithoutEdgesTheyAreEmpty(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		user, nobody := s.people(t, 1)[0].ID, s.id()
+		user, nobody := s.newUsers(t, 1)[0].ID, s.id()
 		s.setState(t, user, storage.Deactivated, 1, true) // so that it has a version
 		for i, owner := range []storage.UserID{user, nobody} {
 			list := s.list(t, side, storage.ListQuery{Owner: owner})
@@ -152,7 +152,7 @@ func (s lists) ALargeBatchIsAnswered(t *testing.T) {
 // They are needed to judge what comes late, and their owner has no counts by then.
 func (s lists) TheTombstonesOfAnErasedOwnerAreThere(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
-		owner, peer := s.people(t, 1)[0].ID, s.id()
+		owner, peer := s.newUsers(t, 1)[0].ID, s.id()
 		ended := edge(side, owner, peer, storage.None, at(5))
 		s.apply(t, side, follow(side, owner, peer, 1))
 		s.apply(t, side, ended)

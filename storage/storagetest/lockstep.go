@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// everything compares every read of all people.
+// everything compares every read of all users.
 func (p *pair) everything(t *rapid.T) {
 	p.compareUsers(t, p.ids)
 	p.compareHandles(t, p.handles)
@@ -59,7 +59,7 @@ func (p *pair) startLog(t *rapid.T) {
 	p.log, p.ends = log, ends
 }
 
-// compareLogs compares the rows logged at each place, in their order.
+// compareLogs compares the rows logged of each key, in their order.
 func (p *pair) compareLogs(t *rapid.T) {
 	if p.log == nil {
 		return
@@ -72,10 +72,10 @@ func (p *pair) compareLogs(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := byPlace(want)
-	for where, rows := range byPlace(got) {
-		if !slices.Equal(rows, places[where]) {
-			t.Fatalf("logged at %+v:\ngot  %+v\nwant %+v", where, rows, places[where])
+	keys := byKey(want)
+	for where, rows := range byKey(got) {
+		if !slices.Equal(rows, keys[where]) {
+			t.Fatalf("logged at %+v:\ngot  %+v\nwant %+v", where, rows, keys[where])
 		}
 	}
 	if len(got) != len(want) {

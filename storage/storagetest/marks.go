@@ -41,7 +41,7 @@ func (s marks) OneWithNeitherIsRemoved(t *testing.T) {
 }
 
 func (s marks) OnlyAFollowIsMarked(t *testing.T) {
-	person := s.people(t, 1)[0].ID
+	person := s.newUsers(t, 1)[0].ID
 	ended, blocked, follower := s.id(), s.id(), s.id()
 	s.apply(t, storage.Forward,
 		edge(storage.Forward, person, ended, storage.None, at(1)),
@@ -53,7 +53,7 @@ func (s marks) OnlyAFollowIsMarked(t *testing.T) {
 		got, changed, err := s.store.SetMark(t.Context(), pair, remarked("x"))
 		wantIs(t, err, storage.ErrNotFollowing)
 		wantEqual(t, "changed", changed, false)
-		wantEqual(t, "mark told", got, storage.EdgeMark{})
+		wantEqual(t, "mark reported", got, storage.EdgeMark{})
 		wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
 	}
 }
@@ -109,7 +109,7 @@ func (s marks) TheyGoWithTheFollow(t *testing.T) {
 
 func (s marks) ManyGoWithTheirFollows(t *testing.T) {
 	const n = 1200 // a large write
-	person := s.people(t, 1)[0].ID
+	person := s.newUsers(t, 1)[0].ID
 	for what, end := range map[string]func([]storage.UserID){
 		"unfollow": func(to []storage.UserID) {
 			batch := make([]storage.EdgeChange, len(to))
@@ -147,20 +147,20 @@ func (s marks) ManyGoWithTheirFollows(t *testing.T) {
 }
 
 func (s marks) SpecialsAscend(t *testing.T) {
-	people, to := s.people(t, 3), s.ids(9)
+	users, to := s.newUsers(t, 3), s.ids(9)
 	for i, id := range to {
-		pair := storage.Pair{From: people[0].ID, To: id}
+		pair := storage.Pair{From: users[0].ID, To: id}
 		s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
 		s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x"})
 		if i > 0 {
 			s.mark(t, pair, special(true), storage.EdgeMark{Special: true, Remark: "x"})
 		}
 	}
-	other := storage.Pair{From: people[1].ID, To: to[0]}
+	other := storage.Pair{From: users[1].ID, To: to[0]}
 	s.apply(t, storage.Forward, follow(storage.Forward, other.From, other.To, 1))
 	s.mark(t, other, special(true), storage.EdgeMark{Special: true})
 
-	lists := found(t, s.store.Specials(t.Context(), []storage.UserID{people[1].ID, people[2].ID, people[0].ID, people[1].ID}), 4)
+	lists := found(t, s.store.Specials(t.Context(), []storage.UserID{users[1].ID, users[2].ID, users[0].ID, users[1].ID}), 4)
 	wantList(t, "specials", lists[0], to[:1])
 	wantList(t, "specials of one without", lists[1], nil)
 	wantList(t, "specials of one with many", lists[2], slices.Sorted(slices.Values(to[1:])))
@@ -193,7 +193,7 @@ func (s marks) ALargeBatchIsAnswered(t *testing.T) {
 // Of several at once, as many go through as there is room for.
 func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 	const room = 3
-	person := s.people(t, 1)[0].ID
+	person := s.newUsers(t, 1)[0].ID
 	to := s.ids(storage.MaxSpecials + workers)
 	rows := make([]storage.Edge, len(to))
 	for i, id := range to {
@@ -228,7 +228,7 @@ func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 // followed makes a user and a follow of its own.
 func (s marks) followed(t *testing.T) storage.Pair {
 	t.Helper()
-	pair := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	pair := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Forward, follow(storage.Forward, pair.From, pair.To, 1))
 	return pair
 }
@@ -240,7 +240,7 @@ func (h *harness) mark(t *testing.T, pair storage.Pair, change storage.MarkChang
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, "mark told", got, want)
+	wantEqual(t, "mark reported", got, want)
 	wantEqual(t, "changed", changed, true)
 }
 
@@ -258,8 +258,8 @@ type messages struct{ *harness }
 func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
 	text := strings.Repeat("友", storage.MaxMessageLength)
 	for _, end := range []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel} {
-		people := s.people(t, 2)
-		request := storage.Pair{From: people[0].ID, To: people[1].ID}
+		users := s.newUsers(t, 2)
+		request := storage.Pair{From: users[0].ID, To: users[1].ID}
 		back := storage.Pair{From: request.To, To: request.From}
 		s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1), Message: text})
 		results := s.store.Messages(t.Context(), []storage.Pair{back, request, request})
@@ -271,8 +271,8 @@ func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
 }
 
 func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
-	people := s.people(t, 2)
-	request := storage.Pair{From: people[0].ID, To: people[1].ID}
+	users := s.newUsers(t, 2)
+	request := storage.Pair{From: users[0].ID, To: users[1].ID}
 	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1)})
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 
@@ -286,8 +286,8 @@ func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
 
 // An event may end a request, too.
 func (s messages) TheyGoWithTheRequest(t *testing.T) {
-	people := s.people(t, 2)
-	request := storage.Pair{From: people[0].ID, To: people[1].ID}
+	users := s.newUsers(t, 2)
+	request := storage.Pair{From: users[0].ID, To: users[1].ID}
 	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1), Message: "hello"})
 	s.apply(t, storage.Requests, storage.Edge{From: request.From, To: request.To, Type: storage.None, UpdateTime: at(2)})
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)

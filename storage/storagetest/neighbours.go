@@ -19,7 +19,7 @@ func (s neighbours) AnEmptyBatchHasNoResults(t *testing.T) {
 
 func (s neighbours) AnUnknownOwnerHasNone(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		owners := []storage.UserID{s.id(), s.people(t, 1)[0].ID}
+		owners := []storage.UserID{s.id(), s.newUsers(t, 1)[0].ID}
 		for _, got := range found(t, s.store.Neighbours(t.Context(), side, owners), 2) {
 			wantList(t, "neighbours", got, nil)
 		}

@@ -54,7 +54,7 @@ func (s packedNeighbours) WithoutFollowsThereIsNoList(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner := s.id()
 		s.apply(t, side, edge(side, owner, s.id(), storage.Blocking, at(1)))
-		wantMissing(t, s.store.PackedNeighbours(t.Context(), side, []storage.UserID{s.id(), s.people(t, 1)[0].ID, owner}), 3)
+		wantMissing(t, s.store.PackedNeighbours(t.Context(), side, []storage.UserID{s.id(), s.newUsers(t, 1)[0].ID, owner}), 3)
 	})
 }
 

@@ -39,9 +39,9 @@ func (h *harness) makeList(t *testing.T, side storage.Side) list {
 	return l
 }
 
-// stretches asks for every stretch between two rows, from both ends, with
+// ranges asks for every range between two rows, from both ends, with
 // several limits.
-func (l list) stretches(side storage.Side) (queries []storage.PageQuery, want [][]storage.Edge) {
+func (l list) ranges(side storage.Side) (queries []storage.PageQuery, want [][]storage.Edge) {
 	n := len(l.rows)
 	for after := -1; after < n; after++ {
 		for before := 0; before <= n; before++ {
@@ -64,8 +64,8 @@ func (l list) stretches(side storage.Side) (queries []storage.PageQuery, want []
 	return queries, want
 }
 
-// wantCut checks that a place divides a list behind its first `ahead` rows.
-func (h *harness) wantCut(t *testing.T, side storage.Side, l list, place storage.Position, ahead int) {
+// wantCut checks that a position divides a list behind its first `ahead` rows.
+func (h *harness) wantCut(t *testing.T, side storage.Side, l list, position storage.Position, ahead int) {
 	t.Helper()
 	const limit = 3
 	behind := l.rows[ahead:]
@@ -74,10 +74,10 @@ func (h *harness) wantCut(t *testing.T, side storage.Side, l list, place storage
 		query storage.PageQuery
 		want  []storage.Edge
 	}{
-		{storage.PageQuery{After: place}, behind[:behind3]},
-		{storage.PageQuery{After: place, Backward: true}, behind[len(behind)-behind3:]},
-		{storage.PageQuery{Before: place}, l.rows[:ahead3]},
-		{storage.PageQuery{Before: place, Backward: true}, l.rows[ahead-ahead3 : ahead]},
+		{storage.PageQuery{After: position}, behind[:behind3]},
+		{storage.PageQuery{After: position, Backward: true}, behind[len(behind)-behind3:]},
+		{storage.PageQuery{Before: position}, l.rows[:ahead3]},
+		{storage.PageQuery{Before: position, Backward: true}, l.rows[ahead-ahead3 : ahead]},
 	} {
 		c.query.Owner, c.query.Limit = l.owner, limit
 		wantList(t, fmt.Sprintf("%+v", c.query), h.page(t, side, c.query), c.want)

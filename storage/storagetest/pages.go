@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// pages: stretches of lists, newest first.
+// pages: ranges of lists, newest first.
 type pages struct{ *harness }
 
 func (s pages) AnEmptyBatchHasNoResults(t *testing.T) {
@@ -22,7 +22,7 @@ func (s pages) AnEmptyBatchHasNoResults(t *testing.T) {
 func (s pages) AnUnknownOwnerHasAnEmptyList(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		wantList(t, "page", s.page(t, side, storage.PageQuery{Owner: s.id(), Limit: 10}), nil)
-		user := s.people(t, 1)[0]
+		user := s.newUsers(t, 1)[0]
 		wantList(t, "page of a new user", s.page(t, side, storage.PageQuery{Owner: user.ID, Limit: 10, Backward: true}), nil)
 	})
 }
@@ -154,10 +154,10 @@ func (s pages) BoundsCrossedLeaveNothing(t *testing.T) {
 }
 
 // Every combination of bounds, ends and limits, in one batch.
-func (s pages) EveryStretchOfAListInOneBatch(t *testing.T) {
+func (s pages) EveryRangeOfAListInOneBatch(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
-		queries, want := l.stretches(side)
+		queries, want := l.ranges(side)
 		got := found(t, s.store.Pages(t.Context(), side, queries), len(queries))
 		for i, q := range queries {
 			if !slices.Equal(got[i], want[i]) {
@@ -178,7 +178,7 @@ func (s pages) ABoundaryMayBeGone(t *testing.T) {
 			l.rows = slices.Delete(l.rows, k, k+1)
 			s.wantCut(t, side, l, gone, k)
 		}
-		// One that came back is at the front; its old place still is a place.
+		// One that came back is at the front; its old position is still a position.
 		moved := l.rows[4]
 		old := storage.PositionOf(side, moved)
 		moved.UpdateTime = at(50)
@@ -191,7 +191,7 @@ func (s pages) ABoundaryMayBeGone(t *testing.T) {
 func (s pages) ABoundaryMayNeverHaveBeenThere(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
-		for _, place := range []struct {
+		for _, cut := range []struct {
 			at    storage.Position
 			ahead int // rows ahead of it
 		}{
@@ -206,7 +206,7 @@ func (s pages) ABoundaryMayNeverHaveBeenThere(t *testing.T) {
 			{storage.Position{UpdateTime: at(5), Peer: l.peers[8]}, 2},  // a block's
 			{storage.Position{UpdateTime: at(3), Peer: l.peers[9]}, 4},  // a tombstone's
 		} {
-			s.wantCut(t, side, l, place.at, place.ahead)
+			s.wantCut(t, side, l, cut.at, cut.ahead)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (s profile) WhatIsGivenOfTheVisibilityIsChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		what := fmt.Sprintf("with values %03b", given)
-		wantEqual(t, "user told "+what, got, want)
+		wantEqual(t, "user reported "+what, got, want)
 		wantEqual(t, "user "+what, s.userOf(t, user.ID), want)
 		wantEqual(t, "the other "+what, s.userOf(t, other.ID), other)
 		if now := s.countsOf(t, user.ID).Version; now <= before {

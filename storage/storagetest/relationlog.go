@@ -21,7 +21,7 @@ type relationLog struct {
 type logger interface {
 	storage.LogReader
 
-	// HasLog tells whether it has.
+	// HasLog reports whether it has.
 	HasLog() bool
 
 	// LastOfLog is the position of the newest entry that a shard's log has had, 0 at
@@ -61,7 +61,7 @@ func (s relationLog) EveryRowThatIsAppliedIsThereOnce(t *testing.T) {
 
 func (s relationLog) EveryRowThatIsChangedIsThereOnce(t *testing.T) {
 	ends := s.ends(t)
-	from, to := s.people(t, 1)[0].ID, idsOf(s.people(t, 12))
+	from, to := s.newUsers(t, 1)[0].ID, idsOf(s.newUsers(t, 12))
 	var want []logged
 	for n, o := range []storage.ChangeOptions{withInverse, {}, withInverse, withInverse} {
 		kind := []storage.EdgeType{storage.Following, storage.None}[n%2]
@@ -77,21 +77,21 @@ func (s relationLog) EveryRowThatIsChangedIsThereOnce(t *testing.T) {
 
 // What follows from rows is in the log like them, in any of the tables, once.
 func (s relationLog) WhatFollowsIsThereToo(t *testing.T) {
-	people := idsOf(s.people(t, 2))
-	me, other := people[0], people[1]
+	users := idsOf(s.newUsers(t, 2))
+	me, other := users[0], users[1]
 	s.change(t, me, change(other, storage.Following, 1))
 	s.apply(t, storage.Requests, stateOf(storage.Requests, me, other, storage.Pending, 1))
 	ends := s.ends(t)
 	batch := stateOf(storage.Inverse, me, other, storage.Blocking, 2)
 	wantLogged(t, s.loggedSince(t, ends), nil)
-	told := s.apply(t, storage.Inverse, batch)[0].Also
+	reported := s.apply(t, storage.Inverse, batch)[0].Also
 	want := []logged{{storage.Inverse, batch}}
-	for _, row := range told {
+	for _, row := range reported {
 		want = append(want, logged{row.Side, row.Edge})
 	}
-	wantEqual(t, "rows that follow", len(told), 2)
+	wantEqual(t, "rows that follow", len(reported), 2)
 	wantLogged(t, s.loggedSince(t, ends), want)
-	s.apply(t, storage.Inverse, batch) // is told again, but not written
+	s.apply(t, storage.Inverse, batch) // is reported again, but not written
 	wantLogged(t, s.loggedSince(t, ends), want)
 }
 
@@ -176,50 +176,50 @@ func (s relationLog) ALargeBatchIsThere(t *testing.T) {
 // logged them, or none.
 func (s relationLog) CallsThatEndEarlyLogWhatTheyWrote(t *testing.T) {
 	ends := s.ends(t)
-	people := idsOf(s.people(t, 6))
+	users := idsOf(s.newUsers(t, 6))
 	random := rand.New(rand.NewPCG(5, 5))
 	for n := range 150 {
-		from := people[n%len(people)]
+		from := users[n%len(users)]
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(2000))*time.Microsecond)
 		if n%2 == 0 {
-			s.store.ChangeEdges(ctx, from, changeAll(people, allTypes[n/2%3], n), withInverse)
+			s.store.ChangeEdges(ctx, from, changeAll(users, allTypes[n/2%3], n), withInverse)
 		} else {
 			var rows []storage.Edge
-			for _, to := range people {
+			for _, to := range users {
 				rows = append(rows, edge(storage.Inverse, to, from, allTypes[n%3], at(n)))
 			}
 			s.store.Apply(ctx, storage.Inverse, rows, storage.IfNewer)
 		}
 		cancel()
 	}
-	s.wantTablesOf(t, people, s.loggedSince(t, ends))
+	s.wantTablesOf(t, users, s.loggedSince(t, ends))
 }
 
 func (s relationLog) RowsAreInOrderWhoeverWritesThem(t *testing.T) {
 	ends := s.ends(t)
-	people := idsOf(s.people(t, 5))
+	users := idsOf(s.newUsers(t, 5))
 	crowded(func(worker int) {
 		random := rand.New(rand.NewPCG(9, uint64(worker)))
 		for n := range 12 {
-			from, side := people[random.IntN(len(people))], storage.Side(worker%4)
+			from, side := users[random.IntN(len(users))], storage.Side(worker%4)
 			if worker%8 > 3 {
-				e := edge(side, from, people[random.IntN(len(people))], typesOf(side)[n%3], at(random.IntN(50)))
+				e := edge(side, from, users[random.IntN(len(users))], typesOf(side)[n%3], at(random.IntN(50)))
 				noErrors(t, s.store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer), 1)
 				continue
 			}
-			results := s.store.ChangeEdges(t.Context(), from, changeAll(people, allTypes[(n+worker)%3], n), withInverse)
-			noErrorsBut(t, storage.ErrForbidden, results, len(people)) // some block others
+			results := s.store.ChangeEdges(t.Context(), from, changeAll(users, allTypes[(n+worker)%3], n), withInverse)
+			noErrorsBut(t, storage.ErrForbidden, results, len(users)) // some block others
 		}
 	})
 	rows := s.loggedSince(t, ends)
-	times := map[place]storage.Micros{}
+	times := map[rowKey]storage.Micros{}
 	for _, row := range rows {
-		if old := times[row.place()]; row.row.UpdateTime <= old {
+		if old := times[row.key()]; row.row.UpdateTime <= old {
 			t.Errorf("%+v comes after one of the time %d", row, old)
 		}
-		times[row.place()] = row.row.UpdateTime
+		times[row.key()] = row.row.UpdateTime
 	}
-	s.wantTablesOf(t, people, rows)
+	s.wantTablesOf(t, users, rows)
 }
 
 func (s relationLog) ReadingStopsAtTheLimit(t *testing.T) {
@@ -292,13 +292,13 @@ type logged struct {
 	row  storage.Edge
 }
 
-// A place is where a row is kept.
-type place struct {
+// A rowKey names a row.
+type rowKey struct {
 	side storage.Side
 	pair storage.Pair
 }
 
-func (l logged) place() place { return place{l.side, l.row.Pair()} }
+func (l logged) key() rowKey { return rowKey{l.side, l.row.Pair()} }
 
 // log is the log of the store under test, if it has one.
 func (h *harness) log(t *testing.T) logger {
@@ -370,38 +370,38 @@ func loggedBehind(ctx context.Context, log logger, ends []int64) ([]logged, erro
 // order.
 func wantLogged(t *testing.T, got, want []logged) {
 	t.Helper()
-	g, w := byPlace(got), byPlace(want)
+	g, w := byKey(got), byKey(want)
 	for where := range w {
 		wantList(t, "rows logged", g[where], w[where])
 	}
 	wantEqual(t, "number of rows logged", len(got), len(want))
 }
 
-func byPlace(rows []logged) map[place][]logged {
-	places := map[place][]logged{}
+func byKey(rows []logged) map[rowKey][]logged {
+	keys := map[rowKey][]logged{}
 	for _, row := range rows {
-		places[row.place()] = append(places[row.place()], row)
+		keys[row.key()] = append(keys[row.key()], row)
 	}
-	return places
+	return keys
 }
 
-// wantTablesOf checks that the last rows logged between people are those in the
+// wantTablesOf checks that the last rows logged between users are those in the
 // tables.
-func (s relationLog) wantTablesOf(t *testing.T, people []storage.UserID, rows []logged) {
+func (s relationLog) wantTablesOf(t *testing.T, users []storage.UserID, rows []logged) {
 	t.Helper()
-	last := map[place]storage.Edge{}
+	last := map[rowKey]storage.Edge{}
 	for _, row := range rows {
-		last[row.place()] = row.row
+		last[row.key()] = row.row
 	}
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		var pairs []storage.Pair
-		for _, from := range people {
-			pairs = append(pairs, pairsFrom(from, people...)...)
+		for _, from := range users {
+			pairs = append(pairs, pairsFrom(from, users...)...)
 		}
 		results := s.store.Edges(t.Context(), side, pairs)
 		answers(t, results, len(pairs))
 		for i, pair := range pairs {
-			row, there := last[place{side, pair}]
+			row, there := last[rowKey{side, pair}]
 			if results[i].Found != there || results[i].Value != row {
 				t.Errorf("%v: the table has %+v, the log %+v", pair, results[i], row)
 			}

@@ -50,7 +50,7 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 		{removed, ask, pending, nil}, {removed, accept, 0, gone}, {removed, decline, 0, gone}, {removed, cancel, 0, gone}, {removed, remove, removed, nil},
 	} {
 		what := fmt.Sprintf("act %d from state %d", c.act, c.state)
-		request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		before := storage.Edge{From: request.From, To: request.To}
 		switch c.state {
 		case noRow:
@@ -159,7 +159,7 @@ func (s requests) AfterADeclineThereIsAPause(t *testing.T) {
 // Where both have asked, and the second sees it, it need not wait.
 func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 	for _, state := range []storage.EdgeType{noRow, storage.Cancelled, storage.Removed, storage.Declined, storage.Pending} {
-		request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		if state != noRow {
 			s.apply(t, storage.Requests, stateOf(storage.Requests, request.From, request.To, state, 5))
 		}
@@ -178,12 +178,12 @@ func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 		wantEqual(t, "count", s.countsOf(t, request.From).Following, 1)
 	}
 	// One that has expired is none.
-	request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 4))
 	wantEqual(t, "one that has expired", s.act(t, request, storage.Ask, 1005).Row.Type, storage.Pending)
 }
 
-// A follow that is there keeps its time and place.
+// A follow that is there keeps its time and position.
 func (s requests) AcceptingLeavesTheFollowThere(t *testing.T) {
 	request := s.asked(t, 5)
 	row := s.change(t, request.From, change(request.To, storage.Following, 7))[0].Row
@@ -206,7 +206,7 @@ func (s requests) TimesRiseWhenTheClockGoesBack(t *testing.T) {
 // In the words of any other refusal, whoever blocks whom.
 func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 	for _, own := range []bool{true, false} {
-		request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		if own {
 			s.change(t, request.From, block(request.To, 1))
 		} else {
@@ -232,7 +232,7 @@ func (s requests) ABlockedRequestCannotBeAccepted(t *testing.T) {
 }
 
 func (s requests) SoManyMayBePending(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(6)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(6)
 	two := briefly
 	two.MaxPending = 2
 	ask := func(i, n int) error {
@@ -259,7 +259,7 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 	one := briefly
 	one.MaxFollowing = 1
 	for _, act := range []storage.RequestAct{storage.Accept, storage.Ask} {
-		request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		side := storage.Requests
 		if act == storage.Ask {
 			side = storage.Inbox
@@ -291,7 +291,7 @@ func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 			s.apply(t, storage.Inbox, stateOf(storage.Inbox, p.From, p.To, storage.Accepted, 5))
 		},
 	} {
-		request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		s.ask(t, request, 1, long)
 		s.ask(t, request, 2, "another") // is pending already
 		got := s.store.Messages(t.Context(), []storage.Pair{request, {From: request.To, To: request.From}})
@@ -321,7 +321,7 @@ func (s requests) RemovingEndsTheFollow(t *testing.T) {
 			s.apply(t, storage.Inverse, back(p))
 		},
 	} {
-		request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 		befriend(request)
 		got := s.act(t, request, storage.Remove, 9)
 		row := stateOf(storage.Requests, request.From, request.To, storage.Removed, 9)
@@ -335,16 +335,16 @@ func (s requests) RemovingEndsTheFollow(t *testing.T) {
 		wantRequest(t, name+": again", s.act(t, request, storage.Remove, 10), storage.ChangedRequest{Row: row})
 	}
 	// A follow that is no friendship stays, as does that of another who does not follow.
-	request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.change(t, request.From, change(request.To, storage.Following, 1))
 	wantEqual(t, "removing a follow", s.act(t, request, storage.Remove, 2).Changed, false)
-	follower := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	follower := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Inverse, follow(storage.Inverse, follower.From, follower.To, 1))
 	wantEqual(t, "removing a follower", s.act(t, follower, storage.Remove, 2).Changed, false)
 }
 
 func (s requests) NobodyAsksNobody(t *testing.T) {
-	request := storage.Pair{From: s.id(), To: s.people(t, 1)[0].ID}
+	request := storage.Pair{From: s.id(), To: s.newUsers(t, 1)[0].ID}
 	for act := storage.Ask; act <= storage.Remove; act++ {
 		s.wantRefused(t, request, act, 1, briefly, storage.ErrUserUnknown)
 	}
@@ -382,7 +382,7 @@ func (s requests) OneOfManyActsWins(t *testing.T) {
 
 // However often it is asked at once, it is asked once.
 func (s requests) DoubleClicksAskOnce(t *testing.T) {
-	request := storage.Pair{From: s.people(t, 1)[0].ID, To: s.id()}
+	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	changes := make([]bool, workers)
 	together(func(worker int) {
 		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: storage.Ask, At: at(worker)}, briefly)
@@ -403,7 +403,7 @@ func (s requests) DoubleClicksAskOnce(t *testing.T) {
 
 // Requests are listed by their states.
 func (s requests) EachStateIsAList(t *testing.T) {
-	from, to := s.people(t, 1)[0].ID, s.ids(10)
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(10)
 	for i, id := range to {
 		s.ask(t, storage.Pair{From: from, To: id}, i, "")
 	}
@@ -437,7 +437,7 @@ func (s requests) AnEndedContextChangesNothing(t *testing.T) {
 // asked is a request of a new user that was made at the n-th microsecond.
 func (h *harness) asked(t *testing.T, n int) storage.Pair {
 	t.Helper()
-	request := storage.Pair{From: h.people(t, 1)[0].ID, To: h.id()}
+	request := storage.Pair{From: h.newUsers(t, 1)[0].ID, To: h.id()}
 	h.ask(t, request, n, "")
 	return request
 }

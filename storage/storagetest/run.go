@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return rows{h} },
 		func(h *harness) any { return erase{h} },
 		func(h *harness) any { return userList{h} },
+		func(h *harness) any { return shardReader{h} },
 		func(h *harness) any { return profiles{h} },
 		func(h *harness) any { return lists{h} },
 		func(h *harness) any { return bundles{h} },

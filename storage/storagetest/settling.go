@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// settling: people block, follow and befriend each other while the rows of what they do
+// settling: users block, follow and befriend each other while the rows of what they do
 // travel to the other side late, more than once and out of order. Once all have arrived,
 // with what follows from them, both sides are equal, no follow and no pending request
 // lives between two of whom one blocks the other, and every count is exact.
@@ -60,13 +60,13 @@ func (p *post) take(random *rand.Rand, most int) (side storage.Side, edges []sto
 func (s settling) OnceAllHasArrivedItFitsTogether(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(31, seed))
-		people := idsOf(s.people(t, 2+int(seed%3)))
+		users := idsOf(s.newUsers(t, 2+int(seed%3)))
 		box := &post{}
 		for n := range 80 {
-			s.step(t, random, box, people, n)
+			s.step(t, random, box, users, n)
 		}
 		s.settle(t, random, box)
-		s.wantSettled(t, people)
+		s.wantSettled(t, users)
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -75,24 +75,24 @@ func (s settling) OnceAllHasArrivedItFitsTogether(t *testing.T) {
 
 func (s settling) SoItDoesWhereManyActAtOnce(t *testing.T) {
 	for seed := range uint64(3) {
-		people := idsOf(s.people(t, 3))
+		users := idsOf(s.newUsers(t, 3))
 		box := &post{}
 		together(func(worker int) {
 			random := rand.New(rand.NewPCG(100+seed, uint64(worker)))
 			for n := range 25 {
-				s.step(t, random, box, people, n)
+				s.step(t, random, box, users, n)
 			}
 		})
 		s.settle(t, rand.New(rand.NewPCG(32, seed)), box)
-		s.wantSettled(t, people)
+		s.wantSettled(t, users)
 	}
 }
 
-// step does something between two people, or delivers some rows.
-func (s settling) step(t *testing.T, random *rand.Rand, box *post, people []storage.UserID, n int) {
+// step does something between two users, or delivers some rows.
+func (s settling) step(t *testing.T, random *rand.Rand, box *post, users []storage.UserID, n int) {
 	at := at(n + random.IntN(20) - 10) // gateways' clocks differ
-	one, inverse := random.Perm(len(people)), random.IntN(3) == 0
-	from, to := people[one[0]], people[one[1]]
+	one, inverse := random.Perm(len(users)), random.IntN(3) == 0
+	from, to := users[one[0]], users[one[1]]
 	switch random.IntN(4) {
 	case 0:
 		change := anyChange(random, to, 0)
@@ -131,7 +131,7 @@ func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) 
 	return true
 }
 
-// settle delivers until nothing is left. What is told again must come to an end.
+// settle delivers until nothing is left. What is reported again must come to an end.
 func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
 	t.Helper()
 	for range 5000 {
@@ -142,13 +142,13 @@ func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
 	t.Fatalf("rows are still on their way, such as %+v", box.rows[0])
 }
 
-func (s settling) wantSettled(t *testing.T, people []storage.UserID) {
+func (s settling) wantSettled(t *testing.T, users []storage.UserID) {
 	t.Helper()
 	blocks := func(from, to storage.UserID) bool {
 		return s.rowOf(t, storage.Forward, storage.Pair{From: from, To: to}).Type == storage.Blocking
 	}
-	for _, from := range people {
-		for _, to := range people {
+	for _, from := range users {
+		for _, to := range users {
 			pair := storage.Pair{From: from, To: to}
 			for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 				wantEqual(t, side.Replica().String(), s.rowOf(t, side.Replica(), pair), s.rowOf(t, side, pair))
@@ -163,7 +163,7 @@ func (s settling) wantSettled(t *testing.T, people []storage.UserID) {
 				t.Errorf("the request %+v lives in spite of a block", row)
 			}
 		}
-		want, got := s.countedAmong(t, from, people), s.countsOf(t, from)
+		want, got := s.countedAmong(t, from, users), s.countsOf(t, from)
 		got.Version = 0
 		wantEqual(t, "counts", got, want)
 	}

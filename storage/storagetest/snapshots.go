@@ -47,14 +47,14 @@ func (s profiles) OnlyCountsMayBeThere(t *testing.T) {
 }
 
 func (s profiles) NobodyIsNotFound(t *testing.T) {
-	known, gone := s.people(t, 2), erase(s).erased(t).ID
+	known, gone := s.newUsers(t, 2), erase(s).erased(t).ID
 	results := s.store.Profiles(t.Context(), []storage.UserID{s.id(), known[0].ID, gone, known[1].ID, s.id()})
 	wantFound(t, results, false, true, false, true, false)
 	wantEqual(t, "nobody", results[0].Value, storage.Profile{})
 }
 
 func (s profiles) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
-	p, gone := s.people(t, 2), s.id()
+	p, gone := s.newUsers(t, 2), s.id()
 	results := s.store.Profiles(t.Context(), []storage.UserID{p[0].ID, p[1].ID, gone, p[0].ID, gone})
 	wantFound(t, results, true, true, false, true, false)
 	wantEqual(t, "again", results[3].Value, results[0].Value)
@@ -62,23 +62,23 @@ func (s profiles) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 }
 
 func (s profiles) ALargeBatchIsAnswered(t *testing.T) {
-	people := s.people(t, 50)
+	users := s.newUsers(t, 50)
 	ids := s.ids(many)
 	for i := 0; i < many; i += 7 {
-		ids[i] = people[i%len(people)].ID
+		ids[i] = users[i%len(users)].ID
 	}
 	results := s.store.Profiles(t.Context(), ids)
 	answers(t, results, many)
 	for i, result := range results {
 		known := i%7 == 0
-		if result.Found != known || known && result.Value.User != people[i%len(people)] {
+		if result.Found != known || known && result.Value.User != users[i%len(users)] {
 			t.Fatalf("key %d: got %+v, found is to be %v", i, result, known)
 		}
 	}
 }
 
 func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
-	user, peer, name := s.people(t, 1)[0].ID, s.people(t, 1)[0].ID, "Another"
+	user, peer, name := s.newUsers(t, 1)[0].ID, s.newUsers(t, 1)[0].ID, "Another"
 	old := s.profileOf(t, user)
 	for _, step := range []struct {
 		what string
@@ -109,7 +109,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 
 // Of a version there is one profile, whatever is written meanwhile.
 func (s profiles) AllIsOfOneMoment(t *testing.T) {
-	user, peer := s.people(t, 1)[0].ID, s.id()
+	user, peer := s.newUsers(t, 1)[0].ID, s.id()
 	is := s.profileOf(t, user)
 	versions := map[int64]storage.Profile{is.Counts.Version: is}
 	seen := whileWriting(t, func(step int) {
@@ -149,7 +149,7 @@ func (s profiles) profileOf(t *testing.T, id storage.UserID) storage.Profile {
 
 // SnapshotsAreRefused is a promise of cancellation, too.
 func (s cancellation) SnapshotsAreRefused(t *testing.T) {
-	ids := idsOf(s.people(t, 2))
+	ids := idsOf(s.newUsers(t, 2))
 	ctx := ended(t)
 	wantEnded(t, "profiles", s.store.Profiles(ctx, ids), 2)
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {

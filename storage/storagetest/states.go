@@ -15,7 +15,7 @@ type states struct{ *harness }
 var allStates = []storage.UserState{storage.Active, storage.Deactivated, storage.Deleting, storage.Deleted}
 
 func (s states) EverybodyIsActiveAtFirst(t *testing.T) {
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	for _, state := range found(t, s.store.StatesOf(t.Context(), []storage.UserID{user, s.id(), user}), 3) {
 		wantEqual(t, "state", state, storage.Active)
 	}
@@ -24,14 +24,14 @@ func (s states) EverybodyIsActiveAtFirst(t *testing.T) {
 }
 
 func (s states) OneLeadsToAnother(t *testing.T) {
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	for n, state := range []storage.UserState{storage.Deactivated, storage.Active, storage.Deactivated, storage.Deleting} {
 		s.setState(t, user, state, n+1, true)
 		s.wantState(t, user, state)
 		s.setState(t, user, state, n+100, false)
 		wantList(t, "changes", s.changesOf(t, user), []storage.StateChange{changedTo(user, state, n+1)})
 	}
-	active := s.people(t, 1)[0].ID
+	active := s.newUsers(t, 1)[0].ID
 	s.setState(t, active, storage.Deleting, 1, true)
 	s.wantState(t, active, storage.Deleting)
 }
@@ -43,7 +43,7 @@ func (s states) NothingElseDoes(t *testing.T) {
 			if allowed || from == to {
 				continue
 			}
-			user := s.people(t, 1)[0].ID
+			user := s.newUsers(t, 1)[0].ID
 			if from != storage.Active {
 				s.setState(t, user, from, 1, true)
 			}
@@ -71,7 +71,7 @@ func (s states) NobodyHasNone(t *testing.T) {
 }
 
 func (s states) TheVersionRisesWithAChange(t *testing.T) {
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	for _, step := range []struct {
 		state storage.UserState
 		rises bool
@@ -87,7 +87,7 @@ func (s states) TheVersionRisesWithAChange(t *testing.T) {
 
 // Whoever has read a change finds the next one behind it, also when the clock went back.
 func (s states) TheTimeOfChangesRises(t *testing.T) {
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	s.setState(t, user, storage.Deactivated, 1000, true)
 	s.setState(t, user, storage.Active, 3, true)
 	wantList(t, "changes", s.changesOf(t, user), []storage.StateChange{changedTo(user, storage.Active, 1001)})
@@ -96,9 +96,9 @@ func (s states) TheTimeOfChangesRises(t *testing.T) {
 }
 
 func (s states) ChangesAreListedInOrder(t *testing.T) {
-	people := s.people(t, 12)
+	users := s.newUsers(t, 12)
 	want := make(map[storage.StatePosition]storage.UserState)
-	for i, user := range people {
+	for i, user := range users {
 		n := 500_000 + i/4 // several of a time
 		s.setState(t, user.ID, storage.Deactivated, n, true)
 		want[storage.StatePosition{At: at(n), User: user.ID}] = storage.Deactivated
@@ -120,7 +120,7 @@ func (s states) ChangesAreListedInOrder(t *testing.T) {
 
 func (s states) ManyAreAskedForAtOnce(t *testing.T) {
 	ids := s.ids(many)
-	for i, user := range s.people(t, 3) {
+	for i, user := range s.newUsers(t, 3) {
 		ids[i*1000] = user.ID
 		s.setState(t, user.ID, allStates[1+i%2], 1, true)
 	}
@@ -133,7 +133,7 @@ func (s states) ManyAreAskedForAtOnce(t *testing.T) {
 }
 
 func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	var changed [workers]bool
 	together(func(worker int) {
 		var err error
@@ -150,7 +150,7 @@ func (s states) OneOfSeveralAtOnceChangesIt(t *testing.T) {
 	wantEqual(t, "changes", n, 1)
 }
 
-// setState changes a state and checks what is told.
+// setState changes a state and checks what is reported.
 func (h *harness) setState(t *testing.T, user storage.UserID, state storage.UserState, n int, want bool) {
 	t.Helper()
 	changed, err := h.store.SetState(t.Context(), user, state, at(n))

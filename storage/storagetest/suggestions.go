@@ -12,23 +12,23 @@ import (
 type dismissals struct{ *harness }
 
 func (s dismissals) TheyAscendFromATimeOn(t *testing.T) {
-	people, whom := s.people(t, 2), s.sortedIDs(5)
-	user := people[0].ID
+	users, whom := s.newUsers(t, 2), s.sortedIDs(5)
+	user := users[0].ID
 	for _, i := range []int{3, 0, 4, 1, 2} {
 		s.dismiss(t, user, whom[i], at(10+i), 0)
 	}
-	s.dismiss(t, people[1].ID, whom[0], at(10), 0)
+	s.dismiss(t, users[1].ID, whom[0], at(10), 0)
 	for since, want := range map[storage.Micros][]storage.UserID{
 		0: whom, at(10): whom, at(11): whom[1:], at(14): whom[4:], at(15): nil,
 	} {
 		wantList(t, "dismissals", s.dismissalsOf(t, user, since), want)
 	}
-	wantList(t, "dismissals of another", s.dismissalsOf(t, people[1].ID, 0), whom[:1])
+	wantList(t, "dismissals of another", s.dismissalsOf(t, users[1].ID, 0), whom[:1])
 	wantList(t, "dismissals of nobody", s.dismissalsOf(t, whom[0], 0), nil)
 }
 
 func (s dismissals) TheLastTimeCounts(t *testing.T) {
-	user, whom := s.people(t, 1)[0].ID, s.id()
+	user, whom := s.newUsers(t, 1)[0].ID, s.id()
 	for _, n := range []int{10, 20, 15} {
 		s.dismiss(t, user, whom, at(n), 0)
 	}
@@ -38,8 +38,8 @@ func (s dismissals) TheLastTimeCounts(t *testing.T) {
 }
 
 func (s dismissals) OldOnesAreForgotten(t *testing.T) {
-	people, whom := s.people(t, 2), s.sortedIDs(4)
-	user, other := people[0].ID, people[1].ID
+	users, whom := s.newUsers(t, 2), s.sortedIDs(4)
+	user, other := users[0].ID, users[1].ID
 	for i := range 3 {
 		s.dismiss(t, user, whom[i], at(10+i), 0)
 		s.dismiss(t, other, whom[i], at(10+i), 0)
@@ -51,7 +51,7 @@ func (s dismissals) OldOnesAreForgotten(t *testing.T) {
 
 func (s dismissals) TheNewestAreKept(t *testing.T) {
 	const surplus = 3
-	user := s.people(t, 1)[0].ID
+	user := s.newUsers(t, 1)[0].ID
 	whom := s.sortedIDs(storage.MaxDismissals + surplus)
 	for i, id := range whom {
 		s.dismiss(t, user, id, at(i/10), 0) // several of a time: of those the smaller ids go first
@@ -69,7 +69,7 @@ func (s dismissals) NobodyDismisses(t *testing.T) {
 }
 
 func (s dismissals) EveryQueryIsAnsweredAtItsIndex(t *testing.T) {
-	user, whom := s.people(t, 1)[0].ID, s.sortedIDs(2)
+	user, whom := s.newUsers(t, 1)[0].ID, s.sortedIDs(2)
 	s.dismiss(t, user, whom[0], at(10), 0)
 	s.dismiss(t, user, whom[1], at(20), 0)
 	queries := make([]storage.DismissalQuery, many)
@@ -309,7 +309,7 @@ func (h *harness) popularSince(t *testing.T, since storage.Day, limit int) []sto
 	return list
 }
 
-// isPopular tells whether a user is among those who have been active since a day.
+// isPopular reports whether a user is among those who have been active since a day.
 func (h *harness) isPopular(t *testing.T, id storage.UserID, n int) bool {
 	t.Helper()
 	return slices.ContainsFunc(h.popular(t, n, 10*storage.PopularSample), isUser(id))

@@ -13,10 +13,10 @@ import (
 type userList struct{ *harness }
 
 func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
-	people := s.people(t, 30)
-	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), people[0].ID, 1)) // nobody's
+	users := s.newUsers(t, 30)
+	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), users[0].ID, 1)) // nobody's
 	gone := erase(s).erased(t).ID
-	place := shard.NewMap(s.store.Shards())
+	shards := shard.NewMap(s.store.Shards())
 	for _, limit := range []int{1, 4, 100} {
 		var all []storage.UserID
 		for ordinal := range s.store.Shards() {
@@ -25,14 +25,14 @@ func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
 				t.Errorf("not in order: %v", list)
 			}
 			for _, id := range list {
-				wantEqual(t, "shard", place.Of(id), ordinal)
+				wantEqual(t, "shard", shards.Of(id), ordinal)
 			}
 			all = append(all, list...)
 		}
 		slices.Sort(all)
-		wantList(t, fmt.Sprintf("users with limit %d", limit), all, slices.Sorted(slices.Values(idsOf(people))))
+		wantList(t, fmt.Sprintf("users with limit %d", limit), all, slices.Sorted(slices.Values(idsOf(users))))
 	}
-	if slices.Contains(s.all(t, place.Of(gone), 100), gone) {
+	if slices.Contains(s.all(t, shards.Of(gone), 100), gone) {
 		t.Errorf("user %d has been erased", gone)
 	}
 }

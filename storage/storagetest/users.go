@@ -18,7 +18,7 @@ func (s users) AnEmptyBatchHasNoResults(t *testing.T) {
 }
 
 func (s users) UnknownIDsAreNotFound(t *testing.T) {
-	known, unknown := s.people(t, 2), s.ids(3)
+	known, unknown := s.newUsers(t, 2), s.ids(3)
 	results := s.store.Users(t.Context(), []storage.UserID{
 		unknown[0], known[0].ID, unknown[1], known[1].ID, unknown[2],
 	})
@@ -26,7 +26,7 @@ func (s users) UnknownIDsAreNotFound(t *testing.T) {
 }
 
 func (s users) UnknownHandlesAreNotFound(t *testing.T) {
-	known := s.people(t, 2)
+	known := s.newUsers(t, 2)
 	results := s.store.UserIDs(t.Context(), []string{
 		"nobody_1", known[0].Handle, "", known[1].Handle, "nobody_2",
 	})
@@ -34,14 +34,14 @@ func (s users) UnknownHandlesAreNotFound(t *testing.T) {
 }
 
 func (s users) EachKeyIsAnsweredAtItsIndex(t *testing.T) {
-	people := s.people(t, 40)
-	ids, handles := idsOf(people), handlesOf(people)
-	wantList(t, "users", found(t, s.store.Users(t.Context(), ids), len(ids)), people)
+	users := s.newUsers(t, 40)
+	ids, handles := idsOf(users), handlesOf(users)
+	wantList(t, "users", found(t, s.store.Users(t.Context(), ids), len(ids)), users)
 	wantList(t, "ids", found(t, s.store.UserIDs(t.Context(), handles), len(handles)), ids)
 }
 
 func (s users) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
-	p := s.people(t, 2)
+	p := s.newUsers(t, 2)
 	gone := s.id()
 
 	byID := s.store.Users(t.Context(), []storage.UserID{p[0].ID, p[1].ID, gone, p[0].ID, gone, p[0].ID})
@@ -55,14 +55,14 @@ func (s users) AKeyThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 }
 
 func (s users) ALargeBatchIsAnswered(t *testing.T) {
-	people := s.people(t, 50)
+	users := s.newUsers(t, 50)
 	strangers := s.ids(many)
 	ids := make([]storage.UserID, many)
 	handles := make([]string, many)
 	for i := range many {
 		ids[i], handles[i] = strangers[i], person(strangers[i]).Handle
 		if i%7 == 0 {
-			p := people[i%len(people)]
+			p := users[i%len(users)]
 			ids[i], handles[i] = p.ID, p.Handle
 		}
 	}
@@ -83,24 +83,24 @@ func (s users) ALargeBatchIsAnswered(t *testing.T) {
 // Handles are compared byte by byte: not as patterns, numbers or words.
 func (s users) HandlesAreComparedExactly(t *testing.T) {
 	handles := []string{"a_b", "axb", "007", "7", "07", "7e0", "0x7", "null", "_", "__", "tess", "tes"}
-	people := make([]storage.User, len(handles))
+	users := make([]storage.User, len(handles))
 	for i, id := range s.ids(len(handles)) {
-		people[i] = person(id)
-		people[i].Handle = handles[i]
+		users[i] = person(id)
+		users[i].Handle = handles[i]
 	}
-	for i, made := range answers(t, s.store.CreateUsers(t.Context(), people), len(people)) {
+	for i, made := range answers(t, s.store.CreateUsers(t.Context(), users), len(users)) {
 		if !made {
 			t.Fatalf("user with handle %q was not made", handles[i])
 		}
 	}
 	got := found(t, s.store.UserIDs(t.Context(), handles), len(handles))
-	wantList(t, "ids by handle", got, idsOf(people))
+	wantList(t, "ids by handle", got, idsOf(users))
 	wantMissing(t, s.store.UserIDs(t.Context(), []string{"a%", "___", "0", "tess ", " tes", "'7'"}), 6)
 }
 
 // What is no handle is found nowhere, and fails nothing of its batch.
 func (s users) WhatIsNoHandleIsNotFound(t *testing.T) {
-	p := s.people(t, 1)[0]
+	p := s.newUsers(t, 1)[0]
 	texts := []string{
 		"é", "\u212aelvin", "ſ", "名前", "😀", "a\x00b", "\xff\xfe", "", "TESS", "a b", "a'b", `a\`,
 		strings.Repeat("x", storage.MaxHandleLength+1), strings.Repeat("é", 500_000),
@@ -114,17 +114,17 @@ func (s users) WhatIsNoHandleIsNotFound(t *testing.T) {
 	}
 }
 
-func idsOf(people []storage.User) []storage.UserID {
-	ids := make([]storage.UserID, len(people))
-	for i, p := range people {
+func idsOf(users []storage.User) []storage.UserID {
+	ids := make([]storage.UserID, len(users))
+	for i, p := range users {
 		ids[i] = p.ID
 	}
 	return ids
 }
 
-func handlesOf(people []storage.User) []string {
-	handles := make([]string, len(people))
-	for i, p := range people {
+func handlesOf(users []storage.User) []string {
+	handles := make([]string, len(users))
+	for i, p := range users {
 		handles[i] = p.Handle
 	}
 	return handles

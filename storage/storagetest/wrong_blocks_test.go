@@ -66,10 +66,10 @@ func (s blocksAreSecret) Apply(ctx context.Context, side storage.Side, edges []s
 	return results
 }
 
-// toldOnce tells nothing again.
-type toldOnce struct{ *memory.Store }
+// reportedOnce reports nothing again.
+type reportedOnce struct{ *memory.Store }
 
-func (s toldOnce) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
+func (s reportedOnce) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)
 	for i := range results {
 		if !results[i].Value.Changed {

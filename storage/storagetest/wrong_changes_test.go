@@ -154,9 +154,9 @@ func (s inverseClaimed) ChangeEdges(ctx context.Context, from storage.UserID, ch
 	return results
 }
 
-type inverseUntold struct{ *memory.Store }
+type inverseUnreported struct{ *memory.Store }
 
-func (s inverseUntold) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s inverseUnreported) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
 	for i := range results {
 		results[i].Value.Inverse = false
@@ -195,13 +195,13 @@ func (s unlockedLimit) ChangeEdges(ctx context.Context, from storage.UserID, cha
 	return s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
 }
 
-// tellsDeadlocks lets callers hear of races that were lost.
-type tellsDeadlocks struct {
+// reportsDeadlocks lets callers hear of races that were lost.
+type reportsDeadlocks struct {
 	*memory.Store
 	writing *sync.Mutex
 }
 
-func (s tellsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+func (s reportsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	if !s.writing.TryLock() {
 		results := make(changeds, len(changes))
 		for i := range results {

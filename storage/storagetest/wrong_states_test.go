@@ -78,7 +78,7 @@ func (s *statesKeepVersion) Counts(ctx context.Context, ids []storage.UserID) []
 	return results
 }
 
-// statesByClock tells the times that were given.
+// statesByClock reports the times that were given.
 type statesByClock struct {
 	*memory.Store
 	mu    sync.Mutex

@@ -25,7 +25,7 @@ func (s dismissedBehind) Dismissals(ctx context.Context, queries []storage.Dismi
 	return s.Store.Dismissals(ctx, queries)
 }
 
-// hasDismissed tells whether a user has dismissed another, and how many it has.
+// hasDismissed reports whether a user has dismissed another, and how many it has.
 func hasDismissed(ctx context.Context, s *memory.Store, user, dismissed storage.UserID) (has bool, n int) {
 	list := s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
 	return slices.Contains(list, dismissed), len(list)

@@ -69,7 +69,7 @@ var wrongStores = []struct {
 	{"counts without a lock", func(s *memory.Store) storage.Store { return newUnlockedCounts(s) }, "concurrency/ApplyKeepsRowsAndCountsExact", lostRace},
 	{"handles are claimed without a lock", func(s *memory.Store) storage.Store { return unlockedClaim{s} }, "concurrency/OneHandleGoesToOneUser", lostRace},
 
-	{"following again moves the edge", func(s *memory.Store) storage.Store { return followsAgain{s} }, "changes/ARowOfTheWantedTypeKeepsItsTimeAndPlace", historiesToo},
+	{"following again moves the edge", func(s *memory.Store) storage.Store { return followsAgain{s} }, "changes/ARowOfTheWantedTypeKeepsItsTimeAndPosition", historiesToo},
 	{"the clock alone tells the time", func(s *memory.Store) storage.Store { return clockOnly{s} }, "changes/TheTimeRisesWhenTheClockGoesBack", historiesToo},
 	{"ending nothing leaves a tombstone", func(s *memory.Store) storage.Store { return endsNothing{s} }, "changes/EndingNothingWritesNothing", historiesToo},
 	{"only the last change of a user is judged", func(s *memory.Store) storage.Store { return lastChange{s} }, "changes/ChangesOfOneUserAreJudgedInTurn", historiesToo},
@@ -79,10 +79,10 @@ var wrongStores = []struct {
 	{"anybody changes edges", func(s *memory.Store) storage.Store { return anybodyChanges{s} }, "changes/NobodyChangesNothing", historiesToo},
 	{"the inverse is always written", func(s *memory.Store) storage.Store { return alwaysInverse{s} }, "inverse/WithoutTheOptionItIsNotWritten", historiesToo},
 	{"the inverse is told but not written", func(s *memory.Store) storage.Store { return inverseClaimed{s} }, "inverse/WhatIsLocalIsWritten", historiesToo},
-	{"the inverse is written but not told", func(s *memory.Store) storage.Store { return inverseUntold{s} }, "inverse/WhatIsLocalIsWritten", historiesToo},
+	{"the inverse is written but not told", func(s *memory.Store) storage.Store { return inverseUnreported{s} }, "inverse/WhatIsLocalIsWritten", historiesToo},
 	{"the inverse is written over newer rows", func(s *memory.Store) storage.Store { return inverseOverwrites{s} }, "inverse/ANewerRowStays", historiesToo},
 	{"the limit is judged without a lock", func(s *memory.Store) storage.Store { return unlockedLimit{s} }, "changesAtOnce/TheLimitHolds", lostRace},
-	{"callers hear of deadlocks", func(s *memory.Store) storage.Store { return tellsDeadlocks{s, new(sync.Mutex)} }, "changesAtOnce/ManyMayFollowMany", lostRace},
+	{"callers hear of deadlocks", func(s *memory.Store) storage.Store { return reportsDeadlocks{s, new(sync.Mutex)} }, "changesAtOnce/ManyMayFollowMany", lostRace},
 	{"edges are judged without a lock", func(s *memory.Store) storage.Store { return staleRows{s} }, "changesAtOnce/OnePairHasOneStateAfterAnother", lostRace},
 	{"claims never lapse", func(s *memory.Store) storage.Store { return claimsNeverLapse{s} }, "accounts/AnOldClaimWithoutAUserIsTakenOver", promiseOnly},
 	{"claims lapse at once", func(s *memory.Store) storage.Store { return claimsLapseAtOnce{s} }, "accounts/AYoungClaimWithoutAUserIsKept", promiseOnly},
@@ -130,8 +130,8 @@ var wrongStores = []struct {
 	{"the log is read to its end", func(s *memory.Store) storage.Store { return readsToTheEnd{s} }, "relationLog/ReadingStopsAtTheLimit", promiseOnly},
 	{"blockers follow whom they block", func(s *memory.Store) storage.Store { return blockersFollow{s} }, "blocking/FollowsAreRefusedBothWays", historiesToo},
 	{"what follows from a block is not told", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "blocking/AnAppliedBlockEndsTheFollowBack", historiesToo},
-	{"what followed is told once", func(s *memory.Store) storage.Store { return toldOnce{s} }, "blocking/ARedeliveredBlockTellsAgain", historiesToo},
-	{"what is past tells nothing", func(s *memory.Store) storage.Store { return pastIsSilent{s} }, "blocking/ABlockThatIsPastTellsWhatItHasEnded", promiseOnly},
+	{"what followed is told once", func(s *memory.Store) storage.Store { return reportedOnce{s} }, "blocking/ARedeliveredBlockReportsAgain", historiesToo},
+	{"what is past tells nothing", func(s *memory.Store) storage.Store { return pastIsSilent{s} }, "blocking/ABlockThatIsPastReportsWhatItHasEnded", promiseOnly},
 	{"late blocks end follows", func(s *memory.Store) storage.Store { return remoteUndo{s} }, "blocking/ALateBlockDoesNothing", historiesToo},
 	{"own blocks keep requests", func(s *memory.Store) storage.Store { return keepsOwnRequests{keepsRequests{s}} }, "blocking/AnOwnBlockCancelsThePendingRequest", historiesToo},
 	{"applied blocks keep requests", func(s *memory.Store) storage.Store { return keepsBlockedRequests{keepsRequests{s}} }, "blocking/AnAppliedBlockCancelsThePendingRequest", historiesToo},
@@ -174,7 +174,7 @@ var wrongStores = []struct {
 	{"crossing requests wait", func(*memory.Store) storage.Store { return memory.New(memory.RequestTTL(-time.Hour)) }, "friendships/RequestsThatCrossAcceptEachOther", historiesToo},
 	{"crossing requests do not expire", func(*memory.Store) storage.Store { return memory.New(memory.RequestTTL(1 << 60)) }, "friendships/AnExpiredRequestDoesNotCross", historiesToo},
 	{"accepted requests talk for ever", func(s *memory.Store) storage.Store { return endlessTalk{s} }, "settling/OnceAllHasArrivedItFitsTogether", promiseOnly},
-	{"blocks are not told where people act at once", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
+	{"blocks are not told where users act at once", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
 }
 
 // wrongStore names the mistake to a child process.
@@ -208,7 +208,7 @@ func TestWrongStoresFail(t *testing.T) {
 	}
 }
 
-// failsAt tells whether a promise failed.
+// failsAt reports whether a promise failed.
 func failsAt(promise, output string) bool {
 	if !strings.HasSuffix(promise, "/") {
 		promise += " " // its whole name
@@ -231,7 +231,7 @@ func TestWrongStore(t *testing.T) {
 	t.Fatalf("no store with the mistake %q", mistake)
 }
 
-// runChild runs some of this binary's tests and tells whether they failed. Any
+// runChild runs some of this binary's tests and reports whether they failed. Any
 // other end than success or failed tests ends the calling test.
 func runChild(t *testing.T, mistake, tests string) (failed bool, output string) {
 	t.Helper()
