@@ -2,8 +2,10 @@ package localcache_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,6 +40,7 @@ type counted struct {
 	calls, keys atomic.Int64
 	rows        atomic.Int64 // reads of edges as rows
 	longest     atomic.Int64 // of the lists that were asked for
+	endedSince  atomic.Int64 // with which tombstones
 }
 
 func (c *counted) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
@@ -50,6 +53,7 @@ func (c *counted) Lists(ctx context.Context, side storage.Side, q []storage.List
 	c.calls.Add(1)
 	c.keys.Add(int64(len(q)))
 	c.longest.Store(max(c.longest.Load(), int64(q[0].Longest)))
+	c.endedSince.Store(int64(q[0].EndedSince))
 	return c.Store.Lists(ctx, side, q)
 }
 
@@ -150,6 +154,44 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	}
 }
 
+// Blocks and tombstones, which a list has beside its follows, take room as well.
+func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
+	const n = 900
+	for _, kind := range []storage.EdgeType{storage.Blocking, storage.None} {
+		store := memory.New()
+		people(t, store, 1)
+		edges := make([]storage.Edge, n)
+		for i := range edges {
+			edges[i] = storage.Edge{From: 1, To: storage.UserID(i + 2), Type: kind, UpdateTime: storage.Micros(i + 1)}
+		}
+		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+		m := gauges{prometheus.NewRegistry()}
+		cache := localcache.New(localcache.Config{
+			Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) },
+		})
+		defer cache.Close()
+		if r := setsOf(t, cache, storage.Forward, []storage.UserID{1})[0]; r.Err != nil || !r.Found {
+			t.Fatalf("%+v", r)
+		}
+		if n, bytes := m.value(t, "kith_cache_entries"), m.value(t, "kith_cache_bytes"); n != 1 || bytes < 900*16 || bytes > 900*64 {
+			t.Errorf("type %d: %.0f lists in %.0f bytes", kind, n, bytes)
+		}
+	}
+}
+
+// Tombstones of the last ten minutes are read with a list, counted from the last full minute.
+func TestTombstonesOfTenMinutesAreRead(t *testing.T) {
+	store := &counted{Store: memory.New()}
+	people(t, store, 1)
+	now := time.Unix(7200, 0).Add(59 * time.Second)
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
+	defer cache.Close()
+	setsOf(t, cache, storage.Forward, []storage.UserID{1})
+	if got, want := store.endedSince.Load(), time.Unix(7200-600, 0).UnixMicro(); got != want {
+		t.Errorf("tombstones since %d are read, want %d", got, want)
+	}
+}
+
 func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 2)
@@ -245,6 +287,54 @@ func TestOffAndThrough(t *testing.T) {
 		if n := atHand(cache, 1); n > 0 != (mode == localcache.On) {
 			t.Errorf("mode %d: %d kinds of things are at hand", mode, n)
 		}
+		before := store.calls.Load()
+		ids := []storage.UserID{2}
+		cache.Users(t.Context(), ids)
+		cache.Counts(t.Context(), ids)
+		cache.Blocks(t.Context(), ids)
+		if mode == localcache.Off && store.calls.Load() > before {
+			t.Error("users and counts came as profiles while the cache was off")
+		}
+		if n := m.value(t, "kith_cache_entries"); n > 0 != (mode == localcache.On) {
+			t.Errorf("mode %d: %.0f entries are kept", mode, n)
+		}
+	}
+}
+
+// A read whose caller has gone is not answered, not even with what is in memory.
+func TestWhoHasGoneIsNotAnswered(t *testing.T) {
+	store := memory.New()
+	people(t, store, 2)
+	cache := newCache(t, store, 1<<20)
+	ids := []storage.UserID{1}
+	gone, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		for name, err := range map[string]error{
+			"users":    cache.Users(gone, ids)[0].Err,
+			"counts":   cache.Counts(gone, ids)[0].Err,
+			"profiles": cache.Profiles(gone, ids)[0].Err,
+			"blocks":   cache.Blocks(gone, ids)[0].Err,
+		} {
+			if !errors.Is(err, gone.Err()) {
+				t.Errorf("%s: %v, want %v", name, err, gone.Err())
+			}
+		}
+		cancel()
+	}
+}
+
+// Every text of a user takes room.
+func TestTextsTakeRoom(t *testing.T) {
+	store := memory.New()
+	text := strings.Repeat("x", 100)
+	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: text, Name: text, Bio: text, AvatarURL: text}})
+	m := gauges{prometheus.NewRegistry()}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+	defer cache.Close()
+	cache.Users(t.Context(), []storage.UserID{1})
+	if bytes := m.value(t, "kith_cache_bytes"); bytes < 4*100+200 || bytes > 1000 {
+		t.Errorf("a user with texts of 400 bytes takes %.0f", bytes)
 	}
 }
 
@@ -354,6 +444,21 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	}
 }
 
+// Bundles tell as well what they saw. A row on the inverse side is on both.
+func TestWhatABundleSawIsExpected(t *testing.T) {
+	store := memory.New()
+	edge := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 10}
+	store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
+	var saw []storage.Row
+	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { saw = append(saw, rows...) })
+	b := storage.Bundle{}
+	b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: []storage.Pair{edge.Pair(), {From: 3, To: 1}}}
+	fresh.Bundle(t.Context(), &b)
+	if want := []storage.Row{{Side: storage.Forward, Edge: edge}, {Side: storage.Inverse, Edge: edge}}; !slices.Equal(saw, want) {
+		t.Errorf("saw %+v, want %+v", saw, want)
+	}
+}
+
 // Users are numbered in order of their ids, from all shards, and sets of before are not
 // mixed with sets of after.
 func TestUsersAreNumbered(t *testing.T) {
@@ -384,7 +489,7 @@ func TestUsersAreNumbered(t *testing.T) {
 	numbering.Wait()
 }
 
-// gauges are metrics that can be read.
+// gauges are metrics, gauges and counters, that can be read.
 type gauges struct{ *prometheus.Registry }
 
 func (g gauges) value(t *testing.T, name string) float64 {
@@ -395,7 +500,7 @@ func (g gauges) value(t *testing.T, name string) float64 {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue()
+			return f.GetMetric()[0].GetGauge().GetValue() + f.GetMetric()[0].GetCounter().GetValue()
 		}
 	}
 	t.Fatalf("no metric %s", name)

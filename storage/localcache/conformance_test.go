@@ -12,7 +12,7 @@ import (
 	"kith/storage/storagetest"
 )
 
-// cached is a store whose reads go through a cache that is told of its writes.
+// cached is a store whose reads go through a cache that is notified of its writes.
 type cached struct {
 	*notify.Store
 	cache *localcache.Cache

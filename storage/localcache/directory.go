@@ -51,14 +51,14 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 // number makes a directory of all users, and forgets the sets of the previous one.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
 	dir := idset.NewDirectory()
-	readers := make([]*idReader, users.Shards())
-	for shard := range readers {
-		readers[shard] = &idReader{users: users, shard: shard}
+	scans := make([]*idScan, users.Shards())
+	for shard := range scans {
+		scans[shard] = &idScan{users: users, shard: shard}
 	}
 	batch := make([]storage.UserID, 0, usersAtOnce)
 	for n := 0; ; n++ {
-		var least *idReader
-		for _, r := range readers {
+		var least *idScan
+		for _, r := range scans {
 			if err := r.fill(ctx); err != nil {
 				return err
 			}
@@ -85,8 +85,8 @@ func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error 
 	return nil
 }
 
-// idReader reads the ids of one shard, ascending.
-type idReader struct {
+// idScan yields the ids of one shard, ascending.
+type idScan struct {
 	users UserLister
 	shard int
 	ids   []storage.UserID // read ahead
@@ -94,7 +94,7 @@ type idReader struct {
 	end   bool
 }
 
-func (r *idReader) fill(ctx context.Context) error {
+func (r *idScan) fill(ctx context.Context) error {
 	if len(r.ids) > 0 || r.end {
 		return nil
 	}

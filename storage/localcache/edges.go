@@ -10,7 +10,7 @@ import (
 // next one. If there are more, their edges are looked up one by one.
 const fillOwners = 8
 
-// keeps tells whether lists of a side are kept.
+// keeps reports whether lists of a side are kept.
 func (c *Cache) keeps(side storage.Side) bool {
 	return side <= storage.Inverse && c.Mode() != Off
 }

@@ -163,6 +163,66 @@ func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	return answers
 }
 
+// An event of a time of which the cache knows no tombstones any more is compared with the table: it may tell of
+// a row that is there, or of one that has ended since. If the table cannot be read, the list is read anew.
+func TestOldEventsAreComparedWithTheTable(t *testing.T) {
+	now := time.Now()
+	old := storage.MicrosOf(now.Add(-time.Hour))
+	for name, c := range map[string]struct {
+		row    storage.Edge // in the table by now
+		broken bool
+	}{
+		"it is there":            {row: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}},
+		"it has ended since":     {row: storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: old + 1}},
+		"the table is not there": {row: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}, broken: true},
+	} {
+		store := memory.New()
+		people(t, store, 3)
+		rows := &unreadable{Store: store}
+		cache := localcache.New(localcache.Config{Source: store, Rows: rows, Bytes: 1 << 20, Now: func() time.Time { return now }})
+		hub := events.NewHub(nil)
+		var following sync.WaitGroup
+		following.Go(cache.Follow(t.Context(), hub))
+		for id := storage.UserID(1); id <= 3; id++ {
+			ask(t.Context(), cache, id)
+		}
+		rows.broken.Store(c.broken)
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			store.Apply(t.Context(), side, []storage.Edge{c.row}, storage.IfNewer)
+		}
+		hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}))
+		// Events are taken in one after another.
+		changed := "another name"
+		if _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
+			t.Fatal(err)
+		}
+		hub.Publish(events.User(3))
+		settled(t, cache, store, 3)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+		cache.Close()
+		hub.Close()
+		following.Wait()
+	}
+}
+
+// unreadable is a store whose edges cannot be read for a while.
+type unreadable struct {
+	storage.Store
+	broken atomic.Bool
+}
+
+func (s *unreadable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := s.Store.Edges(ctx, side, pairs)
+	if s.broken.Load() {
+		for i := range results {
+			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
+		}
+	}
+	return results
+}
+
 // settled waits until a cache shows what the store has, which takes no longer than for
 // the events to be taken in.
 func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people int) {

@@ -46,7 +46,7 @@ func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.
 	return r
 }
 
-// To tell whether a user follows a celebrity, the cache uses the user's own list, which it reads
+// To report whether a user follows a celebrity, the cache uses the user's own list, which it reads
 // once, instead of asking the store each time.
 func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	var edges []storage.Edge

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kith/storage"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 )
 
-// packer tells what it was asked to pack.
+// packer reports what it was asked to pack.
 type packer struct {
 	asked chan storage.UserID
 	err   error
@@ -40,8 +42,9 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 			}
 		}
 	}
+	m := gauges{prometheus.NewRegistry()}
 	p := &packer{asked: make(chan storage.UserID, 100), err: errors.New("the store is read-only")}
-	cache := localcache.New(localcache.Config{Source: store, Rows: store, Packer: p, Bytes: 512 << 10})
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Packer: p, Bytes: 512 << 10, Metrics: localcache.NewMetrics(m)})
 	defer cache.Close()
 	all := []storage.UserID{short, tooLong, long}
 	deadline := time.After(20 * time.Second)
@@ -66,6 +69,13 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	}
 	if len(p.asked) > 0 {
 		t.Errorf("user %s was packed, too", <-p.asked)
+	}
+	for m.value(t, "kith_cache_pack_failures_total") != 1 {
+		select {
+		case <-deadline:
+			t.Fatal("that it could not be packed is not counted")
+		case <-time.After(time.Millisecond):
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (c *Cache) forgetBlocks(id storage.UserID, e storage.Edge) {
 	}
 }
 
-// inBlock tells whether the cache, or a read under way, may hold a block between the ends of an
+// inBlock reports whether the cache, or a read under way, may hold a block between the ends of an
 // edge.
 func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	k := key{blocksKind, id}
@@ -207,9 +207,6 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 
 // compare reads the rows of edges and takes them in; lists whose rows cannot be read are forgotten.
 func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {
-	if len(edges) == 0 {
-		return
-	}
 	pairs := make([]storage.Pair, len(edges))
 	for i, e := range edges {
 		pairs[i] = e.Pair()
