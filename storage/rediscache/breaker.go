@@ -21,7 +21,7 @@ const (
 	leftAlone   = 500 * time.Millisecond
 )
 
-// allow tells whether Redis may be asked. Once the time is over one caller may, and the others only
+// allow reports whether Redis may be asked. Once the time is over one caller may, and the others only
 // after that one succeeded.
 func (b *breaker) allow() bool {
 	b.mu.Lock()

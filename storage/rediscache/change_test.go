@@ -150,7 +150,7 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 	}
 }
 
-// Nothing older than what was told is taken, though its lease holds: the store answered
+// Nothing older than what Redis has heard of is taken, though its lease holds: the store answered
 // from a copy that lags behind.
 func TestOlderVersionsAreRefused(t *testing.T) {
 	t.Parallel()
@@ -163,7 +163,7 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	s.write(t, 1, 2, storage.None)
 	old.write(t, 1, 2, storage.Following)
 	a.Changed(t.Context(), s.both(1, 2))
-	late.Changed(t.Context(), s.both(1, 2)) // of version 1: what was told before counts
+	late.Changed(t.Context(), s.both(1, 2)) // of version 1: what came before counts
 	s.set(func() { s.pretend = func() *memory.Store { return behind } })
 	a.Profiles(t.Context(), []storage.UserID{1})
 	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})

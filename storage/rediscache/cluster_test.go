@@ -117,7 +117,7 @@ func TestFailover(t *testing.T) {
 	}
 
 	a := connect(t, s, masters, func(c *Config) { c.Timeout = 300 * time.Millisecond })
-	a.agrees(t, s, ids...)
+	eventually(t, "connected", func() bool { a.agrees(t, s, ids...); return a.epoch.Load() != nil })
 	before := a.epoch.Load().keys
 	masters[0].Kill(t)
 	if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"kith/storage/storagetest"
 )
 
-// cached is a store whose users and lists are read through a cache, which is told of every
+// cached is a store whose users and lists are read through a cache, which is notified of every
 // write. Two caches take turns, as the requests of a client come to two gateways.
 type cached struct {
 	*notify.Store

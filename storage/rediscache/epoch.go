@@ -27,8 +27,8 @@ type epoch struct {
 // one: another gateway may have begun a new one for a reason that only it knows.
 const verifyEvery = 50 * time.Millisecond
 
-// holds tells whether an epoch is still the epoch of this gateway. Called after an answer of Redis,
-// it tells whether that answer can be trusted: a connection to a new process is noticed before it
+// holds reports whether an epoch is still the epoch of this gateway. Called after an answer of Redis,
+// it reports whether that answer can be trusted: a connection to a new process is noticed before it
 // carries any answer.
 func (c *Cache) holds(e *epoch) bool {
 	return c.epoch.Load() == e && c.cfg.Runs.turn.Load() == e.turn

@@ -113,8 +113,8 @@ func (h *afterPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) red
 	}
 }
 
-// A gateway that cannot tell Redis reads none of it, and tells it as soon as it can.
-func TestChangesThatCannotBeTold(t *testing.T) {
+// A gateway that cannot tell Redis reads none of it, and reports it as soon as it can.
+func TestChangesThatCannotBeReported(t *testing.T) {
 	t.Parallel()
 	for _, maxLate := range []int{100, 1} { // 1: too many, so that a new epoch has to begin
 		t.Run(fmt.Sprint("room for ", maxLate), func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestChangesThatCannotBeTold(t *testing.T) {
 }
 
 // A gateway that has told of a change in an epoch that is over tells again in the new one.
-func TestChangesToldInAnEpochThatIsOver(t *testing.T) {
+func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
 	_, a, b := pair(t, s)
@@ -233,7 +233,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 
 // A Redis that does not tell who it is is not used, and does no harm to others who use
 // the same client.
-func TestRedisThatDoesNotTellItsRun(t *testing.T) {
+func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
 	server := testenv.Redis(t, "--rename-command", "INFO", "")

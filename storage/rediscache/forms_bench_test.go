@@ -102,7 +102,7 @@ func (f *forms) lists(ids string, n int) {
 	}
 }
 
-// time calls something often, and tells the microseconds of one call, and of Redis in it.
+// time calls something often, and reports the microseconds of one call, and of Redis in it.
 func (f *forms) time(do func() int, want int) string {
 	if n := do(); n != want {
 		f.b.Fatalf("%d, want %d", n, want)

@@ -160,7 +160,7 @@ func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 	own.list(c.t, storage.Inverse, whole(somebody))
 }
 
-// missing tells what a gateway does not show of what the client did.
+// missing reports what a gateway does not show of what the client did.
 func (c *client) missing(on *Cache) string {
 	ctx := context.Background()
 	c.asked = time.Now()

@@ -28,7 +28,7 @@ type kind[Q comparable, V any] interface {
 	fill(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q, v V, token string, life time.Duration) *redis.Cmd
 	release(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q, token string) *redis.Cmd
 
-	// nothing tells whether a value says that there is nothing in the store.
+	// nothing reports whether a value says that there is nothing in the store.
 	nothing(V) bool
 	drop(ctx context.Context, pipe redis.Pipeliner, e *epoch, q Q)
 }

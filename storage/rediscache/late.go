@@ -36,7 +36,7 @@ func (l *late) then(call func()) bool {
 	return false
 }
 
-// behind tells whether Redis lacks changes of this gateway.
+// behind reports whether Redis lacks changes of this gateway.
 func (l *late) behind() bool { return l.some.Load() }
 
 // add remembers changes and makes sure that a goroutine tries to deliver them.

@@ -22,7 +22,7 @@ import (
 //
 //	uvarint  how many
 //	chunks   of up to 2,048 peers and times, see idset.AppendChunk
-//	uvarint  how many are no follows; then for each its place and type, as uvarints
+//	uvarint  how many are no follows; then for each its index and type, as uvarints
 //	4 bytes  checksum of all from the first byte on, see idset.Seal
 //
 // If there is no list, a mark may say what is known: 'M', 8 bytes with the lowest version that a
@@ -117,7 +117,7 @@ func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage
 	if uint64(len(edges)) > n {
 		return nil, errMalformed
 	}
-	r := reader{left: string(data)}
+	r := decoder{left: string(data)}
 	for range r.uvarint() {
 		i, kind := r.uvarint(), r.uvarint()
 		if i >= n || r.broken {

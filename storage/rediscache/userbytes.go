@@ -63,7 +63,7 @@ func parseUser(id storage.UserID, profile, version, counts string) (storage.Prof
 	if profile == "" {
 		return storage.Profile{}, errMalformed
 	}
-	r := reader{left: profile}
+	r := decoder{left: profile}
 	flags := r.byte()
 	p := storage.Profile{Exists: flags&flagExists != 0, Counted: flags&flagCounted != 0}
 	if p.Exists {
@@ -81,7 +81,7 @@ func parseUser(id storage.UserID, profile, version, counts string) (storage.Prof
 		}
 	}
 	if p.Counted {
-		c := reader{left: counts}
+		c := decoder{left: counts}
 		p.Counts = storage.Counts{Following: c.varint(), Follower: c.varint(), Friend: c.varint()}
 		var err error
 		if p.Counts.Version, err = strconv.ParseInt(version, 10, 64); err != nil || c.end() != nil {
@@ -91,13 +91,13 @@ func parseUser(id storage.UserID, profile, version, counts string) (storage.Prof
 	return p, r.end()
 }
 
-// reader reads a binary form. If bytes are missing, everything after that is 0 and end fails.
-type reader struct {
+// decoder reads a binary form. If bytes are missing, everything after that is 0 and end fails.
+type decoder struct {
 	left   string
 	broken bool
 }
 
-func (r *reader) take(n uint64) string {
+func (r *decoder) take(n uint64) string {
 	if n > uint64(len(r.left)) {
 		r.left, r.broken = "", true
 		return ""
@@ -107,14 +107,14 @@ func (r *reader) take(n uint64) string {
 	return taken
 }
 
-func (r *reader) byte() byte {
+func (r *decoder) byte() byte {
 	if b := r.take(1); b != "" {
 		return b[0]
 	}
 	return 0
 }
 
-func (r *reader) uvarint() uint64 {
+func (r *decoder) uvarint() uint64 {
 	var value uint64
 	for shift := 0; shift < 64; shift += 7 {
 		b := r.byte()
@@ -127,14 +127,14 @@ func (r *reader) uvarint() uint64 {
 	return 0
 }
 
-func (r *reader) varint() int64 {
+func (r *decoder) varint() int64 {
 	u := r.uvarint()
 	return int64(u>>1) ^ -int64(u&1)
 }
 
-func (r *reader) text() string { return r.take(r.uvarint()) }
+func (r *decoder) text() string { return r.take(r.uvarint()) }
 
-func (r *reader) end() error {
+func (r *decoder) end() error {
 	if r.broken || r.left != "" {
 		return errMalformed
 	}
