@@ -32,7 +32,7 @@ type IDs interface {
 type Passwords interface {
 	// Hash refuses with BAD_USER_INPUT what may not be a password.
 	Hash(ctx context.Context, password string) (string, error)
-	// Verify tells whether the password matches the hash, and whether the hash should be
+	// Verify reports whether the password matches the hash, and whether the hash should be
 	// made anew.
 	Verify(ctx context.Context, password, hash string) (matches, outdated bool, err error)
 	// VerifyUnknown takes as long as Verify.

@@ -72,7 +72,7 @@ func TestRegisterThenLogin(t *testing.T) {
 	}
 }
 
-func TestLoginTellsNothing(t *testing.T) {
+func TestLoginRevealsNothing(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
 	if _, err := a.Register(ctx, "maya", "Maya", "correct horse"); err != nil {

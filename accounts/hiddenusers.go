@@ -105,7 +105,7 @@ func NewHiddenUsers(store storage.StateStore, metrics *Metrics, now func() time.
 	return a
 }
 
-// Has tells whether a user is hidden, or has been deleted: late rows of a deleted user
+// Has reports whether a user is hidden, or has been deleted: late rows of a deleted user
 // must not be shown.
 func (a *HiddenUsers) Has(id storage.UserID) bool {
 	return holds(*a.hidden.Load(), id) || holds(*a.deleted.Load(), id)

@@ -147,7 +147,7 @@ func (s *questions) next(body []byte) ([]byte, string, bool) {
 	return s.AppendBody(body, s.asked), "", true
 }
 
-// OfFamous tells whether the question is about few users only.
+// OfFamous reports whether the question is about few users only.
 func (q *Question) OfFamous() bool { return q.Name == "q5c" || q.Name == "q5t" }
 
 func (s *questions) judge(status int, response []byte, thorough bool) error {

@@ -64,7 +64,7 @@ func passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) 
 	return storage.MicrosOf(issued.Time), true, nil
 }
 
-// isTime tells whether a claim is absent or a time of the common era.
+// isTime reports whether a claim is absent or a time of the common era.
 func isTime(claim any) bool {
 	if claim == nil {
 		return true

@@ -269,7 +269,7 @@ func TestNoTLSGivenUp(t *testing.T) {
 		t.Fatal("it is followed")
 	}
 	if plain.requests() != 0 {
-		t.Error("the other place was asked")
+		t.Error("the other address was asked")
 	}
 }
 

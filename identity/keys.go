@@ -99,7 +99,7 @@ func methodOf(key any) (string, error) {
 	return "", errors.New("a key is of a kind that is not used here") // private and symmetric ones, too
 }
 
-// has tells whether there is a key of this id, whatever its kind.
+// has reports whether there is a key of this id, whatever its kind.
 func (s keySet) has(kid string) bool {
 	return slices.ContainsFunc(s, func(k verificationKey) bool { return k.kid == kid })
 }

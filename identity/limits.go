@@ -101,7 +101,7 @@ func (l *Limits) SignedIn(address netip.Addr, handle string) {
 	l.known.Add(pair, struct{}{})
 }
 
-// knows tells whether somebody has signed in with this handle from this address.
+// knows reports whether somebody has signed in with this handle from this address.
 func (l *Limits) knows(pair string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

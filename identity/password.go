@@ -116,7 +116,7 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return h.String(), nil
 }
 
-// Verify tells whether a password matches a hash, and whether it
+// Verify reports whether a password matches a hash, and whether it
 // should be hashed again because the cost has changed. An empty hash is that of
 // a user without a password: no password matches it. It takes as long as any other.
 func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {

@@ -45,7 +45,7 @@ func (h passwordHash) String() string {
 		h.cost.memory, h.cost.time, h.cost.threads, phcBase64.EncodeToString(h.salt), phcBase64.EncodeToString(h.key))
 }
 
-// isOf tells whether the hash has the cost c.
+// isOf reports whether the hash has the cost c.
 func (h passwordHash) isOf(c cost) bool {
 	return h.cost == c && len(h.salt) == saltLength && len(h.key) == keyLength
 }

@@ -13,7 +13,7 @@ type Service struct {
 	Limits    *Limits
 	Proxies   Proxies
 
-	// MadeSecret tells that no secret was configured and one was made for this run:
+	// MadeSecret reports that no secret was configured and one was made for this run:
 	// its tokens end with it, and other gateways do not know it.
 	MadeSecret bool
 }

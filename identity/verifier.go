@@ -129,7 +129,7 @@ var (
 	errNoAudience  = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
 )
 
-// named tells whether there is at least one audience, and no empty one.
+// named reports whether there is at least one audience, and no empty one.
 func named(audience []string) bool {
 	return len(audience) > 0 && !slices.Contains(audience, "")
 }

@@ -29,7 +29,7 @@ type Viewer struct {
 	endsByPassword bool           // if it ends by passwords at all
 }
 
-// Has tells whether the token has a scope.
+// Has reports whether the token has a scope.
 func (v Viewer) Has(scope string) bool { return slices.Contains(v.Scopes, scope) }
 
 type viewerKey struct{}

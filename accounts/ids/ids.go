@@ -247,7 +247,7 @@ func (g *Generator) next() (storage.UserID, time.Duration, error) {
 	return id, wait, err
 }
 
-// Ready tells whether ids can be made; it is a check of /readyz.
+// Ready reports whether ids can be made; it is a check of /readyz.
 func (g *Generator) Ready(context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -241,7 +241,7 @@ func TestMachineIDsDiffer(t *testing.T) {
 func TestSetTwice(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5
-	start(t, l, Config{MachineID: &machine, Lease: 300 * time.Millisecond})
+	start(t, l, Config{MachineID: &machine}) // a lease that a machine that stands still does not lose
 	began := time.Now()
 	_, err := New(t.Context(), l, Config{MachineID: &machine, Wait: 500 * time.Millisecond})
 	if !errors.Is(err, storage.ErrNoLease) {

@@ -71,7 +71,7 @@ func ends(t *testing.T, p *private.Process) {
 	}
 }
 
-// A program that ends at once is told of with what it said.
+// A program that ends at once is reported with its output.
 func TestProgramThatFails(t *testing.T) {
 	p, err := private.Start(filepath.Join(t.TempDir(), "log"), []string{"SAYS=it is broken"}, "/bin/sh", "-c", `echo "$SAYS$KITH_STORE"`)
 	if err != nil {

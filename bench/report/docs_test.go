@@ -20,7 +20,7 @@ func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
 		}
 		for _, size := range r.Sizes {
 			for _, c := range size.Cells {
-				// The page tells how many were wrong. Of a graph that has just been made, long lists are
+				// The page reports how many were wrong. Of a graph that has just been made, long lists are
 				// incomplete until they are packed.
 				if c.Errors > 0 && (r.Kind != Growth || c.Errors*100 > c.Requests) {
 					t.Errorf("%s: %s %s, %s: %d answers were wrong", name, c.Engine, c.State, c.Question, c.Errors)

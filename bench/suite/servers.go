@@ -148,7 +148,7 @@ func (r *run) close() error {
 	return errors.Join(errs...)
 }
 
-// isLocal tells whether a server is on this machine.
+// isLocal reports whether a server is on this machine.
 func isLocal(network, address string) bool {
 	if network == "unix" {
 		return true

@@ -47,7 +47,7 @@ const (
 	maxSpans = 64
 )
 
-// ErrMalformed tells that a text is not a token of this store.
+// ErrMalformed reports that a text is not a token of this store.
 var ErrMalformed = errors.New("not a consistency token")
 
 // appendMarks spells marks.

@@ -9,7 +9,7 @@ import (
 
 // Wait returns once the inverse row of every mark has at least the mark's version, or
 // when the time is over, when too many are waiting, or when a shard does not answer. It
-// tells whether all rows have.
+// reports whether all rows have.
 func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if len(token) == 0 {
 		return true

@@ -122,7 +122,7 @@ func TestReadsThatWaitPollTogether(t *testing.T) {
 	}
 }
 
-// So many may wait, and no more: the others are told at once that they may be stale.
+// So many may wait, and no more: the others hear at once that they may be stale.
 func TestPlacesToWaitAreBounded(t *testing.T) {
 	store := &table{Store: memory.New()}
 	k := waiting(store, time.Hour)
@@ -145,7 +145,7 @@ func TestPlacesToWaitAreBounded(t *testing.T) {
 	}
 	store.apply(storage.Inverse, 2, storage.Following, 10)
 	if !k.Wait(t.Context(), consistency.Token{mark(1, 2, 10)}) {
-		t.Error("there are places again, and the row is there")
+		t.Error("there is room again, and the row is there")
 	}
 }
 
@@ -173,8 +173,8 @@ func TestDeadShardEndsItsOwnWaits(t *testing.T) {
 	}
 }
 
-// Caches are told of rows that are there before the wait ends, and of no others.
-func TestArrivedRowsAreTold(t *testing.T) {
+// Caches are notified of rows that are there before the wait ends, and of no others.
+func TestArrivedRowsAreReported(t *testing.T) {
 	store := &table{Store: memory.New()}
 	var mu sync.Mutex
 	var told []storage.Row

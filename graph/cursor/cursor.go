@@ -58,7 +58,7 @@ func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	return nil
 }
 
-// readNumbers reads numbers from the front of b, and tells whether all are there.
+// readNumbers reads numbers from the front of b, and reports whether all are there.
 func readNumbers(b []byte, numbers []*int64) bool {
 	for _, n := range numbers {
 		v, size := binary.Uvarint(b)

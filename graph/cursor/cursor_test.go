@@ -23,8 +23,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A sealed cursor tells nothing, not even by its length, but that two places are the same.
-func TestSealedPlaces(t *testing.T) {
+// A sealed cursor reveals nothing, not even by its length, but that two positions are the same.
+func TestSealedPositions(t *testing.T) {
 	most := make([]int64, 7)
 	for i := range most {
 		most[i] = math.MaxInt64
@@ -39,7 +39,7 @@ func TestSealedPlaces(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 	if again := cursor.NewSealer([]byte("secret")).Seal(cursor.Search, short...); again != a {
-		t.Errorf("the same place on another gateway is %s, not %s", again, a)
+		t.Errorf("the same position on another gateway is %s, not %s", again, a)
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(b)
 	if err != nil || strings.Contains(string(raw), "zzz") {

@@ -25,13 +25,13 @@ type Sealer struct {
 // sealed marks the kind of a sealed cursor.
 const sealed Kind = 0x80
 
-// Lengths in bytes. Places are filled up to one length, which would tell how long a
+// Lengths in bytes. Plain texts are padded to one length, which would tell how long a
 // handle is.
 const (
-	placeLength = 64 // at least the bytes of every kind's numbers
+	plainLength = 64 // at least the bytes of every kind's numbers
 	nonceLength = 12
 	tagLength   = 16
-	sealLength  = 1 + nonceLength + placeLength + tagLength
+	sealLength  = 1 + nonceLength + plainLength + tagLength
 )
 
 // NewSealer makes a sealer of a secret that all gateways of a store have. It panics if the
@@ -74,29 +74,29 @@ func (s *Sealer) Encode(kind Kind, numbers ...int64) string {
 	return s.Seal(kind, numbers...)
 }
 
-// Seal is [Encode] for a place at which nobody was shown. AES-GCM must not see one nonce
+// Seal is [Encode] for a position at which nobody was shown. AES-GCM must not see one nonce
 // with two texts: the nonce is a MAC of the text.
 func (s *Sealer) Seal(kind Kind, numbers ...int64) string {
-	place := make([]byte, 0, placeLength)
+	plain := make([]byte, 0, plainLength)
 	for _, n := range numbers {
-		place = binary.AppendUvarint(place, uint64(n))
+		plain = binary.AppendUvarint(plain, uint64(n))
 	}
-	place = append(place, make([]byte, placeLength-len(place))...)
+	plain = append(plain, make([]byte, plainLength-len(plain))...)
 	head := byte(kind | sealed)
 	mac := hmac.New(sha256.New, s.nonceKey)
-	mac.Write(place) // of fixed length, followed by the bytes it belongs to
+	mac.Write(plain) // of fixed length, followed by the bytes it belongs to
 	mac.Write(s.with(head))
 	nonce := mac.Sum(nil)[:nonceLength]
 	text := append(make([]byte, 0, sealLength), head)
 	text = append(text, nonce...)
-	text = s.aead.Seal(text, nonce, place, s.with(head))
+	text = s.aead.Seal(text, nonce, plain, s.with(head))
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
 // with is the data that a cursor is bound to and does not contain.
 func (s *Sealer) with(head byte) []byte { return append([]byte{head}, s.bound...) }
 
-// Decode reads the numbers of a cursor of a kind, open or sealed, into the places given.
+// Decode reads the numbers of a cursor of a kind, open or sealed, into the given variables.
 // Anything that [Encode] and [Sealer.Seal] have not made is refused with BAD_USER_INPUT.
 func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -110,11 +110,11 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	case len(b) != sealLength:
 		return notCursor(text)
 	}
-	place, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], s.with(b[0]))
+	plain, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], s.with(b[0]))
 	if err != nil {
 		return notCursor(text)
 	}
-	if !readNumbers(place, numbers) { // the bytes behind the numbers are padding
+	if !readNumbers(plain, numbers) { // the bytes behind the numbers are padding
 		return notCursor(text)
 	}
 	return nil

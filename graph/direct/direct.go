@@ -81,7 +81,7 @@ func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (eleme
 // elements are the objects of a list; null ones are nil.
 type elements []any
 
-// byGqlgen tells whether gqlgen is to answer everything; nil except in tests, which compare.
+// byGqlgen reports whether gqlgen is to answer everything; nil except in tests, which compare.
 var byGqlgen func(context.Context) bool
 
 // written is an answer that is put into words when the response is.

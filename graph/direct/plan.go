@@ -118,7 +118,7 @@ func (p *plan) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, s
 	return true
 }
 
-// fails tells whether a selected value could not be loaded.
+// fails reports whether a selected value could not be loaded.
 func (p *plan) fails(v any) bool {
 	if !p.mayFail {
 		return false

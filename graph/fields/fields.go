@@ -38,7 +38,7 @@ const (
 	Text                      // of a request: its message
 	Rows                      // of a page: the users on it
 	Total                     // of a page: how long the list is
-	Cursors                   // of a page: the places of those who are on it
+	Cursors                   // of a page: the positions of those who are on it
 
 	OpenFollowings // whether the user's followings are open to the viewer
 	OpenFollowers  // whether its followers are
@@ -86,7 +86,7 @@ const (
 	Via   // the users who speak for a suggestion
 )
 
-// IsSet tells whether an answer is computed from whole lists, in several look-ups, one after
+// IsSet reports whether an answer is computed from whole lists, in several look-ups, one after
 // another.
 func (a Ahead) IsSet() bool { return BothLists <= a && a <= Suggestions }
 

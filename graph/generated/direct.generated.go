@@ -203,7 +203,3 @@ func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUse
 func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
 	return direct.List(ctx, v, ec.unmarshalNID2string)
 }
-
-func (ec *executionContext) marshalNID2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
-	return direct.Elements(ctx, sel, v, ec.marshalNID2string)
-}

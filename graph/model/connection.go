@@ -20,7 +20,7 @@ func (c *UserConnection) TotalCount() (int32, error) {
 	return int32(c.Total.Value), c.Total.Err
 }
 
-// UserEdge is one place in such a list.
+// UserEdge is one user in such a list.
 type UserEdge struct {
 	Cursor     string
 	Node       *User

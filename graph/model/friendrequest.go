@@ -9,7 +9,7 @@ import (
 // FriendRequest is a request for friendship, as the store has it at a time.
 type FriendRequest struct {
 	Row  storage.Edge  // From asks To; the type is the state
-	Now  time.Time     // when it was read, which tells whether it has expired
+	Now  time.Time     // when it was read, by which it has expired or not
 	TTL  time.Duration // how long it can be accepted
 	Text string        // the message; empty: none
 
@@ -68,7 +68,7 @@ func (c *FriendRequestConnection) TotalCount() (int32, error) {
 	return int32(c.Total.Value), c.Total.Err
 }
 
-// FriendRequestEdge is one place in such a page.
+// FriendRequestEdge is one request on such a page.
 type FriendRequestEdge struct {
 	Cursor string
 	Node   *FriendRequest

@@ -21,7 +21,8 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime reads RFC 3339 text with any offset.
+// UnmarshalDateTime reads RFC 3339 text with any offset. gqlgen requires it of every scalar, even of
+// one that, like this one today, no argument has.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {

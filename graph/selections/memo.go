@@ -19,14 +19,15 @@ import (
 // many requests at once. A nil Memo remembers nothing.
 type Memo struct {
 	mu   sync.Mutex
-	made atomic.Pointer[[]entry] // replaced as a whole: every request reads it, the first few write it
+	made atomic.Pointer[[]memoized] // replaced as a whole: every request reads it, the first few write it
 }
 
 // most is how many values one document may have made of it. They are looked through one by
 // one; documents with more selections are read anew.
 const most = 24
 
-type entry struct {
+// memoized is one value, and what it is for.
+type memoized struct {
 	of    any // what the value is for: a key that the maker chooses
 	sel   ast.SelectionSet
 	value any
@@ -73,21 +74,21 @@ func (m *Memo) Put(of any, sel ast.SelectionSet, value any) {
 	if _, ok := m.Get(of, sel); ok {
 		return
 	}
-	var made []entry
+	var made []memoized
 	if old := m.made.Load(); old != nil {
 		made = *old
 	}
 	if len(made) == most {
 		return
 	}
-	made = append(slices.Clip(made), entry{of, slices.Clone(sel), value})
+	made = append(slices.Clip(made), memoized{of, slices.Clone(sel), value})
 	m.made.Store(&made)
 }
 
 // mostSimple is how many fields are looked through for doubles, each beside each.
 const mostSimple = 32
 
-// Simple tells whether a selection consists of plain fields only, none of which can be
+// Simple reports whether a selection consists of plain fields only, none of which can be
 // left out, added or merged. Long ones count as not simple. The selections
 // below the fields may be of any kind.
 func Simple(sel ast.SelectionSet) bool {

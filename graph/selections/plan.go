@@ -92,7 +92,7 @@ func (f *Field) Argument(ctx context.Context, name string) any {
 	return nil
 }
 
-// Has tells whether the document gives an argument, even null.
+// Has reports whether the document gives an argument, even null.
 func (f *Field) Has(argument string) bool { return f.first.Arguments.ForName(argument) != nil }
 
 // At is the field of a plan that is being resolved.
@@ -146,7 +146,7 @@ func Of(ctx context.Context) *Plan {
 	return p
 }
 
-// varies tells whether the selections of a document depend on variables.
+// varies reports whether the selections of a document depend on variables.
 func varies(doc *ast.QueryDocument) bool {
 	in := func(sel ast.SelectionSet) bool { return slices.ContainsFunc(sel, hasDirectives) }
 	return slices.ContainsFunc(doc.Operations, func(o *ast.OperationDefinition) bool { return in(o.SelectionSet) }) ||

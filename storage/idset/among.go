@@ -20,14 +20,14 @@ type Among struct {
 // some nanoseconds per position: users are compared by number, and only those found are looked up.
 func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, examine int) Among {
 	members := membersOf(in.In(t.dir))
-	r := t.reader()
+	r := t.slots()
 	at := r.end()
 	if after != (storage.Position{}) {
 		at = r.find(after)
 	}
 	found := Among{Last: after}
 	for found.Examined < examine && len(found.Positions) < most {
-		if at = r.settled(at); at == (place{}) {
+		if at = r.settled(at); at == (slot{}) {
 			found.End = true
 			return found
 		}
@@ -37,20 +37,20 @@ func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, exa
 		for entry > low && len(found.Positions) < most {
 			entry--
 			if members.has(r.peer(at.block, entry)) != absent {
-				found.Positions = append(found.Positions, r.at(place{at.block, entry}))
+				found.Positions = append(found.Positions, r.at(slot{at.block, entry}))
 			}
 		}
 		found.Examined += at.entry - entry
 		at.entry = entry
 		found.Last = r.at(at)
 	}
-	found.End = r.settled(at) == place{}
+	found.End = r.settled(at) == slot{}
 	return found
 }
 
-// settled returns the same place in another form: if the place is at the beginning of a block, the
-// place after the last entry of the block before. The zero place is the beginning of all.
-func (r placeReader) settled(p place) place {
+// settled returns the same slot in another form: if the slot is at the beginning of a block, the
+// slot after the last entry of the block before. The zero slot is the beginning of all.
+func (r slots) settled(p slot) slot {
 	for p.entry == 0 && p.block > 0 {
 		p.block--
 		p.entry = r.length(p.block)
@@ -58,7 +58,7 @@ func (r placeReader) settled(p place) place {
 	return p
 }
 
-func (r placeReader) peer(block, entry int) ordinal {
+func (r slots) peer(block, entry int) ordinal {
 	if block == len(r.blocks) {
 		return r.head[entry].peer
 	}

@@ -95,7 +95,7 @@ func (f forms) unpacked() []storage.UserID {
 	return ids
 }
 
-// ways are those of intersecting two lists; each tells how many they have in common.
+// ways are those of intersecting two lists; each reports how many they have in common.
 var ways = []struct {
 	name string
 	do   func(a, b forms) int
@@ -182,7 +182,7 @@ func cells(rates []float64) string {
 	return text
 }
 
-// measure runs the contenders in turn, five rounds, and tells the best rate of each per
+// measure runs the contenders in turn, five rounds, and reports the best rate of each per
 // second of CPU time.
 func measure(contenders []func(i int)) []float64 {
 	rates := make([]float64, len(contenders))

@@ -9,8 +9,8 @@ import (
 // Insert returns the set with a user added, or the set itself if it has that user already. It
 // copies one chunk, of 8 kB at most, and 8 bytes for each of the others.
 func (s *Set) Insert(id storage.UserID) *Set {
-	var place [1]ordinal
-	o := s.dir.number([]storage.UserID{id}, place[:0])[0]
+	var room [1]ordinal
+	o := s.dir.number([]storage.UserID{id}, room[:0])[0]
 	if s.has(o) {
 		return s
 	}

@@ -172,7 +172,7 @@ func commonLists(a, b []uint16, scratch *scratch) int {
 	return n
 }
 
-// alike tells whether it is faster to go through two lists, the shorter one first, than to look one
+// alike reports whether it is faster to go through two lists, the shorter one first, than to look one
 // up in the other.
 func alike(a, b []uint16) bool { return len(a)*16 >= len(b) }
 

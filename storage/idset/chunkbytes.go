@@ -57,7 +57,7 @@ func AppendChunk(to []byte, positions []storage.Position) []byte {
 // ParseChunk appends the positions of a chunk to a slice, and returns what follows the chunk. The
 // error wraps [ErrMalformed]; then nothing is appended. O(n).
 func ParseChunk(to []storage.Position, data []byte) (all []storage.Position, rest []byte, err error) {
-	var c chunkReader
+	var c chunkDecoder
 	c.begin(data)
 	all = to
 	var times [packSize]uint64
@@ -76,7 +76,7 @@ func ParseChunk(to []storage.Position, data []byte) (all []storage.Position, res
 // ParsePeers appends only the peers of a chunk, which must be the end of data. The error wraps
 // [ErrMalformed]; then nothing is appended. O(n).
 func ParsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
-	var c chunkReader
+	var c chunkDecoder
 	c.begin(data)
 	all := to
 	for ids := c.ids(); len(ids) > 0; ids = c.ids() {
@@ -91,8 +91,8 @@ func ParsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
 	return all, nil
 }
 
-// chunkReader reads a chunk pack by pack.
-type chunkReader struct {
+// chunkDecoder decodes a chunk pack by pack.
+type chunkDecoder struct {
 	scanner
 	makers makers
 	n      int    // positions still to be read
@@ -102,7 +102,7 @@ type chunkReader struct {
 }
 
 // begin reads what comes before the packs.
-func (c *chunkReader) begin(data []byte) {
+func (c *chunkDecoder) begin(data []byte) {
 	c.scanner.left = data
 	if form := c.byte(); form != formChunk {
 		c.fail("it begins with %#x", form)
@@ -117,7 +117,7 @@ func (c *chunkReader) begin(data []byte) {
 }
 
 // ids reads the shortened ids of the next pack: none after the last, or after an error.
-func (c *chunkReader) ids() []uint64 {
+func (c *chunkDecoder) ids() []uint64 {
 	if c.err != nil {
 		return nil
 	}

@@ -27,8 +27,8 @@ func (t *Timeline) Find(peer storage.UserID) (at storage.Position, found bool) {
 	return at, false
 }
 
-// Has tells whether the list has a position. O(log n).
+// Has reports whether the list has a position. O(log n).
 func (t *Timeline) Has(at storage.Position) bool {
-	r := t.reader()
+	r := t.slots()
 	return r.isAt(r.find(at), at)
 }

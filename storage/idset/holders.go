@@ -20,14 +20,14 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 	room := make([]int, len(ids)*most)
 	dir := directoryOf(sets)
 	if dir == nil {
-		for place, id := range ids {
-			h := room[place*most : place*most : (place+1)*most]
+		for at, id := range ids {
+			h := room[at*most : at*most : (at+1)*most]
 			for i := 0; i < len(sets) && len(h) < most; i++ {
 				if sets[i].Contains(id) {
 					h = append(h, i)
 				}
 			}
-			holders[place] = h
+			holders[at] = h
 		}
 		return holders
 	}
@@ -39,10 +39,10 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 			break
 		}
 		for k := range w.in(s) {
-			place := w.places[k]
-			h := holders[place]
+			at := w.at[k]
+			h := holders[at]
 			if h == nil {
-				h = room[place*most : place*most : (place+1)*most]
+				h = room[at*most : at*most : (at+1)*most]
 			}
 			if len(h) == most {
 				continue
@@ -50,7 +50,7 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 			if h = append(h, i); len(h) == most {
 				open--
 			}
-			holders[place] = h
+			holders[at] = h
 		}
 	}
 	return holders
@@ -60,24 +60,24 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 type wanted struct {
 	members
 	ordinals []ordinal // ascending
-	places   []int     // the index of each of them in the input
+	at       []int     // the index of each of them in the input
 }
 
 func wantedOf(dir *Directory, ids []storage.UserID) *wanted {
 	type one struct {
 		ordinal
-		place int
+		at int
 	}
 	known := make([]one, 0, len(ids))
-	for place, id := range ids {
+	for at, id := range ids {
 		if o, ok := dir.find(id); ok {
-			known = append(known, one{o, place})
+			known = append(known, one{o, at})
 		}
 	}
 	slices.SortFunc(known, func(a, b one) int { return cmp.Compare(a.ordinal, b.ordinal) })
-	w := &wanted{ordinals: make([]ordinal, len(known)), places: make([]int, len(known))}
+	w := &wanted{ordinals: make([]ordinal, len(known)), at: make([]int, len(known))}
 	for k, u := range known {
-		w.ordinals[k], w.places[k] = u.ordinal, u.place
+		w.ordinals[k], w.at[k] = u.ordinal, u.at
 	}
 	w.members = *membersOf(&Set{dir: dir, few: w.ordinals})
 	return w

@@ -49,7 +49,7 @@ func (d *Directory) Remember(ids []storage.UserID) *Set {
 	return r.set
 }
 
-// isSame tells whether two slices are one and the same.
+// isSame reports whether two slices are one and the same.
 func isSame(a, b []storage.UserID) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -10,9 +10,9 @@ import (
 // position and strictly before another, each open if zero. If backward is set, it returns those at
 // the far end of the range. It is the answer of a store to a [storage.PageQuery]. O(log n + limit).
 func (t *Timeline) Page(after, before storage.Position, limit int, backward bool) []storage.Position {
-	r := t.reader()
-	// Places count from the oldest: the range is [low, high).
-	low, high := place{}, r.end()
+	r := t.slots()
+	// Slots count from the oldest: the range is [low, high).
+	low, high := slot{}, r.end()
 	if after != (storage.Position{}) {
 		high = r.find(after)
 	}
@@ -39,49 +39,49 @@ func (t *Timeline) Page(after, before storage.Position, limit int, backward bool
 	return page
 }
 
-// place is a place in a list, counted from the oldest: a block, or the head, which comes after the
+// slot is where an entry of a list is, counted from the oldest: a block, or the head, which comes after the
 // last block, and the index of an entry there.
-type place struct{ block, entry int }
+type slot struct{ block, entry int }
 
-func (p place) less(q place) bool {
+func (p slot) less(q slot) bool {
 	return p.block < q.block || p.block == q.block && p.entry < q.entry
 }
 
-// placeReader reads a list by places.
-type placeReader struct {
+// slots reads a list by slots.
+type slots struct {
 	*Timeline
 	view *view
 }
 
-func (t *Timeline) reader() placeReader { return placeReader{t, t.dir.view.Load()} }
+func (t *Timeline) slots() slots { return slots{t, t.dir.view.Load()} }
 
 // length is how many entries a block or the head has.
-func (r placeReader) length(block int) int {
+func (r slots) length(block int) int {
 	if block == len(r.blocks) {
 		return len(r.head)
 	}
 	return r.blocks[block].n
 }
 
-func (r placeReader) at(p place) storage.Position {
+func (r slots) at(p slot) storage.Position {
 	if p.block == len(r.blocks) {
 		return r.head[p.entry].at
 	}
 	return r.blocks[p.block].at(r.view, p.entry)
 }
 
-// end is the place behind the newest.
-func (r placeReader) end() place { return place{len(r.blocks), len(r.head)} }
+// end is the slot behind the newest.
+func (r slots) end() slot { return slot{len(r.blocks), len(r.head)} }
 
-func (r placeReader) next(p place) place {
+func (r slots) next(p slot) slot {
 	p.entry++
 	if p.block < len(r.blocks) && p.entry == r.length(p.block) {
-		return place{p.block + 1, 0}
+		return slot{p.block + 1, 0}
 	}
 	return p
 }
 
-func (r placeReader) previous(p place) place {
+func (r slots) previous(p slot) slot {
 	if p.entry == 0 {
 		p.block--
 		p.entry = r.length(p.block)
@@ -90,19 +90,19 @@ func (r placeReader) previous(p place) place {
 	return p
 }
 
-// find returns the first place whose position is not older than the given one.
-func (r placeReader) find(at storage.Position) place {
+// find returns the first slot whose position is not older than the given one.
+func (r slots) find(at storage.Position) slot {
 	b := r.blockFor(at)
 	if b < 0 {
 		b = len(r.blocks)
 	}
-	i := sort.Search(r.length(b), func(i int) bool { return r.at(place{b, i}).Compare(at) <= 0 })
+	i := sort.Search(r.length(b), func(i int) bool { return r.at(slot{b, i}).Compare(at) <= 0 })
 	if b < len(r.blocks) && i == r.length(b) {
-		return place{b + 1, 0}
+		return slot{b + 1, 0}
 	}
-	return place{b, i}
+	return slot{b, i}
 }
 
-func (r placeReader) isAt(p place, at storage.Position) bool {
+func (r slots) isAt(p slot, at storage.Position) bool {
 	return p.less(r.end()) && r.at(p) == at
 }

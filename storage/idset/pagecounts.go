@@ -51,23 +51,23 @@ func countPages(sets []*Set, weights []int64, show func(b *pageCounts, page uint
 		return
 	}
 	dir := sets[0].dir
-	readers := make([]reader, len(sets))
+	iterators := make([]iterator, len(sets))
 	for i, s := range sets {
 		s = s.In(dir)
-		readers[i] = reader{few: s.few, chunks: s.chunks, weight: 1}
+		iterators[i] = iterator{few: s.few, chunks: s.chunks, weight: 1}
 		if weights != nil {
-			readers[i].weight = weights[i]
+			iterators[i].weight = weights[i]
 		}
 	}
 	b := pageCountsPool.Get().(*pageCounts)
 	b.view, b.weighted = dir.view.Load(), weights != nil // by now it has all of the sets' users
 	for {
-		page, any := nextPage(readers)
+		page, any := nextPage(iterators)
 		if !any {
 			break
 		}
-		for i := range readers {
-			readers[i].add(page, b)
+		for i := range iterators {
+			iterators[i].add(page, b)
 		}
 		show(b, page)
 		for _, slot := range b.touched {
@@ -79,18 +79,18 @@ func countPages(sets []*Set, weights []int64, show func(b *pageCounts, page uint
 	pageCountsPool.Put(b)
 }
 
-// reader reads a set page by page.
-type reader struct {
+// iterator reads a set page by page.
+type iterator struct {
 	few    []ordinal
 	chunks []*chunk
 	weight int64
 	slots  []uint16
 }
 
-// nextPage returns the lowest of the readers' current pages.
-func nextPage(readers []reader) (page uint32, any bool) {
-	for i := range readers {
-		r := &readers[i]
+// nextPage returns the lowest of the iterators' current pages.
+func nextPage(iterators []iterator) (page uint32, any bool) {
+	for i := range iterators {
+		r := &iterators[i]
 		at := uint32(0)
 		switch {
 		case len(r.few) > 0:
@@ -108,7 +108,7 @@ func nextPage(readers []reader) (page uint32, any bool) {
 }
 
 // add adds the users of a page, if the set has any, and moves on to the next page.
-func (r *reader) add(page uint32, b *pageCounts) {
+func (r *iterator) add(page uint32, b *pageCounts) {
 	if len(r.few) > 0 {
 		end := ordinal(page<<pageBits | (pageSlots - 1))
 		i := 0

@@ -54,7 +54,7 @@ func Select(t Term, after storage.UserID, first int) (ids []storage.UserID, tota
 	return found.inOrder(), total
 }
 
-// pair tells whether a term stands for the users that two sets have in common.
+// pair reports whether a term stands for the users that two sets have in common.
 func (t Term) pair() (a, b *Set, ok bool) {
 	if len(t.All) != 2 || t.All[0].Set == nil || t.All[1].Set == nil || t.All[0].Not || t.All[1].Not {
 		return nil, nil, false

@@ -63,7 +63,7 @@ func ofOrdinals(dir *Directory, ordinals []ordinal) *Set {
 // Len is how many users are in the set. O(1).
 func (s *Set) Len() int { return s.n }
 
-// Contains tells whether a user is in the set. O(log of the directory's length).
+// Contains reports whether a user is in the set. O(log of the directory's length).
 func (s *Set) Contains(id storage.UserID) bool {
 	if s.dir == nil {
 		_, found := slices.BinarySearch(s.plain, id)

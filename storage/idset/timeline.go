@@ -140,8 +140,8 @@ func (t *Timeline) Bytes() int {
 // head, where new edges belong, it copies up to 12 kB; every few hundred inserts it packs the head
 // and copies 8 bytes for each block. Elsewhere it rewrites a block.
 func (t *Timeline) Insert(at storage.Position) *Timeline {
-	var place [1]ordinal
-	e := entry{at, t.dir.number([]storage.UserID{at.Peer}, place[:0])[0]}
+	var room [1]ordinal
+	e := entry{at, t.dir.number([]storage.UserID{at.Peer}, room[:0])[0]}
 	b := t.blockFor(at)
 	if b < 0 {
 		i, found := t.inHead(at)

@@ -41,10 +41,10 @@ func (p TopK) Best() (best []Candidate, excluded []int) {
 
 func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
 	sets := numbered(p.Sets, dir)
-	except := make([]reader, len(p.Except))
+	except := make([]iterator, len(p.Except))
 	for i, ids := range p.Except {
 		e := dir.Known(ids) // by now all users of the sets have numbers
-		except[i] = reader{few: e.few, chunks: e.chunks}
+		except[i] = iterator{few: e.few, chunks: e.chunks}
 	}
 	countPages(sets, p.Weights, func(b *pageCounts, page uint32) {
 		for i := range except {
@@ -62,7 +62,7 @@ func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
 
 // exclude removes the counts of those users of a page who are in the set, and returns how many had
 // some. Pages come in ascending order.
-func (r *reader) exclude(page uint32, b *pageCounts) (excluded int) {
+func (r *iterator) exclude(page uint32, b *pageCounts) (excluded int) {
 	if len(r.few) > 0 {
 		r.few = r.few[gallop(r.few, 0, ordinal(page<<pageBits)):]
 		for ; len(r.few) > 0 && r.few[0].page() == page; r.few = r.few[1:] {

@@ -70,15 +70,15 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 		random.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
 		asked = append(asked, math.MaxInt64-1) // most likely unknown
 		most := rapid.IntRange(0, 3).Draw(t, "holders")
-		for place, got := range Holders(p.Sets, asked, most) {
+		for asking, got := range Holders(p.Sets, asked, most) {
 			var holders []int
 			for i, list := range lists {
-				if slices.Contains(list, asked[place]) && len(holders) < most {
+				if slices.Contains(list, asked[asking]) && len(holders) < most {
 					holders = append(holders, i)
 				}
 			}
 			if !slices.Equal(got, holders) {
-				t.Fatalf("%v hold %d, want %v", got, asked[place], holders)
+				t.Fatalf("%v hold %d, want %v", got, asked[asking], holders)
 			}
 		}
 	})
