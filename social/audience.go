@@ -35,11 +35,11 @@ func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.Use
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }
 
-// Hides tells whether a user must not be shown: a hidden user, or somebody in a block
+// Hides reports whether a user must not be shown: a hidden user, or somebody in a block
 // with the viewer. The viewer always sees itself.
 func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.Lacks(id) }
 
-// InBlock tells whether a user blocks the viewer, or the viewer it.
+// InBlock reports whether a user blocks the viewer, or the viewer it.
 func (a *Audience) InBlock(id storage.UserID) bool {
 	if a == nil {
 		return false
@@ -48,7 +48,7 @@ func (a *Audience) InBlock(id storage.UserID) bool {
 	return found && id != a.Viewer
 }
 
-// Lacks tells whether a user is absent for everybody but itself.
+// Lacks reports whether a user is absent for everybody but itself.
 func (a *Audience) Lacks(id storage.UserID) bool {
 	return a != nil && a.absent != nil && id != a.Viewer && a.absent.Has(id)
 }
@@ -85,7 +85,7 @@ func (a *Audience) HidesAtMost() int {
 	return n
 }
 
-// hidesAny tells whether anybody may be hidden at all.
+// hidesAny reports whether anybody may be hidden at all.
 func (a *Audience) hidesAny() bool { return a != nil && (a.absent != nil || len(a.blocks) > 0) }
 
 // showing lists those of the users whom the audience may be shown; ids stays as it is.

@@ -40,6 +40,9 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		// One whose time is ahead of the clock's.
 		ahead := storage.MicrosOf(time.Now().Add(time.Hour))
 		tie(storage.Requests, 3, 1, storage.Cancelled, ahead)
+		// One that is newer on the other side than the tombstone will be.
+		newer := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: ahead}
+		store.Apply(t.Context(), storage.Inverse, []storage.Edge{newer}, storage.IfNewer)
 
 		done := 0
 		dies := func() bool { done++; return done > writes }

@@ -20,7 +20,7 @@ type Tie struct {
 // Each has its own outcome, in their order. Existing follows stay as they
 // are. If one of two blocks the other, neither can follow.
 //
-// stale tells that the inverse side lags for a reason that waiting does not
+// stale reports that the inverse side lags for a reason that waiting does not
 // repair. err is set if the user itself is unknown, or its shard did not answer.
 func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
 	relations = make([]Tie, len(others))

@@ -13,7 +13,7 @@ type nobody struct{}
 func (nobody) Has(storage.UserID) bool { return false }
 func (nobody) IDs() []storage.UserID   { return nil }
 
-// Gone tells that the acting user does not exist, as opposed to the other one.
+// Gone reports that the acting user does not exist, as opposed to the other one.
 type Gone struct{ User storage.UserID }
 
 func (g Gone) Error() string { return fmt.Sprintf("user %s is gone", g.User) }

@@ -148,7 +148,7 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 	sizes := make([]storage.Result[Size], len(owners))
 	hidden := int64(g.audience.HidesAtMost())
 	var lists []*part
-	var of, probed []int // places in sizes
+	var of, probed []int // indexes into sizes
 	for i, r := range g.store.Counts(ctx, owners) {
 		n := r.Value.Of(side)
 		sizes[i] = storage.Result[Size]{Value: Size{n, true}, Found: true, Err: r.Err}

@@ -48,7 +48,7 @@ type Match struct {
 	Other storage.Micros   // when the edge of the other list began; 0 if there is none, or the lists are of two users
 }
 
-// hasOther tells whether the answer needs the time of the edge on the other list: the time of a
+// hasOther reports whether the answer needs the time of the edge on the other list: the time of a
 // friendship is the later of two.
 func (q MatchQuery) hasOther() bool { return !q.Absent && q.Base.Owner == q.Other.Owner }
 
@@ -61,7 +61,7 @@ type MatchPage struct {
 	Next     MatchMark
 }
 
-// Fits tells whether the whole base list can be scanned within one budget, and
+// Fits reports whether the whole base list can be scanned within one budget, and
 // how many rows that takes. Lists in memory always fit.
 func (g *Graph) Fits(ctx context.Context, q MatchQuery) (rows int64, fits bool, err error) {
 	base, _, inMemory, err := g.pair(ctx, q)
@@ -102,10 +102,10 @@ type matches struct {
 	graph      *Graph
 	from       MatchMark
 	first      int
-	examinable int // places that may still be gone through
+	examinable int // positions that may still be gone through
 
 	// next returns the matches behind decided, of at most so many positions or so many matches, moves
-	// decided, and tells whether the base ends there.
+	// decided, and reports whether the base ends there.
 	next  func(ctx context.Context, most int) (some []Match, end bool, err error)
 	total int // of all; notCounted if it is found by going through the base
 
@@ -147,7 +147,7 @@ func (c *matches) run(ctx context.Context) error {
 	return c.addOthers(ctx)
 }
 
-// isEnough tells whether nothing more has to be found.
+// isEnough reports whether nothing more has to be found.
 func (c *matches) isEnough() bool {
 	return c.done || c.total != notCounted && (len(c.list) > c.first || c.first == 0)
 }
@@ -171,8 +171,8 @@ func (c *matches) step(ctx context.Context, most int) (err error) {
 
 // inSets compares lists in memory. They are counted as sets, unless going through is as fast.
 func (c *matches) inSets(base, other *part) {
-	c.examinable = int(c.graph.budget) * c.graph.sizes.placesPerRow
-	if base.order.Len() > min(c.graph.sizes.fewPlaces, c.examinable) {
+	c.examinable = int(c.graph.budget) * c.graph.sizes.positionsPerRow
+	if base.order.Len() > min(c.graph.sizes.fewPositions, c.examinable) {
 		c.total = c.countSets(base.set, other.set)
 	}
 	c.next = func(_ context.Context, most int) ([]Match, bool, error) {

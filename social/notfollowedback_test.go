@@ -55,6 +55,34 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	})
 }
 
+// Of the long list only the page is read, and one more row, which tells that there are more.
+func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	for id := storage.UserID(2); id < 2000; id++ {
+		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	reader := &limitedReader{Reader: onRows{store}}
+	p, err := New(reader, 0, nil).Matches(t.Context(), NotFollowedBack(1), MatchMark{}, 100)
+	if err != nil || len(p.Matches) != 100 || !slices.Equal(reader.limits, []int{101}) {
+		t.Errorf("%d matches from pages of %v rows: %v", len(p.Matches), reader.limits, err)
+	}
+}
+
+// limitedReader notes how many rows its pages were to have.
+type limitedReader struct {
+	Reader
+	limits []int
+}
+
+func (r *limitedReader) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	for _, q := range queries {
+		r.limits = append(r.limits, q.Limit)
+	}
+	return r.Reader.Pages(ctx, side, queries)
+}
+
 // Friends of somebody who follows many and is followed by few are found among the few, and come in
 // the order of the many.
 func TestFriendsOfWhoFollowsMany(t *testing.T) {

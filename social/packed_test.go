@@ -73,7 +73,7 @@ func drawPacked(t *rapid.T, store Reader) *somePacked {
 }
 
 // question is one that is asked of rows and of lists in memory. page answers it behind a
-// mark, which is of its own kind or nil, and tells the next mark, nil at the end.
+// mark, which is of its own kind or nil, and reports the next mark, nil at the end.
 type question struct {
 	name string
 	page func(ctx context.Context, g *Graph, mark any, first int) (answer, next any, err error)

@@ -29,7 +29,7 @@ type Common struct {
 	Total    int
 	Complete bool
 
-	// More tells that users may follow this page; Next is where.
+	// More reports that users may follow this page; Next is where.
 	More bool
 	Next Mark
 }
@@ -169,7 +169,7 @@ func (q *peopleQuery) afford() []*part {
 }
 
 // candidates returns the look-ups: the users of the drivers, in each list that has not
-// been read. If the drivers are too long for the budget, it reads a stretch of them.
+// been read. If the drivers are too long for the budget, it reads a range of them.
 func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 	if q.err() != nil {
 		return nil
@@ -178,7 +178,7 @@ func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 	for _, p := range q.drivers {
 		if p.set == nil {
 			q.isPartly = true
-			q.upTo = min(q.upTo, q.graph.readStretch(ctx, p, q.From.After, rows))
+			q.upTo = min(q.upTo, q.graph.readRange(ctx, p, q.From.After, rows))
 			q.rows -= rows
 		}
 	}

@@ -18,7 +18,7 @@ var ErrTheirLimit = errors.New("the other user has reached its limit of followin
 // forward side: the modes of the seeds ("好友中心" §7: by the service itself, by a
 // message, by the log).
 type Redundancy interface {
-	// Inline tells whether inverse rows that lie in the same database are written in
+	// Inline reports whether inverse rows that lie in the same database are written in
 	// the forward rows' transaction.
 	Inline() bool
 
@@ -109,7 +109,7 @@ type Outcome struct {
 	// Row; those whose Inverse is set are on both sides.
 	Written []storage.Written
 
-	// Stale tells that an inverse side lags for a reason that waiting does not repair.
+	// Stale reports that an inverse side lags for a reason that waiting does not repair.
 	Stale bool
 }
 

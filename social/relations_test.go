@@ -174,7 +174,7 @@ func newWorld(t fataler, store storage.Store, first storage.UserID, inline bool,
 	return w
 }
 
-// refused tells whether an act ended as acts may.
+// refused reports whether an act ended as acts may.
 func refused(err error) bool {
 	return errors.Is(err, storage.ErrForbidden) || errors.Is(err, storage.ErrNoRequest)
 }

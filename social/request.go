@@ -14,7 +14,7 @@ import (
 // the asker's shard the request is accepted and the asker follows; when that is applied
 // on the other's shard, the other follows. Both steps are done when the call returns,
 // in every redundancy mode. After a crash in between, whatever carries the request's row
-// does the second step, once: the row's version tells whether it has been done.
+// does the second step, once: the row's version reports whether it has been done.
 
 // Ask makes a user ask another to be friends. If the other has asked, that request is accepted.
 //
@@ -50,7 +50,7 @@ func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Out
 	return o, noAsker(err)
 }
 
-// roomFor tells whether a user may follow one more, or follows the other already.
+// roomFor reports whether a user may follow one more, or follows the other already.
 func (t *Relations) roomFor(ctx context.Context, user, other storage.UserID) error {
 	if t.MaxFollowing == 0 {
 		return nil

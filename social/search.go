@@ -17,7 +17,7 @@ type Directory interface {
 type Handles struct {
 	Owners []storage.HandleOwner
 
-	// More tells that handles may follow this page; Next is the handle to continue
+	// More reports that handles may follow this page; Next is the handle to continue
 	// behind.
 	More bool
 	Next string

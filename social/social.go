@@ -85,16 +85,16 @@ type sizes struct {
 	packedFrom int64 // so long a list may be kept packed
 	packedMost int64 // most users that are read from packed lists, 8 bytes each
 
-	fewCommon    int // up to so many common users are checked one by one for hidden ones
-	fewPlaces    int // so long a list is gone through, counting on the way
-	fewHidden    int // up to so many hidden users are looked up in a list
-	placesPerRow int // places of a list in memory that are scanned in less time than one row takes
+	fewCommon       int // up to so many common users are checked one by one for hidden ones
+	fewPositions    int // so long a list is gone through, counting on the way
+	fewHidden       int // up to so many hidden users are looked up in a list
+	positionsPerRow int // positions of a list in memory that are scanned in less time than one row takes
 }
 
 var defaultSizes = sizes{
 	firstLook: 500, stride: 4000, probes: 4000, firstPool: firstPool, maxPool: 5000,
 	packedFrom: 10_000, packedMost: 4 << 20,
-	fewCommon: 128, fewPlaces: 256, fewHidden: 16, placesPerRow: 64,
+	fewCommon: 128, fewPositions: 256, fewHidden: 16, positionsPerRow: 64,
 }
 
 const (

@@ -15,7 +15,7 @@ import (
 //     are looked up by key;
 //   - from its packed form;
 //   - whole, from its rows, if those are within the budget;
-//   - as a stretch of its rows, behind which the next page continues. A store that packs lists
+//   - as a range of its rows, behind which the next page continues. A store that packs lists
 //     has been asked for this one by then, and packs it in the background.
 //
 // In each of these ways, pages have the same users in the same order, and a page continues
@@ -110,9 +110,9 @@ func readWhole(ctx context.Context, parts []*part, read func(context.Context, st
 	}
 }
 
-// readStretch reads the users of a list behind a user, from so many rows. It returns the last user it
+// readRange reads the users of a list behind a user, from so many rows. It returns the last user it
 // covers: the greatest id if the list has ended.
-func (g *Graph) readStretch(ctx context.Context, p *part, after storage.UserID, rows int) (upTo storage.UserID) {
+func (g *Graph) readRange(ctx context.Context, p *part, after storage.UserID, rows int) (upTo storage.UserID) {
 	r := g.store.AllRows(ctx, p.Side, []storage.RowsQuery{{Owner: p.Owner, After: after, Limit: rows}})[0]
 	if p.err = r.Err; r.Err != nil {
 		return after
@@ -149,7 +149,7 @@ func (g *Graph) lookUp(ctx context.Context, probes []*probe) {
 	}
 }
 
-// lookUpSome tells whether there were users to look up.
+// lookUpSome reports whether there were users to look up.
 func (g *Graph) lookUpSome(ctx context.Context, side storage.Side, probes []*probe) bool {
 	var pairs []storage.Pair
 	var of []*probe

@@ -63,19 +63,23 @@ func TestLongListsArePacked(t *testing.T) {
 		a, b             storage.UserID
 		packed           []storage.UserID
 		budget           Budget
+		most             int64
 		total            int
 		complete         bool
 		rowLists, others int
 	}{
-		{"rows within the budget", 1, 2, nil, 10_000, 3000, true, 2, 2},
-		{"rows beyond the budget", 1, 2, nil, 1000, 0, false, 0, 2},
-		{"both packed", 1, 2, []storage.UserID{1, 2}, 1000, 3000, true, 0, 2},
-		{"one packed", 1, 2, []storage.UserID{1}, 4000, 3000, true, 1, 2},
-		{"a short one is looked up in the other", 1, 3, []storage.UserID{1}, 2000, 300, true, 1, 0},
+		{"rows within the budget", 1, 2, nil, 10_000, 6000, 3000, true, 2, 2},
+		{"as many rows as the budget", 1, 2, nil, 6000, 6000, 3000, true, 2, 2},
+		{"one row more", 1, 2, nil, 5999, 6000, 0, false, 1, 2},
+		{"rows beyond the budget", 1, 2, nil, 1000, 6000, 0, false, 0, 2},
+		{"both packed", 1, 2, []storage.UserID{1, 2}, 1000, 6000, 3000, true, 0, 2},
+		{"room for one packed", 1, 2, []storage.UserID{1, 2}, 1000, 5999, 0, false, 0, 1},
+		{"one packed", 1, 2, []storage.UserID{1}, 4000, 6000, 3000, true, 1, 2},
+		{"a short one is looked up in the other", 1, 3, []storage.UserID{1}, 2000, 6000, 300, true, 1, 0},
 	} {
 		reader := &packingStore{Reader: onRows{store}, packed: func(id storage.UserID) bool { return slices.Contains(c.packed, id) }}
 		g := New(reader, c.budget, nil)
-		g.sizes.packedFrom, g.sizes.packedMost = 1000, 10_000
+		g.sizes.packedFrom, g.sizes.packedMost = 1000, c.most
 		got := peopleOf(t, g, PeopleQuery{Filter: Both(followers(c.a), followers(c.b)), First: 5})
 		if got.Complete != c.complete || c.complete && got.Total != c.total || len(got.IDs) != 5 {
 			t.Errorf("%s: %+v", c.name, got)

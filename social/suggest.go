@@ -15,7 +15,7 @@ type SuggestionMark struct {
 	Score int64 // of the last suggestion, in its order's unit; 0: at the pool's best candidate
 	ID    storage.UserID
 
-	// Popular tells that the list is for a user without followings.
+	// Popular reports that the list is for a user without followings.
 	Popular bool
 }
 
@@ -27,7 +27,7 @@ type Suggestion struct {
 	Via    []storage.UserID // some of the followings, by ascending id
 }
 
-// Pinned tells whether the user is suggested because the operators want it.
+// Pinned reports whether the user is suggested because the operators want it.
 func (s Suggestion) Pinned() bool { return s.Score > pinned }
 
 // Suggestions is a page of suggestions, best first.
@@ -41,7 +41,7 @@ type Suggestions struct {
 	More     bool
 	Next     SuggestionMark
 
-	// Popular tells that the user follows nobody: these are the pinned users and then the most
+	// Popular reports that the user follows nobody: these are the pinned users and then the most
 	// followed among the recently active, whose Score is the number of their followers.
 	Popular bool
 

@@ -264,3 +264,20 @@ func TestThePinnedComeFirst(t *testing.T) {
 		t.Errorf("suggested are %v, pinned %v, want %v", got, pins, want)
 	}
 }
+
+// Of somebody who follows more than a pool takes, no more is read than the pool and one more.
+func TestPoolsAreReadInTwoSteps(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	for id := storage.UserID(2); id < 500; id++ {
+		edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: storage.Micros(id)})
+	}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	reader := &limitedReader{Reader: onRows{store}}
+	g := New(reader, 0, nil)
+	g.sizes.maxPool = 300
+	edges, err := g.newest(t.Context(), 1, storage.Position{})
+	if err != nil || len(edges) != 301 || !slices.Equal(reader.limits, []int{firstPool, 301 - firstPool}) {
+		t.Errorf("%d followings from pages of %v rows: %v", len(edges), reader.limits, err)
+	}
+}

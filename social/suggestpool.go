@@ -130,13 +130,11 @@ func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users [
 		}
 	}
 	followed := make(map[storage.UserID]bool, len(pairs))
-	if len(pairs) > 0 {
-		for i, r := range g.store.Edges(ctx, storage.Forward, pairs) {
-			if r.Err != nil {
-				return nil, r.Err
-			}
-			followed[pairs[i].To] = r.Value.Type == storage.Following
+	for i, r := range g.store.Edges(ctx, storage.Forward, pairs) {
+		if r.Err != nil {
+			return nil, r.Err
 		}
+		followed[pairs[i].To] = r.Value.Type == storage.Following
 	}
 	return func(id storage.UserID) bool { return followed[id] }, nil
 }

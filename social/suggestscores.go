@@ -8,7 +8,7 @@ import (
 )
 
 // scores is how the followings of a pool rate candidates. The pool does not depend on what is in
-// memory, so that marks lead to the same place.
+// memory, so that a mark stands for the same position.
 type scores struct {
 	recommenders []storage.UserID // ascending
 	topK         idset.TopK       // of their lists

@@ -10,11 +10,11 @@ import "kith/storage"
 // friends, people, suggestions) needs every list that it reads to be open: otherwise
 // it would reveal edges that are in no open list.
 
-// Owns tells whether a list is the viewer's own, which is open without reading its owner.
+// Owns reports whether a list is the viewer's own, which is open without reading its owner.
 func (a *Audience) Owns(l List) bool { return a != nil && a.Viewer != 0 && l.Owner == a.Viewer }
 
-// Opens tells whether a list is open to the audience. owner is the owner's row,
-// zero if the owner is unknown; follows tells whether the viewer follows the owner,
+// Opens reports whether a list is open to the audience. owner is the owner's row,
+// zero if the owner is unknown; follows reports whether the viewer follows the owner,
 // which matters only if [Audience.MindsFollow] says so.
 func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	switch {
@@ -32,7 +32,7 @@ func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	return false
 }
 
-// MindsFollow tells whether a list's visibility depends on the viewer following
+// MindsFollow reports whether a list's visibility depends on the viewer following
 // its owner.
 func (a *Audience) MindsFollow(l List, owner storage.User) bool {
 	return a != nil && a.Viewer != 0 && !a.Owns(l) && !a.InBlock(l.Owner) &&

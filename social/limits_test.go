@@ -1,0 +1,109 @@
+package social_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// unreadable is a store whose counts or edges cannot be read.
+type unreadable struct {
+	storage.Store
+	counts, edges error
+}
+
+func (s unreadable) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	for i := range results {
+		results[i].Err = s.counts
+	}
+	return results
+}
+
+func (s unreadable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := s.Store.Edges(ctx, side, pairs)
+	for i := range results {
+		results[i].Err = s.edges
+	}
+	return results
+}
+
+var errDown = errors.New("the shard is down")
+
+// Accepting makes both follow, so both need room: unless they follow already.
+func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
+	type pairs [][2]storage.UserID
+	for name, c := range map[string]struct {
+		follows pairs // before 2 asks 1
+		limit   int64
+		broken  unreadable
+		want    error
+	}{
+		"room for both":             {follows: pairs{{1, 3}, {2, 3}}, limit: 2},
+		"no limit":                  {follows: pairs{{1, 3}, {2, 3}}, broken: unreadable{counts: errDown}},
+		"no room":                   {follows: pairs{{1, 3}}, limit: 1, want: storage.ErrLimitReached},
+		"no room, but follows":      {follows: pairs{{1, 2}}, limit: 1},
+		"no room there":             {follows: pairs{{2, 3}}, limit: 1, want: social.ErrTheirLimit},
+		"no room there, but follow": {follows: pairs{{2, 1}}, limit: 1},
+		"counts cannot be read":     {follows: pairs{{1, 3}}, limit: 9, broken: unreadable{counts: errDown}, want: errDown},
+		"the edge cannot be read":   {follows: pairs{{1, 2}}, limit: 1, broken: unreadable{edges: errDown}, want: errDown},
+	} {
+		store := memory.New()
+		world := newWorld(t, store, 1, true, func() bool { return false }, 0)
+		relations := world.gateways[0]
+		for _, pair := range c.follows {
+			if _, _, err := relations.Follow(t.Context(), store, pair[0], []storage.UserID{pair[1]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := relations.Ask(t.Context(), store, 2, 1, ""); err != nil {
+			t.Fatal(err)
+		}
+		c.broken.Store = store
+		relations.Store, relations.MaxFollowing = c.broken, c.limit
+		outcome, err := relations.Accept(t.Context(), 1, 2)
+		if !errors.Is(err, c.want) || c.want == nil && (err != nil || !outcome.Changed) {
+			t.Errorf("%s: %+v, %v; want %v", name, outcome, err, c.want)
+		}
+		if friends := store.Counts(t.Context(), []storage.UserID{1})[0].Value.Friend; (friends == 1) != (c.want == nil) {
+			t.Errorf("%s: %d friends", name, friends)
+		}
+	}
+}
+
+type hiddenUser storage.UserID
+
+func (h hiddenUser) Has(id storage.UserID) bool { return id == storage.UserID(h) }
+func (h hiddenUser) IDs() []storage.UserID      { return []storage.UserID{storage.UserID(h)} }
+
+// Whoever is followed can be marked, and nobody else.
+func TestMarksAreOfFollows(t *testing.T) {
+	store := memory.New()
+	world := newWorld(t, store, 1, true, func() bool { return false }, 0)
+	relations := world.gateways[0]
+	if _, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	relations.HiddenUsers = hiddenUser(3)
+	special := true
+	for _, c := range []struct {
+		user, other storage.UserID
+		changed     bool
+		want        error
+	}{
+		{1, 2, true, nil},
+		{1, 2, false, nil},
+		{1, 1, false, social.ErrSelf},
+		{1, 3, false, storage.ErrNotFollowing},
+		{2, 1, false, storage.ErrNotFollowing},
+	} {
+		changed, err := relations.Mark(t.Context(), c.user, c.other, storage.MarkChange{Special: &special})
+		if changed != c.changed || !errors.Is(err, c.want) {
+			t.Errorf("mark %s for %s: %t, %v; want %t, %v", c.other, c.user, changed, err, c.changed, c.want)
+		}
+	}
+}
