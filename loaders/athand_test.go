@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// remembering is a store that has the users it is told to have at hand.
+// remembering is a store that has the users at hand that it is made to have.
 type remembering struct {
 	*counting
 	near   map[storage.UserID]bool

@@ -1,11 +1,11 @@
 package loaders
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
-// SetWait changes how long a lone Load waits for company, for the loaders made
-// from now on, until undo is called.
-func SetWait(d time.Duration) (undo func()) {
-	before := wait
-	wait = d
-	return func() { wait = before }
+// WithWait changes how long a lone Load waits for company, in the requests of a context.
+func WithWait(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, waitKey{}, d)
 }

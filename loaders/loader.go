@@ -16,17 +16,17 @@ type Loader[K comparable, V any] struct {
 	kind kind[K, V]
 
 	mu    sync.Mutex
-	known places[K, V] // every key that has been asked for
+	known index[K, V]  // every key that has been asked for
 	next  *batch[K, V] // keys requested and not yet sent; nil: none
 }
 
-// place is where the answer to a key is, or will be.
-type place[K comparable, V any] struct {
+// location is where the answer to a key is, or will be.
+type location[K comparable, V any] struct {
 	in *batch[K, V]
 	at int
 }
 
-func (p place[K, V]) result() storage.Result[V] {
+func (p location[K, V]) result() storage.Result[V] {
 	p.in.done.Wait()
 	return p.in.Results[p.at]
 }
@@ -122,13 +122,13 @@ func (a *Asked[K, V]) Wait() {
 	}
 }
 
-func (l *Loader[K, V]) find(key K) (p place[K, V], ok bool) {
+func (l *Loader[K, V]) find(key K) (p location[K, V], ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.known.find(key)
 }
 
-// knows tells whether all keys have been requested.
+// knows reports whether all keys have been requested.
 func (l *Loader[K, V]) knows(keys []K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -76,7 +76,7 @@ func (c *counting) readCounts(ids []storage.UserID) []storage.Result[storage.Cou
 	return results
 }
 
-// isUser tells whether a result is that of a user of counting.
+// isUser reports whether a result is that of a user of counting.
 func isUser(id storage.UserID, r storage.Result[storage.User]) bool {
 	return r.Err == nil && r.Found == (id%2 == 0) && (!r.Found || r.Value.ID == id)
 }
@@ -142,9 +142,8 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 
 // What is asked of several loaders leaves as one batch for each, and what is known as none.
 func TestQuestionsLeaveTogether(t *testing.T) {
-	t.Cleanup(loaders.SetWait(long))
 	store := newCounting()
-	ctx := loaders.Attach(t.Context(), store)
+	ctx := loaders.Attach(loaders.WithWait(t.Context(), long), store)
 	l := loaders.For(ctx)
 	start := time.Now()
 	l.Dispatch(l.Users.Ask([]storage.UserID{1, 2, 1}), l.Counts.Ask([]storage.UserID{2}), l.Users.Ask([]storage.UserID{4, 2}))
@@ -186,7 +185,7 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	}
 }
 
-// held is a store that tells when one user is read, and waits until it may be.
+// held is a store that reports when one user is read, and waits until it may be.
 type held struct {
 	*counting
 	reading, release chan bool
@@ -204,9 +203,8 @@ func (h held) Bundle(ctx context.Context, b *storage.Bundle) {
 
 // Lone keys that nobody knew of wait for one another.
 func TestLateKeysShareABatch(t *testing.T) {
-	t.Cleanup(loaders.SetWait(time.Second))
 	store := newCounting()
-	ctx := loaders.Attach(t.Context(), store)
+	ctx := loaders.Attach(loaders.WithWait(t.Context(), time.Second), store)
 	l := loaders.For(ctx)
 	l.Users.Prime(6, storage.User{ID: 6, Name: "primed"})
 	l.Users.Prime(6, storage.User{ID: 6, Name: "too late"})

@@ -75,7 +75,7 @@ func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
 	return l.edges[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.Pair, storage.Edge] { return &b.Edges[side] })
 }
 
-// Pages reads stretches of followings (Forward), of followers (Inverse) or of requests.
+// Pages reads ranges of followings (Forward), of followers (Inverse) or of requests.
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
 	return l.pages[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.PageQuery, []storage.Edge] {
 		return &b.Pages[side]

@@ -31,16 +31,19 @@ const (
 	lines
 )
 
-// wait is how long a lone Load waits for company. It is only the fallback: a
+// defaultWait is how long a lone Load waits for company. It is only the fallback: a
 // resolver that knows the keys of the level below fetches them all at once.
-var wait = time.Millisecond
+const defaultWait = time.Millisecond
+
+// waitKey is the key of another wait in a request's context; tests set one.
+type waitKey struct{}
 
 // line returns a line; most requests have one at most.
 func (l *Loaders) line(which int) *line {
 	if made := l.lines[which].Load(); made != nil {
 		return made
 	}
-	l.lines[which].CompareAndSwap(nil, dataloader.NewBatchedLoader(l.send, optionsOf(which)...))
+	l.lines[which].CompareAndSwap(nil, dataloader.NewBatchedLoader(l.send, l.options(which)...))
 	return l.lines[which].Load()
 }
 
@@ -52,9 +55,13 @@ var (
 	queue   = dataloader.WithInputCapacity[Question, struct{}](64) // the library's 1,000 are 8 kB
 )
 
-func optionsOf(which int) []option {
+func (l *Loaders) options(which int) []option {
 	if which == atOnce {
 		return one
+	}
+	wait, set := l.ctx.Value(waitKey{}).(time.Duration)
+	if !set {
+		wait = defaultWait
 	}
 	return []option{noCache, queue, dataloader.WithWait[Question, struct{}](wait)}
 }

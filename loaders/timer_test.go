@@ -1,6 +1,7 @@
 package loaders_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -43,11 +44,13 @@ func tangled(t *testing.T) *apitest.API {
 		}
 	}
 	apitest.Block(t, store, 2, 9)
-	return apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	return apitest.New(t, store, apitest.Options{
+		Limits:  apitest.NoLimits,
+		Context: func(ctx context.Context) context.Context { return loaders.WithWait(ctx, long) },
+	})
 }
 
 func TestNoQueryWaitsOnATimer(t *testing.T) {
-	t.Cleanup(loaders.SetWait(long))
 	api := tangled(t)
 	rapid.Check(t, func(t *rapid.T) {
 		query, vars := apitest.Query(t, users)
@@ -60,7 +63,6 @@ func TestNoQueryWaitsOnATimer(t *testing.T) {
 }
 
 func TestNoSetAnswerWaitsOnATimer(t *testing.T) {
-	t.Cleanup(loaders.SetWait(long))
 	api := tangled(t)
 	for _, query := range []string{
 		`{ users(ids: [1, 2, 3]) { friends { nodes { handle } } } }`,

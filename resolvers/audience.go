@@ -65,7 +65,7 @@ func accessOf(ctx context.Context) *access {
 	return &access{viewer: viewer.ID, resolver: resolverOf(ctx), loaders: l, request: loaders.Kept[requestState](l)}
 }
 
-// isAbsent tells whether a user is hidden from everybody but itself. It reads nothing.
+// isAbsent reports whether a user is hidden from everybody but itself. It reads nothing.
 func isAbsent(ctx context.Context, id storage.UserID) bool {
 	if !resolverOf(ctx).isHidden(id) {
 		return false
@@ -160,7 +160,7 @@ func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 	return owners.keys
 }
 
-// isOpen tells whether lists are all open to the viewer. The rows that decide this have
+// isOpen reports whether lists are all open to the viewer. The rows that decide this have
 // been fetched. The lists of a user who is unknown, or absent, are open: they are
 // empty.
 func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
@@ -221,19 +221,19 @@ func (e *access) look(list social.List) (bool, error) {
 	return a.Opens(list, row.Value, follows), nil
 }
 
-// isBetweenOthers tells whether the visibility of a relationship has to be checked:
+// isBetweenOthers reports whether the visibility of a relationship has to be checked:
 // the viewer may see its own, and a user's with itself is empty.
 func (e *access) isBetweenOthers(p storage.Pair) bool {
 	return p.From != e.viewer && p.To != e.viewer && p.From != p.To
 }
 
-// isViewers tells whether a relationship is the viewer's own, towards a user who is
+// isViewers reports whether a relationship is the viewer's own, towards a user who is
 // not hidden from everybody.
 func (e *access) isViewers(p storage.Pair) bool {
 	return e.viewer != 0 && p.From == e.viewer && p.To != e.viewer && !e.isAbsent(p.To)
 }
 
-// isVisible tells whether the viewer may see a relationship. One between two others shows what
+// isVisible reports whether the viewer may see a relationship. One between two others shows what
 // is on both lists of the first user, so both have to be open, whatever the second user
 // shows: otherwise a viewer could read a closed list by asking about everybody who may be on it.
 // A user in a block with the viewer is hidden here as in lists.

@@ -152,7 +152,7 @@ func withoutCounts(v any) any {
 	return v
 }
 
-// differs tells the first place where two values differ; "" where they do not.
+// differs returns the first path at which two values differ, or "".
 func differs(at string, a, b any) string {
 	switch x := a.(type) {
 	case map[string]any:
@@ -183,7 +183,7 @@ func differs(at string, a, b any) string {
 
 // The members of a closed list cannot be found by asking about everybody who may be on it,
 // and somebody in a block with the viewer is asked about in vain.
-func TestRelationshipsTellNothingOfAClosedList(t *testing.T) {
+func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 6)
 	api := apitest.New(t, store, apitest.Options{})

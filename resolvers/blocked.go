@@ -42,9 +42,9 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	spell := func(seal *cursor.Sealer, at storage.Position) string {
 		return seal.Encode(cursor.Blocked, int64(at.UpdateTime), int64(at.Peer))
 	}
-	page := make([]entry, len(shown.Edges))
+	page := make([]item, len(shown.Edges))
 	for i, e := range shown.Edges {
-		page[i] = entry{e.To, spell(unsealed, storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
+		page[i] = item{e.To, spell(unsealed, storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
 	}
 	fetchPage(ctx, f, page)
 	fill(ctx, c, f, page)

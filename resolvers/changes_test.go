@@ -50,10 +50,10 @@ func settle(t *testing.T, store storage.Store, o apitest.Options) *village {
 	o.Hub = v.hub
 	o.Now = func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
 	v.api = apitest.New(t, store, o)
-	place := shard.NewMap(2)
+	shards := shard.NewMap(2)
 	var on [2][]storage.UserID
 	for id := storage.UserID(1); id <= 40; id++ {
-		on[place.Of(id)] = append(on[place.Of(id)], id)
+		on[shards.Of(id)] = append(on[shards.Of(id)], id)
 	}
 	v.a, v.b, v.c, v.d = on[0][0], on[1][0], on[0][1], on[1][1]
 	return v

@@ -143,12 +143,12 @@ func TestTiesAreCompleteInEveryMode(t *testing.T) {
 // severed is a store whose writes to a shard fail when they come from elsewhere.
 type severed struct {
 	storage.Store
-	place *shard.Map
-	dead  atomic.Int64 // the shard, or -1
+	shards *shard.Map
+	dead   atomic.Int64 // the shard, or -1
 }
 
 func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	owner := func(e storage.Edge) int { return s.place.Of(side.Owner(e.Pair())) }
+	owner := func(e storage.Edge) int { return s.shards.Of(side.Owner(e.Pair())) }
 	results := s.Store.Apply(ctx, side, slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return int64(owner(e)) == s.dead.Load() }), rule)
 	var all []storage.Result[storage.Applied]
 	for _, e := range edges {
@@ -165,7 +165,7 @@ func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.
 // that it is stale, and doing it again brings it to its end.
 func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	apart := shard.NewMap(2)
-	store := &severed{Store: memory.New(memory.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), place: apart}
+	store := &severed{Store: memory.New(memory.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), shards: apart}
 	store.dead.Store(-1)
 	v := settle(t, store, apitest.Options{Redundancy: never{}})
 	a, b := v.a, v.b
@@ -226,12 +226,12 @@ func TestFriendRequestChanged(t *testing.T) {
 		out := fmt.Sprintf("req_%s_%s", v.a, v.d)
 		want(out, "PENDING", "null")
 		row := v.store.Edges(t.Context(), storage.Requests, []storage.Pair{{From: v.a, To: v.d}})[0].Value
-		v.hub.Publish(events.Row(storage.Row{Side: storage.Requests, Edge: row})) // twice is told once
+		v.hub.Publish(events.Row(storage.Row{Side: storage.Requests, Edge: row})) // an event that comes twice is sent once
 		v.does(v.b, "requestFriend", v.d)                                         // between others
 		v.does(v.d, "block", v.a)
 		want(out, "CANCELLED", "null")
 
-		// What happens unseen is told at the next gap.
+		// What happens unseen is sent after the next gap.
 		at := row.UpdateTime + 1_000_000_000
 		missed := []storage.Edge{{From: v.c, To: v.a, Type: storage.Pending, UpdateTime: at}}
 		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
@@ -245,7 +245,7 @@ func TestFriendRequestChanged(t *testing.T) {
 }
 
 // Blocks are changes of relationships.
-func TestRelationshipChangedTellsOfBlocks(t *testing.T) {
+func TestRelationshipChangedReportsBlocks(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		answers := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { relationshipChanged(userIds: [%q]) { status blocking blockedBy } }`, v.b))
 		want := func(status string, blocking, blockedBy bool) {

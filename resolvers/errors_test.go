@@ -16,7 +16,7 @@ import (
 	"kith/storage/shard"
 )
 
-// every error has a code of the list and tells whether it is worth trying again.
+// every error has a code of the list and reports whether it is worth trying again.
 func checkErrors(t *testing.T, query string, answer apitest.Answer) {
 	t.Helper()
 	if len(answer.Errors) == 0 {
@@ -35,7 +35,7 @@ func checkErrors(t *testing.T, query string, answer apitest.Answer) {
 	}
 }
 
-func TestEveryErrorHasACodeAndTellsWhetherToRetry(t *testing.T) {
+func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2)
@@ -143,11 +143,11 @@ type town struct{ names *strings.Replacer }
 const deadShard = 2
 
 func makeTown(t *testing.T, store storage.Store) town {
-	place := shard.NewMap(4)
+	shards := shard.NewMap(4)
 	var live, dead []storage.UserID
 	for id := storage.UserID(1); len(live) < 3 || len(dead) < 2; id++ {
-		switch where := place.Of(id); {
-		case place.OfHandle("u"+id.String()) >= deadShard:
+		switch where := shards.Of(id); {
+		case shards.OfHandle("u"+id.String()) >= deadShard:
 		case where == deadShard && len(dead) < 2:
 			dead = append(dead, id)
 		case where < deadShard && len(live) < 3:
@@ -222,7 +222,7 @@ var losses = map[string]lost{
 }
 
 // A dead shard costs only the fields that needed it: null, with an error at exactly
-// their places.
+// their paths.
 func TestADeadShardCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		town := makeTown(t, store)

@@ -12,8 +12,8 @@ import (
 // look-up's name ("users", "edges.following" …) and the shard of the key.
 type faulty struct {
 	storage.Store
-	place *shard.Map
-	fails func(ctx context.Context, lookup string, shard int) error
+	shards *shard.Map
+	fails  func(ctx context.Context, lookup string, shard int) error
 }
 
 // dead is a store of so many shards of which one does not answer.
@@ -46,38 +46,38 @@ func failing[K, V any](ctx context.Context, f *faulty, lookup string, keys []K, 
 }
 
 func (f *faulty) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return failing(ctx, f, "users", ids, f.place.Of, f.Store.Users(ctx, ids))
+	return failing(ctx, f, "users", ids, f.shards.Of, f.Store.Users(ctx, ids))
 }
 
 func (f *faulty) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return failing(ctx, f, "handles", handles, f.place.OfHandle, f.Store.UserIDs(ctx, handles))
+	return failing(ctx, f, "handles", handles, f.shards.OfHandle, f.Store.UserIDs(ctx, handles))
 }
 
 func (f *faulty) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return failing(ctx, f, "counts", ids, f.place.Of, f.Store.Counts(ctx, ids))
+	return failing(ctx, f, "counts", ids, f.shards.Of, f.Store.Counts(ctx, ids))
 }
 
 func (f *faulty) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return failing(ctx, f, "profiles", ids, f.place.Of, f.Store.Profiles(ctx, ids))
+	return failing(ctx, f, "profiles", ids, f.shards.Of, f.Store.Profiles(ctx, ids))
 }
 
 func (f *faulty) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	owner := func(q storage.ListQuery) int { return f.place.Of(q.Owner) }
+	owner := func(q storage.ListQuery) int { return f.shards.Of(q.Owner) }
 	return failing(ctx, f, "lists."+side.String(), queries, owner, f.Store.Lists(ctx, side, queries))
 }
 
 func (f *faulty) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	owner := func(p storage.Pair) int { return f.place.Of(side.Owner(p)) }
+	owner := func(p storage.Pair) int { return f.shards.Of(side.Owner(p)) }
 	return failing(ctx, f, "edges."+side.String(), pairs, owner, f.Store.Edges(ctx, side, pairs))
 }
 
 func (f *faulty) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	owner := func(q storage.PageQuery) int { return f.place.Of(q.Owner) }
+	owner := func(q storage.PageQuery) int { return f.shards.Of(q.Owner) }
 	return failing(ctx, f, "pages."+side.String(), queries, owner, f.Store.Pages(ctx, side, queries))
 }
 
 func (f *faulty) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return failing(ctx, f, "neighbours."+side.String(), owners, f.place.Of, f.Store.Neighbours(ctx, side, owners))
+	return failing(ctx, f, "neighbours."+side.String(), owners, f.shards.Of, f.Store.Neighbours(ctx, side, owners))
 }
 
 func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, f) }

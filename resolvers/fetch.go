@@ -319,12 +319,12 @@ func (b *batch) run(ctx context.Context) []wanted {
 	return b.next
 }
 
-// looksAtLists tells whether anything here depends on the viewer.
+// looksAtLists reports whether anything here depends on the viewer.
 func (b *batch) looksAtLists() bool {
 	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0
 }
 
-// owners are those whose rows tell whether lists may be seen.
+// owners are those whose rows report whether lists may be seen.
 func (b *batch) owners(ctx context.Context) []storage.UserID {
 	viewer, _ := identity.Of(ctx)
 	var owners distinct

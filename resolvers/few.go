@@ -11,7 +11,7 @@ import (
 type few[K comparable, V any] struct {
 	keys   []K
 	values []V
-	places map[K]int // of the keys, when there are many
+	index  map[K]int // of the keys, when there are many
 }
 
 // distinct is ids, each once, in the order in which they came.
@@ -27,10 +27,10 @@ func (f *few[K, V]) get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// at is the place of a key; negative if it is not there.
+// at is the index of a key; negative if it is not there.
 func (f *few[K, V]) at(key K) int {
-	if f.places != nil {
-		if at, ok := f.places[key]; ok {
+	if f.index != nil {
+		if at, ok := f.index[key]; ok {
 			return at
 		}
 		return -1
@@ -51,12 +51,12 @@ func (f *few[K, V]) add(key K, value V) bool {
 	}
 	f.keys, f.values = append(f.keys, key), append(f.values, value)
 	switch n := len(f.keys); {
-	case f.places != nil:
-		f.places[key] = n - 1
+	case f.index != nil:
+		f.index[key] = n - 1
 	case n > many:
-		f.places = make(map[K]int, 2*n)
+		f.index = make(map[K]int, 2*n)
 		for at, k := range f.keys {
-			f.places[k] = at
+			f.index[k] = at
 		}
 	}
 	return true

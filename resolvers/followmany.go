@@ -38,7 +38,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
 	rememberRelations(ctx, relations)
-	many := outcomesOf{selection: selected, at: s.key("outcomes"), place: list.place}
+	many := outcomesOf{selection: selected, at: s.key("outcomes"), index: list.index}
 	fetch(ctx,
 		wanted{users: []storage.UserID{viewer}, on: s.of("viewer")},
 		wanted{users: others, exist: selected.has("user"), on: selected.of("user")},
@@ -49,13 +49,13 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
-		outcomes[list.place(i)] = &model.FollowOutcome{
+		outcomes[list.index(i)] = &model.FollowOutcome{
 			UserID: others[i].String(), Changed: tie.Changed, User: users[i], Relationship: relationships[i],
 			Error: followError(tie.Err),
 		}
 	}
 	for _, w := range list.wrong {
-		outcomes[w.place] = &model.FollowOutcome{UserID: abridged(texts[w.place]), Error: followError(w.err)}
+		outcomes[w.index] = &model.FollowOutcome{UserID: abridged(texts[w.index]), Error: followError(w.err)}
 	}
 	return &model.FollowManyPayload{
 		Viewer:           s.user(ctx, "viewer", viewer, false),
@@ -98,7 +98,7 @@ func followError(err error) *model.FollowError {
 type outcomesOf struct {
 	selection
 	at    string          // the response key of the list
-	place func(i int) int // in the answer
+	index func(i int) int // in the answer
 }
 
 func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.User {
@@ -106,7 +106,7 @@ func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.Us
 		return make([]*model.User, len(ids))
 	}
 	return usersOf(ctx, wanted{users: ids, exist: true, on: o.of("user")}, func(i int) []ast.Path {
-		return []ast.Path{below(ctx, o.at, o.place(i), o.key("user"))}
+		return []ast.Path{below(ctx, o.at, o.index(i), o.key("user"))}
 	})
 }
 
@@ -114,5 +114,5 @@ func (o outcomesOf) relationships(ctx context.Context, pairs []storage.Pair) []*
 	if !o.has("relationship") {
 		return make([]*model.Relationship, len(pairs))
 	}
-	return relationshipsOf(ctx, pairs, o.of("relationship"), func(i int) ast.Path { return below(ctx, o.at, o.place(i), o.key("relationship")) })
+	return relationshipsOf(ctx, pairs, o.of("relationship"), func(i int) ast.Path { return below(ctx, o.at, o.index(i), o.key("relationship")) })
 }

@@ -62,10 +62,10 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	if err != nil {
 		return nil, err
 	}
-	page := make([]entry, len(shown.Edges))
+	page := make([]item, len(shown.Edges))
 	for i, e := range shown.Edges {
 		at := storage.PositionOf(list.side, e)
-		page[i] = entry{user: at.Peer, cursor: spell(unsealed, at)}
+		page[i] = item{user: at.Peer, cursor: spell(unsealed, at)}
 	}
 	r.fillRequests(ctx, c, f, shown.Edges, page)
 	c.Complete = c.Complete && shown.Complete
@@ -102,7 +102,7 @@ func (r *Resolver) requestPosition(text string, side storage.Side, state int64) 
 }
 
 // fillRequests makes the requests of a page and puts them into the connection.
-func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConnection, f *selections.Field, rows []storage.Edge, page []entry) {
+func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConnection, f *selections.Field, rows []storage.Edge, page []item) {
 	requests := make([]*model.FriendRequest, len(rows))
 	if items := f.Below[0].Items; items != nil && len(rows) > 0 {
 		fetch(ctx, wantedByRequests(rows, items)...)

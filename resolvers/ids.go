@@ -36,17 +36,17 @@ func notUserID(text string) error {
 	return apierr.BadInput("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text))
 }
 
-// A given is a list that a client has given. An error in one of its elements is reported
-// at its place in the answer, and the others are answered.
+// A given is a list that a client has given. An error in one of its elements is
+// reported at its index in the answer, and the others are answered.
 type given[T any] struct {
-	good   []T
-	places []int // of the good ones, in the answer; nil: all are good
-	wrong  []misplaced
+	good    []T
+	indexes []int // of the good ones, in the answer; nil: all are good
+	wrong   []invalid
 }
 
-// misplaced is the error at a place.
-type misplaced struct {
-	place int
+// invalid is the error at an index.
+type invalid struct {
+	index int
 	err   error
 }
 
@@ -59,44 +59,44 @@ func parseEach[T any](texts []string, parse func(string) (T, error)) given[T] {
 	return g
 }
 
-// add takes the element of a place. Places ascend.
-func (g *given[T]) add(place int, one T, err error) {
+// add takes the element at an index. Indexes ascend.
+func (g *given[T]) add(index int, one T, err error) {
 	switch {
 	case err != nil:
 		if g.wrong == nil { // until here all were good
-			g.places = make([]int, len(g.good))
-			for i := range g.places {
-				g.places[i] = i
+			g.indexes = make([]int, len(g.good))
+			for i := range g.indexes {
+				g.indexes[i] = i
 			}
 		}
-		g.wrong = append(g.wrong, misplaced{place, err})
+		g.wrong = append(g.wrong, invalid{index, err})
 		return
 	case g.wrong != nil:
-		g.places = append(g.places, place)
+		g.indexes = append(g.indexes, index)
 	}
 	g.good = append(g.good, one)
 }
 
-// place is where in the answer one of the good ones comes.
-func (g *given[T]) place(i int) int {
+// index is the index in the answer of one of the good ones.
+func (g *given[T]) index(i int) int {
 	if g.wrong == nil {
 		return i
 	}
-	return g.places[i]
+	return g.indexes[i]
 }
 
-// placed puts the results of the good elements into their places, and reports the errors of
+// placed puts the results of the good elements at their indexes, and reports the errors of
 // the others.
-func placed[T, M any](ctx context.Context, g given[T], made []M, path func(place int) ast.Path) []M {
+func placed[T, M any](ctx context.Context, g given[T], made []M, path func(index int) ast.Path) []M {
 	if g.wrong == nil {
 		return made
 	}
 	all := make([]M, len(g.good)+len(g.wrong))
 	for i, m := range made {
-		all[g.places[i]] = m
+		all[g.indexes[i]] = m
 	}
 	for _, w := range g.wrong {
-		failAt(ctx, []ast.Path{path(w.place)}, w.err)
+		failAt(ctx, []ast.Path{path(w.index)}, w.err)
 	}
 	return all
 }

@@ -40,13 +40,13 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 	}
 }
 
-// What is wrong with one id of a list is told at its place, and the others are answered, in
+// What is wrong with one id of a list is reported at its path, and the others are answered, in
 // the statements that they would take alone.
-func TestAMalformedIDIsAnErrorAtItsPlace(t *testing.T) {
+func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
 	asks := []struct {
 		query, alone string
-		places       []string
+		paths        []string
 		data         string
 	}{
 		{`{ list: users(ids: ["1", "007", "9999", "2", ""]) { handle } }`, `{ list: users(ids: ["1", "9999", "2"]) { handle } }`, []string{"list.1", "list.4"},
@@ -62,7 +62,7 @@ func TestAMalformedIDIsAnErrorAtItsPlace(t *testing.T) {
 		api.Ask(c.alone, nil).Whole()
 		alone := recorder.Take()
 		answer := api.Ask(c.query, nil)
-		answer.FailsAt("BAD_USER_INPUT", c.places...)
+		answer.FailsAt("BAD_USER_INPUT", c.paths...)
 		answer.DataIs(c.data)
 		if got := recorder.Take(); !maps.Equal(got.ByLookup(), alone.ByLookup()) {
 			t.Errorf("%s: %v, and without the malformed ids %v", c.query, got, alone)

@@ -23,7 +23,7 @@ type known struct {
 	}
 }
 
-// famous makes users 1 … 30, of whom user k is followed by the users 101 … 100+followers(k), and the viewer
+// famous makes users 1 … 12, of whom user k is followed by the users 101 … 100+followers(k), and the viewer
 // 1000 who follows every step-th of all.
 func famous(t testing.TB, store storage.Store, followers func(k int) int, step int) {
 	const all = 3000
@@ -33,7 +33,7 @@ func famous(t testing.TB, store storage.Store, followers func(k int) int, step i
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), CreatedAt: apitest.Epoch})
 	}
 	apitest.CreateUsers(t, store, users...)
-	for k := 1; k <= 30; k++ {
+	for k := 1; k <= 12; k++ {
 		for i := 1; i <= followers(k); i++ {
 			edges = append(edges, storage.Edge{From: storage.UserID(100 + i), To: storage.UserID(k), Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
 		}
@@ -46,7 +46,7 @@ func famous(t testing.TB, store storage.Store, followers func(k int) int, step i
 	}
 }
 
-const viewerOfFamous = 50 // follows none of 1 … 30
+const viewerOfFamous = 50 // follows none of 1 … 12
 
 func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
 	return func(yield func([]storage.Edge) bool) {
@@ -60,7 +60,7 @@ func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
 	}
 }
 
-// Followers-you-know of thirty users cost as many statements as those of two, however
+// Followers-you-know of twelve users cost as many statements as those of two, however
 // long the lists of followers are.
 func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -80,9 +80,9 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 				store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
 				famous(t, store, c.followers, c.step)
 				api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(viewerOfFamous)
-				for _, n := range []int{2, 30} {
+				for _, n := range []int{2, 12} {
 					recorder.Take()
-					answer := api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(31-n, 30)}).Whole()
+					answer := api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(13-n, 12)}).Whole()
 					got := recorder.Take().MostOnOneShard()
 					switch {
 					case two == nil:
@@ -92,7 +92,7 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 						t.Errorf("%d users on %d shards: %v on one shard, two users: %v", n, shards, got, two)
 					}
 					for i, one := range apitest.Into[[]known](answer, "users") {
-						checkKnown(t, one, c.followers(31-n+i)/c.step)
+						checkKnown(t, one, c.followers(13-n+i)/c.step)
 					}
 				}
 			}
@@ -114,7 +114,7 @@ func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		famous(t, store, func(k int) int { return 2000 + k }, 3)
 		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: social.Budget(700)}).As(viewerOfFamous)
-		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 30)}).Whole(), "users") {
+		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 12)}).Whole(), "users") {
 			f, want := one.FollowersYouKnow, (2000+i+1)/3
 			if f.Complete || f.TotalCount == 0 || f.TotalCount >= want || len(f.Nodes) != 3 || !f.PageInfo.HasNextPage || f.PageInfo.EndCursor == nil {
 				t.Fatalf("user %d: %+v, want the beginning of %d", i+1, f, want)

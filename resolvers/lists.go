@@ -274,7 +274,7 @@ func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConn
 	if shown.Err != nil {
 		return nil, shown.Err
 	}
-	fill(ctx, c, f, entriesOf(f.Side, shown.Value.Edges, n.cursors))
+	fill(ctx, c, f, itemsOf(f.Side, shown.Value.Edges, n.cursors))
 	c.PageInfo = args.info(f.Side, shown.Value.More, shown.Value.Edges)
 	if !shown.Value.Complete {
 		c.Complete = false
@@ -300,14 +300,14 @@ func pageNeedsOf(f *selections.Field) pageNeeds {
 	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
 }
 
-// entriesOf makes the entries of a page of a plain list, with cursors only if
+// itemsOf makes the items of a page of a plain list, with cursors only if
 // they are selected.
-func entriesOf(side storage.Side, edges []storage.Edge, cursors bool) []entry {
-	page, times := make([]entry, len(edges)), make([]time.Time, len(edges))
+func itemsOf(side storage.Side, edges []storage.Edge, cursors bool) []item {
+	page, times := make([]item, len(edges)), make([]time.Time, len(edges))
 	for i, e := range edges {
 		at := storage.PositionOf(side, e)
 		times[i] = e.UpdateTime.Time()
-		page[i] = entry{user: at.Peer, since: &times[i]}
+		page[i] = item{user: at.Peer, since: &times[i]}
 		if cursors {
 			page[i].cursor = cursorOf(side, at)
 		}
@@ -332,7 +332,7 @@ func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, f *selection
 	}
 	a := setAnswer{total: len(edges), complete: true}
 	edges, more := p.cut(edges)
-	a.page, a.info = entriesOf(storage.Forward, edges, true), p.info(storage.Forward, more, edges)
+	a.page, a.info = itemsOf(storage.Forward, edges, true), p.info(storage.Forward, more, edges)
 	fetchPage(ctx, f, a.page)
 	return pageOfUsers(ctx, f, &a), nil
 }
@@ -353,8 +353,8 @@ func (p pageArguments) cut(edges []storage.Edge) (page []storage.Edge, more bool
 	return edges[:p.size], true
 }
 
-// entry is one place on a page of users.
-type entry struct {
+// item is one user on a page.
+type item struct {
 	user   storage.UserID
 	cursor string
 	since  *time.Time // nil: the list is made of no edge
@@ -362,7 +362,7 @@ type entry struct {
 
 // fill makes the users of a page, which have been fetched, and puts them into the
 // connection.
-func fill(ctx context.Context, c *model.UserConnection, f *selections.Field, page []entry) {
+func fill(ctx context.Context, c *model.UserConnection, f *selections.Field, page []item) {
 	users := usersOnPage(ctx, f, page)
 	c.Nodes = users
 	c.Edges = make([]*model.UserEdge, len(page))
@@ -379,7 +379,7 @@ func timeOf(m storage.Micros) *time.Time {
 }
 
 // usersOnPage makes the users of a page, nil if they could not be read.
-func usersOnPage(ctx context.Context, f *selections.Field, page []entry) []*model.User {
+func usersOnPage(ctx context.Context, f *selections.Field, page []item) []*model.User {
 	items := f.Below[0].Items
 	if items == nil {
 		return make([]*model.User, len(page))
@@ -387,7 +387,7 @@ func usersOnPage(ctx context.Context, f *selections.Field, page []entry) []*mode
 	return usersOf(ctx, wanted{users: usersOfPage(page), on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
 }
 
-func usersOfPage(page []entry) []storage.UserID {
+func usersOfPage(page []item) []storage.UserID {
 	ids := make([]storage.UserID, len(page))
 	for i, e := range page {
 		ids[i] = e.user
@@ -395,7 +395,7 @@ func usersOfPage(page []entry) []storage.UserID {
 	return ids
 }
 
-// itemPaths are the places of one entry of a page in the answer.
+// itemPaths are the paths of one item of a page in the answer.
 func itemPaths(ctx context.Context, f *selections.Field, i int) (paths []ast.Path) {
 	for _, on := range f.Below[0].Fields {
 		switch on.Ahead {

@@ -149,7 +149,7 @@ func optional(name, cursor string) string {
 	return fmt.Sprintf(", %s: %q", name, cursor)
 }
 
-// A cursor is a place, not a row: the row it was taken from may end, and newer ones
+// A cursor is a position, not a row: the row it was taken from may end, and newer ones
 // may arrive at the head.
 func TestACursorSurvivesItsRow(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {

@@ -159,10 +159,10 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 // next one and, newer, somebody on the shard that does not. It returns the first.
 func makeChain(t *testing.T, store storage.Store, length int) storage.UserID {
 	t.Helper()
-	place := shard.NewMap(4)
+	shards := shard.NewMap(4)
 	var live, dead []storage.UserID
 	for id := storage.UserID(1); len(live) <= length || len(dead) < length; id++ {
-		switch where := place.Of(id); {
+		switch where := shards.Of(id); {
 		case where == deadShard:
 			dead = append(dead, id)
 		case where < deadShard:
@@ -209,6 +209,7 @@ func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 // lockUsers keeps every reader of a database's users waiting until unlock is called.
 func lockUsers(t *testing.T, server *testenv.MariaDBServer, database string) (unlock func()) {
 	t.Helper()
+	testenv.NotOn(t, "LOCK TABLES does nothing there", "tidb")
 	conn, err := server.Open(t, database).Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -21,13 +21,13 @@ type ownList struct {
 	upTo      storage.Micros // … or only edges that are not
 }
 
-// isViewer tells whether a user is the one who is signed in.
+// isViewer reports whether a user is the one who is signed in.
 func isViewer(ctx context.Context, id storage.UserID) bool {
 	viewer, ok := identity.Of(ctx)
 	return ok && viewer.ID == id
 }
 
-// query asks for edges behind a place; zero is the beginning.
+// query asks for edges behind a position; zero is the beginning.
 func (l ownList) query(after storage.Position, limit int) storage.PageQuery {
 	q := storage.PageQuery{Owner: l.owner, Type: l.kind, Limit: limit, After: after}
 	if l.newerThan > 0 {
@@ -42,7 +42,7 @@ func (l ownList) query(after storage.Position, limit int) storage.PageQuery {
 	return q
 }
 
-// holds tells whether an edge is on the list.
+// holds reports whether an edge is on the list.
 func (l ownList) holds(e storage.Edge) bool {
 	return e.Type == l.kind && e.UpdateTime > l.newerThan && (l.upTo == 0 || e.UpdateTime <= l.upTo)
 }

@@ -94,7 +94,7 @@ func (s selection) below(field string) selection {
 	return selection{joined}
 }
 
-// readsInverse tells whether a selected field comes from the inverse side.
+// readsInverse reports whether a selected field comes from the inverse side.
 func (s selection) readsInverse() bool { return s.Needs(true)&fields.Inverse != 0 }
 
 // key is the response key of a field: the first, if it has several.
@@ -106,7 +106,7 @@ func (s selection) key(field string) string {
 }
 
 // user makes the user of a field; nil if it is not selected. If unsure, the user may not
-// exist, and has been read. above is the place of the object that has the field.
+// exist, and has been read. above is the path of the object that has the field.
 func (s selection) user(ctx context.Context, field string, id storage.UserID, unsure bool, above ...any) *model.User {
 	if !s.has(field) {
 		return nil

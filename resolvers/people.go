@@ -55,7 +55,7 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 	return pageOfUsers(ctx, f, &a), nil
 }
 
-// areOpen tells whether lists are open that no level has read ahead.
+// areOpen reports whether lists are open that no level has read ahead.
 func areOpen(ctx context.Context, lists []social.List) (bool, error) {
 	a, err := audienceOf(ctx)
 	if err != nil {

@@ -79,7 +79,7 @@ var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 // addRequests adds the requests on one side to the viewer's own relationships.
 func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) {
 	e := accessOf(ctx)
-	places := func(i int) (paths []ast.Path) {
+	pathsOf := func(i int) (paths []ast.Path) {
 		for _, f := range asked {
 			paths = append(paths, append(path(i), ast.PathName(f.Alias)))
 		}
@@ -93,13 +93,13 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 		}
 		row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
 		if row.Err != nil {
-			failAt(ctx, places(i), row.Err)
+			failAt(ctx, pathsOf(i), row.Err)
 		}
 		if row.Found && row.Value.Type != storage.None {
 			rows, index = append(rows, row.Value), append(index, i)
 		}
 	}
-	requests := e.resolver.requestsOf(ctx, rows, belowOf(asked), func(k int) []ast.Path { return places(index[k]) })
+	requests := e.resolver.requestsOf(ctx, rows, belowOf(asked), func(k int) []ast.Path { return pathsOf(index[k]) })
 	for k, request := range requests {
 		if side == storage.Requests {
 			list[index[k]].SentRequest = request
@@ -166,14 +166,14 @@ func relationshipEnds(ctx context.Context, list []*model.Relationship, side stor
 }
 
 // relationshipsAt answers a root field that is a relationship or a list of them. path
-// tells the place of each in the answer.
+// is the path of each in the answer.
 func relationshipsAt(ctx context.Context, path func(i int) ast.Path) ([]*model.Relationship, error) {
 	f := fetchQuery(ctx)
 	pairs, err := argument[given[storage.Pair]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	made := relationshipsOf(ctx, pairs.good, f.Below, func(i int) ast.Path { return path(pairs.place(i)) })
+	made := relationshipsOf(ctx, pairs.good, f.Below, func(i int) ast.Path { return path(pairs.index(i)) })
 	return placed(ctx, pairs, made, path), nil
 }
 

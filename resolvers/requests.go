@@ -91,7 +91,7 @@ func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
 }
 
 // requestsOf makes requests whose rows are known and whose users have been fetched. paths
-// tells the places of each in the answer.
+// are the paths of each in the answer.
 func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, paths func(i int) []ast.Path) []*model.FriendRequest {
 	if len(rows) == 0 {
 		return nil

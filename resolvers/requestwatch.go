@@ -141,7 +141,7 @@ func (w *requestWatch) sideOf(pair storage.Pair) storage.Side {
 	return storage.Inbox
 }
 
-// isNews tells whether the client does not know a row yet, and notes that it does now.
+// isNews reports whether the client does not know a row yet, and notes that it does now.
 func (w *requestWatch) isNews(row storage.Edge) bool {
 	pair := row.Pair()
 	if row.UpdateTime <= w.told[pair] {

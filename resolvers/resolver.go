@@ -41,7 +41,7 @@ type Resolver struct {
 	// Tokens let payloads wait for a write to arrive on the inverse side, and later reads.
 	Tokens *consistency.Tokens
 
-	// Cursors reads cursors, and spells those of places at which nobody was shown.
+	// Cursors reads cursors, and spells those of positions at which nobody was shown.
 	Cursors *cursor.Sealer
 
 	// Handles finds users by the beginnings of their handles.

@@ -16,7 +16,7 @@ import (
 // Where an answer ends at its budget, at somebody who is not shown, its cursor does not tell
 // who that is: it is sealed, and goes on all the same. Any other cursor is of somebody on
 // the page.
-func TestCursorsTellNothingOfWhoIsNotShown(t *testing.T) {
+func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	const (
 		friends = 3000                 // of user 1, from user 2 on; nearly all of them are hidden
 		other   = storage.UserID(3100) // has most of them, too
@@ -78,19 +78,19 @@ func TestCursorsTellNothingOfWhoIsNotShown(t *testing.T) {
 	}
 }
 
-// pages lists who is on all pages of a list, and tells how many of their cursors are sealed.
+// pages lists who is on all pages of a list, and reports how many of their cursors are sealed.
 func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed int) {
 	t.Helper()
 	after := ""
 	for n := 0; ; n++ {
 		query := strings.NewReplacer("@", optional("after", after), "$", `{ edges { cursor node { id } } pageInfo { hasNextPage endCursor } }`).Replace(list)
-		place := "list"
+		path := "list"
 		if !strings.HasPrefix(list, "list") {
-			place, _, _ = strings.Cut(list, "(")
-			place, _, _ = strings.Cut(strings.Fields(place)[0], " ")
-			place += ".list"
+			path, _, _ = strings.Cut(list, "(")
+			path, _, _ = strings.Cut(strings.Fields(path)[0], " ")
+			path += ".list"
 		}
-		p := apitest.Into[page](api.Ask("{ "+query+" }", nil).Whole(), place)
+		p := apitest.Into[page](api.Ask("{ "+query+" }", nil).Whole(), path)
 		for i, e := range p.Edges {
 			ids = append(ids, e.Node.ID)
 			if isSealed(t, e.Cursor) {

@@ -45,9 +45,9 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 	if err != nil {
 		return nil, err
 	}
-	page := make([]entry, len(found.Owners))
+	page := make([]item, len(found.Owners))
 	for i, o := range found.Owners {
-		page[i] = entry{user: o.User, cursor: encodeHandle(unsealed, o.Handle)}
+		page[i] = item{user: o.User, cursor: encodeHandle(unsealed, o.Handle)}
 	}
 	var beyond func() string
 	if n := len(found.Owners); n == 0 || found.Next != found.Owners[n-1].Handle {
@@ -57,7 +57,7 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 }
 
 // searchConnection fetches the users of a page and makes its connection.
-func searchConnection(ctx context.Context, f *selections.Field, page []entry, info *model.PageInfo) *model.UserSearchConnection {
+func searchConnection(ctx context.Context, f *selections.Field, page []item, info *model.PageInfo) *model.UserSearchConnection {
 	fetchPage(ctx, f, page)
 	c := &model.UserSearchConnection{PageInfo: info, Edges: make([]*model.UserSearchEdge, len(page))}
 	c.Nodes = usersOnPage(ctx, f, page)
@@ -78,11 +78,11 @@ func encodeHandle(seal *cursor.Sealer, handle string) string {
 // another search. It is empty at the beginning.
 func (r *Resolver) decodeHandle(text, prefix string) (string, error) {
 	numbers := make([]int64, handleNumbers)
-	places := make([]*int64, handleNumbers)
+	into := make([]*int64, handleNumbers)
 	for i := range numbers {
-		places[i] = &numbers[i]
+		into[i] = &numbers[i]
 	}
-	if err := r.Cursors.For(prefix).Decode(cursor.Search, text, places...); err != nil {
+	if err := r.Cursors.For(prefix).Decode(cursor.Search, text, into...); err != nil {
 		return "", err
 	}
 	handle := cursor.Unpack(numbers)

@@ -32,7 +32,7 @@ type setAnswer struct {
 	err      error
 	isClosed bool // a list that it is derived from is not open to the viewer
 
-	page     []entry
+	page     []item
 	info     *model.PageInfo
 	total    int
 	complete bool
@@ -105,7 +105,7 @@ func (b *batch) answerSets(ctx context.Context) {
 	}
 }
 
-// lacks tells whether a user whose row has been read does not exist.
+// lacks reports whether a user whose row has been read does not exist.
 func (b *batch) lacks(e *access, id storage.UserID) bool {
 	return slices.Contains(b.rows, id) && !e.loaders.Users.Load(id).Found
 }
@@ -258,7 +258,7 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 // unsealed spells the cursors of those who are shown.
 var unsealed *cursor.Sealer
 
-// away spells a cursor of a place that is not on the page. Nobody is at the beginning of
+// away spells a cursor of a position that is not on the page. Nobody is at the beginning of
 // a list.
 func (r *Resolver) away(isBeginning bool) *cursor.Sealer {
 	if isBeginning {
@@ -269,11 +269,11 @@ func (r *Resolver) away(isBeginning bool) *cursor.Sealer {
 
 // markedPage is a page of users by ascending id.
 func markedPage(ctx context.Context, c social.Common, from social.Mark, spell func(*cursor.Sealer, social.Mark) string) setAnswer {
-	page := make([]entry, len(c.IDs))
+	page := make([]item, len(c.IDs))
 	var last social.Mark
 	for i, id := range c.IDs {
 		last = social.Mark{After: id, Found: from.Found + i + 1}
-		page[i] = entry{user: id, cursor: spell(unsealed, last)}
+		page[i] = item{user: id, cursor: spell(unsealed, last)}
 	}
 	var beyond func() string
 	if len(page) == 0 || c.Next != last {
@@ -332,11 +332,11 @@ func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social
 			return setAnswer{}, err
 		}
 	}
-	page := make([]entry, len(c.Matches))
+	page := make([]item, len(c.Matches))
 	var last social.MatchMark
 	for i, one := range c.Matches {
 		last = social.MatchMark{After: one.At, Found: from.Found + i + 1}
-		page[i] = entry{one.ID, encodeMatchMark(unsealed, kind, lists, last), timeOf(since(one))}
+		page[i] = item{one.ID, encodeMatchMark(unsealed, kind, lists, last), timeOf(since(one))}
 	}
 	var beyond func() string
 	if len(page) == 0 || c.Next != last {
@@ -346,7 +346,7 @@ func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social
 	return setAnswer{page: page, info: pageInfoOf(page, c.More, beyond), total: c.Total, complete: c.Complete}, nil
 }
 
-// namesTwo tells whether a cursor names the owners of both lists: if both lists are of one user,
+// namesTwo reports whether a cursor names the owners of both lists: if both lists are of one user,
 // it need not.
 func namesTwo(kind cursor.Kind) bool {
 	return kind == cursor.RecentCommonFollowings || kind == cursor.RecentCommonFollowers
@@ -363,11 +363,11 @@ func encodeMatchMark(seal *cursor.Sealer, kind cursor.Kind, q social.MatchQuery,
 func decodeMatchMark(ctx context.Context, kind cursor.Kind, text string, q social.MatchQuery) (social.MatchMark, error) {
 	var base, at, peer, found int64
 	other := int64(q.Other.Owner)
-	places := []*int64{&base, &at, &peer, &found}
+	into := []*int64{&base, &at, &peer, &found}
 	if namesTwo(kind) {
-		places = append(places, &other)
+		into = append(into, &other)
 	}
-	if err := resolverOf(ctx).Cursors.Decode(kind, text, places...); err != nil {
+	if err := resolverOf(ctx).Cursors.Decode(kind, text, into...); err != nil {
 		return social.MatchMark{}, err
 	}
 	if storage.UserID(base) != q.Base.Owner || storage.UserID(other) != q.Other.Owner {
@@ -378,8 +378,8 @@ func decodeMatchMark(ctx context.Context, kind cursor.Kind, text string, q socia
 }
 
 // pageInfoOf is the PageInfo of a list that pages forward only. The list continues behind the last
-// entry of its page, or at beyond if that is not nil, even if the page is empty.
-func pageInfoOf(page []entry, more bool, beyond func() string) *model.PageInfo {
+// item of its page, or at beyond if that is not nil, even if the page is empty.
+func pageInfoOf(page []item, more bool, beyond func() string) *model.PageInfo {
 	info := &model.PageInfo{HasNextPage: more}
 	if n := len(page); n > 0 {
 		info.StartCursor, info.EndCursor = &page[0].cursor, &page[n-1].cursor
@@ -392,7 +392,7 @@ func pageInfoOf(page []entry, more bool, beyond func() string) *model.PageInfo {
 }
 
 // fetchPage reads what the users of a page and everything below them need.
-func fetchPage(ctx context.Context, f *selections.Field, page []entry) {
+func fetchPage(ctx context.Context, f *selections.Field, page []item) {
 	if items := f.Below[0].Items; items != nil && len(page) > 0 {
 		fetch(ctx, wanted{users: usersOfPage(page), on: items})
 	}

@@ -192,7 +192,7 @@ func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected
 }
 
 // first: 0 asks for the total alone; with a budget it takes several requests.
-func TestTheTotalOfASetAnswerIsCarriedOnInItsCursor(t *testing.T) {
+func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {
 	store := memory.New()
 	all := star(t, store, 9500) // all of them friends
 	for _, c := range []struct {

@@ -30,7 +30,7 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	if err != nil {
 		return nil, err
 	}
-	if len(list.wrong) > 0 { // there is no place in the answers for it
+	if len(list.wrong) > 0 { // the answers have no path for it
 		return nil, list.wrong[0].err
 	}
 	w := &watch{viewer: viewer, others: map[storage.UserID]bool{}, last: map[storage.UserID]tie{}}

@@ -112,7 +112,7 @@ func TestRelationshipChanged(t *testing.T) {
 	follow(3, "unfollow", "1")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}`)
 
-	// What happens unseen is told at the next gap.
+	// What happens unseen is sent after the next gap.
 	apitest.Follow(t, store, 2, 1)
 	hub.Publish(events.Event{Kind: events.Gap})
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_2","status":"FOLLOWED_BY","to":{"handle":"u2"}}}}`)
@@ -132,7 +132,7 @@ func TestNewFollowers(t *testing.T) {
 	follow(3, "follow")
 	wantNext(t, answers, `{"data":{"newFollowers":{"node":{"handle":"u3","followingCount":1}}}}`)
 	row := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 3, To: 1}})[0].Value
-	hub.Publish(events.Edge(row)) // twice is told once
+	hub.Publish(events.Edge(row)) // an event that comes twice is sent once
 	api.As(1).Ask(`mutation { follow(userId: 4) { changed } }`, nil).Whole()
 	follow(4, "follow")
 	wantNext(t, answers, `{"data":{"newFollowers":{"node":{"handle":"u4","followingCount":1}}}}`)

@@ -52,11 +52,11 @@ func (q setQuestion) suggestions(ctx context.Context, r *Resolver, via int) (set
 	if err != nil {
 		return setAnswer{}, err
 	}
-	page := make([]entry, len(s.Suggestions))
+	page := make([]item, len(s.Suggestions))
 	var last social.SuggestionMark
 	for i, one := range s.Suggestions {
 		last = social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
-		page[i] = entry{user: one.ID, cursor: encodeSuggestionMark(ctx, query, last)}
+		page[i] = item{user: one.ID, cursor: encodeSuggestionMark(ctx, query, last)}
 	}
 	var beyond func() string
 	if len(page) == 0 || s.Next != last {

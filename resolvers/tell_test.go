@@ -70,7 +70,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 	const most = 250 // more than are read at a time
 	for _, c := range []struct {
 		field, lookup string
-		begin         func(i int) storage.Edge // is told at once
+		begin         func(i int) storage.Edge // is sent at once
 		side          storage.Side             // on which …
 		missed        func(i int) storage.Edge // … the rows are missed
 		told          func(i int) string
@@ -162,7 +162,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 	}
 }
 
-// What was missed may be older than what was told of meanwhile: another gateway's clock, or
+// What was missed may be older than what was sent meanwhile: another gateway's clock, or
 // another transaction, was faster.
 func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 	for _, c := range []struct {
@@ -202,7 +202,7 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 			for !strings.Contains(next(), `"id":"10"`) { // others had not been told of yet
 			}
 			write(11, at+1)
-			for range 2 { // read again, it is told of once
+			for range 2 { // read again, it is sent once
 				hub.Publish(events.Event{Kind: events.Gap})
 			}
 			if told := next(); !strings.Contains(told, `"id":"11"`) {

@@ -10,9 +10,9 @@ import (
 // Unicode calls Bidi_Control.
 const unfit = "\x00\x1b\x7f\u009b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
-// TestTextsOfPeople: no mutation stores a text with characters that cannot be shown beside
+// TestTextsOfUsers: no mutation stores a text with characters that cannot be shown beside
 // others.
-func TestTextsOfPeople(t *testing.T) {
+func TestTextsOfUsers(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		v.does(v.a, "follow", v.b)
 		admin, other, stranger := v.api.Admin(), v.b.String(), v.d.String()

@@ -51,7 +51,7 @@ func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*mod
 	return users
 }
 
-// failAt reports what kept something from being read, at each place of the answer
+// failAt reports what kept something from being read, at each path of the answer
 // that it leaves empty.
 func failAt(ctx context.Context, paths []ast.Path, err error) {
 	for _, p := range paths {
@@ -111,7 +111,7 @@ func usersAt(ctx context.Context) ([]*model.User, error) {
 		return nil, err
 	}
 	w := wanted{users: ids.good, exist: true, on: f.Below}
-	users := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, ids.place(i))} })
+	users := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, ids.index(i))} })
 	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) }), nil
 }
 
@@ -132,7 +132,7 @@ func userByHandleAt(ctx context.Context) (*model.User, error) {
 	return rootUser(ctx, f, r.Value)
 }
 
-// nodesAt answers a root field that is a list of nodes. path tells the place of each in
+// nodesAt answers a root field that is a list of nodes. path is the path of each in
 // the answer.
 func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, error) {
 	f := fetchQuery(ctx)
@@ -140,7 +140,7 @@ func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	where := func(i int) ast.Path { return path(ids.place(i)) }
+	where := func(i int) ast.Path { return path(ids.index(i)) }
 	nodes := make([]model.Node, len(ids.good))
 	requestNodes(ctx, f, ids.good, nodes, where)
 	onUser, onRelationship := []*selections.Object{f.On("User")}, []*selections.Object{f.On("Relationship")}

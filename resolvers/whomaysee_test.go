@@ -67,7 +67,7 @@ func TestWhoMaySeeWhat(t *testing.T) {
 	before, rest, begins := strings.Cut(string(page), tableBegin)
 	old, after, ends := strings.Cut(rest, tableEnd)
 	if !begins || !ends {
-		t.Fatalf("%s has no place for the table", tablePage)
+		t.Fatalf("%s has no path for the table", tablePage)
 	}
 	if *update {
 		if err := os.WriteFile(tablePage, []byte(before+tableBegin+table+tableEnd+after), 0o644); err != nil {
@@ -108,7 +108,7 @@ var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers,
 var visibilityNames = map[storage.Visibility]string{storage.ToEveryone: "`EVERYONE`", storage.ToFollowers: "`FOLLOWERS`", storage.ToNobody: "`NOBODY`"}
 
 // whenSeen tells under which visibility of both lists something is shown.
-func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, query string, places []string) string {
+func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, query string, paths []string) string {
 	var shown []string
 	for _, v := range visibilities {
 		api := apis[v]
@@ -116,7 +116,7 @@ func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, q
 			api = api.As(viewer)
 		}
 		answer := api.Ask("{ "+query+" }", nil).Whole()
-		if !slices.ContainsFunc(places, func(place string) bool { return isNull(answer.Data, strings.Split(place, ".")) }) {
+		if !slices.ContainsFunc(paths, func(path string) bool { return isNull(answer.Data, strings.Split(path, ".")) }) {
 			shown = append(shown, visibilityNames[v])
 		}
 	}
@@ -129,7 +129,7 @@ func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, q
 	return "if " + strings.Join(shown, ", ")
 }
 
-// isNull tells whether there is null at a place, or above it.
+// isNull reports whether there is null at a path, or above it.
 func isNull(data any, path []string) bool {
 	object, ok := data.(map[string]any)
 	return !ok || len(path) > 0 && (object[path[0]] == nil || len(path) > 1 && isNull(object[path[0]], path[1:]))

@@ -117,14 +117,14 @@ func (w *world) inBlock(a, b storage.UserID) bool {
 	return w.blocks[storage.Pair{From: a, To: b}] || w.blocks[storage.Pair{From: b, To: a}]
 }
 
-// gone tells that nobody but itself sees a user.
+// gone checks that nobody but itself sees a user.
 func (w *world) gone(id storage.UserID) bool {
 	return id != w.viewer && (w.absent[id] || id > storage.UserID(w.n))
 }
 
 func (w *world) hides(id storage.UserID) bool { return w.gone(id) || w.inBlock(w.viewer, id) }
 
-// open tells whether the viewer may see a list.
+// open reports whether the viewer may see a list.
 func (w *world) open(side storage.Side, owner storage.UserID) bool {
 	switch {
 	case owner == w.viewer || w.gone(owner):
@@ -145,7 +145,7 @@ func (w *world) isOn(side storage.Side, owner, id storage.UserID) bool {
 	return !w.gone(owner) && w.follows[side.Pair(owner, id)] != 0
 }
 
-// sees tells whether the viewer may see an edge.
+// sees reports whether the viewer may see an edge.
 func (w *world) sees(p storage.Pair) bool {
 	return w.open(storage.Forward, p.From) || w.open(storage.Inverse, p.To)
 }
