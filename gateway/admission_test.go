@@ -32,7 +32,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// blocking is a schema whose field `wait` lasts until it is told to end.
+// blocking is a schema whose field `wait` lasts until it is made to end.
 func blocking(more map[string]resolver) (_ gateway.Config, began chan struct{}, end func()) {
 	began, ended := make(chan struct{}, 100), make(chan struct{})
 	fields := map[string]resolver{"wait": func(ctx context.Context, _ map[string]any) (any, error) {
@@ -49,7 +49,7 @@ func blocking(more map[string]resolver) (_ gateway.Config, began chan struct{}, 
 	return gateway.Config{Schema: newSchema(fields)}, began, func() { close(ended) }
 }
 
-// One request too many waits for its turn, and if that does not come it is told to try
+// One request too many waits for its turn, and if that does not come it is asked to try
 // again later.
 func TestRequestsInWorkAreBounded(t *testing.T) {
 	cfg, began, end := blocking(nil)

@@ -48,7 +48,7 @@ func negotiate(r *http.Request) string {
 // maxAccept is how many bytes of the header Accept are read: browsers send some 200.
 const maxAccept = 1 << 10
 
-// acceptsStream tells whether a client takes server-sent events, even if only as a
+// acceptsStream reports whether a client takes server-sent events, even if only as a
 // last resort.
 func acceptsStream(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), mediaStream)
@@ -184,7 +184,7 @@ func (a answer) write(status int, response *graphql.Response) {
 	}
 }
 
-// acceptsGzip tells whether a client says that it takes gzip.
+// acceptsGzip reports whether a client says that it takes gzip.
 func acceptsGzip(r *http.Request) bool {
 	accept := r.Header.Get("Accept-Encoding")
 	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {

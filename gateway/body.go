@@ -36,10 +36,10 @@ type wrongType string
 
 func (w wrongType) Error() string { return "the parameter " + string(w) + " is of the wrong type" }
 
-// reader reads the parameters of GraphQL requests. Reading by tokens, it costs half as much as
+// decoder reads the parameters of GraphQL requests. Reading by tokens, it costs half as much as
 // encoding/json, which reads every text twice, and it skips values that are not used.
 // Numbers stay text, so that long ids keep their digits.
-type reader struct {
+type decoder struct {
 	*jsontext.Decoder
 	text string // all that there is to read; strings without escapes are parts of it
 }
@@ -51,8 +51,8 @@ var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.Allo
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // readJSON reads the one JSON value that a text is, and uses the text up.
-func readJSON(text *bytes.Buffer, read func(reader) error) error {
-	r := reader{decoders.Get().(*jsontext.Decoder), text.String()}
+func readJSON(text *bytes.Buffer, read func(decoder) error) error {
+	r := decoder{decoders.Get().(*jsontext.Decoder), text.String()}
 	defer func() {
 		if len(r.text) <= maxPooledBody { // it holds the text until it is used again
 			decoders.Put(r.Decoder)
@@ -72,10 +72,10 @@ func readJSON(text *bytes.Buffer, read func(reader) error) error {
 // body, because caches keep them.
 func readParams(text *bytes.Buffer) (*graphql.RawParams, error) {
 	p := new(graphql.RawParams)
-	return p, readJSON(text, func(r reader) error { return r.params(p) })
+	return p, readJSON(text, func(r decoder) error { return r.params(p) })
 }
 
-func (r reader) params(p *graphql.RawParams) error {
+func (r decoder) params(p *graphql.RawParams) error {
 	_, err := r.object(func(name string) (err error) {
 		switch {
 		case strings.EqualFold(name, "query"):
@@ -99,7 +99,7 @@ func (r reader) params(p *graphql.RawParams) error {
 }
 
 // parameter reads a text, which may be null.
-func (r reader) parameter(name string) (string, error) {
+func (r decoder) parameter(name string) (string, error) {
 	switch r.PeekKind() {
 	case '"':
 		text, err := r.string()
@@ -113,7 +113,7 @@ func (r reader) parameter(name string) (string, error) {
 // extensions reads those that mean something: the consistency token, which is no token unless it
 // is a text, and the persisted query. The others are passed over. As values they would take some
 // fifty times the memory of their text, for as long as the operation runs.
-func (r reader) extensions() (map[string]any, error) {
+func (r decoder) extensions() (map[string]any, error) {
 	e := map[string]any{}
 	there, err := r.object(func(name string) (err error) {
 		switch {
@@ -124,7 +124,7 @@ func (r reader) extensions() (map[string]any, error) {
 			if text, err = r.raw(); len(text) > maxPersistedExtension {
 				return errExtension
 			} else if err == nil {
-				err = readJSON(bytes.NewBufferString(text), func(r reader) (err error) {
+				err = readJSON(bytes.NewBufferString(text), func(r decoder) (err error) {
 					e[name], err = r.value()
 					return err
 				})
@@ -142,7 +142,7 @@ func (r reader) extensions() (map[string]any, error) {
 }
 
 // mapping reads an object, nil for null.
-func (r reader) mapping() (map[string]any, error) {
+func (r decoder) mapping() (map[string]any, error) {
 	m := map[string]any{}
 	there, err := r.object(func(name string) (err error) {
 		m[name], err = r.value()
@@ -155,7 +155,7 @@ func (r reader) mapping() (map[string]any, error) {
 }
 
 // object reads an object, the value of each name by a function. It is not there if it is null.
-func (r reader) object(value func(name string) error) (there bool, err error) {
+func (r decoder) object(value func(name string) error) (there bool, err error) {
 	switch r.PeekKind() {
 	case '{':
 	case 'n', 0: // null, or no JSON
@@ -179,7 +179,7 @@ func (r reader) object(value func(name string) error) (there bool, err error) {
 	return true, err
 }
 
-func (r reader) list() ([]any, error) {
+func (r decoder) list() ([]any, error) {
 	if _, err := r.ReadToken(); err != nil {
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (r reader) list() ([]any, error) {
 }
 
 // value reads any value.
-func (r reader) value() (any, error) {
+func (r decoder) value() (any, error) {
 	switch r.PeekKind() {
 	case '{':
 		return r.mapping()
@@ -215,7 +215,7 @@ func (r reader) value() (any, error) {
 	return token.Bool(), nil
 }
 
-func (r reader) string() (string, error) {
+func (r decoder) string() (string, error) {
 	raw, err := r.raw()
 	if err != nil {
 		return "", err
@@ -228,7 +228,7 @@ func (r reader) string() (string, error) {
 }
 
 // raw is the text of the next value.
-func (r reader) raw() (string, error) {
+func (r decoder) raw() (string, error) {
 	value, err := r.ReadValue()
 	end := int(r.InputOffset())
 	return r.text[end-len(value) : end], err

@@ -97,7 +97,7 @@ func compareWithJSON(t *testing.T, text string) {
 // The query cache keeps queries for long: one must not keep the variables that came with it.
 func TestQueriesAreNoPartsOfTheirBodies(t *testing.T) {
 	body := bytes.NewBufferString(`{"query":"{ a }","variables":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
-	r := reader{jsontext.NewDecoder(body), body.String()}
+	r := decoder{jsontext.NewDecoder(body), body.String()}
 	var params graphql.RawParams
 	_ = r.params(&params)
 	start, query := uintptr(unsafe.Pointer(unsafe.StringData(r.text))), uintptr(unsafe.Pointer(unsafe.StringData(params.Query)))

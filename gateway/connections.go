@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// connections are those that stay open: their number is bounded (see places.go), and they
+// connections are those that stay open: their number is bounded (see slots.go), and they
 // have to be told when the gateway stops.
 type connections struct {
 	Subscriptions

@@ -110,7 +110,7 @@ func explainMistake(ctx context.Context, err error) *apierr.Error {
 	return nil
 }
 
-// isHiddenSchema tells whether the field queries the schema while introspection
+// isHiddenSchema reports whether the field queries the schema while introspection
 // is switched off.
 func isHiddenSchema(ctx context.Context) bool {
 	if !graphql.HasOperationContext(ctx) || !graphql.GetOperationContext(ctx).DisableIntrospection {

@@ -14,7 +14,7 @@ type event struct {
 	context.Context
 	cancel  context.CancelFunc
 	timeout time.Duration
-	on      *place
+	on      *slot
 
 	once  sync.Once
 	turn  grant
@@ -25,7 +25,7 @@ type event struct {
 
 type eventKey struct{}
 
-func newEvent(ctx context.Context, on *place, timeout time.Duration) *event {
+func newEvent(ctx context.Context, on *slot, timeout time.Duration) *event {
 	e := &event{on: on, timeout: timeout, turn: noGrant}
 	e.Context, e.cancel = context.WithCancel(ctx)
 	return e

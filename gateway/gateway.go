@@ -26,6 +26,10 @@ const minCompressed = 1 << 10
 //	/metrics   for Prometheus
 //	/          cfg.Web
 //
+// Its connections that stay open end only with their clients or their time. The program uses [Serve],
+// which also ends them before it stops; New is for whoever has a server already, such as
+// [net/http/httptest].
+//
 // It panics on a schema that the limits cannot cost, which is a mistake in the
 // program.
 func New(cfg Config) http.Handler {

@@ -47,7 +47,7 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests: each is refused with the status that tells why, and
+// TestMalformedRequests: each is refused with a status for the reason, and
 // nothing of it comes back.
 func TestMalformedRequests(t *testing.T) {
 	s := serve(t, gateway.Config{})
@@ -95,7 +95,7 @@ func TestMalformedRequests(t *testing.T) {
 }
 
 // TestBodyLimit: a body that is too large is refused with 413 before it is read,
-// when its length is told, and while it is read, when it is not.
+// when its length is announced, and while it is read, when it is not.
 func TestBodyLimit(t *testing.T) {
 	s := serve(t, gateway.Config{MaxBody: 1000})
 	body := func(size int) string {

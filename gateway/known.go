@@ -71,7 +71,7 @@ func (o operations) create(ctx context.Context, params *graphql.RawParams) (*gra
 	return op, d, cost, nil
 }
 
-// knows tells whether a query was parsed and validated before.
+// knows reports whether a query was parsed and validated before.
 func (o operations) knows(ctx context.Context, query string) bool {
 	return o.documents.of(ctx, query) != nil
 }
@@ -182,7 +182,7 @@ func coerced(all []variable, given map[string]any) (map[string]any, bool) {
 	return given, present == len(given)
 }
 
-// allTexts tells whether a value is a list of texts only.
+// allTexts reports whether a value is a list of texts only.
 func allTexts(value any) bool {
 	list, ok := value.([]any)
 	if !ok {

@@ -141,8 +141,11 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 	if _, ok := d.Get(ctx, "first"); ok {
 		t.Error("its text is known")
 	}
-	d.Add(ctx, "first", parsed)
-	if d.of(ctx, "first").operation("A") != nil {
+	again := d.of(ctx, "first")
+	for ; again == nil; again = d.of(ctx, "first") { // a text that is asked for often is let in at last
+		d.Add(ctx, "first", parsed)
+	}
+	if again.operation("A") != nil {
 		t.Error("an operation has outlived its document")
 	}
 	long := strings.Repeat("x", queryCacheBytes/documentBytesFactor/8+1)

@@ -40,7 +40,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	if op.Operation.Operation == ast.Subscription {
 		o.known()
 	}
-	o.streams.run(ctx, o.exec, op, o.place, to)
+	o.streams.run(ctx, o.exec, op, o.slot, to)
 	if o.forget() && o.ctx.Err() == nil {
 		_ = o.write(message{ID: o.id, Type: typeComplete})
 	}

@@ -38,7 +38,7 @@ func (o origins) handler(next http.Handler) http.Handler {
 	return o.cors.Handler(next)
 }
 
-// forged tells whether a GET comes from a page of another origin that is not
+// forged reports whether a GET comes from a page of another origin that is not
 // allowed: cross-site request forgery. (A POST needs no such test: the browser
 // sends a preflight before it sends application/json.)
 //
@@ -66,13 +66,13 @@ func (o origins) forged(r *http.Request) bool {
 	}
 }
 
-// isForeign tells whether a page of another origin that is not allowed asks for a
+// isForeign reports whether a page of another origin that is not allowed asks for a
 // WebSocket. Browsers send no preflight for these.
 func (o origins) isForeign(r *http.Request) bool {
 	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
 }
 
-// foreign tells whether a header names another host than the request's own. The request's own
+// foreign reports whether a header names another host than the request's own. The request's own
 // host is what the client says: others may point a DNS name of theirs here. Their page can
 // then query without being signed in, but no more, because browsers add no token by themselves.
 func foreign(r *http.Request, header string) bool {

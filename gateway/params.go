@@ -156,9 +156,9 @@ func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
 	var bad *refusal
-	object := func(name string, read func(reader) (map[string]any, error)) (value map[string]any) {
+	object := func(name string, read func(decoder) (map[string]any, error)) (value map[string]any) {
 		if text := values.Get(name); text != "" && bad == nil {
-			err := readJSON(bytes.NewBufferString(text), func(r reader) (err error) {
+			err := readJSON(bytes.NewBufferString(text), func(r decoder) (err error) {
 				value, err = read(r)
 				return err
 			})
@@ -171,7 +171,7 @@ func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 		}
 		return value
 	}
-	params.Variables, params.Extensions = object("variables", reader.mapping), object("extensions", reader.extensions)
+	params.Variables, params.Extensions = object("variables", decoder.mapping), object("extensions", decoder.extensions)
 	return params, bad
 }
 

@@ -63,7 +63,7 @@ func (d *drained) ask() (string, error) {
 	return string(text), err
 }
 
-// TestDrain: when it is told to stop, a request under way is finished while new
+// TestDrain: when it has to stop, a request under way is finished while new
 // connections are refused.
 func TestDrain(t *testing.T) {
 	d := startDrained(t, time.Minute)

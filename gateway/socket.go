@@ -21,7 +21,7 @@ type socket struct {
 	webSockets
 	conn    *websocket.Conn
 	exec    graphql.GraphExecutor
-	place   *place
+	slot    *slot
 	headers http.Header
 	log     *streamed
 
@@ -70,7 +70,7 @@ func (s *socket) read(initialised *time.Timer) {
 		if errors.Is(err, websocket.ErrMessageTooBig) {
 			s.end(errTooBig)
 		}
-		if err != nil || s.place.queue.messages.Wait(s.ctx) != nil {
+		if err != nil || s.slot.queue.messages.Wait(s.ctx) != nil {
 			s.end(errLeft)
 			return
 		}
@@ -150,7 +150,7 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 // seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
 	party := s.Party(ctx)
-	if full := s.place.become(party); full != nil {
+	if full := s.slot.become(party); full != nil {
 		s.metrics.connectionRefused(transportWebSocket, full)
 		s.end(tooManyEnding(full))
 		return nil
@@ -195,7 +195,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(errLongID)
 		return
 	}
-	held := s.place.queue.hold(s.ctx, len(m.Payload))
+	held := s.slot.queue.hold(s.ctx, len(m.Payload))
 	params, ok := s.params(m.Payload)
 	if m.ID == "" || !ok {
 		held()

@@ -34,7 +34,7 @@ type events struct {
 // stream answers one request by server-sent events. Op is nil where errs say why
 // there is none.
 func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graphql.OperationContext, errs gqlerror.List, a answer) {
-	place, full := t.streams.connections.enter(t.streams.Party(r.Context()))
+	slot, full := t.streams.connections.enter(t.streams.Party(r.Context()))
 	if full != nil {
 		t.streams.metrics.connectionRefused(transportEvents, full)
 		a.media = mediaJSON
@@ -42,7 +42,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 		full.refuse(a.w, a)
 		return
 	}
-	defer place.leave()
+	defer slot.leave()
 	a.exchange.stream = &streamed{transport: transportEvents}
 	t.streams.metrics.connected(a.exchange)
 
@@ -61,7 +61,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 		a.exchange.outcome = outcomeRefused
 		t.streams.refuse(ctx, exec, op, errs, counted)
 	} else {
-		a.exchange.outcome = t.streams.run(ctx, exec, op, place, counted)
+		a.exchange.outcome = t.streams.run(ctx, exec, op, slot, counted)
 	}
 	if ctx.Err() == nil {
 		_ = e.write("event: complete\ndata:\n\n")

@@ -64,7 +64,7 @@ func (s *streams) refuse(ctx context.Context, exec graphql.GraphExecutor, op *gr
 
 // run executes an operation until it has no more answers, nobody takes them, or
 // the context is done.
-func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place, to sink) (how outcome) {
+func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *slot, to sink) (how outcome) {
 	if op.Operation.Operation == ast.Subscription {
 		cost := limits.SubscriptionCost(op)
 		if err := on.subscribe(cost); err != nil {
@@ -130,13 +130,13 @@ func (s *streams) failed(ctx context.Context) func(err error, attempt int) {
 }
 
 // dispatch has a subscription begin, which reads how things stand.
-func (s *streams) dispatch(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place) (graphql.ResponseHandler, context.Context) {
+func (s *streams) dispatch(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *slot) (graphql.ResponseHandler, context.Context) {
 	defer on.turn(ctx).sent()
 	return exec.DispatchOperation(s.perRequest(ctx), op)
 }
 
 // runOnce executes a query or a mutation.
-func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *place, to sink) outcome {
+func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *slot, to sink) outcome {
 	responses, ctx := exec.DispatchOperation(ctx, op)
 	e, response, how := s.next(ctx, on, s.admitted(op, responses), true)
 	defer e.turn.sent()
@@ -164,7 +164,7 @@ func (s *streams) admitted(op *graphql.OperationContext, responses graphql.Respo
 
 // next has the next answer made. Without one it is nil, except for an operation
 // that has exactly one. The event's turn is over when the answer has been sent.
-func (s *streams) next(ctx context.Context, on *place, responses graphql.ResponseHandler, one bool) (*event, *graphql.Response, outcome) {
+func (s *streams) next(ctx context.Context, on *slot, responses graphql.ResponseHandler, one bool) (*event, *graphql.Response, outcome) {
 	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), on, s.timeout)
 	done := false
 	defer func() {

@@ -18,7 +18,7 @@ import (
 )
 
 // live is the real schema, whose subscription newFollowers sends what the test
-// publishes. A follower's handle tells which set of loaders answered it.
+// publishes. A follower's handle says which set of loaders answered it.
 type live struct {
 	generated.ResolverRoot
 
@@ -101,12 +101,13 @@ func (l *live) publish(id storage.UserID) {
 	}
 }
 
-// tick publishes one follower after another until the test ends.
+// tick publishes one follower after another until the test ends: none of those whom
+// ViewerRelationship has wait or fail, however late a client subscribes.
 func (l *live) tick(t *testing.T) {
 	stop := make(chan struct{})
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
-		for id := storage.UserID(1); ; id++ {
+		for id := storage.UserID(1000); ; id++ {
 			select {
 			case <-stop:
 				return

@@ -37,7 +37,7 @@ type webSockets struct {
 	maxRead int64
 }
 
-// upgrades tells whether a request asks to become a WebSocket.
+// upgrades reports whether a request asks to become a WebSocket.
 func upgrades(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
@@ -60,14 +60,14 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 	}
 	party := t.Party(r.Context())
 	t.refusals.pause(r.Context(), party) // one that comes again and again was refused, mostly
-	place, full := t.connections.enter(party)
+	slot, full := t.connections.enter(party)
 	if full != nil {
 		t.metrics.connectionRefused(transportWebSocket, full)
 		a.setHeaders()
 		full.refuse(w, a)
 		return
 	}
-	defer place.leave()
+	defer slot.leave()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // of the origin, which has been checked
@@ -85,7 +85,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		webSockets: t,
 		conn:       conn,
 		exec:       exec,
-		place:      place,
+		slot:       slot,
 		headers:    r.Header,
 		log:        a.exchange.stream,
 		ctx:        ctx,

@@ -23,8 +23,8 @@ type Party struct {
 	Anonymous bool
 }
 
-// place is what one connection takes of the bounds. It is guarded by its connections.
-type place struct {
+// slot is what one connection takes of the bounds. It is guarded by its connections.
+type slot struct {
 	of    *connections
 	party Party
 	cost  uint64 // of the subscriptions that run on it
@@ -73,7 +73,7 @@ func (c *tooMany) refuse(w http.ResponseWriter, a answer) {
 
 // enter counts one more connection, unless there are too many or the gateway stops. A
 // connection that has entered has to leave.
-func (c *connections) enter(party Party) (*place, *tooMany) {
+func (c *connections) enter(party Party) (*slot, *tooMany) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open >= c.MaxConnections || c.stopped() {
@@ -83,26 +83,26 @@ func (c *connections) enter(party Party) (*place, *tooMany) {
 		return nil, err
 	}
 	c.open++
-	return &place{of: c, party: party, queue: c.take(party)}, nil
+	return &slot{of: c, party: party, queue: c.take(party)}, nil
 }
 
 // become moves the connection to another party, for instance when it is initialised.
-func (p *place) become(party Party) *tooMany {
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	if err := p.of.fits(party, p.party); err != nil {
+func (s *slot) become(party Party) *tooMany {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	if err := s.of.fits(party, s.party); err != nil {
 		return err
 	}
-	p.of.drop(p.party)
-	p.party, p.queue = party, p.of.take(party)
+	s.of.drop(s.party)
+	s.party, s.queue = party, s.of.take(party)
 	return nil
 }
 
-func (p *place) leave() {
-	c := p.of
+func (s *slot) leave() {
+	c := s.of
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(p.party)
+	c.drop(s.party)
 	c.open--
 	if c.open == 0 && c.stopped() {
 		close(c.empty)
@@ -111,14 +111,14 @@ func (p *place) leave() {
 
 // subscribe counts a subscription of a cost. It has to be unsubscribed
 // before the connection leaves, or moves to another party.
-func (p *place) subscribe(cost uint64) error {
-	c := p.of
+func (s *slot) subscribe(cost uint64) error {
+	c := s.of
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p.cost+cost > c.MaxConnectionCost {
+	if s.cost+cost > c.MaxConnectionCost {
 		return apierr.RateLimited("the subscriptions of one connection may cost at most %d together", c.MaxConnectionCost)
 	}
-	if s := c.users[p.party.User]; s != nil {
+	if s := c.users[s.party.User]; s != nil {
 		if s.subscriptions >= c.MaxUserSubscriptions {
 			return apierr.RateLimited("one user may have at most %d subscriptions", c.MaxUserSubscriptions)
 		}
@@ -128,24 +128,24 @@ func (p *place) subscribe(cost uint64) error {
 		s.subscriptions++
 		s.cost += cost
 	}
-	p.cost += cost
+	s.cost += cost
 	return nil
 }
 
-func (p *place) unsubscribe(cost uint64) {
-	p.of.mu.Lock()
-	defer p.of.mu.Unlock()
-	p.cost -= cost
-	if s := p.of.users[p.party.User]; s != nil {
+func (s *slot) unsubscribe(cost uint64) {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.cost -= cost
+	if s := s.of.users[s.party.User]; s != nil {
 		s.subscriptions--
 		s.cost -= cost
 	}
 }
 
 // turn waits until the connection may have an answer made.
-func (p *place) turn(ctx context.Context) grant { return p.of.turns.take(ctx, p.queue) }
+func (s *slot) turn(ctx context.Context) grant { return s.of.turns.take(ctx, s.queue) }
 
-// fits tells whether a party has room for one more, besides those it has already.
+// fits reports whether a party has room for one more, besides those it has already.
 func (c *connections) fits(party, already Party) *tooMany {
 	if s := c.addresses[party.Address]; s != nil && party.Address != already.Address && s.connections >= c.MaxAddressConnections {
 		return &tooMany{perAddress, c.MaxAddressConnections}

@@ -1,0 +1,54 @@
+package gateway_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+)
+
+// TestStreamMetrics: connections that stay open are no requests in flight, and do
+// not spoil the durations.
+func TestStreamMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	l := newLive()
+	cfg := l.config(gateway.Subscriptions{})
+	cfg.Metrics = gateway.NewMetrics(registry)
+	s := serve(t, cfg)
+	c := s.joined()
+	c.subscribe("a", followersQuery)
+	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	l.publish(1)
+	_, _ = c.read()
+	for name, want := range map[string]float64{
+		"kith_subscription_connections": 1, "kith_subscription_operations": 1, "kith_subscription_answers_total": 1, "kith_graphql_requests_in_flight": 0,
+	} {
+		if got := value(t, registry, name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	l.end()
+	c.expect(`{"id":"a","type":"complete"}`)
+	if got := value(t, registry, "kith_graphql_requests_total"); got != 1 {
+		t.Errorf("%v operations, want 1", got)
+	}
+}
+
+// value is the sum over the labels of a metric.
+func value(t *testing.T, registry *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}

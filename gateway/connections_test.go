@@ -1,0 +1,136 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"kith/gateway"
+)
+
+func TestBoundsOfConnections(t *testing.T) {
+	l := newLive()
+	s := serve(t, l.config(gateway.Subscriptions{MaxConnections: 2, MaxOperations: 3}))
+	c := s.joined()
+	for _, id := range []string{"1", "2", "3"} {
+		c.subscribe(id, followersQuery)
+	}
+	eventually(t, "three run", func() bool { return l.began.Load() == 3 })
+	c.subscribe("4", followersQuery)
+	if got, err := c.read(); err != nil || !strings.HasPrefix(got, `{"id":"4","type":"error"`) || !strings.Contains(got, `"code":"RATE_LIMITED"`) {
+		t.Errorf("got %s %v", got, err)
+	}
+	c.send(`{"type":"complete","id":"2"}`)
+	eventually(t, "two run", func() bool { return l.ended.Load() == 1 })
+	c.subscribe("4", followersQuery)
+	eventually(t, "three run again", func() bool { return l.began.Load() == 4 })
+
+	other := s.joined()
+	_, response, err := s.dial(nil, "graphql-transport-ws")
+	if err == nil || response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("third connection: %v %v", response, err)
+	}
+	if got := s.query(followersQuery, "Accept", "text/event-stream"); got.status != 503 || got.code(t) != "UNAVAILABLE" {
+		t.Errorf("third connection: %d %s", got.status, got.text)
+	}
+	other.conn.Close(websocket.StatusNormalClosure, "")
+	eventually(t, "there is room again", func() bool {
+		_, _, err := s.dial(nil, "graphql-transport-ws")
+		return err == nil
+	})
+}
+
+// TestCompletedOperationsTakeSlotsUntilTheyEnd: a client that starts and completes one
+// operation after another has no more of them running than one that does not.
+func TestCompletedOperationsTakeSlotsUntilTheyEnd(t *testing.T) {
+	var running atomic.Int64
+	release := make(chan struct{})
+	schema := newSchema(map[string]resolver{"hello": func(context.Context, map[string]any) (any, error) {
+		running.Add(1)
+		<-release
+		return "late", nil
+	}})
+	s := serve(t, gateway.Config{Schema: schema, Subscriptions: gateway.Subscriptions{MaxOperations: 3, MaxAnswers: 32}})
+	c := s.joined()
+	for i := range 3 {
+		c.subscribe(fmt.Sprint(i), `{ hello }`)
+		eventually(t, "it runs", func() bool { return running.Load() == int64(i+1) })
+		c.send(fmt.Sprintf(`{"type":"complete","id":"%d"}`, i))
+	}
+	c.subscribe("more", `{ hello }`)
+	time.Sleep(100 * time.Millisecond) // for it to begin, where it may
+	if running.Load() != 3 {
+		t.Errorf("%d run at once, want 3", running.Load())
+	}
+	close(release)
+	c.expect(`{"id":"more","type":"next","payload":{"data":{"hello":"late"}}}`)
+}
+
+func TestConnectionsEndWithTheirToken(t *testing.T) {
+	l := newLive()
+	l.tick(t)
+	s := serve(t, l.config(gateway.Subscriptions{Init: withToken, Expires: soon}))
+	c := s.connect()
+	c.send(`{"type":"connection_init","payload":{"Authorization":"Bearer expired"}}`)
+	c.expect(`{"type":"connection_ack"}`)
+	c.subscribe("a", followersQuery)
+	c.expectClose(4403, "the token has expired")
+	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
+
+	stays := s.connect()
+	stays.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
+	stays.expect(`{"type":"connection_ack"}`)
+	stays.subscribe("a", followersQuery)
+	if got, err := stays.read(); err != nil || !strings.Contains(got, "Bearer ann") {
+		t.Errorf("got %s %v", got, err)
+	}
+}
+
+// A token that is taken back ends its connection, too.
+func TestConnectionsEndWhenTheirTokenIsRevoked(t *testing.T) {
+	l := newLive()
+	ends := make(chan func(), 2)
+	var calledOff atomic.Int64
+	s := serve(t, l.config(gateway.Subscriptions{Init: withToken, Revoked: func(ctx context.Context, end func()) func() {
+		if ctx.Value(viewerKey{}) == "Bearer ann" {
+			ends <- end
+		}
+		return func() { calledOff.Add(1) }
+	}}))
+	connect := func() *wsClient {
+		c := s.connect()
+		c.send(`{"type":"connection_init","payload":{"Authorization":"Bearer ann"}}`)
+		c.expect(`{"type":"connection_ack"}`)
+		return c
+	}
+	c, leaves := connect(), connect()
+	(<-ends)()
+	c.expectClose(4403, "the token is not valid any more")
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=revoked") })
+	leaves.conn.CloseNow()
+	eventually(t, "nobody waits for those who have left", func() bool { return calledOff.Load() == 2 })
+}
+
+// TestDeadConnectionsAreNoticed: one whose other end does not answer pings is cut.
+func TestDeadConnectionsAreNoticed(t *testing.T) {
+	l := newLive()
+	s := serve(t, l.config(gateway.Subscriptions{PingInterval: 50 * time.Millisecond}))
+	c := s.joined() // a pong is sent only while reading
+	c.subscribe("a", followersQuery)
+	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=unresponsive") })
+	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
+
+	alive := s.joined()
+	go func() { _, _ = alive.read() }()
+	time.Sleep(300 * time.Millisecond)
+	if strings.Count(s.log.String(), "ended=") != 1 {
+		t.Errorf("a connection that answers was ended: %s", s.log)
+	}
+}

@@ -1,0 +1,94 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"kith/storage"
+)
+
+// wsClient is one end of a WebSocket, used by hand.
+type wsClient struct {
+	t    *testing.T
+	conn *websocket.Conn
+}
+
+func (s site) dial(header http.Header, protocols ...string) (*wsClient, *http.Response, error) {
+	conn, response, err := websocket.Dial(s.t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/graphql",
+		&websocket.DialOptions{Subprotocols: protocols, HTTPHeader: header})
+	if err != nil {
+		return nil, response, err
+	}
+	conn.SetReadLimit(1 << 20)
+	s.t.Cleanup(func() { conn.CloseNow() })
+	return &wsClient{s.t, conn}, response, nil
+}
+
+func (s site) connect() *wsClient {
+	s.t.Helper()
+	c, _, err := s.dial(nil, "graphql-transport-ws")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// joined is a connection that has been acknowledged.
+func (s site) joined() *wsClient {
+	s.t.Helper()
+	c := s.connect()
+	c.send(`{"type":"connection_init"}`)
+	c.expect(`{"type":"connection_ack"}`)
+	return c
+}
+
+func (c *wsClient) send(text string) {
+	c.t.Helper()
+	if err := c.conn.Write(c.t.Context(), websocket.MessageText, []byte(text)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *wsClient) subscribe(id, query string) {
+	c.t.Helper()
+	c.send(fmt.Sprintf(`{"type":"subscribe","id":%q,"payload":{"query":%q}}`, id, query))
+}
+
+func (c *wsClient) read() (string, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	defer cancel()
+	_, text, err := c.conn.Read(ctx)
+	return string(text), err
+}
+
+func (c *wsClient) expect(want string) {
+	c.t.Helper()
+	got, err := c.read()
+	if err != nil || got != want {
+		c.t.Fatalf("got %s %v, want %s", got, err, want)
+	}
+}
+
+func (c *wsClient) expectClose(code int, reason string) {
+	c.t.Helper()
+	for {
+		got, err := c.read()
+		if err == nil && (strings.Contains(got, `"next"`) || strings.Contains(got, `"complete"`)) {
+			continue
+		}
+		if websocket.CloseStatus(err) != websocket.StatusCode(code) || !strings.Contains(err.Error(), reason) {
+			c.t.Fatalf("got %s %v, want %d %s", got, err, code, reason)
+		}
+		return
+	}
+}
+
+func follower(id storage.UserID, loaders int, relationship string) string {
+	return fmt.Sprintf(`{"data":{"newFollowers":{"cursor":"line\nbreak","node":{"id":"%d","followings":{"edges":[{"cursor":"%d"}]},"viewerRelationship":%s}}}}`, id, loaders, relationship)
+}
