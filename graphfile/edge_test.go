@@ -1,0 +1,60 @@
+package graphfile
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// Any edge that a line can hold comes back from it, to the microsecond.
+func TestAnyEdgeSurvivesALine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids, times := rapid.Int64Range(1, 1<<63-1), rapid.Int64Range(0, int64(maxTime))
+		e := storage.Edge{
+			From: storage.UserID(ids.Draw(t, "from")), To: storage.UserID(ids.Draw(t, "to")),
+			UpdateTime: storage.Micros(times.Draw(t, "time")),
+		}
+		line := AppendLine(nil, e)
+		got, found, err := ParseLine(line)
+		if want := (Line{From: e.From, To: e.To, Time: e.UpdateTime, Timed: true}); err != nil || !found || got != want {
+			t.Fatalf("%q: %+v, %v, want %+v", line, got, err, want)
+		}
+	})
+}
+
+func TestEachRelationHasARowAndAHead(t *testing.T) {
+	for i, r := range Relations() {
+		side, kind, err := r.Row()
+		back, known := RelationOf(side, kind)
+		if err != nil || !known || back != r || r.Rank() != i {
+			t.Errorf("%s: %s %d, %v; back %q, rank %d", r, side, kind, err, back, r.Rank())
+		}
+		if head := ParseHead(AppendHead(nil, r)); head != r {
+			t.Errorf("head of %s: %q", r, head)
+		}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+		last := map[storage.Side]storage.EdgeType{storage.Forward: storage.Blocking, storage.Requests: storage.Removed}[side]
+		for kind := storage.None; kind <= last+1; kind++ {
+			if _, known := RelationOf(side, kind); known != (kind <= last) {
+				t.Errorf("%s %d: %v", side, kind, known)
+			}
+		}
+	}
+	for _, line := range []string{"# who follows whom", "#relation: following", "1 2"} {
+		if r := ParseHead([]byte(line)); r != "" {
+			t.Errorf("%q: %q", line, r)
+		}
+	}
+}
+
+func TestWritable(t *testing.T) {
+	ok := storage.Edge{From: 1, To: 2, UpdateTime: maxTime}
+	for _, e := range []storage.Edge{{From: 0, To: 2}, {From: 1, To: -2}, {From: 1, To: 2, UpdateTime: -1}, {From: 1, To: 2, UpdateTime: maxTime + 1}} {
+		if Writable(e) || !Writable(ok) {
+			t.Errorf("%+v: %v", e, Writable(e))
+		}
+	}
+}

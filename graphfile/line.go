@@ -1,0 +1,219 @@
+// Package graphfile is the form of the files that an import reads and an export writes: lines of
+// edge lists, records of users files, and the manifest of an export.
+package graphfile
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"kith/storage"
+)
+
+// Why a line is malformed. They are values of their own, so that a file full of
+// bad lines costs no allocation a line.
+var (
+	ErrFields   = errors.New("want `from to [time]`")
+	errID       = errors.New("an id must be plain decimal digits without leading zeros")
+	ErrIDRange  = errors.New("an id must be between 1 and 9223372036854775807")
+	errTime     = errors.New("a time must be Unix seconds or RFC 3339")
+	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds")
+	ErrLong     = errors.New("the line is too long")
+)
+
+// maxTime is the end of the year 9999, the last that RFC 3339 can write.
+const maxTime = storage.Micros(253402300800e6 - 1)
+
+// Line is what one line of an edge list says.
+type Line struct {
+	From, To storage.UserID
+	Time     storage.Micros
+	Timed    bool // whether the line names a time
+}
+
+// ParseLine reads `from to [time]`. Fields are separated by blanks, tabs or one
+// comma; `#` begins a comment where a field may begin. found is false, without an
+// error, for a line that says nothing. It does not allocate.
+func ParseLine(line []byte) (p Line, found bool, err error) {
+	from, rest, _ := cut(line)
+	if len(from) == 0 && len(rest) == 0 || len(from) > 0 && from[0] == '#' {
+		return p, false, nil
+	}
+	if over(rest) {
+		return p, false, ErrFields
+	}
+	to, rest, _ := cut(rest)
+	if p.From, err = ParseID(from); err != nil {
+		return p, false, err
+	}
+	if p.To, err = ParseID(to); err != nil {
+		return p, false, err
+	}
+	if over(rest) {
+		return p, true, nil
+	}
+	when, rest, comma := cut(rest)
+	if comma || !over(rest) {
+		return p, false, ErrFields
+	}
+	p.Timed = true
+	p.Time, err = parseTime(when)
+	return p, err == nil, err
+}
+
+// AppendLine appends the line of an edge, which [ParseLine] reads as the same. The edge has ids and
+// a time that a line can hold, see [Writable].
+func AppendLine(line []byte, e storage.Edge) []byte {
+	line = strconv.AppendInt(line, int64(e.From), 10)
+	line = append(line, ' ')
+	line = strconv.AppendInt(line, int64(e.To), 10)
+	line = append(line, ' ')
+	return append(AppendTime(line, e.UpdateTime), '\n')
+}
+
+// Writable reports whether a line can hold an edge: only damaged rows have other ids and times.
+func Writable(e storage.Edge) bool { return e.From > 0 && e.To > 0 && writableTime(e.UpdateTime) }
+
+func writableTime(t storage.Micros) bool { return 0 <= t && t <= maxTime }
+
+// AppendTime appends a time as Unix seconds, with a fraction of six digits unless that is 0.
+func AppendTime(text []byte, t storage.Micros) []byte {
+	text = strconv.AppendInt(text, int64(t/1e6), 10)
+	if micros := int64(t % 1e6); micros > 0 {
+		text = append(text, '.')
+		for unit := int64(1e5); unit > 0; unit /= 10 {
+			text = append(text, byte('0'+micros/unit%10))
+		}
+	}
+	return text
+}
+
+// IsComment reports whether a line, or the beginning of one, is only a comment. Comments may have any
+// length.
+func IsComment(line []byte) bool {
+	first, _, _ := cut(line)
+	return len(first) > 0 && first[0] == '#'
+}
+
+// over reports whether nothing follows, or only a comment.
+func over(rest []byte) bool { return len(rest) == 0 || rest[0] == '#' }
+
+// cut splits the first field off a line, together with the separator behind it.
+// comma reports whether that contained a comma.
+func cut(line []byte) (field, rest []byte, comma bool) {
+	begin := skipBlanks(line, 0)
+	end := begin
+	for end < len(line) && !IsBlank(line[end]) && line[end] != ',' {
+		end++
+	}
+	next := skipBlanks(line, end)
+	if next < len(line) && line[next] == ',' {
+		comma = true
+		next = skipBlanks(line, next+1)
+	}
+	return line[begin:end], line[next:], comma
+}
+
+func skipBlanks(line []byte, i int) int {
+	for i < len(line) && IsBlank(line[i]) {
+		i++
+	}
+	return i
+}
+
+// IsBlank counts line ends among the blanks, so that CRLF files need no care.
+func IsBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// ParseID reads the canonical decimal text of an id. Other spellings (a sign,
+// leading zeros) are refused, as everywhere in Kith.
+func ParseID(field []byte) (storage.UserID, error) {
+	if len(field) == 0 {
+		return 0, ErrFields
+	}
+	n, digits, fits := parseDigits(field)
+	if digits != len(field) || field[0] == '0' && digits > 1 {
+		return 0, errID
+	}
+	if !fits || n == 0 {
+		return 0, ErrIDRange
+	}
+	return storage.UserID(n), nil
+}
+
+// parseDigits reads the digits that a field begins with. fits is false when the
+// number is above 2^63−1.
+func parseDigits(field []byte) (n int64, digits int, fits bool) {
+	fits = true
+	for digits < len(field) && '0' <= field[digits] && field[digits] <= '9' {
+		d := int64(field[digits] - '0')
+		if n > (math.MaxInt64-d)/10 {
+			fits = false
+		} else {
+			n = n*10 + d
+		}
+		digits++
+	}
+	return n, digits, fits
+}
+
+// parseTime reads Unix seconds, with or without a fraction, or RFC 3339. Digits
+// finer than a microsecond are dropped.
+func parseTime(field []byte) (storage.Micros, error) {
+	if len(field) > 4 && field[4] == '-' {
+		return parseRFC3339(field)
+	}
+	seconds, digits, fits := parseDigits(field)
+	if digits == 0 || field[0] == '0' && digits > 1 {
+		return 0, errTime
+	}
+	fraction, ok := parseFraction(field[digits:])
+	if !ok {
+		return 0, errTime
+	}
+	if !fits || seconds > int64(maxTime/1e6) {
+		return 0, errTimeUnit
+	}
+	return storage.Micros(seconds*1e6 + fraction), nil
+}
+
+// parseFraction reads the fraction behind the seconds, if any, as microseconds.
+func parseFraction(text []byte) (micros int64, ok bool) {
+	if len(text) == 0 {
+		return 0, true
+	}
+	if text[0] != '.' || len(text) == 1 {
+		return 0, false
+	}
+	unit := int64(1e5)
+	for _, c := range text[1:] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		micros += int64(c-'0') * unit
+		unit /= 10
+	}
+	return micros, true
+}
+
+func parseRFC3339(field []byte) (storage.Micros, error) {
+	var upper [48]byte // RFC 3339 allows `t` and `z`, package time does not
+	if len(field) > len(upper) {
+		return 0, errTime
+	}
+	for i, c := range field {
+		if c == 't' || c == 'z' {
+			c -= 'a' - 'A'
+		}
+		upper[i] = c
+	}
+	var t time.Time
+	if err := t.UnmarshalText(upper[:len(field)]); err != nil {
+		return 0, errTime
+	}
+	micros := storage.MicrosOf(t)
+	if micros < 0 || micros > maxTime {
+		return 0, errTimeUnit
+	}
+	return micros, nil
+}

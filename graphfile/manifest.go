@@ -1,0 +1,134 @@
+package graphfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"kith/storage"
+)
+
+// ManifestName is the file of an export that says what the others are.
+const ManifestName = "kith-export.json"
+
+// ManifestFormat is the form of a manifest and of the files that it names.
+const ManifestFormat = 1
+
+// Manifest says what an export is of, and which of its shards are whole.
+type Manifest struct {
+	Format int           `json:"format"`
+	Store  string        `json:"store"` // the identity of the store
+	Shards int           `json:"shards"`
+	Gzip   bool          `json:"gzip"`
+	Done   []ExportShard `json:"done"` // ascending
+}
+
+// ExportShard is a shard that has been exported as of one moment.
+type ExportShard struct {
+	Shard int       `json:"shard"`
+	At    time.Time `json:"at"` // just before the moment, by the clock of the exporter
+	Files []File    `json:"files"`
+}
+
+// File is one file of an export. Files without rows are not written.
+type File struct {
+	Name   string `json:"name"`
+	Kind   Kind   `json:"kind"`
+	Rows   int64  `json:"rows"`
+	Bytes  int64  `json:"bytes"` // of the file, as it lies on disk
+	Digest Mixed  `json:"digest"`
+}
+
+// Kind is [Users] or a [Relation].
+type Kind string
+
+// Users is the kind of a users file.
+const Users Kind = "users"
+
+// Mixed is the digest of a file's rows: the exclusive or over all rows, so that digests of shards add
+// up to the same whatever the number of shards. Edges are mixed by [storage.Mix].
+type Mixed uint64
+
+// MarshalText writes 16 hexadecimal digits: JSON's numbers do not hold 64 bits everywhere.
+func (m Mixed) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x", uint64(m)), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (m *Mixed) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 16, 64)
+	*m = Mixed(n)
+	return err
+}
+
+// Totals adds up the digests of the whole shards by kind.
+func (m Manifest) Totals() map[Kind]storage.Digest {
+	totals := make(map[Kind]storage.Digest)
+	for _, s := range m.Done {
+		for _, f := range s.Files {
+			totals[f.Kind] = totals[f.Kind].Plus(storage.Digest{Rows: f.Rows, Mixed: uint64(f.Digest)})
+		}
+	}
+	return totals
+}
+
+// ReadManifest reads the manifest in a folder; found is false where there is none.
+func ReadManifest(dir string) (m Manifest, found bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, ManifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, err
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, false, fmt.Errorf("read %s: %w", filepath.Join(dir, ManifestName), err)
+	}
+	if m.Format != ManifestFormat {
+		return m, false, fmt.Errorf("%s has the format %d, this program knows %d", filepath.Join(dir, ManifestName), m.Format, ManifestFormat)
+	}
+	return m, true, nil
+}
+
+// Check sees that the files of a shard are there and as long as they were.
+func (s ExportShard) Check(dir string) error {
+	for _, f := range s.Files {
+		if filepath.Base(f.Name) != f.Name {
+			return fmt.Errorf("%s names %q, which is not in its folder", ManifestName, f.Name)
+		}
+		info, err := os.Stat(filepath.Join(dir, f.Name))
+		if err != nil {
+			return err
+		}
+		if info.Size() != f.Bytes {
+			return fmt.Errorf("%s has %d bytes, not the %d that were exported", filepath.Join(dir, f.Name), info.Size(), f.Bytes)
+		}
+	}
+	return nil
+}
+
+// WholeExport lists the files of an export, with their folder. An error says why it is none, or is
+// not whole.
+func WholeExport(dir string) (files []string, err error) {
+	m, found, err := ReadManifest(dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, fmt.Errorf("%s is a directory without %s: it is no export", dir, ManifestName)
+	case len(m.Done) != m.Shards:
+		return nil, fmt.Errorf("the export in %s has %d of %d shards: run the export again to finish it", dir, len(m.Done), m.Shards)
+	}
+	for _, s := range m.Done {
+		if err := s.Check(dir); err != nil {
+			return nil, err
+		}
+		for _, f := range s.Files {
+			files = append(files, filepath.Join(dir, f.Name))
+		}
+	}
+	return files, nil
+}

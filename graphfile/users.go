@@ -1,0 +1,167 @@
+package graphfile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kith/accounts"
+	"kith/storage"
+)
+
+// Why a record of a users file is refused.
+var (
+	ErrColumns    = errors.New("want " + strings.Join(columnNames[:defaultColumns], ","))
+	ErrHandle     = fmt.Errorf("a handle must be 1 to %d of a-z, 0-9 and _", storage.MaxHandleLength)
+	ErrHandleOfID = errors.New("the handle u and digits belongs to the user with that id")
+)
+
+// columnNames are all columns of a users file. A file without a header has the first few of them.
+var columnNames = []string{
+	"id", "handle", "name", "bio", "avatar_url",
+	"created_at", "updated_at", "followings_visibility", "followers_visibility", "discoverable", "state",
+}
+
+const defaultColumns = 5
+
+var (
+	visibilities = []string{storage.ToEveryone: "everyone", storage.ToFollowers: "followers", storage.ToNobody: "nobody"}
+	states       = []string{storage.Active: "active", storage.Deactivated: "deactivated", storage.Deleting: "deleting"}
+	truths       = []string{"false", "true"}
+)
+
+// Columns tells at which place of a record each field of a user is, −1 for none.
+type Columns []int
+
+// DefaultColumns are those of a file without a header.
+func DefaultColumns() Columns {
+	places := make(Columns, len(columnNames))
+	for i := range places {
+		if places[i] = i; i >= defaultColumns {
+			places[i] = -1
+		}
+	}
+	return places
+}
+
+// ParseColumns reads the header of a users file. It returns nil for a line that is none: one without
+// the columns id and handle.
+func ParseColumns(line []byte) (Columns, error) {
+	names, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err != nil {
+		return nil, nil //nolint:nilerr // the line is no header, which is no fault
+	}
+	for i := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
+	}
+	if !slices.Contains(names, "id") || !slices.Contains(names, "handle") {
+		return nil, nil
+	}
+	places := make(Columns, len(columnNames))
+	for i, name := range columnNames {
+		places[i] = slices.Index(names, name)
+	}
+	for i, name := range names {
+		if !slices.Contains(columnNames, name) {
+			return nil, fmt.Errorf("unknown column %q; the columns are %s", name, strings.Join(columnNames, ","))
+		}
+		if slices.Index(names, name) != i {
+			return nil, fmt.Errorf("the column %q occurs twice", name)
+		}
+	}
+	return places, nil
+}
+
+// User reads a record. Handles are folded to lower case; a user without a name is called by the
+// handle. Names, bios and avatar URLs have to be as those that users write. Times that the record
+// does not have are 0.
+func (places Columns) User(record []string) (u storage.UserWithState, err error) {
+	field := func(i int) string {
+		if at := places[i]; at >= 0 && at < len(record) {
+			return strings.TrimSpace(record[at])
+		}
+		return ""
+	}
+	if len(record) < 2 || len(record) > slices.Max(places)+1 {
+		return u, ErrColumns
+	}
+	if u.User.ID, err = ParseID([]byte(field(0))); err != nil {
+		return u, err
+	}
+	u.User.Handle = storage.FoldHandle(field(1))
+	u.User.Name, u.User.Bio, u.User.AvatarURL = field(2), field(3), field(4)
+	if u.User.Name == "" {
+		u.User.Name = u.User.Handle
+	}
+	if err := checkHandle(u.User); err != nil {
+		return u, err
+	}
+	if err := parseRest(&u, field); err != nil {
+		return u, err
+	}
+	_, err = accounts.CheckProfile(storage.ProfileChange{Name: &u.User.Name, Bio: &u.User.Bio, AvatarURL: &u.User.AvatarURL})
+	return u, err
+}
+
+func checkHandle(u storage.User) error {
+	switch {
+	case !storage.ValidHandle(u.Handle):
+		return ErrHandle
+	case storage.ReservedHandle(u.Handle) && u.Handle != storage.ImportedHandle(u.ID):
+		return ErrHandleOfID
+	}
+	return nil
+}
+
+// parseRest reads the columns that only exports have.
+func parseRest(u *storage.UserWithState, field func(int) string) error {
+	var err error
+	word := func(column int, words []string, empty int) int {
+		text := strings.ToLower(field(column))
+		at := slices.Index(words, text)
+		switch {
+		case text == "":
+			return empty
+		case at < 0 && err == nil:
+			err = fmt.Errorf("%s is one of %s", columnNames[column], strings.Join(words, ", "))
+		}
+		return at
+	}
+	when := func(column int) (at storage.Micros) {
+		if text := field(column); text != "" && err == nil {
+			at, err = parseTime([]byte(text))
+		}
+		return at
+	}
+	u.User.CreatedAt, u.User.UpdatedAt = when(5), when(6)
+	u.User.UpdatedAt = max(u.User.CreatedAt, u.User.UpdatedAt)
+	u.User.FollowingsVisibility = storage.Visibility(word(7, visibilities, 0))
+	u.User.FollowersVisibility = storage.Visibility(word(8, visibilities, 0))
+	u.User.Undiscoverable = word(9, truths, 1) == 0
+	u.State = storage.UserState(word(10, states, 0))
+	return err
+}
+
+// Header is the first record of a users file with all columns.
+func Header() []string { return slices.Clone(columnNames) }
+
+// Record is the record of a user with all columns, which [Columns.User] reads as the same.
+func Record(u storage.UserWithState) ([]string, error) {
+	if !writableTime(u.User.CreatedAt) || !writableTime(u.User.UpdatedAt) || int(u.State) >= len(states) ||
+		int(u.User.FollowingsVisibility) >= len(visibilities) || int(u.User.FollowersVisibility) >= len(visibilities) {
+		return nil, fmt.Errorf("the row of user %d is damaged: no file can hold it", u.User.ID)
+	}
+	discoverable := truths[1]
+	if u.User.Undiscoverable {
+		discoverable = truths[0]
+	}
+	return []string{
+		u.User.ID.String(), u.User.Handle, u.User.Name, u.User.Bio, u.User.AvatarURL,
+		string(AppendTime(nil, u.User.CreatedAt)), string(AppendTime(nil, u.User.UpdatedAt)),
+		visibilities[u.User.FollowingsVisibility], visibilities[u.User.FollowersVisibility],
+		discoverable, states[u.State],
+	}, nil
+}

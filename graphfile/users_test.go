@@ -1,0 +1,102 @@
+package graphfile
+
+import (
+	"encoding/csv"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/accounts"
+	"kith/storage"
+)
+
+// texts are those that users may write, made of what CSV might stumble over.
+func texts(least int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		parts := rapid.SliceOfN(rapid.OneOf(
+			rapid.SampledFrom([]string{`"`, `""`, ",", "\n", "\n\n", "#", `\.`, "'", ";", "=1+1", " ", "\u00a0", "李", "🙂", "\ufeff", "a", "id,handle"}),
+			rapid.StringN(0, 5, -1),
+		), least, 12).Draw(t, "parts")
+		return strings.Join(parts, "")
+	})
+}
+
+// What a record says is what comes back, whatever users have written.
+func TestAnyUserSurvivesAFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := storage.UserID(rapid.Int64Range(1, 1<<63-1).Draw(t, "id"))
+		u := storage.UserWithState{
+			User: storage.User{
+				ID: id, Handle: storage.ImportedHandle(id),
+				CreatedAt: storage.Micros(rapid.Int64Range(1, int64(maxTime)-1).Draw(t, "created")),
+				Name:      texts(1).Draw(t, "name"), Bio: texts(0).Draw(t, "bio"),
+				FollowingsVisibility: storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followings")),
+				FollowersVisibility:  storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followers")),
+				Undiscoverable:       rapid.Bool().Draw(t, "undiscoverable"),
+			},
+			State: storage.UserState(rapid.IntRange(0, 2).Draw(t, "state")),
+		}
+		u.User.UpdatedAt = storage.Micros(rapid.Int64Range(int64(u.User.CreatedAt), int64(maxTime)).Draw(t, "updated"))
+		checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &u.User.Name, Bio: &u.User.Bio})
+		if err != nil {
+			t.Skip("no user can write this")
+		}
+		u.User.Name, u.User.Bio = *checked.Name, *checked.Bio
+
+		record, err := Record(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file strings.Builder
+		w := csv.NewWriter(&file)
+		if err := w.WriteAll([][]string{Header(), record, record}); err != nil {
+			t.Fatal(err)
+		}
+		r := csv.NewReader(strings.NewReader(file.String()))
+		r.Comment = '#'
+		records, err := r.ReadAll()
+		if err != nil || len(records) != 3 {
+			t.Fatalf("%d records, %v", len(records), err)
+		}
+		head, _, _ := strings.Cut(file.String(), "\n")
+		columns, err := ParseColumns([]byte(head))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, record := range records[1:] {
+			if got, err := columns.User(record); err != nil || !reflect.DeepEqual(got, u) {
+				t.Fatalf("%+v, %v, want %+v", got, err, u)
+			}
+		}
+	})
+}
+
+// A word or time that is none makes the record malformed.
+func TestColumnsOfExportsAreChecked(t *testing.T) {
+	columns, err := ParseColumns([]byte("id,handle,created_at,followings_visibility,discoverable,state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		record string
+		wrong  string
+	}{
+		{"1,ada,,,,", ""},
+		{"1,ada,1700000000.000001,nobody,false,deactivated", ""},
+		{"1,ada,yesterday,,,", "a time must be"},
+		{"1,ada,,friends,,", "followings_visibility is one of everyone, followers, nobody"},
+		{"1,ada,,,maybe,", "discoverable is one of false, true"},
+		{"1,ada,,,,deleted", "state is one of active, deactivated, deleting"},
+		{"1,ada,,,,,", "want id,handle"},
+	} {
+		u, err := columns.User(strings.Split(tt.record, ","))
+		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
+			t.Errorf("%s: %v, want %q", tt.record, err, tt.wrong)
+		}
+		if tt.record == "1,ada,,,," && (u.User.Undiscoverable || u.State != storage.Active || u.User.CreatedAt != 0) {
+			t.Errorf("without values: %+v", u)
+		}
+	}
+}
