@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
@@ -25,9 +26,9 @@ const checkpointLayout = 1
 
 // checkpointKey names the import of these files, in this order, as this relation,
 // wherever they lie. It is empty when one of them can be read only once.
-func checkpointKey(inputs []*input, relation Relation) string {
+func checkpointKey(inputs []*input, relation graphfile.Relation) string {
 	hash := sha256.New()
-	if relation != "" && relation != Follows { // whose names are older than the others
+	if relation != "" && relation != graphfile.Follows { // whose names are older than the others
 		hash.Write([]byte(relation))
 	}
 	for _, in := range inputs {

@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// position is a place between two chunks.
+// position is a point between two chunks.
 type position struct {
 	File    int   `json:"file"`    // index of the file, users files first
 	Offset  int64 `json:"offset"`  // into its uncompressed text
@@ -19,7 +19,7 @@ type position struct {
 	Ordinal int64 `json:"ordinal"` // how many lines of all files are behind
 }
 
-// chunk is the unit of writing and of checkpoints: a stretch of one file.
+// chunk is the unit of writing and of checkpoints: a part of one file.
 type chunk struct {
 	begin, end position
 	read       int64 // bytes of all files, as they lie on disk, up to end
@@ -47,8 +47,8 @@ func (c *chunk) pack() {
 	c.totals.Duplicates += int64(before - len(c.edges))
 }
 
-// reader cuts the files into chunks.
-type reader struct {
+// splitter cuts the files into chunks.
+type splitter struct {
 	inputs  []*input
 	lines   int            // of a chunk
 	strict  bool           // whether the first malformed line ends it
@@ -62,7 +62,7 @@ type reader struct {
 
 // run sends chunks until the files or the context end. It returns nil at the end
 // of the last file.
-func (r *reader) run(ctx context.Context, out chan<- *chunk) error {
+func (r *splitter) run(ctx context.Context, out chan<- *chunk) error {
 	defer r.close()
 	for i := range r.pos.File {
 		r.behind += r.inputs[i].size
@@ -82,7 +82,7 @@ func (r *reader) run(ctx context.Context, out chan<- *chunk) error {
 }
 
 // next reads a chunk; the last one of a file ends at the beginning of the next.
-func (r *reader) next() (*chunk, error) {
+func (r *splitter) next() (*chunk, error) {
 	in := r.inputs[r.pos.File]
 	if r.stream == nil {
 		if err := r.open(in); err != nil {
@@ -111,7 +111,7 @@ func (r *reader) next() (*chunk, error) {
 	return c, nil
 }
 
-func (r *reader) open(in *input) (err error) {
+func (r *splitter) open(in *input) (err error) {
 	if r.stream, err = in.open(r.pos.Offset); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (r *reader) open(in *input) (err error) {
 	return nil
 }
 
-func (r *reader) close() {
+func (r *splitter) close() {
 	if r.stream != nil {
 		r.stream.Close()
 		r.stream, r.records = nil, nil
@@ -128,7 +128,7 @@ func (r *reader) close() {
 
 // malformed counts a line that cannot be read, and ends the import if that is
 // wanted.
-func (r *reader) malformed(c *chunk, line int64, text []byte, reason error) error {
+func (r *splitter) malformed(c *chunk, line int64, text []byte, reason error) error {
 	p := Problem{File: r.inputs[r.pos.File].name, Line: line, Reason: reason, Text: excerpt(text)}
 	if r.strict {
 		return fmt.Errorf("%w: %s", ErrMalformed, p)

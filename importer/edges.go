@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
 // readEdges reads the lines of one chunk from an edge list. It returns io.EOF
 // when the file ends with it.
-func (r *reader) readEdges(c *chunk) error {
+func (r *splitter) readEdges(c *chunk) error {
 	c.edges = make([]edgeRow, 0, min(r.lines, 1<<20))
 	for range r.lines {
 		line, err := r.stream.ReadSlice('\n')
@@ -42,7 +43,7 @@ func (r *reader) readEdges(c *chunk) error {
 
 // skipLine drops the rest of a line that is longer than the buffer, and returns
 // how long that was.
-func (r *reader) skipLine() (length int, err error) {
+func (r *splitter) skipLine() (length int, err error) {
 	for {
 		part, err := r.stream.ReadSlice('\n')
 		length += len(part)
@@ -52,10 +53,10 @@ func (r *reader) skipLine() (length int, err error) {
 	}
 }
 
-func (r *reader) addEdge(c *chunk, line []byte, long bool) error {
-	p, found, err := parseLine(line)
-	if long && !isComment(line) {
-		err = errLong
+func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
+	p, found, err := graphfile.ParseLine(line)
+	if long && !graphfile.IsComment(line) {
+		err = graphfile.ErrLong
 	}
 	if err != nil {
 		return r.malformed(c, r.pos.Line+1, line, err)
@@ -63,21 +64,14 @@ func (r *reader) addEdge(c *chunk, line []byte, long bool) error {
 	if !found {
 		return nil
 	}
-	if p.from == p.to {
+	if p.From == p.To {
 		c.totals.SelfFollows++
 		return nil
 	}
-	row := edgeRow{from: p.from, to: p.to, time: p.time, ordinal: r.pos.Ordinal, timed: p.timed}
-	if !p.timed {
+	row := edgeRow{from: p.From, to: p.To, time: p.Time, ordinal: r.pos.Ordinal, timed: p.Timed}
+	if !p.Timed {
 		row.time = r.base + storage.Micros(r.pos.Ordinal)
 	}
 	c.edges = append(c.edges, row)
 	return nil
-}
-
-// isComment tells whether a line, or the beginning of one, is only a
-// comment. Comments may have any length.
-func isComment(line []byte) bool {
-	first, _, _ := cut(line)
-	return len(first) > 0 && first[0] == '#'
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/graphfile"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -211,7 +212,7 @@ func TestLongLines(t *testing.T) {
 		if want := (Report{Lines: 7, UsersMade: 4, Edges: 3, Malformed: 2}); bare(got) != want {
 			t.Errorf("%s: %+v, want %+v", name, bare(got), want)
 		}
-		if len(problems) != 2 || problems[0].Line != 4 || problems[1].Line != 5 || !errors.Is(problems[0].Reason, errLong) || len(problems[0].Text) > 2*maxExcerpt {
+		if len(problems) != 2 || problems[0].Line != 4 || problems[1].Line != 5 || !errors.Is(problems[0].Reason, graphfile.ErrLong) || len(problems[0].Text) > 2*maxExcerpt {
 			t.Errorf("%s: problems %v", name, problems)
 		}
 	}

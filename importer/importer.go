@@ -8,12 +8,14 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
@@ -27,11 +29,14 @@ type Store interface {
 	storage.Writer
 	storage.UserReader
 	storage.EdgeReader
+	storage.StateStore
 }
 
 // Config says what to import and how.
 type Config struct {
-	// Files are read in this order, users files ahead of edge lists. "-" is Stdin.
+	// Files are read in this order, users files ahead of edge lists, and these in the order of
+	// [graphfile.Relations] if they name theirs. "-" is Stdin. A folder is an export, see
+	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader
 
@@ -42,8 +47,9 @@ type Config struct {
 	// Chunk is how many lines are written together. Defaults to DefaultChunk.
 	Chunk int
 
-	// Relation is what the lines of edge lists mean. Defaults to follows.
-	Relation Relation
+	// Relation is what the lines of edge lists mean that do not say so themselves. Defaults to
+	// follows.
+	Relation graphfile.Relation
 
 	// Strict ends the import at the first malformed line, with ErrMalformed. The
 	// chunks before it stay.
@@ -73,7 +79,6 @@ var ErrNothing = errors.New("there is nothing to import")
 type run struct {
 	Config
 	store       Store
-	relation    relation
 	checkpoints storage.Checkpoints
 	key         string // of the checkpoint; empty: none is kept
 	inputs      []*input
@@ -88,9 +93,8 @@ type run struct {
 
 // Import is an import ready to run: its files have been examined.
 type Import struct {
-	config   Config
-	relation relation
-	inputs   []*input
+	config Config
+	inputs []*input
 }
 
 // Open examines the files; there need not be a store yet. If one is absent or
@@ -102,15 +106,15 @@ func Open(config Config) (*Import, error) {
 	if config.Chunk < 1 {
 		return nil, fmt.Errorf("a chunk has at least one line, not %d", config.Chunk)
 	}
-	relation, err := tableOf(config.Relation)
+	config.Relation = cmp.Or(config.Relation, graphfile.Follows)
+	if _, _, err := config.Relation.Row(); err != nil {
+		return nil, err
+	}
+	inputs, err := probeAll(config.Files, config.Stdin, config.Relation)
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := probeAll(config.Files, config.Stdin)
-	if err != nil {
-		return nil, err
-	}
-	return &Import{config, relation, inputs}, nil
+	return &Import{config, inputs}, nil
 }
 
 // Close closes what can be read only once.
@@ -131,7 +135,7 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 // returns [ErrInterrupted]. Files of which no line says anything that is in the store
 // afterwards are [ErrNothing].
 func (i *Import) Run(ctx context.Context, store Store) (report Report, err error) {
-	im := &run{Config: i.config, relation: i.relation, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
+	im := &run{Config: i.config, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}
@@ -153,7 +157,7 @@ func (i *Import) Run(ctx context.Context, store Store) (report Report, err error
 
 // all writes the chunks one after another, while the next one is being read.
 func (im *run) all(ctx context.Context) error {
-	r := &reader{inputs: im.inputs, lines: im.Chunk, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
+	r := &splitter{inputs: im.inputs, lines: im.Chunk, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
 	reading, stop := context.WithCancel(ctx)
 	chunks, failed := make(chan *chunk), make(chan error, 1)
 	go func() {

@@ -3,6 +3,7 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"kith/graphfile"
 )
 
 // kind is the content of a file.
@@ -29,26 +32,51 @@ const bufferSize = 256 << 10
 type input struct {
 	name     string // as the user gave it
 	kind     kind
-	columns  columns // of a users file
-	headed   bool    // whether a users file begins with its header
-	size     int64   // bytes as they lie on disk; 0 when unknown
-	identity []byte  // the same for the same content elsewhere; nil for what can be read only once
-	stream   *stream // of a source that can be read only once
+	columns  graphfile.Columns  // of a users file
+	relation graphfile.Relation // of an edge list
+	exported bool               // a file of an export that is imported as a whole
+	headed   bool               // whether a users file begins with its header
+	size     int64              // bytes as they lie on disk; 0 when unknown
+	identity []byte             // the same for the same content elsewhere; nil for what can be read only once
+	stream   *stream            // of a source that can be read only once
 }
 
 // probeAll examines every file, so that a missing one is found before anything is
-// written, and puts users files first. The order is otherwise kept.
-func probeAll(names []string, stdin io.Reader) ([]*input, error) {
-	var inputs []*input
+// written, and puts users files first, then edge lists in the order of their relations.
+// The order is otherwise kept. Edge lists that do not name theirs have the given one.
+func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inputs []*input, err error) {
 	for _, name := range names {
-		in, err := probe(name, stdin)
-		if err != nil {
+		if inputs, err = addProbed(inputs, name, stdin); err != nil {
 			closeStreams(inputs)
 			return nil, err
 		}
+	}
+	for _, in := range inputs {
+		in.relation = cmp.Or(in.relation, relation)
+	}
+	slices.SortStableFunc(inputs, func(a, b *input) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.relation.Rank(), b.relation.Rank()))
+	})
+	return inputs, nil
+}
+
+// addProbed adds a file, or all files of an export.
+func addProbed(inputs []*input, name string, stdin io.Reader) ([]*input, error) {
+	names, exported := []string{name}, false
+	if info, err := os.Stat(name); err == nil && name != "-" && info.IsDir() {
+		if names, err = graphfile.WholeExport(name); err != nil {
+			return inputs, err
+		}
+		exported = true
+	}
+	for _, name := range names {
+		in, err := probe(name, stdin)
+		if err != nil {
+			return inputs, err
+		}
+		in.exported = exported
 		inputs = append(inputs, in)
 	}
-	slices.SortStableFunc(inputs, func(a, b *input) int { return int(a.kind) - int(b.kind) })
 	return inputs, nil
 }
 
@@ -66,9 +94,6 @@ func probe(name string, stdin io.Reader) (*input, error) {
 	case err != nil:
 		file.Close()
 		return nil, err
-	case info.IsDir():
-		file.Close()
-		return nil, fmt.Errorf("%s is a directory", name)
 	case !info.Mode().IsRegular(): // a pipe: it cannot be opened twice
 		return in, in.probeStream(file)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"kith/graphfile"
 )
 
 // Reading alone: from the file to chunks that are sorted and free of duplicates.
@@ -32,11 +34,11 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(order, func(b *testing.B) {
 			b.SetBytes(int64(text.Len()))
 			for b.Loop() {
-				inputs, err := probeAll([]string{path}, nil)
+				inputs, err := probeAll([]string{path}, nil, graphfile.Follows)
 				if err != nil {
 					b.Fatal(err)
 				}
-				r := &reader{inputs: inputs, lines: DefaultChunk}
+				r := &splitter{inputs: inputs, lines: DefaultChunk}
 				chunks := make(chan *chunk)
 				go func() {
 					defer close(chunks)

@@ -4,11 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
 // imported runs an import of one edge list and returns what became of it.
-func imported(t *testing.T, k *keeper, relation Relation, text string) Report {
+func imported(t *testing.T, k *keeper, relation graphfile.Relation, text string) Report {
 	t.Helper()
 	report, err := Run(ctx, k, Config{Files: []string{file(t, "edges-"+string(relation)+".txt", text)}, Start: start, Relation: relation})
 	if err != nil {
@@ -29,9 +30,9 @@ func typesOf(t *testing.T, k *keeper, from, to storage.UserID) (types [4]storage
 
 func TestImportOfBlocks(t *testing.T) {
 	k := newKeeper()
-	imported(t, k, Follows, "2 1\n3 4\n")
-	imported(t, k, Requests, "2 1\n")
-	r := imported(t, k, Blocks, "1 2\n3 4\n5 5\n1 2\n")
+	imported(t, k, graphfile.Follows, "2 1\n3 4\n")
+	imported(t, k, graphfile.Requests, "2 1\n")
+	r := imported(t, k, graphfile.Blocks, "1 2\n3 4\n5 5\n1 2\n")
 	if r.Edges != 1 || r.Existed != 1 || r.SelfFollows != 1 || r.Duplicates != 1 {
 		t.Errorf("%+v", r)
 	}
@@ -55,8 +56,8 @@ func TestImportOfBlocks(t *testing.T) {
 // Somebody who is blocked is not followed, and nothing is written on the other side.
 func TestImportOfFollowsTowardsWhoBlocks(t *testing.T) {
 	k := newKeeper()
-	imported(t, k, Blocks, "1 2\n")
-	if r := imported(t, k, Follows, "2 1\n2 3\n"); r.Edges != 1 || r.Existed != 1 {
+	imported(t, k, graphfile.Blocks, "1 2\n")
+	if r := imported(t, k, graphfile.Follows, "2 1\n2 3\n"); r.Edges != 1 || r.Existed != 1 {
 		t.Errorf("%+v", r)
 	}
 	if got := typesOf(t, k, 2, 1); got != [4]storage.EdgeType{} {
@@ -71,7 +72,7 @@ func TestImportOfFollowsTowardsWhoBlocks(t *testing.T) {
 
 func TestImportOfRequests(t *testing.T) {
 	k := newKeeper()
-	if r := imported(t, k, Requests, "1 2\n3 4\n4 3\n"); r.Edges != 3 {
+	if r := imported(t, k, graphfile.Requests, "1 2\n3 4\n4 3\n"); r.Edges != 3 {
 		t.Errorf("%+v", r)
 	}
 	if got := typesOf(t, k, 1, 2); got != [4]storage.EdgeType{0, 0, storage.Pending, storage.Pending} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"kith/graphfile"
 )
 
 // ErrMalformed: a line cannot be read and the import was told to be strict.
@@ -24,7 +26,7 @@ type Report struct {
 	Refused      int64         `json:"refused"` // users whose handle another user has, and edges of users that could not be created
 	Elapsed      time.Duration `json:"elapsed"`
 
-	// Resumable tells whether importing the same files again continues from here. If
+	// Resumable reports whether importing the same files again continues from here. If
 	// not, it begins anew, which is harmless.
 	Resumable bool `json:"-"`
 }
@@ -32,7 +34,7 @@ type Report struct {
 // Handled is how many edges the store has handled, in one way or another.
 func (r Report) Handled() int64 { return r.Edges + r.Duplicates + r.Existed }
 
-// empty tells whether the store holds nothing of what the lines say.
+// empty reports whether the store holds nothing of what the lines say.
 func (r Report) empty() bool { return r.Edges+r.Existed+r.UsersMade+r.UsersExisted == 0 }
 
 // EdgesPerSecond is the rate over the whole import.
@@ -90,7 +92,7 @@ const maxExcerpt = 60
 // excerpt quotes the beginning of a line, so that it fits in a message and cannot
 // disturb a terminal.
 func excerpt(line []byte) string {
-	for len(line) > 0 && isBlank(line[len(line)-1]) {
+	for len(line) > 0 && graphfile.IsBlank(line[len(line)-1]) {
 		line = line[:len(line)-1]
 	}
 	if len(line) == 0 {

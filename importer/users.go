@@ -7,34 +7,27 @@ import (
 	"io"
 	"strings"
 
-	"kith/accounts"
 	"kith/storage"
-)
-
-// Why a user of a users file is refused.
-var (
-	errColumns    = errors.New("want " + strings.Join(columnNames, ","))
-	errHandle     = fmt.Errorf("a handle must be 1 to %d of a-z, 0-9 and _", storage.MaxHandleLength)
-	errHandleOfID = errors.New("the handle u and digits belongs to the user with that id")
 )
 
 // userRow is a record of a users file on its way to the store.
 type userRow struct {
-	user storage.User
-	line int64
-	file string
+	user  storage.User
+	state storage.UserState
+	line  int64
+	file  string
 }
 
 // userRecords reads the records of a users file.
 type userRecords struct {
 	csv    *csv.Reader
-	offset int64 // of where the reader began
+	offset int64 // of where the splitter began
 	line   int64 // lines before that
 }
 
 // readUsers reads the records of one chunk from a users file. It returns io.EOF
 // when the file ends with it.
-func (r *reader) readUsers(c *chunk) error {
+func (r *splitter) readUsers(c *chunk) error {
 	if err := r.openRecords(); err != nil {
 		return err
 	}
@@ -52,13 +45,13 @@ func (r *reader) readUsers(c *chunk) error {
 		r.pos.Offset = records.offset + records.csv.InputOffset()
 		r.stream.offset = r.pos.Offset
 		var line int64
-		var user storage.User
+		var user storage.UserWithState
 		if bad != nil {
 			line, err = records.line+int64(bad.StartLine), bad.Err
 		} else {
 			first, _ := records.csv.FieldPos(0)
 			line = records.line + int64(first)
-			user, err = in.columns.user(record)
+			user, err = in.columns.User(record)
 		}
 		r.pos.Line = line
 		if err != nil {
@@ -67,7 +60,7 @@ func (r *reader) readUsers(c *chunk) error {
 			}
 			continue
 		}
-		c.users = append(c.users, userRow{user: user, line: line, file: in.name})
+		c.users = append(c.users, userRow{user: user.User, state: user.State, line: line, file: in.name})
 	}
 	return nil
 }
@@ -75,7 +68,7 @@ func (r *reader) readUsers(c *chunk) error {
 // openRecords begins to read records at the stream's position. When a file is
 // resumed, the part before is read once more for its line ends, so that messages name
 // the right lines.
-func (r *reader) openRecords() error {
+func (r *splitter) openRecords() error {
 	if r.records != nil {
 		return nil
 	}
@@ -120,41 +113,4 @@ func (in *input) linesBefore(offset int64) (lines int64, err error) {
 		}
 	}
 	return lines, nil
-}
-
-// user reads a record. Handles are folded to lower case; a user without a name is
-// called by the handle. Names, bios and avatar URLs have to be as those that users write.
-func (places columns) user(record []string) (u storage.User, err error) {
-	field := func(i int) string {
-		if at := places[i]; at >= 0 && at < len(record) {
-			return strings.TrimSpace(record[at])
-		}
-		return ""
-	}
-	if len(record) < 2 || len(record) > len(places) {
-		return u, errColumns
-	}
-	if u.ID, err = parseID([]byte(field(0))); err != nil {
-		return u, err
-	}
-	u.Handle = storage.FoldHandle(field(1))
-	u.Name, u.Bio, u.AvatarURL = field(2), field(3), field(4)
-	if u.Name == "" {
-		u.Name = u.Handle
-	}
-	if err := checkHandle(u); err != nil {
-		return u, err
-	}
-	_, err = accounts.CheckProfile(storage.ProfileChange{Name: &u.Name, Bio: &u.Bio, AvatarURL: &u.AvatarURL})
-	return u, err
-}
-
-func checkHandle(u storage.User) error {
-	switch {
-	case !storage.ValidHandle(u.Handle):
-		return errHandle
-	case storage.ReservedHandle(u.Handle) && u.Handle != storage.ImportedHandle(u.ID):
-		return errHandleOfID
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
@@ -45,7 +46,7 @@ func TestUsersFile(t *testing.T) {
 		t.Errorf("%+v, want %+v", bare(got), want)
 	}
 	for line, want := range map[int64]error{
-		6: errHandleOfID, 7: errHandle, 8: errIDRange, 10: storage.ErrHandleTaken, 11: errHandle, 17: errColumns, 18: errHandle,
+		6: graphfile.ErrHandleOfID, 7: graphfile.ErrHandle, 8: graphfile.ErrIDRange, 10: storage.ErrHandleTaken, 11: graphfile.ErrHandle, 17: graphfile.ErrColumns, 18: graphfile.ErrHandle,
 	} {
 		if !errors.Is(problems[line], want) {
 			t.Errorf("line %d: %v, want %v", line, problems[line], want)
@@ -122,12 +123,12 @@ func TestColumnsInAnyOrder(t *testing.T) {
 }
 
 func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
-	key := func(name, text string, relation ...Relation) string {
+	key := func(name, text string, relation ...graphfile.Relation) string {
 		in, err := probe(file(t, name, text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return checkpointKey([]*input{in}, append(relation, Follows)[0])
+		return checkpointKey([]*input{in}, append(relation, graphfile.Follows)[0])
 	}
 	here, there := key("a.txt", "1 2\n"), key("a.txt", "1 2\n")
 	if here != there {
@@ -136,7 +137,7 @@ func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
 	if here == key("b.txt", "1 2\n") || here == key("a.txt", "1 3\n") || here == key("a.txt", "1 2\n\n") {
 		t.Error("different files share a key")
 	}
-	blocks, requests := key("a.txt", "1 2\n", Blocks), key("a.txt", "1 2\n", Requests)
+	blocks, requests := key("a.txt", "1 2\n", graphfile.Blocks), key("a.txt", "1 2\n", graphfile.Requests)
 	if here == blocks || here == requests || blocks == requests {
 		t.Error("different relations share a key")
 	}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"kith/replication"
 	"kith/storage"
@@ -19,7 +21,7 @@ func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
 	if err != nil || len(c.edges) == 0 {
 		return totals, err
 	}
-	ends, err := im.ensureEnds(ctx, c)
+	ends, err := im.ends(ctx, c)
 	if err != nil {
 		return totals, err
 	}
@@ -50,6 +52,9 @@ func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err err
 	if err != nil {
 		return totals, err
 	}
+	if err := im.hideUsers(ctx, rows, results); err != nil {
+		return totals, err
+	}
 	for i, result := range results {
 		switch {
 		case result.Err != nil:
@@ -66,22 +71,82 @@ func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err err
 	return totals, nil
 }
 
-// ensureEnds creates the users whom only edges name, and drops the edges of users
-// that cannot be created because their handle is taken.
-func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err error) {
-	var users []storage.User
-	here := map[storage.UserID]bool{}
-	ensure := func(id storage.UserID) {
-		if _, known := im.users[id]; !known && !here[id] {
-			here[id] = true
-			users = append(users, storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)})
+// hideUsers gives those of the new users that are not active their states. Gateways
+// look for changes by their times, so the time is now.
+func (im *run) hideUsers(ctx context.Context, rows []userRow, results []storage.Result[bool]) error {
+	for i, row := range rows {
+		if row.state == storage.Active || !results[i].Value {
+			continue
+		}
+		if _, err := im.store.SetState(ctx, row.user.ID, row.state, storage.MicrosOf(time.Now())); err != nil {
+			return fmt.Errorf("set the state of user %d: %w", row.user.ID, err)
 		}
 	}
-	for _, row := range c.edges {
-		ensure(row.from)
-		ensure(row.to)
+	return nil
+}
+
+// ends sees to the users whom edges name, and drops the edges of those whom there
+// cannot be. What is past may be of users who are no more.
+func (im *run) ends(ctx context.Context, c *chunk) (totals Report, err error) {
+	in := im.inputs[c.begin.File]
+	switch {
+	case in.relation.IsPast():
+		return totals, nil
+	case in.exported:
+		totals, err = im.findEnds(ctx, c)
+	default:
+		totals, err = im.ensureEnds(ctx, c)
 	}
-	slices.SortFunc(users, func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) })
+	if err == nil && im.refusals > 0 {
+		before := len(c.edges)
+		c.edges = slices.DeleteFunc(c.edges, func(row edgeRow) bool { return !im.users[row.from] || !im.users[row.to] })
+		totals.Refused += int64(before - len(c.edges))
+	}
+	return totals, err
+}
+
+// unknownEnds are the users whom edges name and about whom nothing is known yet,
+// ascending.
+func (im *run) unknownEnds(c *chunk) []storage.UserID {
+	here := map[storage.UserID]bool{}
+	for _, row := range c.edges {
+		for _, id := range []storage.UserID{row.from, row.to} {
+			if _, known := im.users[id]; !known {
+				here[id] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(here))
+}
+
+// errUnlisted: an edge names a user who was made after its shard was exported, or
+// deleted before.
+var errUnlisted = errors.New("the users files of the export do not have this user")
+
+// findEnds looks for the users in the store, where the users files have put them.
+func (im *run) findEnds(ctx context.Context, c *chunk) (totals Report, err error) {
+	ids := im.unknownEnds(c)
+	for i, result := range im.store.Users(ctx, ids) {
+		if result.Err != nil {
+			return totals, fmt.Errorf("read user %d: %w", ids[i], result.Err)
+		}
+		im.users[ids[i]] = result.Found
+		if !result.Found {
+			im.refusals++
+			totals.Refused++
+			im.tell(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
+				Reason: fmt.Errorf("user %d, named here or soon after: %w", ids[i], errUnlisted)})
+		}
+	}
+	return totals, nil
+}
+
+// ensureEnds creates the users whom only edges name.
+func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err error) {
+	var users []storage.User
+	for _, id := range im.unknownEnds(c) {
+		users = append(users, storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)})
+	}
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
 		return totals, err
@@ -98,11 +163,6 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err err
 			totals.UsersMade++
 		}
 	}
-	if im.refusals > 0 {
-		before := len(c.edges)
-		c.edges = slices.DeleteFunc(c.edges, func(row edgeRow) bool { return !im.users[row.from] || !im.users[row.to] })
-		totals.Refused += int64(before - len(c.edges))
-	}
 	return totals, nil
 }
 
@@ -116,8 +176,8 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	// Times of this chunk's own, so that a later run can tell which users were made
 	// in the chunk it does again.
 	now := im.at.Start + storage.Micros(c.begin.Ordinal)
-	for i := range users {
-		users[i].CreatedAt, users[i].UpdatedAt = now, now
+	for i, u := range users {
+		users[i].CreatedAt, users[i].UpdatedAt = cmp.Or(u.CreatedAt, now), cmp.Or(u.UpdatedAt, now)
 	}
 	results := im.store.CreateUsers(ctx, users)
 	for i, result := range results {
@@ -132,14 +192,15 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 }
 
 // claimUsers corrects the results for users that an earlier run made without
-// coming to count them: those that bear a time behind its last checkpoint.
+// coming to count them: those that bear a time behind its last checkpoint, or the one
+// that the file says.
 func (im *run) claimUsers(ctx context.Context, users []storage.User, results []storage.Result[bool]) error {
 	var ids []storage.UserID
-	var places []int
+	var indexes []int
 	for i, result := range results {
 		if result.Err == nil && !result.Value {
 			ids = append(ids, users[i].ID)
-			places = append(places, i)
+			indexes = append(indexes, i)
 		}
 	}
 	first, end := im.at.Start+storage.Micros(im.found.Next.Ordinal), im.at.Start+storage.Micros(im.found.Pending)
@@ -147,8 +208,9 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 		if result.Err != nil {
 			return fmt.Errorf("read user %d: %w", ids[i], result.Err)
 		}
-		u, at := result.Value, places[i]
-		results[at].Value = result.Found && u.Handle == users[at].Handle && first <= u.CreatedAt && u.CreatedAt < end
+		u, at := result.Value, indexes[i]
+		made := u.CreatedAt == users[at].CreatedAt || first <= u.CreatedAt && u.CreatedAt < end
+		results[at].Value = result.Found && u.Handle == users[at].Handle && made
 	}
 	return nil
 }
@@ -158,27 +220,31 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 // ends the follow in return, requests that cross accept each other. So existing
 // rows win on both sides, and a half-written chunk becomes whole.
 func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
+	side, kind, err := im.inputs[c.begin.File].relation.Row()
+	if err != nil {
+		return totals, err
+	}
 	edges := make([]storage.Edge, len(c.edges))
 	for i, row := range c.edges {
-		edges[i] = storage.Edge{From: row.from, To: row.to, Type: im.relation.kind, UpdateTime: row.time}
+		edges[i] = storage.Edge{From: row.from, To: row.to, Type: kind, UpdateTime: row.time}
 	}
-	results, err := im.apply(ctx, im.relation.side, edges, storage.IfAbsent)
+	results, err := im.apply(ctx, side, edges, storage.IfAbsent)
 	if err != nil {
 		return totals, err
 	}
 	var also []storage.Written
 	edges = edges[:0]
 	for i, result := range results {
-		im.count(&totals, c.edges[i], result.Value)
+		im.count(&totals, c.edges[i], kind, result.Value)
 		also = append(also, result.Value.Also...)
-		if result.Value.Row.UpdateTime > 0 { // else it was refused: the one blocks the other
-			edges = append(edges, result.Value.Row)
+		if row := result.Value.Row; row.UpdateTime > 0 || row.Type != storage.None { // else it was refused: the one blocks the other
+			edges = append(edges, row)
 		}
 	}
 	slices.SortFunc(edges, func(a, b storage.Edge) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
-	if results, err = im.apply(ctx, im.relation.side.Replica(), edges, storage.IfNewer); err != nil {
+	if results, err = im.apply(ctx, side.Replica(), edges, storage.IfNewer); err != nil {
 		return totals, err
 	}
 	for _, result := range results {
@@ -219,10 +285,10 @@ func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edg
 // chunk in which that run was killed and has the line's values; a row that had them
 // before the import cannot be distinguished from it. A request that was written by that
 // run and has met one in return has other values by now, and counts as existed.
-func (im *run) count(totals *Report, row edgeRow, applied storage.Applied) {
+func (im *run) count(totals *Report, row edgeRow, kind storage.EdgeType, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row
-	mine := was.Type == im.relation.kind && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
+	mine := was.Type == kind && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
 	switch {
 	case applied.Changed || mine:
 		totals.Edges++

@@ -63,10 +63,10 @@ func newNetwork(d dice) *network {
 	}
 	diligence := d.shuffled(Users)
 	// The examples look at the first two: well known, busy, of one circle.
-	place(n.fame, 0, 45)
-	place(n.fame, 1, 90)
-	place(diligence, 0, 25)
-	place(diligence, 1, 50)
+	rankAs(n.fame, 0, 45)
+	rankAs(n.fame, 1, 90)
+	rankAs(diligence, 0, 25)
+	rankAs(diligence, 1, 50)
 	for user := range n.community {
 		n.community[user] = sizes.draw(d)
 		if user == 1 {
@@ -81,8 +81,8 @@ func newNetwork(d dice) *network {
 	return n
 }
 
-// place gives a user a rank, and the user of that rank the old one.
-func place(ranks []int, user, rank int) {
+// rankAs gives a user a rank, and the user of that rank the old one.
+func rankAs(ranks []int, user, rank int) {
 	for other := range ranks {
 		if ranks[other] == rank {
 			ranks[other], ranks[user] = ranks[user], rank

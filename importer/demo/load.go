@@ -58,7 +58,7 @@ func apply(ctx context.Context, store Store, side storage.Side, edges []storage.
 	return nil
 }
 
-// wanted tells whether the store is empty or holds a part of the network. The
+// wanted reports whether the store is empty or holds a part of the network. The
 // inverse side is written last, with one transaction a shard, so the network is
 // complete if every user with followers has the first of them.
 func wanted(ctx context.Context, store Store, users []storage.User, edges []storage.Edge) (bool, error) {
@@ -88,7 +88,7 @@ func wanted(ctx context.Context, store Store, users []storage.User, edges []stor
 	return missing, nil
 }
 
-// holds tells whether all users that the store has under the network's ids are the
+// holds reports whether all users that the store has under the network's ids are the
 // network's own, and there is at least one.
 func holds(ctx context.Context, store Store, users []storage.User) (bool, error) {
 	ids := make([]storage.UserID, len(users))
