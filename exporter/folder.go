@@ -1,0 +1,120 @@
+package exporter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"kith/graphfile"
+)
+
+// ErrFolder: the folder cannot take this export, whatever is tried again.
+var ErrFolder = errors.New("the folder does not fit")
+
+// folder is where an export goes, locked until it is closed.
+type folder struct {
+	path string
+	file *os.File
+}
+
+// openFolder makes the folder where it is missing. Nobody else may read what users do.
+func openFolder(path string) (*folder, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(file); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("%w: another export writes into %s", ErrFolder, path)
+	}
+	return &folder{path, file}, nil
+}
+
+func (f *folder) close() { _ = f.file.Close() }
+
+func (f *folder) sync() error { return syncFolder(f.file) }
+
+// named are the files of an export, whole or not. The number is the shard's.
+var named = regexp.MustCompile(`^[a-z_]+-([0-9]{4})\.(?:csv|txt)(?:\.gz)?(?:\.part)?$`)
+
+// partSuffix ends the name of a file that is not whole.
+const partSuffix = ".part"
+
+// fileName is the name of the file of one kind and shard.
+func fileName(kind graphfile.Kind, shard int, gzip bool) string {
+	name := fmt.Sprintf("%s-%04d.txt", kind, shard)
+	if kind == graphfile.Users {
+		name = fmt.Sprintf("%s-%04d.csv", kind, shard)
+	}
+	if gzip {
+		name += ".gz"
+	}
+	return name
+}
+
+// examine reads the manifest, and refuses a folder with files that are not an export's.
+func (f *folder) examine() (m graphfile.Manifest, found bool, err error) {
+	if m, found, err = graphfile.ReadManifest(f.path); err != nil {
+		return m, false, fmt.Errorf("%w: %w", ErrFolder, err)
+	}
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return m, false, err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		isManifest := name == graphfile.ManifestName || name == graphfile.ManifestName+partSuffix
+		if !isManifest && !(found && named.MatchString(name)) {
+			return m, false, fmt.Errorf("%w: %s holds %s, which is no file of an export: choose an empty folder", ErrFolder, f.path, name)
+		}
+	}
+	return m, found, nil
+}
+
+// removeOf removes what an earlier run has left of a shard.
+func (f *folder) removeOf(shard int) error {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		match := named.FindStringSubmatch(e.Name())
+		if match == nil {
+			continue
+		}
+		if n, err := strconv.Atoi(match[1]); err != nil || n != shard {
+			continue
+		}
+		if err := os.Remove(filepath.Join(f.path, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save replaces the manifest: after a crash there is the old one or the new one.
+func (f *folder) save(m graphfile.Manifest) error {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	file, err := newPart(filepath.Join(f.path, graphfile.ManifestName), false)
+	if err != nil {
+		return err
+	}
+	defer file.abandon()
+	if err := file.write(append(text, '\n')); err != nil {
+		return err
+	}
+	if _, err := file.finish(); err != nil {
+		return err
+	}
+	return f.sync()
+}
