@@ -24,6 +24,7 @@ type Program struct {
 	Serve     ServeCmd     `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
 	Migrate   MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
 	Import    ImportCmd    `cmd:"" help:"Import follows and users from files."`
+	Export    ExportCmd    `cmd:"" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
 	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
 	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
 	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
+	"kith/graphfile"
 	"kith/importer"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -18,10 +20,10 @@ import (
 
 // ImportCmd is `kith import FILE…`.
 type ImportCmd struct {
-	Files    []string          `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input."`
-	Relation importer.Relation `enum:"following,blocking,friend_request" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), or has asked to for friendship (friend_request). Default: ${default}."`
-	Strict   bool              `help:"Stop at the first malformed line, with exit code 1."`
-	Chunk    int               `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+	Files    []string           `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input. A folder is an export (kith export)."`
+	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), has asked to for friendship (friend_request), or one of the others that an export writes: ${enum}. Lists that name theirs keep it. Default: ${default}."`
+	Strict   bool               `help:"Stop at the first malformed line, with exit code 1."`
+	Chunk    int                `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
 
 	files    *importer.Import
 	progress progress
@@ -30,6 +32,15 @@ type ImportCmd struct {
 // Vars are the variables that the help texts of this package name.
 var Vars = kong.Vars{
 	"import_chunk": fmt.Sprint(importer.DefaultChunk),
+	"relations":    relationNames(),
+}
+
+func relationNames() string {
+	var names []string
+	for _, r := range graphfile.Relations() {
+		names = append(names, string(r))
+	}
+	return strings.Join(names, ",")
 }
 
 // shownProblems is how many lines that could not be imported are shown.
@@ -115,7 +126,7 @@ func summarise(out io.Writer, r importer.Report) {
 		{"self-follows", r.SelfFollows, true, ""},
 		{"malformed", r.Malformed, true, ""},
 		{"users existed", r.UsersExisted, false, "listed in a users file, and unchanged"},
-		{"refused", r.Refused, false, "users whose handle is taken, and their edges"},
+		{"refused", r.Refused, false, "users whose handle is taken or whom an export does not list, and their edges"},
 	} {
 		if !row.always && row.n == 0 {
 			continue

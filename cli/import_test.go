@@ -68,7 +68,7 @@ func TestImportCommand(t *testing.T) {
 	}
 }
 
-// What the lines say is told by a flag.
+// A flag says what the lines hold.
 func TestImportOfARelation(t *testing.T) {
 	store := memory.New()
 	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n")); err != nil {

@@ -67,10 +67,10 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	if c.Repair {
 		defer settings.deployment().ChangingAll(ctx, store)()
 	}
-	p := newScanProgress(k.Stderr)
+	p := newScanProgress("reconcile", k.Stderr)
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{
 		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad,
-		List: c.List, OnProgress: p.show, Logger: logger,
+		List: c.List, OnProgress: p.full, Logger: logger,
 	})
 	p.done()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, settings *Settings, store *
 	defer closing()
 	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Changes: changes, Checkpoints: store, Logger: logger}).Mark(noting)
 	if err != nil {
-		logger.DebugContext(ctx, "no place for the incremental mode", "error", err)
+		logger.DebugContext(ctx, "no position for the incremental mode", "error", err)
 		return nothing
 	}
 	return func() {
@@ -122,6 +122,9 @@ func (s *Settings) changes(ctx context.Context, store *sqlstore.Store, logger *s
 	scheme, rest, _ := strings.Cut(s.Store, ":")
 	if scheme == "sqlite" {
 		return reconcile.RelationLogs(store), func() {}, nil
+	}
+	if !store.HasBinlog() {
+		return nil, nil, errors.New("TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full")
 	}
 	logs, err := reconcile.OpenBinlogs(ctx, strings.Split(rest, ";"), logger)
 	if err != nil {

@@ -145,8 +145,8 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 }
 
 // Without a checkpoint a run sees nothing of what was before. Whoever reads its report
-// has to be told, or takes it for a clean one.
-func TestAnIncrementalRunTellsThatItHasOnlyBegun(t *testing.T) {
+// has to hear so, or takes the run for a clean one.
+func TestAnIncrementalRunReportsThatItHasOnlyBegun(t *testing.T) {
 	const begun = "relation_log of shard 0"
 	out, err := reconciling(t.Context(), halved(t), "incremental", "--window=1ms")
 	if err != nil || !strings.Contains(out, begun+": there was no checkpoint; it is looked at from now on, what was before is for kith reconcile full\n") {
@@ -204,19 +204,19 @@ func TestReconcileFlagsAreChecked(t *testing.T) {
 func TestScanProgress(t *testing.T) {
 	step := reconcile.Progress{Resumed: true, Doing: "comparing rows", Done: 50, Total: 200, Rows: 1234, Found: 3, Left: 12 * time.Second}
 	var out bytes.Buffer
-	plain := &scanProgress{out: &out, every: time.Hour}
-	plain.show(step)
-	plain.show(step) // too soon
+	plain := &scanProgress{name: "reconcile", out: &out, every: time.Hour}
+	plain.full(step)
+	plain.full(step) // too soon
 	plain.every = 0
-	plain.show(step)
+	plain.full(step)
 	plain.done()
 	if want := "reconcile: going on after 1,234 rows\nreconcile:  25 %, comparing rows, 1,234 rows, 3 found, 12s left\n"; !strings.HasPrefix(out.String(), want[:37]) || !strings.HasSuffix(out.String(), want[37:]) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	out.Reset()
-	bar := &scanProgress{out: &out, terminal: true}
+	bar := &scanProgress{name: "reconcile", out: &out, terminal: true}
 	bar.done() // a scan may fail before it begins
-	bar.show(step)
+	bar.full(step)
 	bar.done()
 	if !strings.Contains(out.String(), "25%") || !strings.Contains(out.String(), "comparing rows, 1,234 rows, 3 found, 12s left") {
 		t.Errorf("%q", out.String())

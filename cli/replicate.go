@@ -54,6 +54,7 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 	if settings.Redundancy != deployment.Binlog {
 		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
 	}
+	settings.modeLeftOpen = false // no other will do
 	return nil
 }
 

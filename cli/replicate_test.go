@@ -48,6 +48,7 @@ func replicate(ctx context.Context, store *sqlstore.Store, arguments ...string) 
 }
 
 func TestReplicateCommand(t *testing.T) {
+	testenv.NeedsBinlog(t)
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
 	location := "mysql:" + strings.Join(dsns, ";")
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})

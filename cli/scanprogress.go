@@ -10,12 +10,14 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"kith/exporter"
 	"kith/reconcile"
 )
 
-// scanProgress shows how far a full scan is: as a bar on a terminal, as lines
+// scanProgress shows how far a scan of the store is: as a bar on a terminal, as lines
 // elsewhere.
 type scanProgress struct {
+	name     string // of the command
 	out      io.Writer
 	terminal bool
 	every    time.Duration // between lines
@@ -24,31 +26,51 @@ type scanProgress struct {
 	last     time.Time
 }
 
-func newScanProgress(out io.Writer) *scanProgress {
+func newScanProgress(name string, out io.Writer) *scanProgress {
 	file, ok := out.(*os.File)
-	return &scanProgress{out: out, terminal: ok && term.IsTerminal(int(file.Fd())), every: 2 * time.Second}
+	return &scanProgress{name: name, out: out, terminal: ok && term.IsTerminal(int(file.Fd())), every: 2 * time.Second}
 }
 
-func (p *scanProgress) show(s reconcile.Progress) {
+// full shows a full reconcile scan.
+func (p *scanProgress) full(s reconcile.Progress) {
+	resumed := ""
+	if s.Resumed {
+		resumed = humanize.Comma(s.Rows) + " rows"
+	}
+	p.show(resumed, s.Done, s.Total, scanStatus(s))
+}
+
+// export shows an export. How many rows a shard has is not known before.
+func (p *scanProgress) export(s exporter.Progress) {
+	resumed := ""
+	if s.Kept > 0 {
+		resumed = fmt.Sprintf("%d of %d shards", s.Kept, s.Shards)
+	}
+	status := fmt.Sprintf("shard %d of %d, %s rows, %s rows/s", s.Shard, s.Shards, humanize.Comma(s.Rows), humanize.Comma(int64(s.RowsPerSecond())))
+	p.show(resumed, int64(s.Done), int64(s.Shards), status)
+}
+
+// show shows how much of a total is done; resumed is what an earlier run has done, or "".
+func (p *scanProgress) show(resumed string, done, total int64, status string) {
 	now := time.Now()
 	if !p.begun {
 		p.begun, p.last = true, now
-		if s.Resumed {
-			fmt.Fprintf(p.out, "reconcile: going on after %s rows\n", humanize.Comma(s.Rows))
+		if resumed != "" {
+			fmt.Fprintf(p.out, "%s: going on after %s\n", p.name, resumed)
 		}
 		if p.terminal {
-			p.bar = newBar(p.out, s.Total)
+			p.bar = newBar(p.out, total)
 		}
 	}
 	if p.terminal {
-		p.bar.ChangeMax64(s.Total)
-		p.bar.Describe(scanStatus(s))
-		_ = p.bar.Set64(s.Done) // a bar that cannot be drawn is no reason to stop
+		p.bar.ChangeMax64(total)
+		p.bar.Describe(status)
+		_ = p.bar.Set64(done) // a bar that cannot be drawn is no reason to stop
 		return
 	}
 	if now.Sub(p.last) >= p.every {
 		p.last = now
-		fmt.Fprintf(p.out, "reconcile: %3d %%, %s\n", 100*s.Done/max(s.Total, 1), scanStatus(s))
+		fmt.Fprintf(p.out, "%s: %3d %%, %s\n", p.name, 100*done/max(total, 1), status)
 	}
 }
 

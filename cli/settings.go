@@ -19,12 +19,14 @@ type Settings struct {
 	Store            string        `default:"sqlite:data/kith.db" env:"KITH_STORE" placeholder:"LOCATION" help:"Where the graph is: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…], one shard each, always in the same order. Default: ${default}."`
 	Redis            string        `env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
 	RedisCache       bool          `default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Keep users and lists in the Redis as well. Everything that runs on a store with a Redis has to have the same. Default: ${default}."`
-	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: sync on sqlite and on one shard, binlog on several MySQL shards."`
+	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: binlog on several shards of MySQL or MariaDB, else sync."`
 	StatementTimeout time.Duration `default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
 	ShardConns       int           `default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
 	FriendRequestTTL time.Duration `name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted; the same for everything that runs on a store. Default: ${default}."`
 	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
+
+	modeLeftOpen bool // Redundancy was filled in, and gives way to what the servers can do
 }
 
 // A Preparer is a command that looks at what it was given before the store is opened, and
@@ -48,7 +50,7 @@ func (s *Settings) Check() error {
 	several := strings.Contains(s.Store, ";")
 	switch s.Redundancy {
 	case "":
-		s.Redundancy = deployment.Sync
+		s.Redundancy, s.modeLeftOpen = deployment.Sync, true
 		if several && !sqlite {
 			s.Redundancy = deployment.Binlog
 		}
@@ -76,7 +78,8 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// OpenStore opens the store, which the caller closes. observe may be nil.
+// OpenStore opens the store, which the caller closes. observe may be nil. If the servers have no
+// binlog, the mode that was left open becomes sync.
 func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, sqlstore.Statement)) (*sqlstore.Store, error) {
 	store, err := sqlstore.Open(ctx, sqlstore.Config{
 		Location:         s.Store,
@@ -87,6 +90,12 @@ func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, 
 	})
 	if err != nil {
 		return nil, Misset("store", err)
+	}
+	if s.Redundancy == deployment.Binlog && !store.HasBinlog() {
+		if !s.modeLeftOpen {
+			return nil, errors.Join(Misset("redundancy", errors.New("TiDB has no binlog: use sync or stream")), store.Close())
+		}
+		s.Redundancy = deployment.Sync
 	}
 	return store, nil
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBuildOf: what the linker was told counts before what the go command has recorded.
+// TestBuildOf: what the linker was given counts before what the go command has recorded.
 func TestBuildOf(t *testing.T) {
 	recorded := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}
@@ -40,8 +40,8 @@ func TestBuildLine(t *testing.T) {
 	}
 }
 
-// TestRegistryTellsTheBuild: every process that serves /metrics has its registry from here.
-func TestRegistryTellsTheBuild(t *testing.T) {
+// TestRegistryReportsTheBuild: every process that serves /metrics has its registry from here.
+func TestRegistryReportsTheBuild(t *testing.T) {
 	families, err := newRegistry().Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+
+	"kith/exporter"
+	"kith/graphfile"
+	"kith/storage/sqlstore"
+)
+
+// ExportCmd is `kith export DIR`.
+type ExportCmd struct {
+	Dir   string `arg:"" help:"The folder for the files, made where it is missing. It holds nothing else."`
+	Plain bool   `help:"Do not compress the files."`
+
+	export   *exporter.Export
+	progress *scanProgress
+}
+
+// Prepare implements [Preparer]: it opens the folder.
+func (c *ExportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
+	c.progress = newScanProgress("export", k.Stderr)
+	c.export, err = exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: c.progress.export})
+	return err
+}
+
+// Run exports the store. Progress goes to the standard error, the summary to the standard output.
+func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	defer c.export.Close()
+	report, err := c.export.Run(ctx, store)
+	c.progress.done()
+	if err != nil {
+		return adviseExport(err)
+	}
+	summariseExport(k.Stdout, report)
+	return nil
+}
+
+// adviseExport adds to an export's error how to continue.
+func adviseExport(err error) error {
+	switch {
+	case err == nil || errors.Is(err, exporter.ErrFolder):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w; make room and run the same command again: it goes on after the shards that are whole", err)
+	}
+	return fmt.Errorf("%w; run the same command again: it goes on after the shards that are whole", err)
+}
+
+// summariseExport writes what the folder holds, with the digests by which two exports are compared.
+func summariseExport(out io.Writer, r exporter.Report) {
+	shards := fmt.Sprintf("%d shards", r.Shards)
+	if r.Kept > 0 {
+		shards = fmt.Sprintf("%d of %d shards", r.Shards-r.Kept, r.Shards)
+	}
+	fmt.Fprintf(out, "exported %s rows of %s in %s (%s rows/s), %s in all\n",
+		humanize.Comma(r.Rows), shards, seconds(r.Elapsed), humanize.Comma(int64(r.RowsPerSecond())), humanize.Bytes(uint64(r.Bytes)))
+	kinds := []graphfile.Kind{graphfile.Users}
+	for _, relation := range graphfile.Relations() {
+		kinds = append(kinds, graphfile.Kind(relation))
+	}
+	for _, kind := range kinds {
+		if total := r.Totals[kind]; total.Rows > 0 {
+			fmt.Fprintf(out, "  %-18s%12s  digest %016x\n", kind, humanize.Comma(total.Rows), total.Mixed)
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package program_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/graphfile"
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/internal/testgraph"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// peopled is a store with the small graph, blocks, requests of every state, and hidden users.
+func peopled(t *testing.T, shards []database) []database {
+	t.Helper()
+	laidOut(t, shards...)
+	users := filepath.Join(t.TempDir(), "people.csv")
+	g := testgraph.Generate(t, testgraph.Small)
+	edges := g.Edges(t)
+	text := "id,handle,name,bio,state\n"
+	for i, e := range edges[:200] {
+		text += fmt.Sprintf("%d,person_%d,\"P, \"\"%d\"\"\",\"two\nlines\",%s\n", e.From, e.From, i, []string{"", "deactivated"}[i%2])
+	}
+	var blocks, asked strings.Builder
+	for i, e := range edges[:1500] {
+		fmt.Fprintf(map[bool]*strings.Builder{true: &blocks, false: &asked}[i%3 == 0], "%d %d %d.%06d\n", e.To, e.From, 1_600_000_000+i, i)
+	}
+	list := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if err := os.WriteFile(users, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := kithtest.Args("--store", location(shards...))
+	for _, args := range [][]string{
+		{"import", users, g.File},
+		{"import", "--relation=blocking", list("blocks.txt", blocks.String())},
+		{"import", "--relation=friend_request", list("asked.txt", asked.String())},
+	} {
+		if end := kithtest.Run(t, kithtest.Args(args...), store); end.Code != 0 {
+			t.Fatalf("%v: %+v", args, end)
+		}
+	}
+	s := opened(t, shards)
+	for i, e := range edges[2000:2100] { // what is past
+		kind := []storage.EdgeType{storage.None, storage.Blocking}[i%2]
+		for _, r := range s.ChangeEdges(t.Context(), storage.UserID(e.From), []storage.EdgeChange{{To: storage.UserID(e.To), Type: kind, At: 1_800_000_000_000_000}}, storage.ChangeOptions{}) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			carryAll(t, s, r.Value.Written())
+		}
+	}
+	return shards
+}
+
+func opened(t *testing.T, shards []database) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location(shards...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// carryAll brings rows to their other sides.
+func carryAll(t *testing.T, s *sqlstore.Store, rows []storage.Written) {
+	t.Helper()
+	for len(rows) > 0 {
+		w := rows[0]
+		rows = rows[1:]
+		for _, r := range s.Apply(t.Context(), w.Side.Replica(), []storage.Edge{w.Edge}, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			rows = append(rows, r.Value.Also...)
+		}
+	}
+}
+
+// digests are those of all tables of edges of a store.
+func digests(t *testing.T, shards []database) (sums [len(storage.Sides)]storage.Digest) {
+	t.Helper()
+	s := opened(t, shards)
+	for _, side := range storage.Sides {
+		for shard := range shards {
+			groups, err := s.Digests(t.Context(), side, shard, storage.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range groups {
+				sums[side] = sums[side].Plus(d)
+			}
+		}
+	}
+	return sums
+}
+
+func export(dir string, shards []database) kithtest.Option {
+	return kithtest.Args("export", "--store", location(shards...), dir)
+}
+
+// kindsTold are the lines of a summary with the rows and the digest of each kind.
+func kindsTold(summary string) string {
+	_, kinds, _ := strings.Cut(summary, "\n")
+	return kinds
+}
+
+// TestAnExportIsAnEqualStore copies stores to other numbers of shards and other databases.
+func TestAnExportIsAnEqualStore(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ from, to func(t *testing.T) []database }{
+		"one file to four":        {func(t *testing.T) []database { return newSQLite(t, 1) }, func(t *testing.T) []database { return newSQLite(t, 4) }},
+		"four files to databases": {func(t *testing.T) []database { return newSQLite(t, 4) }, func(t *testing.T) []database { return newMariaDB(t, 4) }},
+		"databases to three":      {func(t *testing.T) []database { return newMariaDB(t, 4) }, func(t *testing.T) []database { return newSQLite(t, 3) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := peopled(t, tt.from(t)), tt.to(t)
+			dir := filepath.Join(t.TempDir(), "copy")
+			end := kithtest.Run(t, export(dir, from))
+			if end.Code != 0 || end.Stderr != "" || !strings.HasPrefix(end.Stdout, "exported ") {
+				t.Fatalf("%+v", end)
+			}
+			for _, kind := range []graphfile.Kind{"users", "following", "blocking", "ended", "friend_request", "accepted_request", "cancelled_request"} {
+				if !strings.Contains(end.Stdout, "  "+string(kind)+" ") {
+					t.Errorf("no %s in\n%s", kind, end.Stdout)
+				}
+			}
+			if got := kithtest.Run(t, kithtest.Args("import", "--strict", "--store", location(to...), dir)); got.Code != 0 {
+				t.Fatalf("%+v", got)
+			}
+			if got, want := digests(t, to), digests(t, from); got != want || want[storage.Forward] != want[storage.Inverse] {
+				t.Errorf("digests %v, want %v", got, want)
+			}
+			countsAgree(t, to...)
+			again := kithtest.Run(t, export(filepath.Join(t.TempDir(), "copy"), to))
+			if again.Code != 0 || kindsTold(again.Stdout) != kindsTold(end.Stdout) {
+				t.Errorf("the copy's export:\n%s\nwant\n%s", again.Stdout, end.Stdout)
+			}
+		})
+	}
+}
+
+// TestKilledExportGoesOn kills an export in the middle of a shard, again and again. It then goes on
+// after the whole shards, to the same files as one that was left alone.
+func TestKilledExportGoesOn(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		from := peopled(t, make(t, 4))
+		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
+		if end := kithtest.Run(t, export(whole, from)); end.Code != 0 {
+			t.Fatalf("%+v", end)
+		}
+		killed := 0
+		for try := 0; killed < 2; try++ {
+			if try == 20 {
+				t.Fatal("every export was over before it was killed")
+			}
+			name := filepath.Join(dir, fmt.Sprintf("following-%04d.txt.gz", killed+1))
+			running := kithtest.Launch(t, export(dir, from))
+			running.Until(t, "the shard is under way or over", func() bool {
+				_, part := os.Stat(name + ".part")
+				_, over := os.Stat(name)
+				return part == nil || over == nil
+			})
+			if end := running.Kill(t); end.Code == -1 {
+				killed++
+			} else {
+				dir = filepath.Join(t.TempDir(), "killed")
+			}
+			if _, err := os.Stat(dir); err == nil {
+				noHalfFiles(t, dir, whole)
+			}
+		}
+		end := kithtest.Run(t, export(dir, from))
+		if end.Code != 0 {
+			t.Fatalf("gone on with: %+v", end)
+		}
+		sameFiles(t, dir, whole)
+		if again := kithtest.Run(t, export(dir, from)); again.Code != 0 || !strings.HasPrefix(again.Stdout, "exported 0 rows of 0 of 4 shards") ||
+			!strings.Contains(again.Stderr, "export: going on after 4 of 4 shards") && again.Stderr != "" || kindsTold(again.Stdout) != kindsTold(end.Stdout) {
+			t.Errorf("once more: %+v", again)
+		}
+	})
+}
+
+// noHalfFiles sees that what has its final name is whole.
+func noHalfFiles(t *testing.T, dir, whole string) {
+	t.Helper()
+	for _, name := range exported(t, dir) {
+		got, _ := os.ReadFile(filepath.Join(dir, name))
+		want, _ := os.ReadFile(filepath.Join(whole, name))
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s has %d bytes, not the %d of a whole one", name, len(got), len(want))
+		}
+	}
+}
+
+// exported are the names of the files that are not under way, without the manifest.
+func exported(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".part") && e.Name() != graphfile.ManifestName {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func sameFiles(t *testing.T, dir, whole string) {
+	t.Helper()
+	if got, want := exported(t, dir), exported(t, whole); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+	noHalfFiles(t, dir, whole)
+	if _, err := graphfile.WholeExport(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExportSurvivesItsServer: one of two servers is down, so the shards of the other are exported and kept.
+func TestExportSurvivesItsServer(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t)
+	from := peopled(t, []database{
+		{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]},
+		{"mysql", server.CreateDatabase(t, "kith")},
+	})
+	var dir string
+	var end kithtest.End
+	for try := 0; end.Code == 0; try++ {
+		if try == 20 {
+			t.Fatal("every export was over before the server was killed")
+		}
+		if try > 0 {
+			server.Restart(t)
+		}
+		dir = t.TempDir()
+		running := kithtest.Launch(t, export(dir, from))
+		running.Until(t, "the second shard", func() bool {
+			_, err := os.Stat(filepath.Join(dir, "users-0001.csv.gz.part"))
+			return err == nil || running.Ended()
+		})
+		server.Kill(t)
+		end = running.Wait(t)
+	}
+	want := regexp.MustCompile(`(?s)^kith: read shard\..* on shard 1 \(` + regexp.QuoteMeta(server.Addr()) + `/kith\): .*; run the same command again: it goes on after the shards that are whole\n$`)
+	if end.Code != 1 || !want.MatchString(end.Stderr) || strings.Count(end.Stderr, "\n") != 1 || strings.Contains(end.Stderr, "app:app") {
+		t.Errorf("with a server gone: %+v", end)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "following-0001.txt.gz.part")); err == nil {
+		t.Error("half a file was left")
+	}
+	server.Restart(t)
+	if end := kithtest.Run(t, export(dir, from)); end.Code != 0 || !strings.HasPrefix(end.Stdout, "exported ") || !strings.Contains(end.Stderr, "going on after 1 of 2 shards") {
+		t.Errorf("gone on with: %+v", end)
+	}
+	if _, err := graphfile.WholeExport(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestExportToAFullDisk fills a file system of 256 KiB that only the export sees.
+func TestExportToAFullDisk(t *testing.T) {
+	t.Parallel()
+	if exec.CommandContext(t.Context(), "unshare", "-Urm", "mount", "-t", "tmpfs", "none", t.TempDir()).Run() != nil {
+		t.Skip("file systems cannot be mounted here")
+	}
+	from := peopled(t, newSQLite(t, 2))
+	dir := t.TempDir()
+	script := `mount -t tmpfs -o size=256k none "$1" && "$2" export --plain --store "$3" "$1"; code=$?; ls "$1"; exit $code`
+	var out, complaints bytes.Buffer
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "-Urm", "sh", "-c", script, "sh", dir, kithtest.Binary(t), location(from...))
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	err := cmd.Run()
+	want := regexp.MustCompile(`^kith: write .*\.part: no space left on device; make room and run the same command again: it goes on after the shards that are whole\n$`)
+	if err == nil || !want.MatchString(complaints.String()) {
+		t.Errorf("%v: %s", err, complaints.String())
+	}
+	if out.String() != graphfile.ManifestName+"\n" {
+		t.Errorf("left: %s", out.String())
+	}
+}
