@@ -22,7 +22,7 @@ type Answer struct {
 	Extensions map[string]any
 }
 
-// Stale tells whether the answer says that it may be.
+// Stale reports whether the answer says that it may be.
 func (a Answer) Stale() bool { return a.Extensions["stale"] == true }
 
 // Token is the consistency token among the extensions.
@@ -44,7 +44,7 @@ func (e Error) Code() string {
 	return code
 }
 
-// Retryable is `extensions.retryable`; ok tells whether it is there.
+// Retryable is `extensions.retryable`; ok reports whether it is there.
 func (e Error) Retryable() (retryable, ok bool) {
 	retryable, ok = e.Extensions["retryable"].(bool)
 	return retryable, ok
@@ -119,15 +119,15 @@ func (a Answer) Refused(code string) string {
 }
 
 // FailsAt fails the test unless there is an error of this code at each of these
-// places (see [Error.At]), in any order, and no other.
-func (a Answer) FailsAt(code string, places ...string) {
+// paths (see [Error.At]), in any order, and no other.
+func (a Answer) FailsAt(code string, paths ...string) {
 	a.t.Helper()
 	var got []string
 	for _, e := range a.Errors {
 		got = append(got, e.Code()+" "+e.At())
 	}
-	want := make([]string, len(places))
-	for i, p := range places {
+	want := make([]string, len(paths))
+	for i, p := range paths {
 		want[i] = code + " " + p
 	}
 	slices.Sort(got)
@@ -138,42 +138,42 @@ func (a Answer) FailsAt(code string, places ...string) {
 	}
 }
 
-// At returns what is at a place of the data, "user.followings.nodes.3.handle"; nil
-// for null. A place that is not there fails the test.
-func (a Answer) At(place string) any {
+// At returns what is at a path of the data, "user.followings.nodes.3.handle"; nil
+// for null. A path that is not there fails the test.
+func (a Answer) At(path string) any {
 	a.t.Helper()
 	var v any = a.Data
-	for step := range strings.SplitSeq(place, ".") {
+	for step := range strings.SplitSeq(path, ".") {
 		switch at := v.(type) {
 		case map[string]any:
 			below, ok := at[step]
 			if !ok {
-				a.t.Fatalf("no %s (at %q) in %s", place, step, abridged(a.Text))
+				a.t.Fatalf("no %s (at %q) in %s", path, step, abridged(a.Text))
 			}
 			v = below
 		case []any:
 			i, err := strconv.Atoi(step)
 			if err != nil || i >= len(at) {
-				a.t.Fatalf("no %s (at %q) in %s", place, step, abridged(a.Text))
+				a.t.Fatalf("no %s (at %q) in %s", path, step, abridged(a.Text))
 			}
 			v = at[i]
 		default:
-			a.t.Fatalf("no %s (at %q) in %s", place, step, abridged(a.Text))
+			a.t.Fatalf("no %s (at %q) in %s", path, step, abridged(a.Text))
 		}
 	}
 	return v
 }
 
-// Into decodes what is at a place of the data.
-func Into[T any](a Answer, place string) T {
+// Into decodes what is at a path of the data.
+func Into[T any](a Answer, path string) T {
 	a.t.Helper()
 	var v T
-	text, err := json.Marshal(a.At(place))
+	text, err := json.Marshal(a.At(path))
 	if err == nil {
 		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
-		a.t.Fatalf("%s in %s: %v", place, abridged(a.Text), err)
+		a.t.Fatalf("%s in %s: %v", path, abridged(a.Text), err)
 	}
 	return v
 }

@@ -49,14 +49,14 @@ func (s Statements) ByLookup() map[string]int {
 // MostOnOneShard counts for each look-up the statements on the shard that had the
 // most of them.
 func (s Statements) MostOnOneShard() map[string]int {
-	type place struct {
+	type key struct {
 		lookup string
 		shard  int
 	}
-	n := make(map[place]int)
+	n := make(map[key]int)
 	most := make(map[string]int)
 	for _, one := range s {
-		p := place{one.Lookup, one.Shard}
+		p := key{one.Lookup, one.Shard}
 		n[p]++
 		most[one.Lookup] = max(most[one.Lookup], n[p])
 	}

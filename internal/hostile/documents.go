@@ -17,7 +17,7 @@ type Document struct {
 	Header map[string]string
 	Body   string
 
-	// Answered tells that the request is answered, since it is within all limits, and
+	// Answered reports that the request is answered, since it is within all limits, and
 	// not refused.
 	Answered bool
 }
@@ -263,7 +263,7 @@ func headers() []Document {
 // maxRefusal is how long a refusal may be.
 const maxRefusal = 60_000
 
-// Check tells whether an answer with errors of these codes is what the document may get.
+// Check reports whether an answer with errors of these codes is what the document may get.
 func (d Document) Check(codes []string, length int) error {
 	for _, code := range codes {
 		if code == "INTERNAL_SERVER_ERROR" || code == "" {

@@ -122,7 +122,7 @@ func (c *Command) Kill(t testing.TB) End {
 // PID is the program's process.
 func (c *Command) PID() int { return c.cmd.Process.Pid }
 
-// Ended tells whether the program has ended.
+// Ended reports whether the program has ended.
 func (c *Command) Ended() bool {
 	select {
 	case <-c.gone:
@@ -132,7 +132,7 @@ func (c *Command) Ended() bool {
 	}
 }
 
-// EndsWithin gives the program so much time to end by itself, and tells whether it has.
+// EndsWithin gives the program so much time to end by itself, and reports whether it has.
 func (c *Command) EndsWithin(d time.Duration) bool {
 	select {
 	case <-c.gone:

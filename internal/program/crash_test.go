@@ -130,7 +130,14 @@ func total(t testing.TB, query string, shards ...database) int64 {
 // sound and can be served, and lets the import go on to the same graph as the file's.
 func TestKilledImportGoesOn(t *testing.T) {
 	t.Parallel()
-	testgraph.Each(t, testgraph.Small, "wiki-vote", killedImport)
+	killedImport(t, testgraph.Generate(t, testgraph.Small))
+}
+
+// TestLongKilledImportGoesOn is the same with a real graph.
+func TestLongKilledImportGoesOn(t *testing.T) {
+	testenv.Long(t)
+	t.Parallel()
+	killedImport(t, testgraph.Real(t, "wiki-vote"))
 }
 
 func killedImport(t *testing.T, g testgraph.Graph) {
@@ -189,10 +196,7 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 // TestImportSurvivesItsServer kills one of two servers under an import.
 func TestImportSurvivesItsServer(t *testing.T) {
 	t.Parallel()
-	testgraph.Each(t, testgraph.Small, "wiki-vote", importLosesItsServer)
-}
-
-func importLosesItsServer(t *testing.T, g testgraph.Graph) {
+	g := testgraph.Generate(t, testgraph.Small)
 	graph := g.Edges(t)
 	server := testenv.MariaDB(t)
 	shards := []database{

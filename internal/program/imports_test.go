@@ -11,7 +11,8 @@ import (
 // floors only. bench and internal stand apart: they may import anything.
 var floors = [][]string{
 	{"cli"},
-	{"deployment", "gateway", "importer", "resolvers"},
+	{"deployment", "exporter", "gateway", "importer", "resolvers"},
+	{"graphfile"},
 	{"accounts", "reconcile"},
 	{"identity", "loaders", "replication", "social"},
 	{"graph", "web"},

@@ -24,7 +24,7 @@ func laidOut(t *testing.T, shards ...database) []database {
 	return shards
 }
 
-func TestMigrateTellsVersions(t *testing.T) {
+func TestMigrateReportsVersions(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
 		shards := make(t, 2)

@@ -24,7 +24,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 	for _, command := range parser.Model.Leaves(false) {
 		name := command.Path()
 		if strings.HasPrefix(name, "bench ") {
-			continue // for measuring; bench/README.md tells of those one needs
+			continue // for measuring; bench/README.md names those one needs
 		}
 		t.Run(name, func(t *testing.T) {
 			want := slices.Clone(command.Flags)
@@ -48,6 +48,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 var tables = map[string]string{
 	"serve":                 "docs/settings.md#Settings",
 	"import":                "docs/import.md#Importing a graph",
+	"export":                "docs/export.md#Exporting a graph",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"reconcile full":        "docs/operations.md#kith reconcile full",
 	"reconcile incremental": "docs/operations.md#kith reconcile incremental",

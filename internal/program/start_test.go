@@ -184,7 +184,7 @@ func allowsOrigin(t *testing.T, g *kithtest.Gateway, origin string) bool {
 	return answer.Header.Get("Access-Control-Allow-Origin") == origin
 }
 
-func TestHelpTellsSettingsAndDefaults(t *testing.T) {
+func TestHelpReportsSettingsAndDefaults(t *testing.T) {
 	t.Parallel()
 	end := kithtest.Run(t, kithtest.Args("serve", "--help"))
 	if end.Code != 0 || end.Stderr != "" {

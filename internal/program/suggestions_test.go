@@ -54,7 +54,7 @@ func dataAs(t *testing.T, g *kithtest.Gateway, token, query string, data any) {
 
 // Somebody registers, is suggested the most followed of all, follows them, and is
 // suggested whom those follow.
-func TestANewcomerFindsPeople(t *testing.T) {
+func TestANewcomerFindsUsers(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(newSQLite(t, 2)...), "--suggest", "1999,77"))
 	token := tokenOf(t, g, "", `register(handle: "newcomer", name: "New", password: "correct horse")`)

@@ -35,7 +35,7 @@ func TestVersion(t *testing.T) {
 	})
 }
 
-func TestMetricsTellTheBuild(t *testing.T) {
+func TestMetricsReportTheBuild(t *testing.T) {
 	t.Parallel()
 	_, metrics := kithtest.Start(t).Get(t, "/metrics")
 	want := fmt.Sprintf(`kith_build_info{goversion=%q,revision="unknown",version="devel"} 1`, runtime.Version())

@@ -1,0 +1,59 @@
+package program_test
+
+import (
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// TestSeveralShardsOnTiDB: as TiDB has no log to follow, follows write both sides themselves.
+func TestSeveralShardsOnTiDB(t *testing.T) {
+	testenv.OnlyOn(t, "MySQL and MariaDB have a binlog", "tidb")
+	t.Parallel()
+	shards := newMariaDB(t, 4)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(shards...)))
+	if _, ready := g.Get(t, "/readyz"); !strings.Contains(ready, `"ready":true`) || strings.Contains(ready, "replication") {
+		t.Errorf("/readyz: %s", ready)
+	}
+	_, token, found := strings.Cut(g.Stdout(), "Authorization: Bearer ")
+	if !found {
+		t.Fatal(g.Stdout())
+	}
+	counted := func(table string) int64 { return total(t, "SELECT COUNT(*) FROM "+table+" WHERE type = 1", shards...) }
+	before := counted("following")
+	var followed struct {
+		FollowMany struct{ Outcomes []struct{ Changed bool } }
+	}
+	dataAs(t, g, strings.TrimSpace(token), "mutation { followMany(userIds: [501, 502, 503, 504, 505, 506, 507, 508]) { outcomes { changed } } }", &followed)
+	for _, o := range followed.FollowMany.Outcomes {
+		if o.Changed {
+			before++
+		}
+	}
+	if following, follower := counted("following"), counted("follower"); following != before || follower != before {
+		t.Errorf("following has %d rows and follower %d, want %d", following, follower, before)
+	}
+}
+
+// TestWhatTiDBCannotDo is told in one line.
+func TestWhatTiDBCannotDo(t *testing.T) {
+	testenv.OnlyOn(t, "MySQL and MariaDB have a binlog", "tidb")
+	t.Parallel()
+	store := location(newMariaDB(t, 2)...)
+	for _, c := range []struct{ command, tells string }{
+		{"serve --addr=127.0.0.1:0 --redundancy=binlog", "TiDB has no binlog: use sync or stream"},
+		{"replicate", "TiDB has no binlog: use sync or stream"},
+		{"reconcile incremental", "TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full"},
+		{"reconcile realtime", "TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full"},
+	} {
+		end := kithtest.Run(t, kithtest.Args(append(strings.Fields(c.command), "--store", store)...))
+		if end.Code != 1 || !strings.Contains(end.Stderr, c.tells) || strings.Count(end.Stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", c.command, end)
+		}
+	}
+	if end := kithtest.Run(t, kithtest.Args("reconcile", "full", "--window=1ms", "--store", store)); end.Code != 0 {
+		t.Errorf("reconcile full: %+v", end)
+	}
+}
