@@ -14,6 +14,7 @@ import (
 
 // TestCacheHistory is the short schedule; see [TestLongCacheHistory].
 func TestCacheHistory(t *testing.T) {
+	t.Parallel()
 	t.Run("binlog", func(t *testing.T) {
 		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4}.run(t)
 	})
@@ -75,7 +76,7 @@ func (h cacheHistory) run(t *testing.T) {
 	t.Logf("%d users wrote and looked for %v: %v", onlookers, time.Since(began).Round(time.Millisecond), total(watchers))
 	stopProbes()
 	d.quiet(t, newHistory())
-	d.allTold(t)
+	d.allReported(t)
 	d.allWell(t)
 	j.holds(t, lags, calmUntil, outages)
 	var viewers []int64
@@ -175,8 +176,8 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 // is back.
 const recovered = 1500 * time.Millisecond
 
-// allTold waits until Redis has been told of every change.
-func (d *cachedDeployment) allTold(t *testing.T) {
+// allReported waits until Redis has been told of every change.
+func (d *cachedDeployment) allReported(t *testing.T) {
 	t.Helper()
 	for _, n := range d.nodes() {
 		l := n.now.Load()

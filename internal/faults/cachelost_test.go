@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// TestWriterCannotTell: a gateway that cannot tell Redis of what it writes goes on writing. When
+// TestWriterCannotReport: a gateway that cannot tell Redis of what it writes goes on writing. When
 // it can, the other gateway shows all of that soon, though it has asked all the while and may
 // have taken in what Redis still had.
-func TestWriterCannotTell(t *testing.T) {
+func TestWriterCannotReport(t *testing.T) {
+	t.Parallel()
 	d, way := deployLinked(t, "sync", 1)
 	c := d.client(t)
 	user := int64(10)

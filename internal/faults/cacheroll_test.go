@@ -21,13 +21,14 @@ func (d *cachedDeployment) withoutRedis() []string {
 	return []string{"--store", d.location(), "--redundancy", d.mode, "--log-level", "warn"}
 }
 
-// keeps tells whether a gateway keeps things in its memory.
+// keeps reports whether a gateway keeps things in its memory.
 func (n *node) keeps(t testing.TB) bool { return n.now.Load().metric(t, "kith_cache_enabled", "") == 1 }
 
 // TestGatewaysWithoutRedis: a gateway without a Redis keeps things while it is the only one.
 // When a second one serves, the first has forgotten everything already; when that leaves, it
 // begins again.
 func TestGatewaysWithoutRedis(t *testing.T) {
+	t.Parallel()
 	d := prepareCached(t, "sync", 1, 20)
 	first, second := d.lone("the first"), d.lone("the second")
 	d.gateways = []*node{first, second}
@@ -73,6 +74,7 @@ func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
 // TestReplicatorWithoutRedis: where a replicator of its own carries the rows over, the only
 // gateway does not see them come, and keeps nothing either.
 func TestReplicatorWithoutRedis(t *testing.T) {
+	t.Parallel()
 	d := prepareCached(t, "binlog", 2, 40)
 	replicator := &node{name: "kith replicate", launch: func(t testing.TB) *life {
 		return &life{Command: kithtest.Launch(t, kithtest.Args(append([]string{"replicate"}, d.withoutRedis()...)...))}
@@ -103,6 +105,7 @@ func TestReplicatorWithoutRedis(t *testing.T) {
 // TestGatewayLosesItsRedis: a gateway that is cut off its Redis forgets everything and reads
 // the tables; when it is back it begins with nothing. The other one goes on.
 func TestGatewayLosesItsRedis(t *testing.T) {
+	t.Parallel()
 	d, way := deployLinked(t, "sync", 1)
 	c := d.client(t)
 	here, other := d.gateways[0], d.gateways[1]

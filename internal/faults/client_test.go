@@ -61,6 +61,11 @@ func (a answer) code() string {
 	return a.Errors[0].Extensions.Code
 }
 
+// busy reports that the gateway has read nothing, and asks to try again soon.
+func (a answer) busy() bool {
+	return a.code() == "UNAVAILABLE" && strings.HasPrefix(a.Errors[0].Message, "the server is busy")
+}
+
 // errNotSent: the gateway could not be reached, so it has not seen the request.
 var errNotSent = errors.New("not sent")
 

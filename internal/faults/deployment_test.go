@@ -92,6 +92,9 @@ func prepare(t testing.TB, servers testenv.Servers, mode string, users int) *dep
 // assemble makes one of databases and a Redis.
 func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *testenv.RedisServer, mode string, users int) *deployment {
 	t.Helper()
+	if mode == "binlog" {
+		testenv.NeedsBinlog(t)
+	}
 	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, place: shard.NewMap(len(dsns))}
 	d.begin(t, users)
 	return d
@@ -209,7 +212,7 @@ func (l *life) wasWell(t testing.TB) {
 	}
 }
 
-// metNoServer tells that the program was started in the very moment in which a server was
+// metNoServer reports that the program was started in the very moment in which a server was
 // killed, and could not open the store: whoever supervises it starts it again, as the
 // schedule does after the outage. If it did not, nobody would carry over, and that is seen.
 func (l *life) metNoServer() bool {

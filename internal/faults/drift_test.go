@@ -139,7 +139,7 @@ func (g *graph) differing(t testing.TB) []trace {
 	return list
 }
 
-// differ tells how many of some edges are not the same on both sides.
+// differ reports how many of some edges are not the same on both sides.
 func (g *graph) differ(t testing.TB, list []trace) int {
 	t.Helper()
 	var pairs []storage.Pair

@@ -24,6 +24,7 @@ import (
 // being taken up. In the end nothing of the user is left on either side, the counts of
 // everybody else are exact, and the handle is free.
 func TestDeletionSurvivesCrashes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, mode string
 		location   func(t *testing.T) string

@@ -123,7 +123,7 @@ func (d *deployment) lone(t testing.TB, more ...string) *life {
 	return l
 }
 
-// write does one write on a connection and tells whether what came back was stale.
+// write does one write on a connection and reports whether what came back was stale.
 type write func(ctx context.Context) (stale bool, err error)
 
 // measure has connections write, each one write after the other, and reports the rate,

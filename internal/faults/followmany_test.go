@@ -5,8 +5,10 @@ import "testing"
 // TestFollowManyStatements: following 200 users takes as many statements as following
 // 50 does, on each table of each shard a few.
 func TestFollowManyStatements(t *testing.T) {
+	t.Parallel()
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			d := deploy(t, mode, 400)
 			l := d.gateways[0].now.Load()
 			c := d.client(t)

@@ -10,11 +10,11 @@ import (
 
 // history is what callers were told, edge by edge.
 type history struct {
-	// told holds every version of an edge that a caller was told of as its change.
+	// told holds every version of an edge that an answer gave a caller as its change.
 	told map[edge]map[int64]change
 
 	// doubtful edges are those of requests that were not answered: they may hold a
-	// version that nobody was told of.
+	// version that no caller got as an answer.
 	doubtful map[edge]bool
 }
 
@@ -29,7 +29,7 @@ func newHistory() *history {
 	return &history{told: map[edge]map[int64]change{}, doubtful: map[edge]bool{}}
 }
 
-// add notes a change that a caller was told of; an error when somebody else was
+// add notes a change that a caller got as an answer; an error when somebody else was
 // told of the same.
 func (h *history) add(e edge, version int64, c change) error {
 	if h.told[e] == nil {
@@ -119,7 +119,7 @@ func (h *history) judge(t testing.TB, found tables) (different []edge) {
 	return different
 }
 
-// judgeForward: nothing that a caller was told of is lost, and nothing is there that
+// judgeForward: nothing that a caller got as an answer is lost, and nothing is there that
 // nobody can have written.
 func (h *history) judgeForward(t testing.TB, e edge, r row) {
 	t.Helper()
@@ -157,7 +157,7 @@ func (h *history) edges(found tables) []edge {
 
 // explain sees that each difference is one that was counted as failed, or lost by a
 // kill: its version is one whose caller was told that it is stale, or that nobody
-// was told of. It returns how many were told of by each process.
+// was notified of. It returns how many answers each process gave.
 func (h *history) explain(t testing.TB, found tables, different []edge) map[*life]int {
 	t.Helper()
 	failed := map[*life]int{}

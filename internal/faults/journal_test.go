@@ -136,7 +136,7 @@ func (j *journal) shown(s sight, writes []writing) int {
 	return never
 }
 
-// measured tells how late sights were, in a line.
+// measured reports how late sights were, in a line.
 func measured(all []late, sights int) string {
 	if len(all) == 0 {
 		return fmt.Sprintf("%d sights, none late", sights)

@@ -18,10 +18,11 @@ import (
 
 // TestKilledBeforeTelling kills gateways between the commit of a write and telling the caches
 // of it: before Redis has been told, or before the other gateways have. Soon after each, all
-// that another gateway tells of those whom the write has changed is what one without caches
+// that another gateway shows those whom the write has changed is what one without caches
 // tells.
 func TestKilledBeforeTelling(t *testing.T) {
-	killsBeforeTelling(t, 24, 6)
+	t.Parallel()
+	killsBeforeTelling(t, 12, 4)
 }
 
 // TestLongKilledBeforeTelling is the same with 200 kills in each of the modes in which nobody
@@ -36,7 +37,10 @@ func killsBeforeTelling(t *testing.T, many, few int) {
 		mode  string
 		kills int
 	}{{"sync", many}, {"stream", many}, {"binlog", few}, {"sqlite", few}} {
-		t.Run(c.mode, func(t *testing.T) { deployVictims(t, c.mode, c.kills).killAll(t) })
+		t.Run(c.mode, func(t *testing.T) {
+			t.Parallel()
+			deployVictims(t, c.mode, c.kills).killAll(t)
+		})
 	}
 }
 
@@ -106,7 +110,7 @@ func (v *victims) killAll(t *testing.T) {
 			t.Errorf("in the end, of write %d: %s", i, difference(got, want))
 		}
 	}
-	// In the mode binlog the log tells the other gateway, before it is asked as a rule.
+	// In the mode binlog the log notifies the other gateway, before it is asked as a rule.
 	if v.mode != "binlog" && v.stale.Load() < int64(v.kills/4) {
 		t.Errorf("after %d of %d kills only the other gateway told what was before: the test shows little", v.stale.Load(), v.kills)
 	}
@@ -121,7 +125,7 @@ func (v *victims) pair(i int) (from, to int64) { return int64(11 + 2*i), int64(1
 // withoutChance is everything but suggestions: those for newcomers are drawn.
 var withoutChance = regexp.MustCompile(`followSuggestions.*} } blocked`).ReplaceAllString(everything, "blocked")
 
-// look is all that a gateway tells of the users of a write.
+// look is all that a gateway shows of the users of a write.
 func (v *victims) look(t *testing.T, c *client, l *life, i int) string {
 	from, to := v.pair(i)
 	variables := map[string]any{"ids": []string{id(from), id(to)}, "me": id(from)}
@@ -204,7 +208,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	}
 }
 
-// changedScript is how Redis calls the script that tells it of a change.
+// changedScript is how Redis calls the script that notifies it of a change.
 func changedScript(t testing.TB) string {
 	text, err := os.ReadFile("../../storage/rediscache/lua/changed.lua")
 	if err != nil {

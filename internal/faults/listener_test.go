@@ -168,7 +168,7 @@ func (n *listener) fail(text string) {
 	n.errors = append(n.errors, text)
 }
 
-// heard tells whether both subscriptions have told that a user follows the viewer.
+// heard reports whether both subscriptions have told that a user follows the viewer.
 func (n *listener) heard(user int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

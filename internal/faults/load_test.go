@@ -123,7 +123,7 @@ func (g *graph) takeBack(t testing.TB) {
 	}
 }
 
-// nobody is told of rows.
+// nobody is notified of rows.
 type nobody struct{}
 
 func (nobody) Publish(context.Context, []storage.Row) {}

@@ -76,7 +76,7 @@ func (o operation) edges() []edge {
 	return list
 }
 
-// result is what a caller was told of an operation.
+// result is what a caller got as the answer to an operation.
 type result struct {
 	operation
 	by           *life

@@ -22,7 +22,8 @@ import (
 // that is known of the graph is answered again over GraphQL.
 // See [TestLongDamageIsFoundAndRepaired].
 func TestDamageIsFoundAndRepaired(t *testing.T) {
-	testgraph.Each(t, testgraph.Small, "wiki-vote", func(t *testing.T, g testgraph.Graph) { damageIsFoundAndRepaired(t, g, 200, 50) })
+	t.Parallel()
+	damageIsFoundAndRepaired(t, testgraph.Generate(t, testgraph.Small), 200, 50)
 }
 
 // TestLongDamageIsFoundAndRepaired is the same with more than a million edges,

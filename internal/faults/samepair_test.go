@@ -12,9 +12,11 @@ import (
 // both gateways, and in both directions: nobody sees an error, the edge ends in one of
 // the two states, and the counts are exact.
 func TestSamePair(t *testing.T) {
+	t.Parallel()
 	const connections, times = 16, 25
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			d := deploy(t, mode, 100)
 			// The counts of both users are locked by one transaction where they share a shard.
 			near, far := d.onShard(0, 2), d.onShard(1, 1)[0]

@@ -19,6 +19,7 @@ import (
 // subscribed again. With Redis that is promised in every mode; without one on SQLite, where
 // the relation_log tells.
 func TestSubscriptionsAcrossGateways(t *testing.T) {
+	t.Parallel()
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -37,8 +38,9 @@ func TestSubscriptionsAcrossGateways(t *testing.T) {
 
 // TestSubscriptionsWithoutRedis: on MariaDB gateways without a Redis do not tell each other.
 // What another one has written is there for those who ask; a gateway whose only neighbour was
-// killed tells of what is written through it. (The mode stream refuses to start without one.)
+// killed records what is written through it. (The mode stream refuses to start without one.)
 func TestSubscriptionsWithoutRedis(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"sync", "binlog"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
@@ -51,6 +53,7 @@ func TestSubscriptionsWithoutRedis(t *testing.T) {
 // TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow before
 // it has told the other gateways: those who look after its notes tell of it.
 func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
+	t.Parallel()
 	d := prepare(t, testenv.SharedMariaDB(t, 2), "sync", listeners)
 	way := newLink(t, d.redis.Addr())
 	d.gateways = []*node{d.serving("the gateway that tells"), d.serving("the gateway that writes", "--redis", way.url())}
@@ -122,7 +125,7 @@ func (s *subscribed) connect(t testing.TB) {
 // next is a user who has not followed yet.
 func (s *subscribed) next() int64 { return s.last.Add(1) }
 
-// send has a user follow the viewer through a gateway, and tells whether that was
+// send has a user follow the viewer through a gateway, and reports whether that was
 // acknowledged. An error in the answer fails the test.
 func (s *subscribed) send(t testing.TB, c *client, at *life, user int64) bool {
 	t.Helper()
@@ -227,7 +230,7 @@ func (s *subscribed) killTeller(t testing.TB) {
 	s.running.Wait()
 }
 
-// nothingElse: what was told of has been sent, and nothing came in place of an answer.
+// nothingElse: what was announced has been sent, and nothing came in place of an answer.
 func (s *subscribed) nothingElse(t testing.TB) {
 	t.Helper()
 	followers, errors := s.told()

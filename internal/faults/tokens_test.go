@@ -21,12 +21,14 @@ const followers = `query($id: ID!, $follower: ID!) {
 // and again: what is read is as it was written, or the answer says that it may be
 // stale. KITH_TEST_LONG=1 does it 1,000 times a mode.
 func TestTokens(t *testing.T) {
+	t.Parallel()
 	times := 150
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		times = 1000
 	}
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			d := deploy(t, mode, 100)
 			asked, stale := d.readFollowers(t, times)
 			t.Logf("%d times, %d of them stale and said so", asked, stale)

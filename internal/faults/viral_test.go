@@ -115,6 +115,7 @@ func (v *viral) follow(ctx context.Context, from, to int64) error {
 // that is locked, neither they nor others wait, and then those who have come are written
 // together.
 func TestFollowersAreReplicatedTogether(t *testing.T) {
+	t.Parallel()
 	const followers = 60
 	v := goViral(t, testenv.SharedMariaDB(t, 1), "binlog", 2, followers+10)
 	until(t, "it replicates", func() bool { return v.isReplicating(t) })
@@ -147,7 +148,7 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 	}
 }
 
-// isReplicating follows somebody and tells whether that has arrived.
+// isReplicating follows somebody and reports whether that has arrived.
 func (v *viral) isReplicating(t testing.TB) bool {
 	t.Helper()
 	if err := v.follow(t.Context(), 2, 3); err != nil {

@@ -20,7 +20,7 @@ type watching struct {
 	apart map[found]time.Duration // from the write to when both rows were seen to be the same; 0 until then
 }
 
-// found is an edge that realtime tells of, at the version that following holds.
+// found is an edge that realtime reports, at the version that following holds.
 type found struct {
 	edge
 	version int64
@@ -76,7 +76,7 @@ func (w *watching) look(ctx context.Context) {
 	}
 }
 
-// same tells whether follower holds what was found in following, or something newer. A
+// same reports whether follower holds what was found in following, or something newer. A
 // server that is away does not say.
 func (w *watching) same(ctx context.Context, f found) bool {
 	var n int
@@ -85,7 +85,7 @@ func (w *watching) same(ctx context.Context, f found) bool {
 	return err == nil && n > 0
 }
 
-// settle waits until nothing differs any more, and tells what was repaired and how
+// settle waits until nothing differs any more, and reports what was repaired and how
 // long it took.
 func (w *watching) settle(t testing.TB) {
 	t.Helper()
