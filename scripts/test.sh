@@ -29,7 +29,8 @@ events() {
 	packages=$(go list ./...)
 	# In the order given: of the slowest packages none is left to run alone in the end.
 	packages="$(grep -E "$slowest" <<<"$packages")"$'\n'"$(grep -vE "$slowest" <<<"$packages")"
-	local test="go test -json -count=1 -timeout ${TIMEOUT:-20m}"
+	# -parallel: what tests wait for, servers and windows, they wait for at once.
+	local test="go test -json -count=1 -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
 	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
 	*) $test $packages ;;

@@ -25,7 +25,7 @@ var directTemplate string
 type functions struct {
 	*codegen.Data
 	Objects []*config.TypeReference // pointers to objects, and lists of them
-	IDs     []*config.TypeReference // lists of ids, [ID!]!
+	IDs     []*config.TypeReference // lists of ids, [ID!]!, which only arguments have
 }
 
 // Name implements [plugin.Plugin].
@@ -57,7 +57,7 @@ func (direct) GenerateCode(data *codegen.Data) error {
 	})
 }
 
-// isObject tells whether values are pointers to an object of the schema, or a list of those. A
+// isObject reports whether values are pointers to an object of the schema, or a list of those. A
 // list that must not hold null stays gqlgen's, which looks for null in it.
 func isObject(ref *config.TypeReference) bool {
 	if ref.Definition.Kind != ast.Object || ref.Definition.BuiltIn || ref.IsRoot {

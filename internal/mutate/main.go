@@ -8,27 +8,23 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 func main() {
 	n := flag.Int("n", 25, "how many changes are tested in each package")
 	seed := flag.Uint64("seed", 1, "which")
-	within := flag.Duration("within", 5*time.Minute, "how long the tests may take for one change; a change that takes longer was noticed")
 	most := flag.Int("survivors", 5, "how many changes may go unnoticed")
 	flag.Parse()
 	survivors := 0
 	for _, dir := range flag.Args() {
-		left, err := mutate(dir, *n, *seed, *within)
+		left, err := mutate(dir, *n, *seed)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", dir, err)
 			os.Exit(2)
@@ -42,7 +38,7 @@ func main() {
 }
 
 // mutate returns how many changes of a package went unnoticed.
-func mutate(dir string, n int, seed uint64, within time.Duration) (survivors int, err error) {
+func mutate(dir string, n int, seed uint64) (survivors int, err error) {
 	changes, err := changesOf(dir)
 	if err != nil {
 		return 0, err
@@ -54,6 +50,10 @@ func mutate(dir string, n int, seed uint64, within time.Duration) (survivors int
 		return 0, err
 	}
 	defer os.RemoveAll(scratch)
+	tests, err := measured(dir, scratch)
+	if err != nil {
+		return 0, err
+	}
 	tested := 0
 	for _, c := range changes {
 		if tested == n {
@@ -63,27 +63,19 @@ func mutate(dir string, n int, seed uint64, within time.Duration) (survivors int
 		if err != nil {
 			return survivors, err
 		}
-		if run(within, "go", "build", "-overlay", overlay, dir) != nil {
-			continue // it does not compile
+		if _, err := tests.compile("-overlay", overlay); err != nil {
+			continue
 		}
 		tested++
-		verdict := "noticed"
-		if run(within, "go", "test", "-count=1", "-failfast", "-overlay", overlay, dir) == nil {
-			verdict = "SURVIVED"
+		if noticed, by := tests.verdict(); noticed {
+			fmt.Printf("noticed   %s  (%s)\n", c, by)
+		} else {
 			survivors++
+			fmt.Printf("SURVIVED  %s\n", c)
 		}
-		fmt.Printf("%-8s  %s\n", verdict, c)
 	}
 	fmt.Printf("%s: %d of %d changes went unnoticed, of %d that there are\n", dir, survivors, tested, len(changes))
 	return survivors, nil
-}
-
-func run(within time.Duration, name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = 10 * time.Second
-	return cmd.Run()
 }
 
 // overlay writes the changed file, and the file that tells go of it.
