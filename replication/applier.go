@@ -50,9 +50,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Shards < 1 {
-		c.Shards = 1
-	}
+	c.Shards = max(c.Shards, 1)
 	if c.BatchRows < 1 {
 		c.BatchRows = 1000
 	}
@@ -71,9 +69,9 @@ func (c Config) withDefaults() Config {
 //
 // Nothing is dropped: a lane retries a failing shard until it succeeds, while the others go on.
 type Applier struct {
-	cfg   Config
-	place *shard.Map
-	lanes []*lane
+	cfg    Config
+	shards *shard.Map
+	lanes  []*lane
 
 	mu    sync.Mutex
 	feeds []*Feed
@@ -82,7 +80,7 @@ type Applier struct {
 // New makes an applier. It applies nothing before [Applier.Run].
 func New(cfg Config) *Applier {
 	a := &Applier{cfg: cfg.withDefaults()}
-	a.place = shard.NewMap(a.cfg.Shards)
+	a.shards = shard.NewMap(a.cfg.Shards)
 	for i := range a.cfg.Shards {
 		a.lanes = append(a.lanes, newLane(i, a))
 	}
@@ -119,7 +117,7 @@ func (a *Applier) forget(f *Feed) {
 
 // lane is the lane in which a row is applied: that of the shard that owns its inverse row.
 func (a *Applier) lane(row storage.Row) int {
-	return a.place.Of(row.Side.Replica().Owner(row.Edge.Pair()))
+	return a.shards.Of(row.Side.Replica().Owner(row.Edge.Pair()))
 }
 
 // split sorts rows by lane and keeps their order.

@@ -25,21 +25,21 @@ const shards = 4
 type gate struct {
 	storage.EdgeWriter
 	mu      sync.Mutex
-	place   *shard.Map
+	shards  *shard.Map
 	down    map[int]bool
 	batches [][]storage.Edge
 	hold    chan struct{} // when set, every apply waits for it
 }
 
 func newGate() *gate {
-	return &gate{EdgeWriter: memory.New(), place: shard.NewMap(shards), down: map[int]bool{}}
+	return &gate{EdgeWriter: memory.New(), shards: shard.NewMap(shards), down: map[int]bool{}}
 }
 
 var errDown = errors.New("down")
 
 func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	g.mu.Lock()
-	hold, down := g.hold, g.down[g.place.Of(edges[0].To)]
+	hold, down := g.hold, g.down[g.shards.Of(edges[0].To)]
 	g.mu.Unlock()
 	if hold != nil {
 		select {
@@ -120,9 +120,9 @@ func follow(from, to storage.UserID, at storage.Micros) storage.Edge {
 
 // of returns users of one shard.
 func of(shardNumber, n int) (ids []storage.UserID) {
-	place := shard.NewMap(shards)
+	shards := shard.NewMap(shards)
 	for id := storage.UserID(1); len(ids) < n; id++ {
-		if place.Of(id) == shardNumber {
+		if shards.Of(id) == shardNumber {
 			ids = append(ids, id)
 		}
 	}
@@ -372,6 +372,17 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 	}
 	if got := p.list(); len(got) != 1 || got[0].To != to[1] {
 		t.Errorf("published %v", got)
+	}
+}
+
+func TestSourcesComeByName(t *testing.T) {
+	a, _ := start(t, newGate(), nil)
+	for _, name := range []string{"b", "c", "a"} {
+		defer a.Feed(name).Close()
+	}
+	sources := a.Status().Sources
+	if len(sources) != 3 || sources[0].Source != "a" || sources[1].Source != "b" || sources[2].Source != "c" {
+		t.Errorf("%+v", sources)
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *chain) holds(row storage.Row) bool {
 	return false
 }
 
-// hasConsequences tells whether other rows may follow from a row when it is applied to
+// hasConsequences reports whether other rows may follow from a row when it is applied to
 // its other side, see [storage.EdgeWriter].
 func hasConsequences(row storage.Row) bool {
 	return row.Side.Truth() == storage.Requests || row.Edge.Type == storage.Blocking

@@ -250,7 +250,7 @@ func (c carried) Neighbours(ctx context.Context, side storage.Side, owners []sto
 
 // A row is carried once everything that follows from it is. Until then, Carry returns the index of
 // the given row, and what still has to be carried.
-func TestCarryTellsWhatIsLeft(t *testing.T) {
+func TestCarryReportsWhatIsLeft(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
 	ended := row(storage.Forward, b1, a0, storage.None, 11)
@@ -284,7 +284,7 @@ func TestCarryTellsWhatIsLeft(t *testing.T) {
 
 // A writer that ended a follow by a block may have died before it carried that on. When the block
 // comes again, a newer row may have replaced it; the end of the follow is carried all the same.
-func TestCarryMakesUpForWhoDied(t *testing.T) {
+func TestCarryMakesUpForAWriterThatDied(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite"} {
 		t.Run(engine, func(t *testing.T) { makesUp(t, engine) })
 	}

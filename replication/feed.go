@@ -38,13 +38,13 @@ type Feed struct {
 	pending atomic.Int64 // rows
 	closed  atomic.Bool
 
-	mu      sync.Mutex
-	entries []*entry  // submitted and not all applied, oldest first
-	silent  time.Time // when the source was last heard; zero while it is heard
+	mu          sync.Mutex
+	submissions []*submission // submitted and not all applied, oldest first
+	silent      time.Time     // when the source was last heard; zero while it is heard
 }
 
-// entry is a batch under way.
-type entry struct {
+// submission is a batch under way.
+type submission struct {
 	feed  *Feed
 	left  atomic.Int64 // rows not applied yet
 	at    time.Time
@@ -56,10 +56,10 @@ type entry struct {
 // many rows wait for one of its shards. It returns an error only if the context ends: then a part
 // of the batch may be applied, and Done is not called.
 func (f *Feed) Submit(ctx context.Context, b Batch) error {
-	e := &entry{feed: f, at: committed(b), known: b.Known, done: b.Done}
+	e := &submission{feed: f, at: committed(b), known: b.Known, done: b.Done}
 	e.left.Store(int64(len(b.Rows)) + 1) // plus one until all rows are queued
 	f.mu.Lock()
-	f.entries = append(f.entries, e)
+	f.submissions = append(f.submissions, e)
 	f.mu.Unlock()
 	f.pending.Add(int64(len(b.Rows)))
 
@@ -87,25 +87,25 @@ func committed(b Batch) time.Time {
 	return at
 }
 
-// more adds rows to an entry that have to be applied, too, because they followed from one of its
-// rows. The entry must not be finished yet.
-func (e *entry) more(rows int) {
+// more adds rows to a submission that have to be applied, too, because they followed from one of its
+// rows. It must not be finished yet.
+func (e *submission) more(rows int) {
 	e.left.Add(int64(rows))
 	e.feed.pending.Add(int64(rows))
 }
 
-// finish counts rows as applied and acknowledges complete entries in order.
-func (e *entry) finish(rows int) {
+// finish counts rows as applied and acknowledges complete submissions in order.
+func (e *submission) finish(rows int) {
 	if e.left.Add(-int64(rows)) > 0 {
 		return
 	}
 	f := e.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.entries) > 0 && f.entries[0].left.Load() == 0 {
-		first := f.entries[0]
-		f.entries[0] = nil
-		f.entries = f.entries[1:]
+	for len(f.submissions) > 0 && f.submissions[0].left.Load() == 0 {
+		first := f.submissions[0]
+		f.submissions[0] = nil
+		f.submissions = f.submissions[1:]
 		if first.done != nil && !f.closed.Load() {
 			first.done()
 		}
@@ -117,9 +117,7 @@ func (e *entry) finish(rows int) {
 // rows may have been applied, or may be later.
 func (f *Feed) Apply(ctx context.Context, rows []storage.Row) error {
 	applied := make(chan struct{})
-	if err := f.Submit(ctx, Batch{Rows: rows, Done: func() { close(applied) }}); err != nil {
-		return err
-	}
+	_ = f.Submit(ctx, Batch{Rows: rows, Done: func() { close(applied) }}) // it fails only when the context ends
 	select {
 	case <-applied:
 		return nil
@@ -147,8 +145,8 @@ func (f *Feed) lag(now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var lag time.Duration
-	if len(f.entries) > 0 {
-		lag = now.Sub(f.entries[0].at)
+	if len(f.submissions) > 0 {
+		lag = now.Sub(f.submissions[0].at)
 	}
 	if !f.silent.IsZero() {
 		lag = max(lag, now.Sub(f.silent))
@@ -164,7 +162,7 @@ func (f *Feed) Pending() int { return int(f.pending.Load()) }
 func (f *Feed) Close() {
 	f.mu.Lock() // waits for a Done under way
 	f.closed.Store(true)
-	f.entries = nil
+	f.submissions = nil
 	f.mu.Unlock()
 	f.applier.forget(f)
 }

@@ -29,8 +29,8 @@ type lane struct {
 // takes no room.
 type row struct {
 	storage.Row
-	entry *entry
-	from  *chain
+	of   *submission
+	from *chain
 }
 
 func newLane(shard int, a *Applier) *lane {
@@ -44,7 +44,7 @@ func newLane(shard int, a *Applier) *lane {
 }
 
 // put appends rows to the queue as room becomes free.
-func (l *lane) put(ctx context.Context, e *entry, rows []storage.Row) error {
+func (l *lane) put(ctx context.Context, e *submission, rows []storage.Row) error {
 	for len(rows) > 0 {
 		n := min(len(rows), l.cfg.MaxPending)
 		if err := l.room.Acquire(ctx, int64(n)); err != nil {
@@ -57,7 +57,7 @@ func (l *lane) put(ctx context.Context, e *entry, rows []storage.Row) error {
 }
 
 // push appends rows to the queue.
-func (l *lane) push(e *entry, from *chain, rows ...storage.Row) {
+func (l *lane) push(e *submission, from *chain, rows ...storage.Row) {
 	l.mu.Lock()
 	for _, r := range rows {
 		l.queue = append(l.queue, row{r, e, from})
@@ -135,7 +135,7 @@ func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, batch 
 
 // open drops the rows of closed sources.
 func open(batch []row) []row {
-	closed := func(r row) bool { return r.entry.feed.closed.Load() }
+	closed := func(r row) bool { return r.of.feed.closed.Load() }
 	if !slices.ContainsFunc(batch, closed) {
 		return batch
 	}
@@ -157,7 +157,7 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 	}
 	tell := make([]storage.Row, 0, len(rows))
 	for i, r := range results {
-		if r.Value.Changed || !rows[i].entry.known && r.Value.Row == edges[i] {
+		if r.Value.Changed || !rows[i].of.known && r.Value.Row == edges[i] {
 			tell = append(tell, rows[i].Row)
 		}
 		if len(r.Value.Also) > 0 {
@@ -175,9 +175,9 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
 	from := r.from.behind(r.Row)
 	carry, there := from.next(also, l.cfg.Logger)
-	r.entry.more(len(carry))
+	r.of.more(len(carry))
 	for _, next := range carry {
-		l.applier.lanes[l.applier.lane(next)].push(r.entry, from, next)
+		l.applier.lanes[l.applier.lane(next)].push(r.of, from, next)
 	}
 	return there
 }
@@ -219,8 +219,8 @@ func (l *lane) acknowledge(batch []row) {
 	l.room.Release(int64(submitted))
 	l.cfg.Metrics.applied(l.shard, batch)
 	for start := 0; start < len(batch); {
-		e, end := batch[start].entry, start+1
-		for end < len(batch) && batch[end].entry == e {
+		e, end := batch[start].of, start+1
+		for end < len(batch) && batch[end].of == e {
 			end++
 		}
 		e.feed.pending.Add(int64(start - end))

@@ -87,10 +87,10 @@ func (m *Metrics) applied(shard int, batch []row) {
 	label := strconv.Itoa(shard)
 	m.rows.Observe(float64(len(batch)))
 	for start := 0; start < len(batch); {
-		f, end := batch[start].entry.feed, start
-		for end < len(batch) && batch[end].entry.feed == f {
-			if !batch[end].entry.known {
-				m.delay.Observe(max(now.Sub(batch[end].entry.at), 0).Seconds())
+		f, end := batch[start].of.feed, start
+		for end < len(batch) && batch[end].of.feed == f {
+			if !batch[end].of.known {
+				m.delay.Observe(max(now.Sub(batch[end].of.at), 0).Seconds())
 			}
 			end++
 		}

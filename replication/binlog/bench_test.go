@@ -47,7 +47,7 @@ func (c *counter) wrote(e storage.Edge) {
 	c.written[e] = now
 }
 
-// report tells how late edges were: after their writer read the clock, and after
+// report reports how late edges were: after their writer read the clock, and after
 // it knew of the commit.
 func (c *counter) report(b *testing.B) {
 	c.mu.Lock()

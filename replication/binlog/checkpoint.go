@@ -22,13 +22,13 @@ type checkpoint struct {
 	Before    string     `json:"before"` // GTID set without the last transaction
 	Last      string     `json:"last,omitempty"`
 	Print     uint32     `json:"print,omitempty"`
-	Copy      *copyPlace `json:"copy,omitempty"` // nil once all has been copied
+	Copy      *copyState `json:"copy,omitempty"` // nil once all has been copied
 	Tables    int        `json:"tables"`         // how many tables the program knew that saved it, of those that are copied; 0 for 1
 }
 
-// copyPlace is the progress of the copy: the last key copied of one table of one database; the
+// copyState is the progress of the copy: the last key copied of one table of one database; the
 // tables and databases before it in their lists are done.
-type copyPlace struct {
+type copyState struct {
 	Table    int            `json:"table"`    // index into copied
 	Database int            `json:"database"` // index
 	From     storage.UserID `json:"from"`
@@ -41,7 +41,7 @@ type progress struct {
 
 	mu    sync.Mutex
 	at    position
-	copy  *copyPlace
+	copy  *copyState
 	work  bool      // rows have been applied since it was saved
 	moved bool      // it has advanced since then, by more than bookkeeping
 	saved time.Time // when
@@ -83,12 +83,12 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 	}
 	p := &progress{server: s, at: at, copy: c.Copy, saved: time.Now()}
 	if p.copy != nil && !slices.Equal(c.Databases, s.databases) {
-		p.copy = &copyPlace{}
+		p.copy = &copyState{}
 	}
 	if p.copy == nil && c.Tables < len(copied) {
 		// A program that did not know friend_request skipped that table's rows, if other
 		// gateways were newer already.
-		p.copy = &copyPlace{Table: max(c.Tables, 1)}
+		p.copy = &copyState{Table: max(c.Tables, 1)}
 	}
 	return p, nil
 }
@@ -112,7 +112,7 @@ func (s *server) begin(ctx context.Context) (*progress, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &progress{server: s, at: position{before: set}, copy: &copyPlace{}}
+	p := &progress{server: s, at: position{before: set}, copy: &copyState{}}
 	return p, p.save(ctx)
 }
 
@@ -147,10 +147,10 @@ func (p *progress) rotated() {
 }
 
 // copied notes how far the copy has been applied.
-func (p *progress) copied(place *copyPlace) {
+func (p *progress) copied(state *copyState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.copy = place
+	p.copy = state
 	p.work = true
 }
 

@@ -27,8 +27,8 @@ LIMIT ?
 LOCK IN SHARE MODE`
 
 // copyAll applies all rows of the forward tables, table by table and database by database,
-// beginning at a place, and returns when they have been applied.
-func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress, place copyPlace) error {
+// beginning at a state, and returns when they have been applied.
+func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress, state copyState) error {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -43,13 +43,13 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		}
 	}
 	s.set(Copying, nil)
-	s.log().Info("replication: copying following and friend_request", "databases", s.databases, "table", copied[place.Table].String())
+	s.log().Info("replication: copying following and friend_request", "databases", s.databases, "table", copied[state.Table].String())
 	began, rows := time.Now(), 0
-	for ; place.Table < len(copied); place = (copyPlace{Table: place.Table + 1}) {
-		for ; place.Database < len(s.databases); place = (copyPlace{Table: place.Table, Database: place.Database + 1}) {
-			n, err := s.copyDatabase(ctx, conn, feed, p, place)
+	for ; state.Table < len(copied); state = (copyState{Table: state.Table + 1}) {
+		for ; state.Database < len(s.databases); state = (copyState{Table: state.Table, Database: state.Database + 1}) {
+			n, err := s.copyDatabase(ctx, conn, feed, p, state)
 			if err != nil {
-				return fmt.Errorf("copy %s.%s: %w", s.databases[place.Database], copied[place.Table], err)
+				return fmt.Errorf("copy %s.%s: %w", s.databases[state.Database], copied[state.Table], err)
 			}
 			rows += n
 		}
@@ -62,14 +62,14 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 	return p.save(ctx)
 }
 
-// copied are the tables that are copied, in this order: [copyPlace.Table] is an index.
+// copied are the tables that are copied, in this order: [copyState.Table] is an index.
 var copied = [...]storage.Side{storage.Forward, storage.Requests}
 
 // copyDatabase submits one database's rows of a table, in ranges of the key, and returns
 // how many there were.
-func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replication.Feed, p *progress, place copyPlace) (int, error) {
+func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replication.Feed, p *progress, state copyState) (int, error) {
 	for total := 0; ; {
-		rows, err := s.copyRange(ctx, conn, place)
+		rows, err := s.copyRange(ctx, conn, state)
 		if isDriverError(err, 1205, 1213) { // a lock could not be taken
 			continue
 		}
@@ -78,8 +78,8 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 		}
 		total += len(rows)
 		last := rows[len(rows)-1].Edge
-		place.From, place.To = last.From, last.To
-		reached := place
+		state.From, state.To = last.From, last.To
+		reached := state
 		err = feed.Submit(ctx, replication.Batch{
 			Rows:      rows,
 			Committed: storage.MicrosOf(time.Now()),
@@ -92,11 +92,11 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 	}
 }
 
-// copyRange reads the rows after a place.
-func (s *server) copyRange(ctx context.Context, conn *sql.Conn, place copyPlace) ([]storage.Row, error) {
-	side := copied[place.Table]
-	text := fmt.Sprintf(sqlCopy, quoted(s.databases[place.Database]), side)
-	found, err := conn.QueryContext(ctx, text, place.From, place.From, place.To, copyRows)
+// copyRange reads the rows after the last key of a state.
+func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState) ([]storage.Row, error) {
+	side := copied[state.Table]
+	text := fmt.Sprintf(sqlCopy, quoted(s.databases[state.Database]), side)
+	found, err := conn.QueryContext(ctx, text, state.From, state.From, state.To, copyRows)
 	if err != nil {
 		return nil, err
 	}

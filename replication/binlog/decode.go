@@ -37,7 +37,7 @@ var tables = map[string]table{
 	"kith_leases":          bookkeeping,
 }
 
-// isEdges tells whether the table holds edges, isInverse whether replication writes it.
+// isEdges reports whether the table holds edges, isInverse whether replication writes it.
 func (t table) isEdges() bool   { return t >= following && t <= inbox }
 func (t table) isInverse() bool { return t == follower || t == inbox }
 
@@ -130,7 +130,7 @@ func loadData(raw []byte) (*replication.QueryEvent, error) {
 	return nil, fmt.Errorf("a LOAD DATA has %d bytes", len(body))
 }
 
-// reads tells whether rows of a table are parsed. Replication itself writes those of inverse
+// reads reports whether rows of a table are parsed. Replication itself writes those of inverse
 // tables, so they are parsed only if they are deleted, which most must not be.
 func (d *decoder) reads(t table, deleted bool) bool {
 	if d.both {

@@ -24,8 +24,8 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	s.work(p)
 	defer s.work(nil)
 	keeping.Go(func() { p.keep(ctx) })
-	if place := p.copy; place != nil {
-		if err := s.copyAll(ctx, feed, p, *place); err != nil {
+	if state := p.copy; state != nil {
+		if err := s.copyAll(ctx, feed, p, *state); err != nil {
 			return err
 		}
 	}

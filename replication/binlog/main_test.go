@@ -28,6 +28,9 @@ import (
 // patience bounds every wait. Generous: it is only reached when something is wrong.
 const patience = 60 * time.Second
 
+// isMySQL reports whether the servers are MySQL's, where some words are others.
+func isMySQL() bool { return testenv.Engine() == "mysql" }
+
 // world is a store on real servers, with what tests do to it.
 type world struct {
 	dsns  []string
@@ -39,18 +42,21 @@ type world struct {
 // newWorld lays a store out over databases of servers that tests share.
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	testenv.NeedsBinlog(t)
 	return worldOn(t, testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)...)
 }
 
 // newPrivateWorld has a server of its own, with two databases.
 func newPrivateWorld(t testing.TB, options ...string) (*world, *testenv.MariaDBServer) {
 	t.Helper()
+	testenv.NeedsBinlog(t)
 	server := testenv.MariaDB(t, options...)
 	return worldOn(t, server.CreateDatabase(t, "kith_a"), server.CreateDatabase(t, "kith_b")), server
 }
 
 func worldOn(t testing.TB, dsns ...string) *world {
 	t.Helper()
+	testenv.NeedsBinlog(t)
 	w := &world{dsns: dsns, log: &lines{}}
 	w.store = openStore(t, dsns)
 	w.clock.Store(time.Now().UnixMicro())
@@ -165,8 +171,8 @@ func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(
 	return r
 }
 
-// place is the shard of a user.
-func (r *running) place(id storage.UserID) int { return shard.NewMap(2).Of(id) }
+// shardOf is the shard of a user.
+func (r *running) shardOf(id storage.UserID) int { return shard.NewMap(2).Of(id) }
 
 // stop ends the replicator in good order.
 func (r *running) stop(t testing.TB) {

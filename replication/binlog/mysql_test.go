@@ -13,7 +13,7 @@ import (
 
 // MySQL frames transactions otherwise than MariaDB: BEGIN and COMMIT are events, a
 // statement without BEGIN stands alone, and compressed transactions are one event.
-// No such server is at hand in tests, so its events are made here.
+// Its events are made here, so that the odd ones come in a known order.
 type mysqlLog struct {
 	t *testing.T
 	*assembler

@@ -33,7 +33,7 @@ func end(t testing.TB, l *binlog.Log) string {
 	return at
 }
 
-// readTo reads a log up to its present end, and returns the changes and the place
+// readTo reads a log up to its present end, and returns the changes and the position
 // behind them.
 func readTo(t testing.TB, l *binlog.Log, after string) ([]binlog.Change, string, error) {
 	t.Helper()
@@ -48,13 +48,13 @@ func readTo(t testing.TB, l *binlog.Log, after string) ([]binlog.Change, string,
 	return all, after, err
 }
 
-func TestReaderTellsChangesOfBothSides(t *testing.T) {
+func TestReaderReportsChangesOfBothSides(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	logs := w.openReader(t)
-	places := make([]string, len(logs))
+	positions := make([]string, len(logs))
 	for i, l := range logs {
-		places[i] = end(t, l)
+		positions[i] = end(t, l)
 	}
 	var want []binlog.Change
 	for to := range storage.UserID(20) {
@@ -77,12 +77,12 @@ func TestReaderTellsChangesOfBothSides(t *testing.T) {
 
 	var got []binlog.Change
 	for i, l := range logs {
-		changes, at, err := readTo(t, l, places[i])
+		changes, at, err := readTo(t, l, positions[i])
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, changes...)
-		places[i] = at
+		positions[i] = at
 	}
 	for _, c := range want {
 		if n := len(slices.Collect(func(yield func(binlog.Change) bool) {
@@ -99,12 +99,12 @@ func TestReaderTellsChangesOfBothSides(t *testing.T) {
 		t.Errorf("%d changes are told of %d", len(got), len(want))
 	}
 
-	// From the place that came with the last, only what is new follows.
+	// From the position that came with the last, only what is new follows.
 	e := w.follow(1, 500)
 	w.write(t, e)
 	got = nil
 	for i, l := range logs {
-		changes, _, err := readTo(t, l, places[i])
+		changes, _, err := readTo(t, l, positions[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestReaderFollowsWhatIsWritten(t *testing.T) {
 	}
 }
 
-func TestReaderTellsWhenItCannotKnow(t *testing.T) {
+func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 	t.Parallel()
 	w, server := newPrivateWorld(t)
 	log := w.openReader(t)[0]
@@ -162,10 +162,10 @@ func TestReaderTellsWhenItCannotKnow(t *testing.T) {
 	}
 	w.write(t, w.follow(1, 3))
 	at = end(t, log)
-	server.Exec(t, `RESET MASTER`)
+	server.ResetBinlog(t)
 	w.write(t, w.follow(1, 4))
 	if _, _, err := readTo(t, log, at); !errors.Is(err, binlog.ErrHistory) {
-		t.Errorf("RESET MASTER: %v", err)
+		t.Errorf("a reset: %v", err)
 	}
 	at = end(t, log)
 	for to := range storage.UserID(3) {

@@ -61,10 +61,10 @@ func (w *world) shardOf(id storage.UserID) int { return shard.NewMap(len(w.dsns)
 
 // onBoth returns a user of each server: each has half of the shards.
 func onBoth() (a, b storage.UserID) {
-	place := shard.NewMap(2)
-	for a, b = 1, 1; place.Of(a) != 0; a++ {
+	shards := shard.NewMap(2)
+	for a, b = 1, 1; shards.Of(a) != 0; a++ {
 	}
-	for place.Of(b) != 1 {
+	for shards.Of(b) != 1 {
 		b++
 	}
 	return a, b
@@ -124,7 +124,7 @@ func TestWhatFollowsComesBack(t *testing.T) {
 	}
 }
 
-// publishedRow tells whether a row was published.
+// publishedRow reports whether a row was published.
 func (w *witness) publishedRow(r storage.Row) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,7 +41,7 @@ func parse(schema, text string) statement {
 	return s
 }
 
-// is tells whether the words from i on are these keywords.
+// is reports whether the words from i on are these keywords.
 func (s statement) is(i int, keywords ...string) bool {
 	for k, keyword := range keywords {
 		if i+k >= len(s.words) || s.words[i+k].quoted || !strings.EqualFold(s.words[i+k].text, keyword) {
@@ -77,7 +77,7 @@ func (s statement) savepoint() string {
 	return s.words[len(s.words)-1].text
 }
 
-// changes tells whether the statement changes or removes rows of one of the tables in a way that
+// changes reports whether the statement changes or removes rows of one of the tables in a way that
 // the binlog does not show row by row. If it cannot tell, it returns true.
 func (s statement) changes(databases, tables []string) bool {
 	from, to := 0, 0
@@ -121,7 +121,7 @@ func (s statement) changes(databases, tables []string) bool {
 	return s.names(from, to, databases, tables)
 }
 
-// losesRows tells whether an ALTER TABLE does more than change columns and keys.
+// losesRows reports whether an ALTER TABLE does more than change columns and keys.
 func (s statement) losesRows(i int) bool {
 	for ; i < len(s.words); i++ {
 		switch {
@@ -137,7 +137,7 @@ func (s statement) losesRows(i int) bool {
 	return false
 }
 
-// names tells whether one of the tables is named in a range of words.
+// names reports whether one of the tables is named in a range of words.
 func (s statement) names(from, to int, databases, tables []string) bool {
 	for i := from; i < to && i < len(s.words); i++ {
 		if !contains(tables, s.words[i].text) {

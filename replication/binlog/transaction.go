@@ -28,7 +28,7 @@ type transaction struct {
 	bookkeeping bool // nothing but checkpoints, leases and the like
 }
 
-// ours tells whether the transaction concerns the graph.
+// ours reports whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
 	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states) > 0
 }
@@ -50,7 +50,7 @@ type assembler struct {
 	savepoints []savepoint
 }
 
-// savepoint is a place in a transaction to which it may be rolled back.
+// savepoint is a point in a transaction to which it may be rolled back.
 type savepoint struct {
 	name                                 string
 	rows, changes, users, counts, states int

@@ -8,7 +8,7 @@ import (
 )
 
 // Rows that follow from a block are on both sides before the call returns, and are published.
-func TestWhatFollowsIsCarriedInTheCall(t *testing.T) {
+func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 	w := newWorld(t)
 	if err := errors.Join(w.change(t, 2, 1, storage.Following, 10), w.change(t, 1, 2, storage.Blocking, 20)); err != nil {
 		t.Fatal(err)

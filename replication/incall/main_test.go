@@ -101,7 +101,7 @@ func (w *world) row(side storage.Side, from, to storage.UserID) storage.Edge {
 	return w.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0].Value
 }
 
-// agree tells whether the two sides of an edge do.
+// agree reports whether the two sides of an edge do.
 func (w *world) agree(from, to storage.UserID) bool {
 	return w.row(storage.Forward, from, to) == w.row(storage.Inverse, from, to)
 }

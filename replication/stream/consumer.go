@@ -40,7 +40,7 @@ type ConsumerConfig struct {
 	// to 5 s.
 	ClaimAfter time.Duration
 
-	// Tend is how often trimming and measuring take place. Defaults to 1 s.
+	// Tend is how often trimming and measuring run. Defaults to 1 s.
 	Tend time.Duration
 
 	// OnDelay is called for every batch with the age of its oldest entry. Defaults to none.

@@ -21,7 +21,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// What a consuming process is told.
+// What a consuming process receives.
 const (
 	envRedis = "KITH_TEST_STREAM_REDIS"
 	envStore = "KITH_TEST_STREAM_STORE"

@@ -99,10 +99,10 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 // ofEach makes two users, of the two shards.
 func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
 	t.Helper()
-	place := shard.NewMap(2)
-	for a, b = 1, 1; place.Of(a) != 0; a++ {
+	shards := shard.NewMap(2)
+	for a, b = 1, 1; shards.Of(a) != 0; a++ {
 	}
-	for place.Of(b) != 1 {
+	for shards.Of(b) != 1 {
 		b++
 	}
 	for _, id := range []storage.UserID{a, b} {

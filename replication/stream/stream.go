@@ -117,7 +117,7 @@ func decode(values map[string]any) ([]storage.Row, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no field %q", errPoison, field)
 	}
-	r := wire.NewReader([]byte(text))
+	r := wire.NewDecoder([]byte(text))
 	if version := r.Byte(); version != wire.Version {
 		return nil, fmt.Errorf("%w: version %d", errPoison, version)
 	}

@@ -145,7 +145,7 @@ func following(id string) string {
 	return strconv.FormatUint(ms, 10) + "-" + strconv.FormatUint(n+1, 10)
 }
 
-// before tells whether an id is smaller than another.
+// before reports whether an id is smaller than another.
 func before(a, b string) bool {
 	ams, an := split(a)
 	bms, bn := split(b)

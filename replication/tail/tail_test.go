@@ -24,7 +24,7 @@ func (c collected) Send(_ context.Context, list ...events.Event) {
 
 // Rows that another program writes to the same file are published, once they are on both sides, in
 // order; rows that were there before are not.
-func TestWritesBesideTheGatewayAreTold(t *testing.T) {
+func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	open := func() *sqlstore.Store {
 		s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: path, StatementTimeout: 30 * time.Second})
