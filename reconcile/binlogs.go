@@ -39,20 +39,20 @@ type serverLog struct{ log *binlog.Log }
 func (l serverLog) Name() string  { return "binlog/" + l.log.Name() }
 func (l serverLog) Title() string { return "binlog of " + l.log.Server() }
 
-func (l serverLog) End(ctx context.Context) (Place, error) {
+func (l serverLog) End(ctx context.Context) (LogPosition, error) {
 	at, err := l.log.End(ctx)
-	return Place(at), err
+	return LogPosition(at), err
 }
 
-func (l serverLog) Read(ctx context.Context, after, upTo Place, take func([]Row, func() (Place, error)) error) error {
+func (l serverLog) Read(ctx context.Context, after, upTo LogPosition, take func([]Row, func() (LogPosition, error)) error) error {
 	err := l.log.Read(ctx, string(after), string(upTo), func(changes []binlog.Change, at func() (string, error)) error {
 		rows := make([]Row, len(changes))
 		for i, c := range changes {
 			rows[i] = Row(c)
 		}
-		return take(rows, func() (Place, error) {
+		return take(rows, func() (LogPosition, error) {
 			text, err := at()
-			return Place(text), err
+			return LogPosition(text), err
 		})
 	})
 	var unreadable *binlog.StopError

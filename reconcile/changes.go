@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// ErrLost means that a log does not continue from a place, or does not say row by row what was
+// ErrLost means that a log does not continue from a position, or does not say row by row what was
 // changed after it. What has changed since then cannot be known, and a full scan has to find it.
 var ErrLost = errors.New("the log does not tell all that has changed since; run kith reconcile full")
 
@@ -26,29 +26,29 @@ type Log interface {
 	// Title is the log's name for people.
 	Title() string
 
-	// End is the place after everything that is in the log now.
-	End(ctx context.Context) (Place, error)
+	// End is the position after everything that is in the log now.
+	End(ctx context.Context) (LogPosition, error)
 
-	// Read passes the rows after a place to take, some at a time, in order. It ends at the place
-	// upTo or, if that is empty, goes on for ever. take also gets a function that returns the place
+	// Read passes the rows after a position to take, some at a time, in order. It ends at the position
+	// upTo or, if that is empty, goes on for ever. take also gets a function that returns the position
 	// after the rows, and may call it only during the call. The rows of one transaction are passed
 	// together. A call may have no rows.
 	//
 	// Its errors: those of take; the context's; [ErrLost]; others, after which a retry may succeed.
-	Read(ctx context.Context, after, upTo Place, take func(rows []Row, at func() (Place, error)) error) error
+	Read(ctx context.Context, after, upTo LogPosition, take func(rows []Row, at func() (LogPosition, error)) error) error
 }
 
-// A Place is a position in a log, as text that only the log understands.
-type Place string
+// A LogPosition is a position in a log, as text that only the log understands.
+type LogPosition string
 
 // A Row is a row as it was written. A deleted row has type None at time 0.
 type Row = storage.Row
 
-// checkpointOf is the name under which a mode stores its place in a log.
+// checkpointOf is the name under which a mode stores its position in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
 
-// loadPlace returns the stored place of a log, empty if there is none.
-func loadPlace(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, log Log) (Place, error) {
+// loadPosition returns the stored position of a log, empty if there is none.
+func loadPosition(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, log Log) (LogPosition, error) {
 	value, _, err := checkpoints.LoadCheckpoint(ctx, checkpointOf(mode, log))
-	return Place(value), err
+	return LogPosition(value), err
 }

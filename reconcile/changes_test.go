@@ -73,6 +73,7 @@ func onSQLite(t testing.TB) *watched {
 // onMariaDB is a store of two servers with two databases each, in the mode binlog.
 func onMariaDB(t testing.TB) *watched {
 	t.Helper()
+	testenv.NeedsBinlog(t)
 	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
 	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Row]bool{}}
 	logs, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))

@@ -12,7 +12,7 @@ import (
 )
 
 // If a block was lost, its repair ends the follow of the blocked user, on both sides; if an
-// acceptance was lost, its repair makes a follow. Those who are told of repairs are told of these
+// acceptance was lost, its repair makes a follow. Whoever hears of repairs hears of these
 // follows, too.
 func TestRepairsHaveTheirConsequences(t *testing.T) {
 	t.Parallel()
@@ -115,7 +115,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 }
 
 // In modes without a log that carries what follows from repairs, repairing does.
-func TestRepairCarriesWhatFollows(t *testing.T) {
+func TestRepairAppliesWhatFollows(t *testing.T) {
 	g := newGraph(t, 12, 2, 10, 20)
 	block := g.lostBlock(g.apart[0], g.apart[1])
 	accepted := g.lostAcceptance(g.apart[2], g.apart[3])

@@ -20,11 +20,11 @@ import (
 // A graph is a store with random edges, and a way past it.
 type graph struct {
 	*sqlstore.Store
-	t     testing.TB
-	files []*sql.DB
-	place *shard.Map
-	r     *rand.Rand
-	users []storage.UserID
+	t      testing.TB
+	files  []*sql.DB
+	shards *shard.Map
+	r      *rand.Rand
+	users  []storage.UserID
 
 	requests int              // that there are
 	apart    []storage.UserID // users without edges
@@ -48,7 +48,7 @@ func newGraph(t testing.TB, seed uint64, shards, users, edges int) *graph {
 // past the store.
 func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []string, users, edges int) *graph {
 	t.Helper()
-	g := &graph{t: t, place: shard.NewMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
+	g := &graph{t: t, shards: shard.NewMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: engine + ":" + strings.Join(addresses, ";"), StatementTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func (g *graph) user() storage.UserID { return g.users[g.r.IntN(len(g.users))] }
 // exec writes past the store, on the shard of a user.
 func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 	g.t.Helper()
-	if _, err := g.files[g.place.Of(owner)].Exec(text, args...); err != nil {
+	if _, err := g.files[g.shards.Of(owner)].Exec(text, args...); err != nil {
 		g.t.Fatal(err)
 	}
 }
@@ -390,7 +390,7 @@ func (g *graph) lostBlock(one, other storage.UserID) trace {
 }
 
 // lostAcceptance lets one user follow another who has accepted its request, and has not
-// been told: it has to be followed when that is repaired.
+// been reported: it has to be followed when that is repaired.
 func (g *graph) lostAcceptance(one, other storage.UserID) trace {
 	g.t.Helper()
 	e := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}
@@ -454,7 +454,7 @@ func (g *graph) endsFirst(rows []storage.Edge) []storage.Edge {
 	for i := range g.files {
 		var here []storage.Edge
 		for _, e := range rows {
-			if g.place.Of(e.To) == i {
+			if g.shards.Of(e.To) == i {
 				here = append(here, e)
 			}
 		}

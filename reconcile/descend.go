@@ -16,7 +16,7 @@ type slice struct {
 	part, parts uint64
 }
 
-// holds tells whether a row is in the slice, given that its group is.
+// holds reports whether a row is in the slice, given that its group is.
 func (s slice) holds(p storage.Pair) bool {
 	if s.parts == 1 {
 		return true

@@ -82,7 +82,7 @@ func rowText(e storage.Edge) string {
 	return fmt.Sprintf("type %d at %d", e.Type, e.UpdateTime)
 }
 
-// absent tells whether a row does not exist, or is equivalent to none.
+// absent reports whether a row does not exist, or is equivalent to none.
 func absent(e storage.Edge) bool { return e.Type == storage.None && e.UpdateTime == 0 }
 
 // compare compares the two rows of an edge; false if they agree.

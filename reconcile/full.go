@@ -163,7 +163,7 @@ func (f *full) begin(ctx context.Context) error {
 	}
 	p, err := newPlan(ctx, f.cfg.Store, f.cfg.Owners)
 	f.plan = p
-	f.behind = int64(f.state.Pair) * 2 * f.stretches()
+	f.behind = int64(f.state.Pair) * 2 * f.ranges()
 	f.saved = time.Now()
 	return err
 }

@@ -102,7 +102,7 @@ func (r IncrementalReport) Left() int {
 // scan began.
 func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) error, err error) {
 	logs := i.Changes.Logs()
-	ends := make([]Place, len(logs))
+	ends := make([]LogPosition, len(logs))
 	for k, l := range logs {
 		if ends[k], err = l.End(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Title(), err)
@@ -148,7 +148,7 @@ func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
 	return r.report, errors.Join(err, r.settle(ctx))
 }
 
-// errDealing means that edges could not be looked up, or places not stored.
+// errDealing means that edges could not be looked up, or positions not stored.
 var errDealing = errors.New("incremental reconcile cannot go on")
 
 // incrementalRun is the state of one run.
@@ -158,25 +158,25 @@ type incrementalRun struct {
 
 	mu      sync.Mutex // one batch is collected, and settled, at a time
 	pending map[Key]*halves
-	rows    int  // since places were stored
-	held    bool // something is left: places are no longer stored
+	rows    int  // since positions were stored
+	held    bool // something is left: positions are no longer stored
 	report  IncrementalReport
 }
 
-// logToEnd is a log between two places.
+// logToEnd is a log between two positions.
 type logToEnd struct {
 	Log
-	at, end Place
-	kept    Place
+	at, end LogPosition
+	kept    LogPosition
 }
 
-// rowsAtOnce is how many rows are read before places are stored.
+// rowsAtOnce is how many rows are read before positions are stored.
 const rowsAtOnce = 200_000
 
 // begin finds out where to begin reading and where to end.
 func (r *incrementalRun) begin(ctx context.Context) error {
 	for _, l := range r.Changes.Logs() {
-		at, err := loadPlace(ctx, r.Checkpoints, r.mode, l)
+		at, err := loadPosition(ctx, r.Checkpoints, r.mode, l)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (r *incrementalRun) read(ctx context.Context, l *logToEnd) error {
 	const tries = 5
 	for try := 1; ; try++ {
 		before := l.at
-		err := l.Read(ctx, l.at, l.end, func(rows []Row, at func() (Place, error)) error { return r.take(ctx, l, rows, at) })
+		err := l.Read(ctx, l.at, l.end, func(rows []Row, at func() (LogPosition, error)) error { return r.take(ctx, l, rows, at) })
 		switch {
 		case err == nil:
 			return nil
@@ -229,7 +229,7 @@ func (r *incrementalRun) read(ctx context.Context, l *logToEnd) error {
 
 // take adds rows to the batch, and settles the batch when it is full. Readers of other logs wait
 // for that.
-func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at func() (Place, error)) error {
+func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at func() (LogPosition, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, row := range rows {
@@ -242,7 +242,7 @@ func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at f
 		if h.note(row); h.paired() {
 			delete(r.pending, k)
 		}
-		if len(r.pending) >= r.MaxPending { // the stored place is still before these rows
+		if len(r.pending) >= r.MaxPending { // the stored position is still before these rows
 			if err := r.settle(ctx); err != nil {
 				return err
 			}
@@ -250,18 +250,18 @@ func (r *incrementalRun) take(ctx context.Context, l *logToEnd, rows []Row, at f
 	}
 	r.rows += len(rows)
 	r.report.Rows += len(rows)
-	place, err := at()
+	position, err := at()
 	if err != nil {
 		return err
 	}
-	l.at = place
+	l.at = position
 	if r.rows >= rowsAtOnce {
 		return r.settle(ctx)
 	}
 	return nil
 }
 
-// settle settles the batch, then stores the places after it.
+// settle settles the batch, then stores the positions after it.
 func (r *incrementalRun) settle(ctx context.Context) error {
 	edges := slices.Collect(maps.Values(r.pending))
 	findings, err := r.examine(ctx, edges)
@@ -293,8 +293,8 @@ func (r *incrementalRun) settle(ctx context.Context) error {
 	return nil
 }
 
-// keep makes a place the log's checkpoint.
-func (r *incrementalRun) keep(ctx context.Context, l *logToEnd, at Place) error {
+// keep makes a position the log's checkpoint.
+func (r *incrementalRun) keep(ctx context.Context, l *logToEnd, at LogPosition) error {
 	if at == l.kept {
 		return nil
 	}

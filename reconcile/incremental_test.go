@@ -34,7 +34,7 @@ func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 		t.Logf("%d of %d writes are lost on the inverse side", len(lost), writes)
 
 		var found []reconcile.Finding
-		for range 2 { // what is only told of is told of again
+		for range 2 { // what is only reported is reported again
 			found = nil
 			r := w.incremental(t, func(cfg *reconcile.ChangesConfig) {
 				dryRun(cfg)
@@ -92,7 +92,7 @@ func TestIncrementalFindsEveryKind(t *testing.T) {
 	}
 }
 
-func TestIncrementalTellsThatChangesAreLost(t *testing.T) {
+func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 	t.Parallel()
 	w := onSQLite(t)
 	w.incremental(t, nil)

@@ -18,10 +18,10 @@ func (h *halves) note(r Row) {
 	h.last[half], h.seen[half] = r.Edge, true
 }
 
-// paired tells whether the last rows of both sides are the same.
+// paired reports whether the last rows of both sides are the same.
 func (h *halves) paired() bool { return h.seen[0] && h.seen[1] && h.last[0] == h.last[1] }
 
-// settled tells whether an edge's rows agree, and are what the logs say: a row may be in a log a
+// settled reports whether an edge's rows agree, and are what the logs say: a row may be in a log a
 // moment before readers see it in its table.
 func (h *halves) settled(r bothRows) bool {
 	if r.forward != r.inverse {

@@ -28,18 +28,18 @@ func (f *full) progress() Progress {
 	for _, rows := range f.state.Report.Rows {
 		p.Rows += rows
 	}
-	stretches := f.stretches()
-	counted := f.stretchesDone(f.state.Follows)
+	ranges := f.ranges()
+	counted := f.rangesDone(f.state.Follows)
 	for which := range counts {
-		counted += f.stretchesDone(f.state.Counted[which])
+		counted += f.rangesDone(f.state.Counted[which])
 	}
-	p.Done, p.Total = f.behind+counted, f.behind+(1+counts)*stretches
+	p.Done, p.Total = f.behind+counted, f.behind+(1+counts)*ranges
 	if left := int64(len(pairs) - f.state.Pair); left > 0 {
 		digested := f.digested(&f.state.Coarse) + f.digested(&f.state.Fine)
-		sliced := int64(f.state.NextSlice) * 2 * stretches
+		sliced := int64(f.state.NextSlice) * 2 * ranges
 		p.Done += digested + sliced
-		p.Total += f.workOfPair() + (left-1)*2*stretches
-		if p.Doing = "adding up digests"; digested == 2*stretches*f.passes() && f.state.NextSlice < f.slices {
+		p.Total += f.workOfPair() + (left-1)*2*ranges
+		if p.Doing = "adding up digests"; digested == 2*ranges*f.passes() && f.state.NextSlice < f.slices {
 			p.Doing = "comparing rows"
 		}
 	} else {
@@ -55,16 +55,16 @@ func (f *full) progress() Progress {
 	return p
 }
 
-// stretches is how many ranges there are on all shards.
-func (f *full) stretches() (n int64) {
+// ranges is how many ranges there are on all shards.
+func (f *full) ranges() (n int64) {
 	for shard := range f.plan {
 		n += int64(len(f.plan[shard]))
 	}
 	return n
 }
 
-// stretchesDone is how many ranges end at or before the given owners.
-func (f *full) stretchesDone(owners []storage.UserID) (n int64) {
+// rangesDone is how many ranges end at or before the given owners.
+func (f *full) rangesDone(owners []storage.UserID) (n int64) {
 	for shard, owner := range owners {
 		n += int64(f.plan.done(shard, owner))
 	}
@@ -72,7 +72,7 @@ func (f *full) stretchesDone(owners []storage.UserID) (n int64) {
 }
 
 func (f *full) digested(t *summary) int64 {
-	return f.stretchesDone(t.Digested[0]) + f.stretchesDone(t.Digested[1])
+	return f.rangesDone(t.Digested[0]) + f.rangesDone(t.Digested[1])
 }
 
 // passes is how often the current pair of tables is digested.
@@ -85,4 +85,4 @@ func (f *full) passes() int64 {
 
 // workOfPair is the work for the current pair of tables. A slice takes at most one statement for
 // each range and side.
-func (f *full) workOfPair() int64 { return (f.passes() + int64(f.slices)) * 2 * f.stretches() }
+func (f *full) workOfPair() int64 { return (f.passes() + int64(f.slices)) * 2 * f.ranges() }

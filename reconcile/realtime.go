@@ -44,28 +44,28 @@ func NewRealtime(cfg ChangesConfig) *Realtime {
 // logFollowed is a log, with how far it has been read.
 type logFollowed struct {
 	Log
-	at    Place     // no row before it is unknown to the epochs
-	noted time.Time // when at was noted
-	kept  Place
+	at    LogPosition // no row before it is unknown to the epochs
+	noted time.Time   // when at was noted
+	kept  LogPosition
 }
 
 // unpaired is an edge whose halves are not the same yet.
 type unpaired struct {
 	halves
-	place *list.Element // in the queue; nil while it is looked up
-	since time.Time     // when its first half was read
-	last  time.Time     // when its last half was read
-	due   time.Time     // when to look it up
-	epoch *epoch
-	told  bool // the disagreement has been reported
-	done  bool
+	element *list.Element // in the queue; nil while it is looked up
+	since   time.Time     // when its first half was read
+	last    time.Time     // when its last half was read
+	due     time.Time     // when to look it up
+	epoch   *epoch
+	told    bool // the disagreement has been reported
+	done    bool
 }
 
 // An epoch is a period of time. Once all edges of an epoch and of those before it are settled, so
 // is everything in the logs up to the epoch's ends.
 type epoch struct {
 	unpaired int
-	ends     map[*logFollowed]Place // nil while it is open
+	ends     map[*logFollowed]LogPosition // nil while it is open
 }
 
 const (
@@ -75,7 +75,7 @@ const (
 	// mostEpochs bounds the epochs while edges cannot be settled: the last one then stays open.
 	mostEpochs = 100
 
-	// notedEvery is how often the place in a log is noted, which costs more than a row.
+	// notedEvery is how often the position in a log is noted, which costs more than a row.
 	notedEvery = 200 * time.Millisecond
 )
 
@@ -102,9 +102,9 @@ func (r *Realtime) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin returns the place from which to continue; without a checkpoint, the present end.
-func (r *Realtime) begin(ctx context.Context, l Log) (Place, error) {
-	at, err := loadPlace(ctx, r.Checkpoints, r.mode, l)
+// begin returns the position from which to continue; without a checkpoint, the present end.
+func (r *Realtime) begin(ctx context.Context, l Log) (LogPosition, error) {
+	at, err := loadPosition(ctx, r.Checkpoints, r.mode, l)
 	if err != nil || at != "" {
 		return at, err
 	}
@@ -112,7 +112,7 @@ func (r *Realtime) begin(ctx context.Context, l Log) (Place, error) {
 }
 
 // anew makes the present end of a log its checkpoint.
-func (r *Realtime) anew(ctx context.Context, l Log) (Place, error) {
+func (r *Realtime) anew(ctx context.Context, l Log) (LogPosition, error) {
 	at, err := l.End(ctx)
 	if err == nil {
 		err = r.Checkpoints.SaveCheckpoint(ctx, checkpointOf(r.mode, l), []byte(at))
@@ -128,7 +128,7 @@ func (r *Realtime) follow(ctx context.Context, l *logFollowed) {
 		r.mu.Lock()
 		at := l.at
 		r.mu.Unlock()
-		err := l.Read(ctx, at, "", func(rows []Row, at func() (Place, error)) error { return r.take(l, rows, at) })
+		err := l.Read(ctx, at, "", func(rows []Row, at func() (LogPosition, error)) error { return r.take(l, rows, at) })
 		if ctx.Err() != nil {
 			return
 		}
@@ -152,20 +152,20 @@ func (r *Realtime) follow(ctx context.Context, l *logFollowed) {
 	}
 }
 
-// jump continues from a place that does not follow what was read before.
-func (r *Realtime) jump(l *logFollowed, to Place) {
+// jump continues from a position that does not follow what was read before.
+func (r *Realtime) jump(l *logFollowed, to LogPosition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l.at, l.kept = to, to
 	for _, e := range r.epochs {
 		if e.ends != nil {
-			e.ends[l] = to // or the old place would be stored again
+			e.ends[l] = to // or the old position would be stored again
 		}
 	}
 }
 
 // take notes the rows of a log.
-func (r *Realtime) take(l *logFollowed, rows []Row, at func() (Place, error)) error {
+func (r *Realtime) take(l *logFollowed, rows []Row, at func() (LogPosition, error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -175,11 +175,11 @@ func (r *Realtime) take(l *logFollowed, rows []Row, at func() (Place, error)) er
 	if now.Sub(l.noted) < notedEvery {
 		return nil
 	}
-	place, err := at()
+	position, err := at()
 	if err != nil {
 		return err
 	}
-	l.at, l.noted = place, now
+	l.at, l.noted = position, now
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (r *Realtime) note(row Row, now time.Time) {
 		}
 		u = &unpaired{halves: halves{key: k}, since: now, due: now.Add(r.Window), epoch: r.epochs[len(r.epochs)-1]}
 		u.epoch.unpaired++
-		u.place = r.queue.PushBack(u)
+		u.element = r.queue.PushBack(u)
 		r.pending[k] = u
 	}
 	u.last = now
@@ -211,9 +211,9 @@ func (r *Realtime) resolve(u *unpaired) {
 	u.done = true
 	u.epoch.unpaired--
 	delete(r.pending, u.key)
-	if u.place != nil {
-		r.queue.Remove(u.place)
-		u.place = nil
+	if u.element != nil {
+		r.queue.Remove(u.element)
+		u.element = nil
 	}
 }
 
@@ -223,7 +223,7 @@ func (r *Realtime) again(u *unpaired, due time.Time) {
 		return
 	}
 	u.due = due
-	u.place = r.queue.PushBack(u)
+	u.element = r.queue.PushBack(u)
 }
 
 // lookUpAll looks up edges when they are due, until the context ends.
@@ -254,8 +254,8 @@ func (r *Realtime) due(now time.Time) []*unpaired {
 		if u.due.After(now) || len(batch) == readAtOnce {
 			break
 		}
-		r.queue.Remove(u.place)
-		u.place = nil
+		r.queue.Remove(u.element)
+		u.element = nil
 		if now.Sub(u.last) < r.Window && now.Sub(u.since) < windows*r.Window {
 			r.again(u, u.last.Add(r.Window))
 			continue
@@ -329,7 +329,7 @@ func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpai
 	return err
 }
 
-// keepAll stores the places before which everything is settled, until the context ends.
+// keepAll stores the positions before which everything is settled, until the context ends.
 func (r *Realtime) keepAll(ctx context.Context) {
 	for sleep.For(ctx, keepEvery) == nil {
 		if err := r.keep(ctx); err != nil && ctx.Err() == nil {
@@ -359,18 +359,18 @@ func (r *Realtime) keep(ctx context.Context) error {
 
 // endEpoch ends the open epoch. It returns the ends of the last epoch that is settled, or nil if
 // there is none.
-func (r *Realtime) endEpoch(now time.Time) map[*logFollowed]Place {
+func (r *Realtime) endEpoch(now time.Time) map[*logFollowed]LogPosition {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.epochs) < mostEpochs {
 		open := r.epochs[len(r.epochs)-1]
-		open.ends = make(map[*logFollowed]Place, len(r.logs))
+		open.ends = make(map[*logFollowed]LogPosition, len(r.logs))
 		for _, l := range r.logs {
 			open.ends[l] = l.at
 		}
 		r.epochs = append(r.epochs, &epoch{})
 	}
-	var ends map[*logFollowed]Place
+	var ends map[*logFollowed]LogPosition
 	for len(r.epochs) > 1 && r.epochs[0].unpaired == 0 {
 		ends = r.epochs[0].ends
 		r.epochs = slices.Delete(r.epochs, 0, 1)

@@ -106,7 +106,7 @@ func realtimeRepairsWithinTwoWindows(t *testing.T, writes int) {
 	})
 }
 
-func TestRealtimeOnlyTellsIfItIsNotToRepair(t *testing.T) {
+func TestRealtimeOnlyReportsIfItIsNotToRepair(t *testing.T) {
 	t.Parallel()
 	w := onSQLite(t)
 	w.begun(t)

@@ -48,22 +48,22 @@ const (
 func (l relationLog) Name() string  { return "relation_log/" + strconv.Itoa(l.shard) }
 func (l relationLog) Title() string { return fmt.Sprintf("relation_log of shard %d", l.shard) }
 
-func (l relationLog) End(ctx context.Context) (Place, error) {
+func (l relationLog) End(ctx context.Context) (LogPosition, error) {
 	last, err := l.store.LastOfLog(ctx, l.shard)
-	return placeOf(last), err
+	return positionOf(last), err
 }
 
-func placeOf(position int64) Place { return Place(strconv.FormatInt(position, 10)) }
+func positionOf(position int64) LogPosition { return LogPosition(strconv.FormatInt(position, 10)) }
 
-func (l relationLog) Read(ctx context.Context, after, upTo Place, take func([]Row, func() (Place, error)) error) error {
+func (l relationLog) Read(ctx context.Context, after, upTo LogPosition, take func([]Row, func() (LogPosition, error)) error) error {
 	at, err := strconv.ParseInt(string(after), 10, 64)
 	if err != nil {
-		return fmt.Errorf("%w: the place %q cannot be read", ErrLost, after)
+		return fmt.Errorf("%w: the position %q cannot be read", ErrLost, after)
 	}
 	end := int64(-1)
 	if upTo != "" {
 		if end, err = strconv.ParseInt(string(upTo), 10, 64); err != nil {
-			return fmt.Errorf("the place %q: %w", upTo, err)
+			return fmt.Errorf("the position %q: %w", upTo, err)
 		}
 	}
 	last, err := l.store.LastOfLog(ctx, l.shard)
@@ -94,7 +94,7 @@ func (l relationLog) Read(ctx context.Context, after, upTo Place, take func([]Ro
 		}
 		pause = shortPause
 		at = entries[len(entries)-1].Position
-		if err := take(rowsOf(entries), func() (Place, error) { return placeOf(at), nil }); err != nil {
+		if err := take(rowsOf(entries), func() (LogPosition, error) { return positionOf(at), nil }); err != nil {
 			return err
 		}
 	}
