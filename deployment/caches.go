@@ -60,7 +60,7 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		c.local.Switch(localcache.Off)
 	}
 	c.intents = d.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
-	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, allTold(c.redis, cfg.Bus))
+	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, allReported(c.redis, cfg.Bus))
 	return c, nil
 }
 

@@ -38,16 +38,16 @@ func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscac
 				cache.Changed(ctx, changes(notify.Write{Users: users}))
 			}
 			corrected(bus, users)
-			allTold(cache, bus)(done)
+			allReported(cache, bus)(done)
 		},
 	})
 	bus.Aboard(log.Board)
 	return log
 }
 
-// allTold calls a function once Redis and then the other gateways have been told of all changes
+// allReported calls a function once Redis and then the other gateways have been told of all changes
 // until now.
-func allTold(cache *rediscache.Cache, bus *events.Bus) func(then func()) {
+func allReported(cache *rediscache.Cache, bus *events.Bus) func(then func()) {
 	if cache == nil {
 		return bus.Then
 	}

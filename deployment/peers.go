@@ -96,7 +96,7 @@ func (r *Repairs) Told(ctx context.Context, rows []storage.Row) {
 	if !r.store.HasLog() {
 		r.bus.Publish(ctx, rows)
 	}
-	allTold(r.cache, r.bus)(r.open.Done)
+	allReported(r.cache, r.bus)(r.open.Done)
 }
 
 // Close ends the connection.

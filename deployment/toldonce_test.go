@@ -22,12 +22,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestRedisIsToldOncePerRow: in each mode a follow changes the rows of two users; each costs one
+// TestRedisIsNotifiedOncePerRow: in each mode a follow changes the rows of two users; each costs one
 // command to Redis and no read of the store.
-func TestRedisIsToldOncePerRow(t *testing.T) {
+func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 	for _, mode := range []string{Sync, Stream, Binlog} {
 		t.Run(mode, func(t *testing.T) {
-			s := openTold(t, mode)
+			s := openReported(t, mode)
 			s.change(t, s.caches.Writer, storage.Following)
 			s.fill(t)
 			s.redis.Client().AddHook(s.look)
@@ -54,10 +54,10 @@ func TestRedisIsToldOncePerRow(t *testing.T) {
 	}
 }
 
-// TestTheLogTellsForTheDead: of a change that its writer could not tell, Redis has been told by the log
+// TestTheLogReportsForTheDead: of a change that its writer could not tell, Redis has been told by the log
 // when the others hear of the row.
-func TestTheLogTellsForTheDead(t *testing.T) {
-	s := openTold(t, Binlog)
+func TestTheLogReportsForTheDead(t *testing.T) {
+	s := openReported(t, Binlog)
 	s.change(t, s.caches.Writer, storage.Following)
 	whole := []storage.ListQuery{{Owner: s.from, Longest: 100}}
 	s.fill(t)
@@ -76,8 +76,8 @@ func TestTheLogTellsForTheDead(t *testing.T) {
 	}
 }
 
-// toldSetup is a gateway that carries its rows itself, and two users on different shards.
-type toldSetup struct {
+// reportSetup is a gateway that carries its rows itself, and two users on different shards.
+type reportSetup struct {
 	store      *sqlstore.Store
 	redis      *Redis
 	caches     *Caches
@@ -88,10 +88,10 @@ type toldSetup struct {
 	binlog     bool
 }
 
-func openTold(t *testing.T, mode string) *toldSetup {
+func openReported(t *testing.T, mode string) *reportSetup {
 	t.Helper()
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
-	s := &toldSetup{look: &looker{}, binlog: mode == Binlog}
+	s := &reportSetup{look: &looker{}, binlog: mode == Binlog}
 	var err error
 	s.store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), OnStatement: s.look.statement})
 	if err != nil {
@@ -128,9 +128,9 @@ func openTold(t *testing.T, mode string) *toldSetup {
 	return s
 }
 
-// change changes the edge, and waits for what is told last: that the edge is on both sides, and
+// change changes the edge, and waits for what comes last: that the edge is on both sides, and
 // what the log shows of both users.
-func (s *toldSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
+func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
 	t.Helper()
 	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}
 	changed := writer.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: s.redundancy.Inline()})[0]
@@ -153,7 +153,7 @@ func (s *toldSetup) change(t *testing.T, writer storage.EdgeChanger, kind storag
 }
 
 // fill has Redis keep both users.
-func (s *toldSetup) fill(t *testing.T) {
+func (s *reportSetup) fill(t *testing.T) {
 	t.Helper()
 	for s.profiles(t); s.look.profilesRead() > 0; s.profiles(t) {
 		s.look.begin()
@@ -161,7 +161,7 @@ func (s *toldSetup) fill(t *testing.T) {
 }
 
 // profiles reads both users by way of Redis.
-func (s *toldSetup) profiles(t *testing.T) (from, to storage.Profile) {
+func (s *reportSetup) profiles(t *testing.T) (from, to storage.Profile) {
 	t.Helper()
 	r := s.caches.redis.Profiles(t.Context(), []storage.UserID{s.from, s.to})
 	if r[0].Err != nil || r[1].Err != nil {
@@ -185,8 +185,8 @@ func onTwoShards(t *testing.T, store *sqlstore.Store) (from, to storage.UserID) 
 			t.Fatal(r.Err)
 		}
 	}
-	place := shard.NewMap(store.Shards())
-	for to = 2; place.Of(to) == place.Of(1); to++ {
+	shards := shard.NewMap(store.Shards())
+	for to = 2; shards.Of(to) == shards.Of(1); to++ {
 	}
 	return 1, to
 }

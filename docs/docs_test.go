@@ -260,7 +260,7 @@ func (r *registered) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// docs/limits.md tells the default of every limit.
+// docs/limits.md names the default of every limit.
 func TestLimitsAreDocumented(t *testing.T) {
 	source := read(t, filepath.Join(root, "graph/limits/limits.go"))
 	page := read(t, "limits.md")
@@ -296,7 +296,7 @@ func TestWeightsAreDocumented(t *testing.T) {
 	}
 }
 
-// docs/api.md tells of every mutation and every subscription.
+// docs/api.md names every mutation and every subscription.
 func TestOperationsAreDocumented(t *testing.T) {
 	page := read(t, "api.md")
 	for _, kind := range []string{"Mutation", "Subscription"} {

@@ -24,7 +24,7 @@ var Example string
 // where GraphiQL had not been built.
 func Assets() fs.FS { return sub(assetsFS, "assets") }
 
-// HasGraphiQL tells whether assets hold a built GraphiQL; otherwise / is the plain page.
+// HasGraphiQL reports whether assets hold a built GraphiQL; otherwise / is the plain page.
 func HasGraphiQL(assets fs.FS) bool {
 	_, err := fs.Stat(assets, "graphiql/main.js.gz")
 	return err == nil

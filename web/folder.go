@@ -97,7 +97,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request, version string) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// acceptsGzip tells whether the client takes gzip; "gzip;q=0" refuses it.
+// acceptsGzip reports whether the client takes gzip; "gzip;q=0" refuses it.
 func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		coding, params, err := mime.ParseMediaType(strings.TrimSpace(part))

@@ -169,7 +169,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(shown.text))
 }
 
-// isOwn tells whether the name by which the page was asked for can lead nowhere else: a
+// isOwn reports whether the name by which the page was asked for can lead nowhere else: a
 // loopback name, or the address that is listened on.
 func (h *handler) isOwn(host string) bool {
 	name := hostname(host)
