@@ -14,11 +14,12 @@ cd "$(dirname "$0")/.."
 concurrent='deployment|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
-# How many seconds a package may take on two quiet cores, by itself; others may take 30.
-budgets='internal/program 90
-internal/faults 120
-resolvers 60
-storage/sqlstore 90'
+# How many seconds a package may take on two quiet cores beside two others; the rest may take 40.
+budgets='internal/program 120
+internal/faults 180
+resolvers 150
+gateway 50
+storage/sqlstore 220'
 
 what=${1:-all}
 
@@ -29,8 +30,8 @@ events() {
 	packages=$(go list ./...)
 	# In the order given: of the slowest packages none is left to run alone in the end.
 	packages="$(grep -E "$slowest" <<<"$packages")"$'\n'"$(grep -vE "$slowest" <<<"$packages")"
-	# -parallel: what tests wait for, servers and windows, they wait for at once.
-	local test="go test -json -count=1 -parallel 4 -timeout ${TIMEOUT:-20m}"
+	# -p and -parallel: what tests wait for, servers and windows, they wait for at once.
+	local test="go test -json -count=1 -p 3 -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
 	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
 	*) $test $packages ;;
@@ -86,7 +87,7 @@ awk -v status="$status" -v budgets="$budgets" -v what="$what" '
 		for (package in took) {
 			name = package
 			sub(/^[^\/]+\//, "", name)
-			most = name in budget ? budget[name] : 30
+			most = name in budget ? budget[name] : 40
 			late = what == "all" && took[package] > most ? sprintf("  above its budget of %d s", most) : ""
 			if (took[package] >= 5) printf "%7.1f s  %s%s\n", took[package], name, late | "sort -rn"
 		}

@@ -45,12 +45,14 @@ type plan struct {
 
 // TestPlansMariaDB asks the server how it runs every statement.
 func TestPlansMariaDB(t *testing.T) {
+	t.Parallel()
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
 	checkPlans(t, "mysql:"+dsns[0], "MySQL", explainServer)
 }
 
 // TestPlansSQLite does the same there.
 func TestPlansSQLite(t *testing.T) {
+	t.Parallel()
 	checkPlans(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "SQLite", explainSQLite)
 }
 

@@ -13,6 +13,7 @@ import (
 
 // A store that packs every list before it is read is as good as any other.
 func TestConformancePacked(t *testing.T) {
+	t.Parallel()
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		return packer{openSmall(t, twoFiles(t), nil), t}
 	})
@@ -20,6 +21,7 @@ func TestConformancePacked(t *testing.T) {
 
 // So is one that packs in the background, while others write, whatever is asked for.
 func TestConformancePackedInTheBackground(t *testing.T) {
+	t.Parallel()
 	var begun atomic.Int64
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		return openPacking(t, twoFiles(t), func(_ context.Context, st Statement) {

@@ -31,6 +31,7 @@ func TestConformanceSQLite(t *testing.T) {
 }
 
 func TestConformanceMariaDB(t *testing.T) {
+	t.Parallel()
 	servers := testenv.SharedMariaDB(t, 2)
 	// Making the tables of a store takes longer than most promises about it: stores that are
 	// closed are emptied and opened again.
