@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
@@ -133,7 +134,7 @@ func Full(ctx context.Context, cfg FullConfig) (Report, error) {
 // A full is one run of a full scan.
 type full struct {
 	cfg   FullConfig
-	pace  throttle
+	pace  sleep.Throttle
 	store paced
 	plan  plan
 	began time.Time // of this run
@@ -151,7 +152,7 @@ type full struct {
 
 func newFull(cfg FullConfig) *full {
 	cfg = cfg.withDefaults()
-	f := &full{cfg: cfg, pace: throttle{cfg.MaxLoad}, shards: cfg.Store.Shards(), began: time.Now()}
+	f := &full{cfg: cfg, pace: sleep.Throttle{Load: cfg.MaxLoad}, shards: cfg.Store.Shards(), began: time.Now()}
 	f.store = paced{cfg.Store, f.pace}
 	return f
 }
@@ -250,12 +251,12 @@ func (f *full) finish(ctx context.Context) (Report, error) {
 // paced is a store that is read at the scan's pace.
 type paced struct {
 	RepairStore
-	pace throttle
+	pace sleep.Throttle
 }
 
 func (p paced) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) (rows []storage.Result[storage.Edge]) {
 	// If the pause is ended early, the same cause ends the next statement, too.
-	_ = p.pace.do(ctx, func() error {
+	_ = p.pace.Do(ctx, func() error {
 		rows = p.RepairStore.Edges(ctx, side, pairs)
 		return nil
 	})

@@ -82,7 +82,7 @@ func (f *full) walk(ctx context.Context, shard int, after storage.UserID, read f
 func (f *full) again(ctx context.Context, shard int, statement func() error) error {
 	const tries = 6
 	for try := 1; ; try++ {
-		err := f.pace.do(ctx, statement)
+		err := f.pace.Do(ctx, statement)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, storage.ErrUnavailable) || try == tries {
 			return err
 		}
