@@ -9,8 +9,8 @@ import (
 // A user lies in one of 1,024 buckets for good, and each shard owns a run of buckets.
 func ExampleMap_Of() {
 	four := shard.NewMap(4)
-	first, last := four.Range(four.Of(42))
-	fmt.Println("bucket", shard.BucketOf(42), "is on shard", four.Of(42), "with the buckets", first, "to", last)
+	its := shard.Even(four.Of(42), 4)
+	fmt.Println("bucket", shard.BucketOf(42), "is on shard", four.Of(42), "with the buckets", its.First, "to", its.Last)
 	// Output:
 	// bucket 136 is on shard 0 with the buckets 0 to 255
 }

@@ -2,12 +2,14 @@
 //
 // A bucket is crc32 (IEEE) of the id's decimal text, modulo [Buckets]: a rule
 // that SQL and every language can compute (`CRC32(id) % 1024` in MySQL), fixed
-// for ever, so that data can move between shards a bucket at a time.
+// for ever, so that data can move between shards a bucket at a time. Which shard
+// owns a bucket is data, and may change while programs run.
 package shard
 
 import (
 	"hash/crc32"
 	"strconv"
+	"sync/atomic"
 
 	"kith/storage"
 )
@@ -15,48 +17,111 @@ import (
 // Buckets is the number of buckets of every store.
 const Buckets = 1024
 
-// A Map assigns the buckets to a number of shards: shard i of S owns the buckets
-// from ⌊i·1024/S⌋ to ⌊(i+1)·1024/S⌋ − 1.
-type Map struct {
-	shards int
-	owner  [Buckets]uint16
+// A Range is a run of buckets, with both ends.
+type Range struct{ First, Last int }
+
+// Contains reports whether a bucket is one of the range.
+func (r Range) Contains(bucket int) bool { return r.First <= bucket && bucket <= r.Last }
+
+// Len is the number of buckets.
+func (r Range) Len() int { return r.Last - r.First + 1 }
+
+// Even is the range of a shard of a store that has been laid out for a number of shards,
+// 1 … Buckets: shard i of S owns the buckets from ⌊i·1024/S⌋ to ⌊(i+1)·1024/S⌋ − 1.
+func Even(shard, shards int) Range {
+	return Range{shard * Buckets / shards, (shard+1)*Buckets/shards - 1}
 }
 
-// NewMap distributes the buckets over a number of shards, 1 … Buckets.
-func NewMap(shards int) *Map {
-	m := &Map{shards: shards}
-	for i := range shards {
-		first, last := m.Range(i)
-		for b := first; b <= last; b++ {
-			m.owner[b] = uint16(i)
+// State is what the owner of a bucket does with it.
+type State uint8
+
+const (
+	Owned   State = iota // reads and writes it
+	Leaving              // the same, and notes what it writes: the bucket is being copied to another shard
+	Closed               // only reads it: the bucket is about to be another shard's
+)
+
+// An Assignment says which shard owns each bucket. It does not change.
+type Assignment struct {
+	epochs []int64 // of the shards
+	owner  [Buckets]uint16
+	state  [Buckets]State
+}
+
+// NewAssignment begins an assignment for shards that are at some epochs: the first one has
+// everything.
+func NewAssignment(epochs []int64) *Assignment { return &Assignment{epochs: epochs} }
+
+// Assign gives buckets to a shard, while the assignment is being made.
+func (a *Assignment) Assign(r Range, shard int, state State) {
+	for b := r.First; b <= r.Last; b++ {
+		a.owner[b], a.state[b] = uint16(shard), state
+	}
+}
+
+// Shards is the number of shards. Some may own nothing.
+func (a *Assignment) Shards() int { return len(a.epochs) }
+
+// Epoch is the epoch of a shard to which the assignment belongs. It rises whenever the buckets of
+// the shard change.
+func (a *Assignment) Epoch(shard int) int64 { return a.epochs[shard] }
+
+// Owner returns the shard that owns a bucket, and in which state.
+func (a *Assignment) Owner(bucket int) (shard int, state State) {
+	return int(a.owner[bucket]), a.state[bucket]
+}
+
+// Moving reports whether a bucket is on its way to another shard.
+func (a *Assignment) Moving() bool {
+	for _, s := range a.state {
+		if s != Owned {
+			return true
 		}
 	}
+	return false
+}
+
+// A Map is the present [Assignment] of a store.
+type Map struct{ now atomic.Pointer[Assignment] }
+
+// NewMap is the map of a store that has been laid out for a number of shards, 1 … Buckets.
+func NewMap(shards int) *Map {
+	m, a := &Map{}, NewAssignment(make([]int64, shards))
+	for i := range shards {
+		a.Assign(Even(i, shards), i, Owned)
+	}
+	m.Set(a)
 	return m
 }
 
-// Shards is the number of shards.
-func (m *Map) Shards() int { return m.shards }
+// Now is the assignment at present.
+func (m *Map) Now() *Assignment { return m.now.Load() }
 
-// Range returns the first and the last bucket of a shard.
-func (m *Map) Range(shard int) (first, last int) {
-	return shard * Buckets / m.shards, (shard+1)*Buckets/m.shards - 1
-}
+// Set replaces the assignment.
+func (m *Map) Set(a *Assignment) { m.now.Store(a) }
+
+// Shards is the number of shards.
+func (m *Map) Shards() int { return m.Now().Shards() }
 
 // Of returns the shard that owns a user.
 func (m *Map) Of(id storage.UserID) int {
-	if m.shards == 1 {
+	now := m.Now()
+	if len(now.epochs) == 1 {
 		return 0
 	}
-	return int(m.owner[BucketOf(id)])
+	return int(now.owner[BucketOf(id)])
 }
 
 // OfHandle returns the shard that owns a handle.
-func (m *Map) OfHandle(handle string) int {
-	return int(m.owner[crc32.ChecksumIEEE([]byte(handle))%Buckets])
-}
+func (m *Map) OfHandle(handle string) int { return int(m.Now().owner[BucketOfHandle(handle)]) }
 
 // BucketOf returns the bucket of a user.
 func BucketOf(id storage.UserID) int {
 	var text [20]byte
 	return int(crc32.ChecksumIEEE(strconv.AppendInt(text[:0], int64(id), 10)) % Buckets)
+}
+
+// BucketOfHandle returns the bucket of a handle.
+func BucketOfHandle(handle string) int {
+	return int(crc32.ChecksumIEEE([]byte(handle)) % Buckets)
 }

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -56,12 +57,26 @@ func (c Config) writeTimeout() time.Duration { return 10 * c.StatementTimeout }
 // gone costs only its own keys.
 type DB struct {
 	Dialect *Dialect
-	Shards  []*Shard
-	Place   *shard.Map
+	Map     *shard.Map
 	UUID    string // the identity that the store was given when it was laid out
 
-	cfg Config
+	// Rescue carries on a move whose mover has died, or takes it back, for writes that wait for it.
+	Rescue func(context.Context)
+
+	cfg    Config
+	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added behind
+
+	refreshing sync.Mutex
+	refreshed  time.Time // when the map was last read
+	claims     [][]Claim // of each shard, as last read
+	laidOut    int       // how many shards the store had at first
 }
+
+// All is all shards, in the order of their ordinals. It may grow, see [DB.Refresh].
+func (d *DB) All() []*Shard { return *d.shards.Load() }
+
+// Shard is one shard.
+func (d *DB) Shard(ordinal int) *Shard { return d.All()[ordinal] }
 
 // Shard is one shard's database: its connections for look-ups and those for writes.
 // They are apart so that an import cannot starve readers, and because their
@@ -69,6 +84,7 @@ type DB struct {
 type Shard struct {
 	Ordinal int
 	Name    string // server and database, or file; no credentials
+	Address string // a DSN or a path
 	Read    *sql.DB
 	Write   *sql.DB
 
@@ -82,7 +98,7 @@ func (d *DB) StatementTimeout() time.Duration { return d.cfg.StatementTimeout }
 // Close releases every connection.
 func (d *DB) Close() error {
 	var errs []error
-	for _, n := range d.Shards {
+	for _, n := range d.All() {
 		errs = append(errs, n.close())
 	}
 	return errors.Join(errs...)
@@ -94,22 +110,22 @@ func (n *Shard) close() error {
 
 // Ping asks every shard for an answer.
 func (d *DB) Ping(ctx context.Context) []storage.ShardHealth {
-	health := make([]storage.ShardHealth, len(d.Shards))
-	_ = d.EveryShard(func(i int) error {
+	health := make([]storage.ShardHealth, len(d.All()))
+	_ = EveryShard(len(health), func(i int) error {
 		ctx, cancel := context.WithTimeout(ctx, d.cfg.StatementTimeout)
 		defer cancel()
-		err := d.Shards[i].Read.PingContext(ctx)
-		health[i] = storage.ShardHealth{Shard: i, Name: d.Shards[i].Name, Err: d.Dialect.StorageError(ctx, err)}
+		err := d.Shard(i).Read.PingContext(ctx)
+		health[i] = storage.ShardHealth{Shard: i, Name: d.Shard(i).Name, Err: d.Dialect.StorageError(ctx, err)}
 		return nil
 	})
 	return health
 }
 
-// EveryShard runs f for all shards at once and joins their errors.
-func (d *DB) EveryShard(f func(i int) error) error {
-	errs := make([]error, len(d.Shards))
+// EveryShard runs f for the first n shards at once and joins their errors.
+func EveryShard(n int, f func(i int) error) error {
+	errs := make([]error, n)
 	var wg sync.WaitGroup
-	for i := range d.Shards {
+	for i := range n {
 		wg.Go(func() { errs[i] = f(i) })
 	}
 	wg.Wait()

@@ -37,6 +37,7 @@ type Dialect struct {
 
 	HasLog    bool // changes are appended to relation_log: there is no binlog
 	HasBinlog bool
+	Moves     bool // buckets can move: a transaction can share a lock
 
 	// A join is made as a whole before its ORDER BY and LIMIT, even if one side is a constant row.
 	LimitsBehindJoins bool
@@ -44,6 +45,9 @@ type Dialect struct {
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement
 }
+
+// IsSQLite reports whether the databases are files of SQLite.
+func (d *DB) IsSQLite() bool { return d.Dialect == sqliteDialect }
 
 // StorageError translates a driver's error, in this one place. ctx is the
 // context that the statement ran under.

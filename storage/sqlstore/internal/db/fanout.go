@@ -23,12 +23,15 @@ func (d *DB) Split(n, bound int, shardOf func(i int) int) []Part {
 	if n == 1 {
 		return []Part{{shardOf(0), []int{0}}}
 	}
-	byShard := make([][]int, len(d.Shards))
+	byShard := make([][]int, len(d.All()))
 	for i := range n {
 		sh := shardOf(i)
+		for sh >= len(byShard) { // it has just been added
+			byShard = append(byShard, nil)
+		}
 		byShard[sh] = append(byShard[sh], i)
 	}
-	parts := make([]Part, 0, len(d.Shards))
+	parts := make([]Part, 0, len(byShard))
 	for sh, at := range byShard {
 		for len(at) > bound {
 			parts = append(parts, Part{sh, at[:bound]})
@@ -109,7 +112,7 @@ func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text str
 	if err := outages.Of(shard); err != nil {
 		return err
 	}
-	err := d.timed(ctx, lookup, shard, keys, d.Shards[shard].Read, d.cfg.StatementTimeout, text, args, each)
+	err := d.timed(ctx, lookup, shard, keys, d.Shard(shard).Read, d.cfg.StatementTimeout, text, args, each)
 	if d.Dialect.grace > 0 && errors.Is(err, errSilent) {
 		outages.Note(shard, err)
 	}
@@ -126,9 +129,9 @@ func (d *DB) Scan(ctx context.Context, what string, shard int, text string, args
 // scanPool is where scans get their connections from, see [DB.Scan].
 func (d *DB) scanPool(shard int) *sql.DB {
 	if d.Dialect == sqliteDialect {
-		return d.Shards[shard].Read
+		return d.Shard(shard).Read
 	}
-	return d.Shards[shard].Write
+	return d.Shard(shard).Write
 }
 
 // errSilent marks a statement that the server neither answered nor ended in time.
@@ -141,7 +144,7 @@ func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool queri
 	defer cancel()
 	err := scan(limited, pool, text, args, each)
 	if err != nil {
-		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shards[shard].Name, d.Dialect.StorageError(limited, err))
+		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, d.Dialect.StorageError(limited, err))
 	}
 	d.cfg.OnStatement(ctx, Statement{what, shard, keys, time.Since(began), err, text, args})
 	return err

@@ -9,19 +9,20 @@ import (
 	"github.com/google/uuid"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // layoutVersion names how rows are spread: 1,024 buckets by crc32 of the decimal
-// id, a run of them to each shard.
+// id, each with all its rows on one shard.
 const layoutVersion = 1
 
 // meta is what a shard records about the store that it is part of.
 type meta struct {
-	uuid        string
-	layout      int
-	shards      int
-	ordinal     int
-	first, last int // buckets
+	uuid    string
+	layout  int
+	shards  int // of the store when it was laid out
+	ordinal int
+	buckets shard.Range // at the beginning
 }
 
 const (
@@ -45,10 +46,11 @@ VALUES (1, ?, ?, ?, ?, ?, ?)`,
 // they were given. Shards that record nothing are laid out, the first shard
 // first, so that a start that was cut off in between can be finished by the next.
 func (d *DB) checkLayout(ctx context.Context) error {
-	found := make([]*meta, len(d.Shards))
-	err := d.EveryShard(func(i int) (err error) {
+	shards := d.All()
+	found := make([]*meta, len(shards))
+	err := EveryShard(len(shards), func(i int) (err error) {
 		if i > 0 {
-			found[i], err = d.readMeta(ctx, i)
+			found[i], err = d.readMeta(ctx, shards[i])
 		}
 		return err
 	})
@@ -57,78 +59,97 @@ func (d *DB) checkLayout(ctx context.Context) error {
 	}
 	// Laid out first, the first shard is read last: where another program is at it, no
 	// shard is found without the first.
-	if found[0], err = d.readMeta(ctx, 0); err != nil {
+	if found[0], err = d.readMeta(ctx, shards[0]); err != nil {
 		return err
 	}
 	if found[0] == nil {
 		for i, m := range found {
 			if m != nil {
 				return fmt.Errorf("%w: %s is shard %d of a store, but shard 0 as given, %s, is new",
-					storage.ErrLayout, d.Shards[i].Name, m.ordinal, d.Shards[0].Name)
+					storage.ErrLayout, shards[i].Name, m.ordinal, shards[0].Name)
 			}
 		}
 	}
+	d.laidOut = len(shards)
 	store := uuid.NewString()
-	for i := range d.Shards {
+	for i, n := range shards {
 		m := found[i]
 		if m == nil {
-			if m, err = d.writeMeta(ctx, i, store); err != nil {
+			if i >= d.laidOut {
+				return d.wrongNumber()
+			}
+			if m, err = d.writeMeta(ctx, n, store, d.laidOut, shard.Even(i, d.laidOut)); err != nil {
 				return err
 			}
 		}
 		if i == 0 {
-			store, d.UUID = m.uuid, m.uuid
+			store, d.UUID, d.laidOut = m.uuid, m.uuid, m.shards
 		}
-		if err := d.fits(i, m, store); err != nil {
+		if err := d.fits(n, m); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// fits reports whether a shard is what its position in the list says.
-func (d *DB) fits(i int, m *meta, store string) error {
-	first, last := d.Place.Range(i)
-	switch name := d.Shards[i].Name; {
-	case m.layout > layoutVersion:
-		return fmt.Errorf("%w: %s has layout %d, this program knows %d: start a newer one",
-			storage.ErrLayout, name, m.layout, layoutVersion)
-	case m.uuid != store:
-		return fmt.Errorf("%w: %s belongs to another store than %s", storage.ErrLayout, name, d.Shards[0].Name)
-	case m.shards != len(d.Shards):
-		return fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, m.shards, len(d.Shards))
-	case m.ordinal != i:
-		return fmt.Errorf("%w: %s is shard %d of the store, but it is given as number %d",
-			storage.ErrLayout, name, m.ordinal, i)
-	case m.first != first || m.last != last:
-		return fmt.Errorf("%w: %s holds buckets %d–%d, as shard %d it would hold %d–%d",
-			storage.ErrLayout, name, m.first, m.last, i, first, last)
+	if len(shards) < d.laidOut {
+		return d.wrongNumber()
 	}
 	return nil
 }
 
+func (d *DB) wrongNumber() error {
+	return fmt.Errorf("%w: the store has %d shards, %d are given (kith shards add adds one)", storage.ErrLayout, d.laidOut, len(d.All()))
+}
+
+// fits reports whether a shard is what its position in the list says. Shards that have been added
+// come behind those of the beginning, and began without buckets.
+func (d *DB) fits(n *Shard, m *meta) error {
+	var begin shard.Range
+	if n.Ordinal < d.laidOut {
+		begin = shard.Even(n.Ordinal, d.laidOut)
+	} else {
+		begin = noBuckets
+	}
+	switch {
+	case m.layout > layoutVersion:
+		return fmt.Errorf("%w: %s has layout %d, this program knows %d: start a newer one",
+			storage.ErrLayout, n.Name, m.layout, layoutVersion)
+	case m.uuid != d.UUID:
+		return fmt.Errorf("%w: %s belongs to another store than %s", storage.ErrLayout, n.Name, d.Shard(0).Name)
+	case m.shards != d.laidOut:
+		return fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, m.shards, len(d.All()))
+	case m.ordinal != n.Ordinal:
+		return fmt.Errorf("%w: %s is shard %d of the store, but it is given as number %d",
+			storage.ErrLayout, n.Name, m.ordinal, n.Ordinal)
+	case m.buckets != begin:
+		return fmt.Errorf("%w: %s was made with buckets %d–%d, as shard %d it would have had %d–%d",
+			storage.ErrLayout, n.Name, m.buckets.First, m.buckets.Last, n.Ordinal, begin.First, begin.Last)
+	}
+	return nil
+}
+
+// noBuckets is the range of a shard that has been added.
+var noBuckets = shard.Range{First: 0, Last: -1}
+
 // readMeta returns nil when the shard is new.
-func (d *DB) readMeta(ctx context.Context, i int) (*meta, error) {
+func (d *DB) readMeta(ctx context.Context, n *Shard) (*meta, error) {
 	var m meta
-	err := d.Shards[i].Write.QueryRowContext(ctx, sqlReadMeta).
-		Scan(&m.uuid, &m.layout, &m.shards, &m.ordinal, &m.first, &m.last)
+	err := n.Write.QueryRowContext(ctx, sqlReadMeta).
+		Scan(&m.uuid, &m.layout, &m.shards, &m.ordinal, &m.buckets.First, &m.buckets.Last)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the layout of shard %d (%s): %w", i, d.Shards[i].Name, d.Dialect.StorageError(ctx, err))
+		return nil, fmt.Errorf("read the layout of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
 	}
 	return &m, nil
 }
 
 // writeMeta lays a shard out, unless another program was faster, and returns what
 // is there then.
-func (d *DB) writeMeta(ctx context.Context, i int, store string) (*meta, error) {
-	first, last := d.Place.Range(i)
-	_, err := d.Shards[i].Write.ExecContext(ctx, d.Dialect.Text(sqlWriteMeta),
-		store, layoutVersion, len(d.Shards), i, first, last)
+func (d *DB) writeMeta(ctx context.Context, n *Shard, store string, laidOut int, buckets shard.Range) (*meta, error) {
+	_, err := n.Write.ExecContext(ctx, d.Dialect.Text(sqlWriteMeta),
+		store, layoutVersion, laidOut, n.Ordinal, buckets.First, buckets.Last)
 	if err != nil {
-		return nil, fmt.Errorf("lay out shard %d (%s): %w", i, d.Shards[i].Name, d.Dialect.StorageError(ctx, err))
+		return nil, fmt.Errorf("lay out shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
 	}
-	return d.readMeta(ctx, i)
+	return d.readMeta(ctx, n)
 }

@@ -19,10 +19,10 @@ var migrations embed.FS
 // once are safe: MySQL by a named lock, SQLite because a migration that another
 // has run in the meantime fails, as a whole, and a second look shows that it need
 // not run again. Each migration can be run again after a crash in its middle.
-func (d *DB) migrate(ctx context.Context) error {
-	return d.EveryShard(func(i int) error {
-		if err := d.migrateShard(ctx, d.Shards[i]); err != nil {
-			return fmt.Errorf("migrate shard %d (%s): %w", i, d.Shards[i].Name, err)
+func (d *DB) migrate(ctx context.Context, shards []*Shard) error {
+	return EveryShard(len(shards), func(i int) error {
+		if err := d.migrateShard(ctx, shards[i]); err != nil {
+			return fmt.Errorf("migrate shard %d (%s): %w", shards[i].Ordinal, shards[i].Name, err)
 		}
 		return nil
 	})
@@ -100,14 +100,14 @@ type Migrated struct {
 
 // Migrations tells the version of every shard's tables.
 func (d *DB) Migrations(ctx context.Context) ([]Migrated, error) {
-	list := make([]Migrated, len(d.Shards))
-	err := d.EveryShard(func(i int) error {
-		p, err := d.migrator(d.Shards[i])
+	list := make([]Migrated, len(d.All()))
+	err := EveryShard(len(list), func(i int) error {
+		p, err := d.migrator(d.Shard(i))
 		if err != nil {
 			return err
 		}
 		v, err := p.GetDBVersion(ctx)
-		list[i] = Migrated{i, d.Shards[i].Name, v}
+		list[i] = Migrated{i, d.Shard(i).Name, v}
 		return err
 	})
 	return list, err

@@ -20,7 +20,7 @@ type Moment struct {
 func (d *DB) ReadMoment(ctx context.Context, shard int, read func(*Moment) error) error {
 	conn, err := d.begin(ctx, shard)
 	if err != nil {
-		return fmt.Errorf("begin to read shard %d (%s): %w", shard, d.Shards[shard].Name, d.Dialect.StorageError(ctx, err))
+		return fmt.Errorf("begin to read shard %d (%s): %w", shard, d.Shard(shard).Name, d.Dialect.StorageError(ctx, err))
 	}
 	defer endMoment(conn)
 	return read(&Moment{d, shard, conn})

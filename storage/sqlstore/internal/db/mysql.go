@@ -44,6 +44,7 @@ var mysqlDialect = &Dialect{
 	},
 
 	HasBinlog: true,
+	Moves:     true,
 
 	retryable:   lostRace,
 	unavailable: isServersFault,

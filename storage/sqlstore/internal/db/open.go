@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kith/storage"
@@ -22,19 +23,34 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{cfg: cfg, Dialect: dialect, Place: shard.NewMap(len(addresses))}
-	if err := d.connect(ctx, addresses); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(d.refuseRepeats(ctx), d.migrate(ctx)); err != nil {
-		d.Close()
-		return nil, err
-	}
-	if err := d.checkLayout(ctx); err != nil {
+	d := &DB{cfg: cfg, Dialect: dialect, Map: shard.NewMap(len(addresses))}
+	if err := d.open(ctx, addresses); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// open opens the shards that are given, and then those that have been added to the store.
+func (d *DB) open(ctx context.Context, addresses []string) error {
+	shards, err := d.connect(ctx, 0, addresses)
+	d.shards.Store(&shards)
+	if err != nil {
+		return err
+	}
+	// Which server of the family it is, the server has told. What suits TiDB suits the others, too.
+	for _, n := range shards {
+		if n.dialect == tiDBDialect {
+			d.Dialect = tiDBDialect
+		}
+	}
+	if err := errors.Join(d.refuseRepeats(ctx), d.migrate(ctx, shards)); err != nil {
+		return err
+	}
+	if err := d.checkLayout(ctx); err != nil {
+		return err
+	}
+	return d.Refresh(ctx)
 }
 
 // Check tells what can be told of a location without connecting to it.
@@ -72,42 +88,29 @@ func parseLocation(location string) (*Dialect, []string, error) {
 	return d, addresses, nil
 }
 
-func (d *DB) connect(ctx context.Context, addresses []string) error {
+// connect opens databases as the shards from an ordinal on. What it returns is to be closed.
+func (d *DB) connect(ctx context.Context, first int, addresses []string) ([]*Shard, error) {
 	open := openSQLite
-	if d.Dialect == mysqlDialect {
+	if d.Dialect != sqliteDialect {
 		open = openMySQL
 	}
-	d.Shards = make([]*Shard, len(addresses))
-	err := d.EveryShard(func(i int) error {
+	found := make([]*Shard, len(addresses))
+	err := EveryShard(len(found), func(i int) error {
 		n, err := open(ctx, addresses[i], d.cfg)
 		if err != nil {
-			return fmt.Errorf("shard %d: %w", i, err)
+			return fmt.Errorf("shard %d: %w", first+i, err)
 		}
-		n.Ordinal = i
-		d.Shards[i] = n
+		n.Ordinal, n.Address = first+i, addresses[i]
+		found[i] = n
 		return nil
 	})
-	if err != nil {
-		for _, n := range d.Shards {
-			if n != nil {
-				n.close()
-			}
-		}
-		return err
-	}
-	// Which server of the family it is, the server has told. What suits TiDB suits the others, too.
-	for _, n := range d.Shards {
-		if n.dialect == tiDBDialect {
-			d.Dialect = tiDBDialect
-		}
-	}
-	return nil
+	return slices.DeleteFunc(found, func(n *Shard) bool { return n == nil }), err
 }
 
 // refuseRepeats sees to it that no database serves as two shards.
 func (d *DB) refuseRepeats(ctx context.Context) error {
-	seen := make(map[string]int, len(d.Shards))
-	for i, n := range d.Shards {
+	seen := make(map[string]int, len(d.All()))
+	for i, n := range d.All() {
 		id, err := d.Dialect.identity(ctx, n)
 		if err != nil {
 			return fmt.Errorf("shard %d: %s: %w", i, n.Name, err)

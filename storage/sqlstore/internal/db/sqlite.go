@@ -41,6 +41,7 @@ var sqliteDialect = &Dialect{
 	beginMoment: []string{"BEGIN DEFERRED"}, // its first SELECT fixes the moment; an immediate one would wait for writers
 
 	HasLog: true,
+	Moves:  true,
 
 	retryable: func(err error) bool { return isSQLiteError(err, sqlitelib.SQLITE_BUSY, sqlitelib.SQLITE_LOCKED) },
 	unavailable: func(err error) bool {

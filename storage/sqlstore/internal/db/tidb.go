@@ -13,6 +13,7 @@ var tiDBDialect = tiDBOf(*mysqlDialect)
 
 func tiDBOf(d Dialect) *Dialect {
 	d.HasBinlog = false
+	d.Moves = false
 	d.LimitsBehindJoins = true
 	d.retryable = func(err error) bool {
 		return lostRace(err) ||

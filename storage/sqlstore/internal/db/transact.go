@@ -3,12 +3,14 @@ package db
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // A Tx is one transaction on one shard: the statements of a write, reported to the
@@ -17,25 +19,37 @@ type Tx struct {
 	DB    *DB
 	Shard int
 
-	tx   *sql.Tx
-	ctx  context.Context // of this try
-	what string
+	tx       *sql.Tx
+	ctx      context.Context // of this try
+	what     string
+	assigned *shard.Assignment // as long as the transaction lasts, as far as this shard is concerned
+	touched  map[MovedRow]bool
 }
 
 // ErrAgain asks [DB.Transact] to run the transaction again from its beginning.
 var ErrAgain = errors.New("rows changed while they were being read")
 
+// errEpoch means that the buckets of the shard have changed since the map was read.
+var errEpoch = errors.New("the buckets of the shard have changed")
+
+// ErrMoved is the error of a write to buckets that are not the shard's, or about to go: after a
+// [DB.Refresh] it may find another shard. [storage.ErrUnavailable].
+var ErrMoved = fmt.Errorf("%w: its bucket is being moved to another shard", storage.ErrUnavailable)
+
 // Transact runs a write on one shard as one transaction, at READ COMMITTED. When
-// it loses a race for locks it runs again, a few times.
+// it loses a race for locks it runs again, a few times. [ErrMoved].
 func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*Tx) error) error {
 	const tries = 8
 	var err error
 	for try := range tries {
-		if try > 0 && !pause(ctx, try) {
+		if try > 0 && !errors.Is(err, errEpoch) && !pause(ctx, try) {
 			break
 		}
 		if err = d.tryTransaction(ctx, what, shard, write); err == nil {
 			return nil
+		}
+		if errors.Is(err, errEpoch) && d.Refresh(ctx) == nil {
+			continue
 		}
 		if !errors.Is(err, ErrAgain) && !d.Dialect.retryable(err) {
 			break
@@ -47,7 +61,58 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 	if inDoubt {
 		err = fmt.Errorf("%w: %w", storage.ErrInDoubt, err)
 	}
-	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, d.Shards[shard].Name, err)
+	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, err)
+}
+
+// Exclusive is Transact for those who move buckets: it holds none.
+func (d *DB) Exclusive(ctx context.Context, what string, shard int, write func(*Tx) error) error {
+	return d.persist(ctx, what, shard, func() error { return d.inTx(ctx, what, shard, d.Shard(shard).Write, write) })
+}
+
+// Hasty is Exclusive for statements behind whose locks all writers of a shard wait: it waits for
+// locks no longer than a second, and is tried again.
+func (d *DB) Hasty(ctx context.Context, what string, shard int, write func(*Tx) error) error {
+	if d.Dialect == sqliteDialect {
+		return d.Exclusive(ctx, what, shard, write)
+	}
+	return d.persist(ctx, what, shard, func() error {
+		conn, err := d.Shard(shard).Write.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		var patience int
+		if err := conn.QueryRowContext(ctx, "SELECT @@innodb_lock_wait_timeout").Scan(&patience); err != nil {
+			return err
+		}
+		if _, err := conn.ExecContext(ctx, "SET innodb_lock_wait_timeout = 1"); err != nil {
+			return err
+		}
+		defer func() {
+			if _, err := conn.ExecContext(context.WithoutCancel(ctx), "SET innodb_lock_wait_timeout = ?", patience); err != nil {
+				_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+			}
+		}()
+		return d.inTx(ctx, what, shard, conn, write)
+	})
+}
+
+// persist tries again what has lost races for locks.
+func (d *DB) persist(ctx context.Context, what string, shard int, try func() error) error {
+	const tries = 20
+	var err error
+	for n := range tries {
+		if n > 0 && !pause(ctx, min(n, 5)) {
+			break
+		}
+		if err = try(); err == nil || !d.Dialect.retryable(err) {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, d.Dialect.StorageError(ctx, err))
+	}
+	return err
 }
 
 // unansweredCommit is the error of a commit that may have gone through all the same.
@@ -56,12 +121,27 @@ type unansweredCommit struct{ error }
 func (u unansweredCommit) Unwrap() error { return u.error }
 
 func (d *DB) tryTransaction(ctx context.Context, what string, shard int, write func(*Tx) error) error {
-	tx, err := d.Shards[shard].Write.BeginTx(ctx, nil)
+	return d.inTx(ctx, what, shard, d.Shard(shard).Write, func(t *Tx) error {
+		if err := t.holdBuckets(); err != nil {
+			return err
+		}
+		if err := write(t); err != nil {
+			return err
+		}
+		return t.noteMoved()
+	})
+}
+
+// inTx runs a transaction.
+func (d *DB) inTx(ctx context.Context, what string, shard int, conn interface {
+	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
+}, run func(*Tx) error) error {
+	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // does nothing after a commit
-	if err := write(&Tx{DB: d, Shard: shard, tx: tx, ctx: ctx, what: what}); err != nil {
+	if err := run(&Tx{DB: d, Shard: shard, tx: tx, ctx: ctx, what: what, assigned: d.Map.Now()}); err != nil {
 		return err
 	}
 	storage.Committing(ctx)

@@ -1,0 +1,57 @@
+package db
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// withCredentials is the address of an added shard as the store's first one is reached: by the same
+// user, with the same password and options. An address that is stored has none.
+func (d *DB) withCredentials(address string) (string, error) {
+	if d.Dialect == sqliteDialect {
+		return address, nil
+	}
+	cfg, err := parseDSN(address)
+	if err != nil {
+		return "", err
+	}
+	first, err := parseDSN(d.Shard(0).Address)
+	if err != nil {
+		return "", err
+	}
+	first.Net, first.Addr, first.DBName = cfg.Net, cfg.Addr, cfg.DBName
+	return first.FormatDSN(), nil
+}
+
+// stored is an address as kith_shards has it, without credentials. It returns an error if those it
+// has are not those of the first shard.
+func (d *DB) stored(address string) (string, error) {
+	if d.Dialect == sqliteDialect {
+		return address, nil
+	}
+	cfg, err := parseDSN(address)
+	if err != nil {
+		return "", err
+	}
+	first, err := parseDSN(d.Shard(0).Address)
+	if err != nil {
+		return "", err
+	}
+	if cfg.User != "" && (cfg.User != first.User || cfg.Passwd != first.Passwd) {
+		return "", fmt.Errorf("%s is to be reached by the user and the password of the store's first shard: make that account there", cfg.Addr)
+	}
+	plain := mysql.NewConfig()
+	plain.Net, plain.Addr, plain.DBName = cfg.Net, cfg.Addr, cfg.DBName
+	return strings.TrimSuffix(plain.FormatDSN(), "?"), nil
+}
+
+// Addresses are the DSNs or paths of all shards, with credentials.
+func (d *DB) Addresses() []string {
+	var list []string
+	for _, n := range d.All() {
+		list = append(list, n.Address)
+	}
+	return list
+}

@@ -1,0 +1,275 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// Which shard owns a bucket is data: every shard records which buckets it has (kith_buckets), and
+// an epoch, which rises when they change. Nothing else says who owns what, so that a move is
+// decided by one transaction of one database.
+
+// ClaimState is what a shard records of buckets.
+type ClaimState int
+
+const (
+	Owned    ClaimState = iota // it serves them
+	Leaving                    // it serves them, and notes what is written: they are being copied to the other shard
+	Closed                     // it serves reads, and takes no writes: they are about to go
+	Left                       // they are the other shard's; their rows have not been removed yet
+	Arriving                   // they are being copied from the other shard
+)
+
+// A Claim is a row of kith_buckets.
+type Claim struct {
+	shard.Range
+	State ClaimState
+	Other int    // the shard at the other end of a move
+	Token string // of the process that moves
+	Since storage.Micros
+}
+
+// The epoch and the buckets of a shard at one moment. Served by the primary keys.
+const sqlReadBuckets = `
+SELECT e.epoch, b.first_bucket, b.last_bucket, b.state, b.other, b.token, b.changed_at
+FROM kith_epoch e
+LEFT JOIN kith_buckets b ON b.first_bucket >= 0
+WHERE e.id = 1
+ORDER BY b.first_bucket`
+
+// Served by the primary key.
+const sqlAddedShards = `
+SELECT ordinal, address
+FROM kith_shards
+ORDER BY ordinal`
+
+var sqlBeginEpoch = Text{
+	MySQL: `
+INSERT IGNORE INTO kith_epoch (id, epoch)
+VALUES (1, 1)`,
+	SQLite: `
+INSERT OR IGNORE INTO kith_epoch (id, epoch)
+VALUES (1, 1)`,
+}
+
+const (
+	SQLWriteClaim = `
+INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
+VALUES (?, ?, ?, ?, ?, ?)`
+
+	// Every transaction that writes holds this lock, so that the buckets do not change below it.
+	// Served by the primary key.
+	sqlEpoch = `
+SELECT epoch
+FROM kith_epoch
+WHERE id = 1 /*! LOCK IN SHARE MODE */`
+)
+
+// Refresh reads which shard owns which bucket, and opens shards that have been added. If a shard
+// cannot be read, its buckets stay as they were known.
+func (d *DB) Refresh(ctx context.Context) error {
+	asked := time.Now()
+	d.refreshing.Lock()
+	defer d.refreshing.Unlock()
+	if d.refreshed.After(asked) {
+		return nil // by whoever had the lock
+	}
+	begun := time.Now()
+	err := d.learnShards(ctx)
+	if err == nil {
+		err = d.readClaims(ctx)
+	}
+	d.refreshed = begun
+	return err
+}
+
+// learnShards opens the shards that have been added to the store.
+func (d *DB) learnShards(ctx context.Context) error {
+	known := len(d.All())
+	var addresses []string
+	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, func(rows *sql.Rows) error {
+		var ordinal int
+		var address string
+		err := rows.Scan(&ordinal, &address)
+		if ordinal >= known {
+			addresses = append(addresses, address)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, address := range addresses {
+		if err := d.attach(ctx, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attach opens an added shard, which has been laid out, as the next one.
+func (d *DB) attach(ctx context.Context, address string) error {
+	full, err := d.withCredentials(address)
+	if err != nil {
+		return err
+	}
+	opened, err := d.connect(ctx, len(d.All()), []string{full})
+	if err != nil {
+		return err
+	}
+	n := opened[0]
+	err = d.migrate(ctx, opened)
+	var m *meta
+	if err == nil {
+		m, err = d.readMeta(ctx, n)
+	}
+	if err == nil && m == nil {
+		err = fmt.Errorf("%w: %s is to be shard %d, but is empty", storage.ErrLayout, n.Name, n.Ordinal)
+	}
+	if err == nil {
+		err = d.fits(n, m)
+	}
+	if err != nil {
+		return errors.Join(err, n.close())
+	}
+	d.append(n)
+	return nil
+}
+
+// append makes a shard known. Readers have the list of before or the one of afterwards.
+func (d *DB) append(n *Shard) {
+	all := d.All()
+	longer := append(all[:len(all):len(all)], n)
+	d.shards.Store(&longer)
+}
+
+// readClaims reads the buckets of all shards, and makes the map of them.
+func (d *DB) readClaims(ctx context.Context) error {
+	shards := d.All()
+	d.claims = append(d.claims, make([][]Claim, len(shards)-len(d.claims))...)
+	epochs := make([]int64, len(shards))
+	for i := range epochs {
+		if was := d.Map.Now(); i < was.Shards() {
+			epochs[i] = was.Epoch(i)
+		}
+	}
+	failed := EveryShard(len(shards), func(i int) error {
+		epoch, claims, err := d.claimsOf(ctx, shards[i])
+		if err == nil {
+			epochs[i], d.claims[i] = epoch, claims
+		}
+		return err
+	})
+	a, err := assignmentOf(epochs, d.claims)
+	if failed != nil || err != nil {
+		if failed != nil {
+			err = failed
+		}
+		if d.refreshed.IsZero() || a == nil {
+			return err // of a start
+		}
+	}
+	d.Map.Set(a)
+	return err
+}
+
+// claimsOf reads the epoch and the buckets of a shard, which it begins if there are none.
+func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Claim, err error) {
+	for range 2 {
+		claims = nil
+		err = d.Query(ctx, "buckets", n.Ordinal, 1, sqlReadBuckets, nil, func(rows *sql.Rows) error {
+			var first, last, state, other, since sql.NullInt64
+			var token sql.NullString
+			err := rows.Scan(&epoch, &first, &last, &state, &other, &token, &since)
+			if first.Valid {
+				claims = append(claims, Claim{
+					Range: shard.Range{First: int(first.Int64), Last: int(last.Int64)}, State: ClaimState(state.Int64),
+					Other: int(other.Int64), Token: token.String, Since: storage.Micros(since.Int64),
+				})
+			}
+			return err
+		})
+		if err != nil || epoch > 0 {
+			break
+		}
+		if err = d.beginEpoch(ctx, n); err != nil {
+			err = fmt.Errorf("record the buckets of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
+			break
+		}
+	}
+	return epoch, claims, err
+}
+
+// beginEpoch records the buckets that a shard has from the beginning, unless they are recorded.
+func (d *DB) beginEpoch(ctx context.Context, n *Shard) error {
+	tx, err := n.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	result, err := tx.ExecContext(ctx, d.Dialect.Text(sqlBeginEpoch))
+	if err != nil {
+		return err
+	}
+	if begun, err := result.RowsAffected(); err != nil || begun == 0 {
+		return err
+	}
+	if n.Ordinal < d.laidOut {
+		r := shard.Even(n.Ordinal, d.laidOut)
+		if _, err := tx.ExecContext(ctx, SQLWriteClaim, r.First, r.Last, int(Owned), -1, "", int64(storage.MicrosOf(time.Now()))); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
+
+// assignmentOf makes an assignment of what the shards record. Shards are not read at one moment:
+// if two have a bucket, the one that it is going to has been read later.
+func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
+	a := shard.NewAssignment(epochs)
+	assigned := make([]bool, shard.Buckets)
+	give := func(c Claim, to int, state shard.State) {
+		a.Assign(c.Range, to, state)
+		for b := c.First; b <= c.Last; b++ {
+			assigned[b] = true
+		}
+	}
+	// The last that is given counts: an owner more than one that gives away, and that one more than
+	// who has given away.
+	for _, states := range [][]ClaimState{{Left}, {Leaving, Closed}, {Owned}} {
+		for i, list := range claims {
+			for _, c := range list {
+				switch {
+				case c.State != states[0] && c.State != states[len(states)-1]:
+				case c.State == Left && c.Other < len(claims):
+					give(c, c.Other, shard.Closed) // nobody writes before the other has opened it
+				case c.State == Leaving:
+					give(c, i, shard.Leaving)
+				case c.State == Closed:
+					give(c, i, shard.Closed)
+				case c.State == Owned:
+					give(c, i, shard.Owned)
+				}
+			}
+		}
+	}
+	for b, is := range assigned {
+		if !is {
+			return nil, fmt.Errorf("%w: no shard has bucket %d", storage.ErrLayout, b)
+		}
+	}
+	return a, nil
+}
+
+// Claims is what every shard records, as last read.
+func (d *DB) Claims() [][]Claim {
+	d.refreshing.Lock()
+	defer d.refreshing.Unlock()
+	return append([][]Claim(nil), d.claims...)
+}

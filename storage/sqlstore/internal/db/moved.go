@@ -1,0 +1,177 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// A transaction holds the buckets of its shard as they are, by a shared lock on the shard's epoch,
+// and says before its commit which rows it has written. If one of them is in a bucket that is no
+// longer the shard's, the transaction fails with [ErrMoved]. If its bucket is being copied, the key
+// is written down in the same transaction, so that the copy is mended. So a gateway that has missed
+// a move cannot write to buckets of another shard.
+
+// RowKind says of which table, or tables, a row that moves is.
+type RowKind uint8
+
+// The kinds below are those of the sides, 0 to 3: rows of edges and requests.
+const (
+	MarkRow    = RowKind(MarkSide) // of edge_marks
+	Dismissals = RowKind(5)        // all of a user
+	UserRows   = RowKind(6)        // of users, user_counts and user_states
+	HandleRow  = RowKind(7)
+)
+
+// A MovedRow names rows.
+type MovedRow struct {
+	Kind        RowKind
+	Owner, Peer storage.UserID // Peer is 0 if all of the owner are meant
+	Handle      string         // of a HandleRow, which has no owner
+}
+
+// Bucket is the bucket in which the rows are.
+func (r MovedRow) Bucket() int {
+	if r.Kind == HandleRow {
+		return shard.BucketOfHandle(r.Handle)
+	}
+	return shard.BucketOf(r.Owner)
+}
+
+func compareMoved(a, b MovedRow) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Peer, b.Peer), cmp.Compare(a.Handle, b.Handle))
+}
+
+const sqlNoteMoved = `
+INSERT INTO kith_moved_rows (kind, owner, peer, handle)
+VALUES (?, ?, ?, ?)`
+
+// holdBuckets keeps the shard's buckets as they are until the transaction ends, or returns [errEpoch]
+// if they are not as the map says. TiDB has no shared locks; a store on it does not move.
+func (t *Tx) holdBuckets() error {
+	if !t.DB.Dialect.Moves {
+		return nil
+	}
+	var epoch int64
+	began := time.Now()
+	err := t.tx.QueryRowContext(t.ctx, sqlEpoch).Scan(&epoch)
+	t.observe(1, began, err, sqlEpoch, nil)
+	if err == nil && epoch != t.assigned.Epoch(t.Shard) {
+		err = errEpoch
+	}
+	return err
+}
+
+// Touch says that the transaction writes rows, or would if they were not as they should be.
+func (t *Tx) Touch(row MovedRow) {
+	if t.touched == nil {
+		t.touched = make(map[MovedRow]bool)
+	}
+	t.touched[row] = true
+}
+
+// noteMoved sees that what has been written is the shard's, and notes what is being copied.
+func (t *Tx) noteMoved() error {
+	var args []any
+	n := 0
+	flush := func() error {
+		if n == 0 {
+			return nil
+		}
+		_, err := t.Exec(n, Listed(sqlNoteMoved, n), args...)
+		args, n = args[:0], 0
+		return err
+	}
+	for _, row := range slices.SortedFunc(maps.Keys(t.touched), compareMoved) {
+		owner, state := t.assigned.Owner(row.Bucket())
+		if owner != t.Shard || state == shard.Closed {
+			return ErrMoved
+		}
+		if state != shard.Leaving {
+			continue
+		}
+		args = append(args, int64(row.Kind), int64(row.Owner), int64(row.Peer), row.Handle)
+		if n++; n == t.DB.Dialect.MaxRows {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+const (
+	// maxMove is how long a write waits for buckets that are being moved.
+	maxMove = 10 * time.Second
+
+	// givenUp is when whoever moves them must have died: it lets writes wait for less than a second.
+	givenUp = 3 * time.Second
+)
+
+// Rerouted runs a write again, with a new map, as long as it fails with [ErrMoved].
+func (d *DB) Rerouted(ctx context.Context, write func() error) error {
+	began := time.Now()
+	for {
+		err := write()
+		if !errors.Is(err, ErrMoved) || !d.awaitMap(ctx, began) {
+			return err
+		}
+	}
+}
+
+// awaitMap refreshes the map after a moment. It is false if a write has waited too long since it
+// began, or the context has ended. A move that does not go on is rescued.
+func (d *DB) awaitMap(ctx context.Context, began time.Time) bool {
+	waited := time.Since(began)
+	if waited > maxMove || !pause(ctx, 2) {
+		return false
+	}
+	if waited > givenUp && d.Rescue != nil {
+		d.Rescue(ctx)
+	}
+	_ = d.Refresh(ctx) // the write fails again, and says so
+	return ctx.Err() == nil
+}
+
+// ReroutedAll runs a write of n elements, those at some indexes at a time, and again for those whose
+// results are [ErrMoved].
+func ReroutedAll[V any](ctx context.Context, d *DB, n int, write func(at []int) []storage.Result[V]) []storage.Result[V] {
+	at := make([]int, n)
+	for i := range at {
+		at[i] = i
+	}
+	results := write(at)
+	for began := time.Now(); ; {
+		at = at[:0]
+		for i, r := range results {
+			if r.Err != nil && errors.Is(r.Err, ErrMoved) {
+				at = append(at, i)
+			}
+		}
+		if len(at) == 0 || !d.awaitMap(ctx, began) {
+			break
+		}
+		for j, r := range write(at) {
+			results[at[j]] = r
+		}
+	}
+	return results
+}
+
+// Chosen is the elements at some indexes.
+func Chosen[T any](all []T, at []int) []T {
+	if len(at) == len(all) {
+		return all
+	}
+	some := make([]T, len(at))
+	for j, i := range at {
+		some[j] = all[i]
+	}
+	return some
+}
