@@ -95,7 +95,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	if err := s.claim(ctx, user); err != nil {
 		return err
 	}
-	return s.transact(ctx, "register", s.place.Of(user.ID), func(w *writer) error {
+	return s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
 		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
 			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable)
@@ -113,9 +113,9 @@ func nullable(text string) sql.NullString { return sql.NullString{String: text, 
 
 // claim makes the handle the user's, taking over a claim that never became a user.
 func (s *Store) claim(ctx context.Context, user storage.User) error {
-	shard := s.place.OfHandle(user.Handle)
 	var owner, claimed int64
-	err := s.transact(ctx, "handles", shard, func(w *writer) error {
+	err := s.transact(ctx, "handles", s.ownerOfHandle(user.Handle), func(w *writer) error {
+		w.touchHandle(user.Handle)
 		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
 		if err != nil {
 			return err
@@ -141,7 +141,8 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 		}
 	}
 	// A claim of its own is made anew: it may be about to be taken over.
-	return s.transact(ctx, "handles", shard, func(w *writer) error {
+	return s.transact(ctx, "handles", s.ownerOfHandle(user.Handle), func(w *writer) error {
+		w.touchHandle(user.Handle)
 		n, err := w.Exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
 		if err == nil && n == 0 {
 			err = taken // somebody else took it over
@@ -152,7 +153,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 
 // Passwords implements [storage.AccountStore].
 func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
 		return s.db.Query(ctx, "passwords", shard, len(ids), db.Listed(sqlPasswords, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
 			id, password, err := scanPassword(rows)
 			found(id, password)
@@ -169,7 +170,7 @@ func scanPassword(rows *sql.Rows) (id storage.UserID, p storage.Password, err er
 // SetPassword implements [storage.AccountStore].
 func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	var now storage.Password
-	err := s.transact(ctx, "passwords", s.place.Of(id), func(w *writer) error {
+	err := s.transact(ctx, "passwords", s.ownerOf(id), func(w *writer) error {
 		if err := w.lockUser(id); err != nil {
 			return err
 		}
@@ -220,7 +221,7 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 // UpdateProfile implements [storage.AccountStore].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	var user storage.User
-	err := s.transact(ctx, "profile", s.place.Of(id), func(w *writer) error {
+	err := s.transact(ctx, "profile", s.ownerOf(id), func(w *writer) error {
 		if err := w.lockUser(id); err != nil {
 			return err
 		}

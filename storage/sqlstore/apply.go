@@ -24,11 +24,17 @@ import (
 //
 // Single edges of one owner that come at the same time share a transaction, see [db.GroupCommit].
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	return db.ReroutedAll(ctx, s.db, len(edges), func(at []int) []storage.Result[storage.Applied] {
+		return s.applyByShard(ctx, side, db.Chosen(edges, at), rule)
+	})
+}
+
+func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
 	if len(edges) == 0 {
 		return results
 	}
-	parts := s.db.Split(len(edges), len(edges), func(i int) int { return s.place.Of(side.Owner(edges[i].Pair())) })
+	parts := s.db.Split(len(edges), len(edges), func(i int) int { return s.shards.Of(side.Owner(edges[i].Pair())) })
 	db.AtOnce(parts, func(p db.Part) {
 		share := make([]storage.Edge, len(p.At))
 		for j, i := range p.At {
@@ -44,7 +50,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 			return
 		}
 		var applied []storage.Applied
-		err := s.transact(ctx, "apply."+side.String(), p.Shard, func(w *writer) (err error) {
+		err := s.transactOn(ctx, "apply."+side.String(), p.Shard, func(w *writer) (err error) {
 			if applied, err = w.apply(side, share, rule); err == nil && len(share) >= 1000 {
 				err = w.shortenLog()
 			}
@@ -260,6 +266,7 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages m
 
 // wrote takes note of rows that have been written.
 func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
+	w.touchEdges(side, edges)
 	if err := w.packed.Keep(w.Tx, side, edges); err != nil {
 		return err
 	}
@@ -305,6 +312,7 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 		args := []any{int64(ended[0].From)}
 		for _, p := range ended[:n] {
 			args = append(args, int64(p.To))
+			w.touchMark(p)
 		}
 		if _, err := w.Exec(n, db.Listed(sqlRemoveMarks, n), args...); err != nil {
 			return err

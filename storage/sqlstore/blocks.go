@@ -25,7 +25,7 @@ WHERE type = 2 AND to_user_id IN (?)`
 
 // Blocks implements [storage.RelationReader].
 func (s *Store) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		ids := db.Arguments(users)
 		return s.readLists(ctx, "blocks", shard, users, db.Listed(sqlBlocks, len(users)), append(ids, ids...), found)
 	})

@@ -89,7 +89,7 @@ func (s *Store) shardOfBundle(b *storage.Bundle) (shard int, ok bool) {
 	shard = -1
 	keys := 0
 	same := func(id storage.UserID) bool {
-		of := s.place.Of(id)
+		of := s.shards.Of(id)
 		if keys++; keys == 1 {
 			shard = of
 		}

@@ -114,7 +114,7 @@ func fillForBundles(t *testing.T, s *Store, r *rand.Rand) {
 			}
 		}
 	}
-	if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), `DELETE FROM user_counts WHERE user_id BETWEEN 6 AND 10`); err != nil {
+	if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), `DELETE FROM user_counts WHERE user_id BETWEEN 6 AND 10`); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -172,7 +172,7 @@ func TestBundlesThatAreNone(t *testing.T) {
 	}
 	defer s.Close()
 	home, away := storage.UserID(1), storage.UserID(2)
-	for s.place.Of(away) == s.place.Of(home) {
+	for s.shards.Of(away) == s.shards.Of(home) {
 		away++
 	}
 	edge := func(from, to storage.UserID) *storage.Lookup[storage.Pair, storage.Edge] {

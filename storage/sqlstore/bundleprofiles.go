@@ -37,7 +37,7 @@ func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
 }
 
 func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		text, args := db.In(sqlBundledProfiles, ids)
 		row := newUserRow(1 + userNumbers + 4)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {

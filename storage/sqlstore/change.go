@@ -17,12 +17,14 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	if len(changes) == 0 {
 		return results
 	}
-	if s.joins(from, changes, o) {
-		results[0] = s.changeOne(ctx, from, changes[0], o)
-		return results
-	}
-	err := s.transact(ctx, "change", s.place.Of(from), func(w *writer) error {
-		return newEdgeChange(w, from, o).run(changes, results)
+	err := s.db.Rerouted(ctx, func() error {
+		if s.joins(from, changes, o) {
+			results[0] = s.changeOne(ctx, from, changes[0], o)
+			return results[0].Err
+		}
+		return s.transactOn(ctx, "change", s.shards.Of(from), func(w *writer) error {
+			return newEdgeChange(w, from, o).run(changes, results)
+		})
 	})
 	if err != nil {
 		for i := range results {
@@ -86,7 +88,7 @@ func (c *change) newJudge(inverse bool) {
 	}
 }
 
-func (c *change) isLocal(id storage.UserID) bool { return c.store.place.Of(id) == c.Shard }
+func (c *change) isLocal(id storage.UserID) bool { return c.store.shards.Of(id) == c.Shard }
 
 // lockMissing makes and locks the counts of owners that had none and whose rows are to
 // be written; it reports whether there were any. Nobody has locked what is not there:

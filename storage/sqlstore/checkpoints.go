@@ -37,7 +37,7 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
 // LoadCheckpoint implements [storage.Checkpoints].
 func (s *Store) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error) {
 	var value []byte
-	err := s.db.Shards[0].Write.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value)
+	err := s.db.Shard(0).Write.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, false, nil
 	}
@@ -49,7 +49,7 @@ func (s *Store) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, 
 
 // SaveCheckpoint implements [storage.Checkpoints].
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
-	if _, err := s.db.Shards[0].Write.ExecContext(ctx, s.sql.Text(sqlSaveCheckpoint), name, value); err != nil {
+	if _, err := s.db.Shard(0).Write.ExecContext(ctx, s.sql.Text(sqlSaveCheckpoint), name, value); err != nil {
 		return fmt.Errorf("save checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
 	}
 	return nil
@@ -57,7 +57,7 @@ func (s *Store) SaveCheckpoint(ctx context.Context, name string, value []byte) e
 
 // DeleteCheckpoint implements [storage.Checkpoints].
 func (s *Store) DeleteCheckpoint(ctx context.Context, name string) error {
-	if _, err := s.db.Shards[0].Write.ExecContext(ctx, sqlDeleteCheckpoint, name); err != nil {
+	if _, err := s.db.Shard(0).Write.ExecContext(ctx, sqlDeleteCheckpoint, name); err != nil {
 		return fmt.Errorf("delete checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
 	}
 	return nil

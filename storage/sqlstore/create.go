@@ -53,6 +53,12 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 // its own shard, and then writes the users whose claims held. A crash in between
 // leaves claims that the next call with the same users finds to be their own.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
+		return s.createByShard(ctx, db.Chosen(users, at))
+	})
+}
+
+func (s *Store) createByShard(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(users))
 	wanted := s.firstOfEach(ctx, users, results)
 	wanted = s.claimHandles(ctx, users, wanted, results)
@@ -67,7 +73,7 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 	for i, u := range users {
 		ids[i] = u.ID
 	}
-	existing := db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
+	existing := db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
 		return s.db.Query(ctx, "users.exist", shard, len(ids), db.Listed(sqlExistingUsers, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
 			var id storage.UserID
 			err := rows.Scan(&id)
@@ -100,14 +106,17 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	for j, i := range wanted {
 		handles[j] = users[i].Handle
 	}
-	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.place.OfHandle(handles[j]) })
+	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
 		args := make([]any, 0, 3*len(p.At))
 		for _, j := range p.At {
 			u := users[wanted[j]]
 			args = append(args, u.Handle, int64(u.ID), int64(u.CreatedAt))
 		}
-		err := s.transact(ctx, "handles", p.Shard, func(w *writer) error {
+		err := s.transactOn(ctx, "handles", p.Shard, func(w *writer) error {
+			for _, j := range p.At {
+				w.touchHandle(handles[j])
+			}
 			_, err := w.Exec(len(p.At), db.Listed(s.sql.Text(sqlClaimHandles), len(p.At)), args...)
 			return err
 		})
@@ -138,7 +147,7 @@ func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []
 		return
 	}
 	slices.SortFunc(wanted, func(a, b int) int { return int(users[a].ID - users[b].ID) })
-	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.place.Of(users[wanted[j]].ID) })
+	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.Of(users[wanted[j]].ID) })
 	db.AtOnce(parts, func(p db.Part) {
 		at := make([]int, len(p.At))
 		for k, j := range p.At {
@@ -154,7 +163,7 @@ func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []
 // insertPart writes users of one shard and tells which of them were new.
 func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User, at []int) (map[storage.UserID]bool, error) {
 	made := make(map[storage.UserID]bool, len(at))
-	err := s.transact(ctx, "users", shard, func(w *writer) error {
+	err := s.transactOn(ctx, "users", shard, func(w *writer) error {
 		ids := make([]any, len(at))
 		clear(made)
 		for k, i := range at {
@@ -196,6 +205,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 func (w *writer) insertCountsOf(users []storage.User) error {
 	args := make([]any, 0, 2*len(users))
 	for _, u := range users {
+		w.touchUser(u.ID)
 		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
 	}
 	_, err := w.Exec(len(users), db.Listed(w.store.sql.Text(sqlInsertNewCounts), len(users)), args...)

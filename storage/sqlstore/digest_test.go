@@ -54,7 +54,7 @@ func checkDigests(t *testing.T, s *Store) {
 		}
 		all := append(edges[:len(edges):len(edges)], strange)
 		p := strange.Pair()
-		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
+		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
 			t.Fatal(err)
 		}
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
@@ -75,7 +75,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 	for shard := range s.Shards() {
 		set := func(id storage.UserID, text string, args ...any) {
 			t.Helper()
-			if _, err := s.db.Shards[shard].Write.ExecContext(t.Context(), text, append(args, int64(id))...); err != nil {
+			if _, err := s.db.Shard(shard).Write.ExecContext(t.Context(), text, append(args, int64(id))...); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -89,7 +89,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 		wrong()
 		var owner storage.UserID
 		var n int64
-		if err := s.db.Shards[shard].Read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n); err != nil {
+		if err := s.db.Shard(shard).Read.QueryRowContext(t.Context(), "SELECT user_id, "+column+" FROM user_counts WHERE "+column+" > 1 ORDER BY user_id LIMIT 1").Scan(&owner, &n); err != nil {
 			t.Fatal(err)
 		}
 		set(owner, "UPDATE user_counts SET "+column+" = ? WHERE user_id = ?", n+1)

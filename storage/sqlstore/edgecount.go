@@ -52,7 +52,7 @@ FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inb
 
 // CountEdges implements [storage.RelationReader].
 func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
-	shardOf := func(q storage.EdgeCountQuery) int { return s.place.Of(q.Owner) }
+	shardOf := func(q storage.EdgeCountQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.EdgeCountQuery, found func(storage.EdgeCountQuery, int)) error {
 		text, args := s.edgeCountStatement(side, queries)
 		return s.db.Query(ctx, "count."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {

@@ -80,7 +80,7 @@ CROSS JOIN friend_request_inbox ON to_user_id = o AND from_user_id = p`,
 
 // Edges implements [storage.EdgeReader].
 func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	shardOf := func(p storage.Pair) int { return s.place.Of(side.Owner(p)) }
+	shardOf := func(p storage.Pair) int { return s.shards.Of(side.Owner(p)) }
 	return db.LookUp(s.db, pairs, s.maxEdges(side, pairs), shardOf, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Edge)) error {
 		text, args := s.edgesStatement(side, pairs)
 		scan := scanEdges(side)

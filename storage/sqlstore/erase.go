@@ -35,7 +35,7 @@ ORDER BY from_user_id LIMIT ?`,
 
 // AllRows implements [storage.EdgeReader]. Each query is a statement.
 func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	shardOf := func(q storage.RowsQuery) int { return s.place.Of(q.Owner) }
+	shardOf := func(q storage.RowsQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, 1, shardOf, func(shard int, queries []storage.RowsQuery, found func(storage.RowsQuery, []storage.Edge)) error {
 		q := queries[0]
 		var edges []storage.Edge
@@ -73,8 +73,12 @@ DELETE FROM user_counts
 WHERE user_id = ?`
 )
 
-// erasedRow is how to pick some rows of a user, and how to be rid of them.
-type erasedRow struct{ pick, remove string }
+// erasedRow is how to pick some rows of a user, and how to be rid of them. What is kept packed does
+// not move with its bucket, and has no kind.
+type erasedRow struct {
+	pick, remove string
+	kind         db.RowKind
+}
 
 // erasedRows are what lies beside a user's edges. All are found by an index that begins
 // with the user.
@@ -85,14 +89,14 @@ SELECT to_user_id
 FROM edge_marks
 WHERE from_user_id = ? LIMIT ?`, `
 DELETE FROM edge_marks
-WHERE from_user_id = ? AND to_user_id IN (?)`},
+WHERE from_user_id = ? AND to_user_id IN (?)`, db.MarkRow},
 	// Served by the primary key or idx_dismissed_at.
 	{`
 SELECT dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? LIMIT ?`, `
 DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id IN (?)`},
+WHERE user_id = ? AND dismissed_id IN (?)`, db.Dismissals},
 	// Served by the primary key or idx_friend_request_list.
 	{`
 SELECT to_user_id
@@ -100,42 +104,42 @@ FROM friend_request
 WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
 SET message = ''
-WHERE from_user_id = ? AND to_user_id IN (?)`},
+WHERE from_user_id = ? AND to_user_id IN (?)`, db.RowKind(storage.Requests)},
 	// Served by the primary key.
 	{`
 SELECT side
 FROM packed_list
 WHERE owner = ? LIMIT ?`, `
 DELETE FROM packed_list
-WHERE owner = ? AND side IN (?)`},
+WHERE owner = ? AND side IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
 SELECT first_peer
 FROM packed_chunk
 WHERE owner = ? AND side = 0 LIMIT ?`, `
 DELETE FROM packed_chunk
-WHERE owner = ? AND side = 0 AND first_peer IN (?)`},
+WHERE owner = ? AND side = 0 AND first_peer IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
 SELECT first_peer
 FROM packed_chunk
 WHERE owner = ? AND side = 1 LIMIT ?`, `
 DELETE FROM packed_chunk
-WHERE owner = ? AND side = 1 AND first_peer IN (?)`},
+WHERE owner = ? AND side = 1 AND first_peer IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
 SELECT peer
 FROM packed_change
 WHERE owner = ? AND side = 0 LIMIT ?`, `
 DELETE FROM packed_change
-WHERE owner = ? AND side = 0 AND peer IN (?)`},
+WHERE owner = ? AND side = 0 AND peer IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
 SELECT peer
 FROM packed_change
 WHERE owner = ? AND side = 1 LIMIT ?`, `
 DELETE FROM packed_change
-WHERE owner = ? AND side = 1 AND peer IN (?)`},
+WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
 }
 
 // erasedAtOnce is how many rows one step removes: locks of a few milliseconds.
@@ -162,7 +166,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	}
 	for i := range erasedRows {
 		for more := true; more; {
-			err := s.transact(ctx, "erase", s.place.Of(user), func(w *writer) (err error) {
+			err := s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) (err error) {
 				more, err = w.eraseSome(i, user)
 				return err
 			})
@@ -171,19 +175,20 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 			}
 		}
 	}
-	return s.transact(ctx, "erase", s.place.Of(user), func(w *writer) error { return w.eraseUser(user, at) })
+	return s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) error { return w.eraseUser(user, at) })
 }
 
 // releaseHandle frees the handle of a user, unless it is another's by now.
 func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
 	handle := ""
-	err := s.db.Query(ctx, "users.handle", s.place.Of(user), 1, sqlHandleOf, []any{int64(user)}, func(rows *sql.Rows) error {
+	err := s.db.Query(ctx, "users.handle", s.shards.Of(user), 1, sqlHandleOf, []any{int64(user)}, func(rows *sql.Rows) error {
 		return rows.Scan(&handle)
 	})
 	if err != nil || handle == "" {
 		return err
 	}
-	return s.transact(ctx, "handles", s.place.OfHandle(handle), func(w *writer) error {
+	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
+		w.touchHandle(handle)
 		_, err := w.Exec(1, sqlReleaseHandle, handle, int64(user))
 		return err
 	})
@@ -204,6 +209,12 @@ func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 		var id int64
 		err := rows.Scan(&id)
 		args = append(args, id)
+		switch kind := erasedRows[i].kind; kind {
+		case db.UserRows, db.Dismissals:
+			w.Touch(db.MovedRow{Kind: kind, Owner: user})
+		default:
+			w.Touch(db.MovedRow{Kind: kind, Owner: user, Peer: storage.UserID(id)})
+		}
 		return err
 	})
 	n := len(args) - 1

@@ -16,7 +16,7 @@ import (
 func fillSideTables(t *testing.T, s *Store) {
 	t.Helper()
 	run := func(text string) {
-		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), text); err != nil {
+		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), text); err != nil {
 			t.Fatalf("%.100s: %v", text, err)
 		}
 	}
@@ -216,7 +216,7 @@ func runScans(t *testing.T, s *Store) {
 		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
 	}
 	for _, side := range packedSides {
-		if _, err := s.db.Shards[0].Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200"); err != nil {
+		if _, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET "+side.String()+"_count = 7 WHERE user_id = 200"); err != nil {
 			t.Fatal(err)
 		}
 		check(s.WrongCounts(ctx, side, 0, owners))

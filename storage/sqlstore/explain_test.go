@@ -89,7 +89,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 		if !known {
 			t.Errorf("%s does not stand in the source as it is run:\n%.300s", st.Lookup, st.Text)
 		}
-		for _, p := range explain(t, s.db.Shards[0].Write, st) {
+		for _, p := range explain(t, s.db.Shard(0).Write, st) {
 			bad := p.scan || p.sort && !slices.Contains(mayTurn, st.Lookup) || p.index == "" && !p.sort
 			if told[st.Lookup+p.text] || takesTheList(st, p) {
 				continue
@@ -149,7 +149,7 @@ func fillForPlans(t *testing.T, s *Store) {
 			}
 		}
 	}
-	if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), `
+	if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), `
 INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
 SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_user_id > 2500`); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_use
 		analyze = []string{"ANALYZE"}
 	}
 	for _, text := range analyze {
-		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), text); err != nil {
+		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // Claim leaves a claim on a handle as a [Store.Register] does that ends before it
 // makes its user.
 func (s *Store) Claim(ctx context.Context, handle string, id storage.UserID, at storage.Micros) error {
-	return s.transact(ctx, "handles", s.place.OfHandle(handle), func(w *writer) error {
+	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
 		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), handle, int64(id), int64(at))
 		return err
 	})
@@ -24,7 +24,7 @@ func (s *Store) HoldWrites(ctx context.Context) (release func(), err error) {
 			_ = tx.Rollback()
 		}
 	}
-	for _, n := range s.db.Shards {
+	for _, n := range s.db.All() {
 		for range n.Write.Stats().MaxOpenConnections {
 			tx, err := n.Write.BeginTx(ctx, nil)
 			if err != nil {

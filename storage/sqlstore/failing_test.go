@@ -220,7 +220,7 @@ func openFaulty(t *testing.T, f *faults) *Store {
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "0.db"), filepath.Join(dir, "1.db")}
 	s := openSmall(t, "sqlite:"+paths[0]+";"+paths[1], nil)
-	for i, n := range s.db.Shards {
+	for i, n := range s.db.All() {
 		read, write := n.Read, n.Write
 		n.Read, n.Write = f.pool(t, paths[i], "&_pragma=query_only(1)"), f.pool(t, paths[i], "&_txlock=immediate")
 		n.Write.SetMaxOpenConns(1)
@@ -275,8 +275,8 @@ func fillFaulty(t *testing.T, s *Store) {
 		_, err := s.SetState(ctx, id, storage.Deleting, 1e15)
 		must(err)
 	}
-	for shard := range s.db.Shards {
-		_, err := s.db.Shards[shard].Write.ExecContext(ctx, "UPDATE user_counts SET following_count = 77, follower_count = 78, friend_count = 79 WHERE user_id BETWEEN 16 AND 17")
+	for shard := range s.db.All() {
+		_, err := s.db.Shard(shard).Write.ExecContext(ctx, "UPDATE user_counts SET following_count = 77, follower_count = 78, friend_count = 79 WHERE user_id BETWEEN 16 AND 17")
 		must(err)
 	}
 	for _, owner := range []storage.UserID{2, 9, 12} {
@@ -357,10 +357,10 @@ func faultyReads() map[string]operation {
 			return errorOf(s.Lists(ctx, side, []storage.ListQuery{{Owner: 1, Longest: 100}, {Owner: 2, Longest: 100}}))
 		}
 		all["one Lists of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return s.listRow(ctx, side, s.place.Of(1), storage.ListQuery{Owner: 1, Longest: 100}, func(storage.ListQuery, storage.List) {})
+			return s.listRow(ctx, side, s.shards.Of(1), storage.ListQuery{Owner: 1, Longest: 100}, func(storage.ListQuery, storage.List) {})
 		}
 		all["neighbours by row of "+side.String()] = func(ctx context.Context, s *Store) error {
-			_, err := s.neighboursByRow(ctx, s.place.Of(1), side, 1)
+			_, err := s.neighboursByRow(ctx, s.shards.Of(1), side, 1)
 			return err
 		}
 		all["a page with its user of "+side.String()] = func(ctx context.Context, s *Store) error {
@@ -507,11 +507,11 @@ func faultyWrites() map[string]operation {
 		"three towards one": func(ctx context.Context, s *Store) error {
 			var jobs []*edgeTowards
 			for _, from := range []storage.UserID{24, 25, 26} {
-				if s.place.Of(from) == s.place.Of(27) {
+				if s.shards.Of(from) == s.shards.Of(27) {
 					jobs = append(jobs, &edgeTowards{from: from, change: storage.EdgeChange{To: 27, Type: storage.Following, At: 2e15}, options: storage.ChangeOptions{Inverse: true}})
 				}
 			}
-			return s.transact(ctx, "change", s.place.Of(27), func(w *writer) error { return w.changeTogether(jobs) })
+			return s.transact(ctx, "change", s.ownerOf(27), func(w *writer) error { return w.changeTogether(jobs) })
 		},
 
 		"follow":         change(storage.Following, 21),

@@ -31,7 +31,7 @@ func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e st
 			edges[i] = j.edge
 		}
 		var applied []storage.Applied
-		err := s.transact(ctx, "apply."+side.String(), shard, func(w *writer) (err error) {
+		err := s.transactOn(ctx, "apply."+side.String(), shard, func(w *writer) (err error) {
 			applied, err = w.apply(side, edges, rule)
 			return err
 		})
@@ -42,7 +42,7 @@ func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e st
 		}
 	})
 	if err != nil {
-		return storage.Applied{}, fmt.Errorf("write apply.%s on shard %d (%s): %w", side, shard, s.db.Shards[shard].Name, s.sql.StorageError(ctx, err))
+		return storage.Applied{}, fmt.Errorf("write apply.%s on shard %d (%s): %w", side, shard, s.db.Shard(shard).Name, s.sql.StorageError(ctx, err))
 	}
 	return job.applied, job.err
 }
@@ -58,16 +58,16 @@ type edgeTowards struct {
 // joins reports whether a change also writes to a row of another user on the same shard,
 // which others may be waiting for.
 func (s *Store) joins(from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) bool {
-	return o.Inverse && len(changes) == 1 && changes[0].To != from && s.place.Of(from) == s.place.Of(changes[0].To)
+	return o.Inverse && len(changes) == 1 && changes[0].To != from && s.shards.Of(from) == s.shards.Of(changes[0].To)
 }
 
 // changeOne changes an edge, together with those of others towards the same account that
 // come at the same time.
 func (s *Store) changeOne(ctx context.Context, from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
 	job := &edgeTowards{from: from, change: change, options: o}
-	shard := s.place.Of(from)
+	shard := s.shards.Of(from)
 	err := s.changes.Do(ctx, groupKey{owner: change.To}, job, func(ctx context.Context, jobs []*edgeTowards) {
-		err := s.transact(ctx, "change", shard, func(w *writer) error { return w.changeTogether(jobs) })
+		err := s.transactOn(ctx, "change", shard, func(w *writer) error { return w.changeTogether(jobs) })
 		if err == nil {
 			return
 		}
@@ -76,7 +76,7 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 		}
 	})
 	if err != nil {
-		job.result.Err = fmt.Errorf("write change on shard %d (%s): %w", shard, s.db.Shards[shard].Name, s.sql.StorageError(ctx, err))
+		job.result.Err = fmt.Errorf("write change on shard %d (%s): %w", shard, s.db.Shard(shard).Name, s.sql.StorageError(ctx, err))
 	}
 	return job.result
 }

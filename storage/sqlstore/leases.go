@@ -47,7 +47,7 @@ VALUES (?, ?, ?, ?)`,
 // Lease implements [storage.Leaser].
 func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
 	slot := -1
-	err := s.transact(ctx, "leases", 0, func(w *writer) error {
+	err := s.transactOn(ctx, "leases", 0, func(w *writer) error {
 		held, expired, free, err := w.leases(kind, owner, now)
 		if err != nil {
 			return err
@@ -106,7 +106,7 @@ func (w *writer) leases(kind, owner string, now storage.Micros) (held, expired, 
 
 // Release implements [storage.Leaser].
 func (s *Store) Release(ctx context.Context, kind, owner string) error {
-	return s.transact(ctx, "leases", 0, func(w *writer) error {
+	return s.transactOn(ctx, "leases", 0, func(w *writer) error {
 		_, err := w.Exec(1, sqlRelease, kind, owner)
 		return err
 	})

@@ -124,7 +124,7 @@ func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage
 	})
 }
 
-func (s *Store) shardOfFrom(p storage.Pair) int { return s.place.Of(p.From) }
+func (s *Store) shardOfFrom(p storage.Pair) int { return s.shards.Of(p.From) }
 
 // rowsStatement is the look-up of rows by pairs, more simply where they leave one user.
 func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string, args []any) {
@@ -144,7 +144,7 @@ func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string
 
 // Specials implements [storage.RelationReader].
 func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		return s.readLists(ctx, "specials", shard, users, db.Listed(sqlSpecials, len(users)), db.Arguments(users), found)
 	})
 }
@@ -154,7 +154,7 @@ func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	var mark storage.EdgeMark
 	var changed bool
-	err := s.transact(ctx, "mark", s.shardOfFrom(pair), func(w *writer) error {
+	err := s.transact(ctx, "mark", s.ownerOf(pair.From), func(w *writer) error {
 		old, err := w.lockMark(pair)
 		if err != nil {
 			return err
@@ -200,6 +200,7 @@ func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
 }
 
 func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {
+	w.touchMark(pair)
 	if mark == (storage.EdgeMark{}) {
 		_, err := w.Exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
 		return err

@@ -53,7 +53,7 @@ func (m *Metrics) Observe(_ context.Context, st Statement) {
 // RegisterPools adds the state of the store's connection pools, as
 // `go_sql_…{db_name="shard0"}`.
 func (m *Metrics) RegisterPools(s *Store) {
-	for _, n := range s.db.Shards {
+	for _, n := range s.db.All() {
 		m.registerer.MustRegister(
 			collectors.NewDBStatsCollector(n.Read, fmt.Sprintf("shard%d", n.Ordinal)),
 			collectors.NewDBStatsCollector(n.Write, fmt.Sprintf("shard%d_write", n.Ordinal)))

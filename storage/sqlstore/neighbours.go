@@ -62,7 +62,7 @@ WHERE to_user_id = ? AND type = 1`,
 
 // Neighbours implements [storage.EdgeReader].
 func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return db.LookUp(s.db, owners, s.sql.MaxKeys, s.place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+	return db.LookUp(s.db, owners, s.sql.MaxKeys, s.shards.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		lists := make(map[storage.UserID][]storage.UserID, len(owners))
 		var cut []storage.UserID
 		text, args := db.In(sqlNeighbours[side], owners)

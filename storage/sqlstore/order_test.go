@@ -18,8 +18,8 @@ func TestWrongCountsAscend(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for shard := range s.db.Shards {
-		write := s.db.Shards[shard].Write
+	for shard := range s.db.All() {
+		write := s.db.Shard(shard).Write
 		if _, err := write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = 5"); err != nil {
 			t.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 // isPacked tells whether a list is read packed.
 func isPacked(t fataler, s *Store, side storage.Side, owner storage.UserID) bool {
 	t.Helper()
-	_, is, err := s.packed.List(t.Context(), side, s.place.Of(owner), storage.ListQuery{Owner: owner, Longest: 1e6})
+	_, is, err := s.packed.List(t.Context(), side, s.shards.Of(owner), storage.ListQuery{Owner: owner, Longest: 1e6})
 	if err != nil {
 		t.Fatalf("read the packed list %s of %s: %v", side, owner, err)
 	}
@@ -308,7 +308,7 @@ func (w *packedWorld) recount(t *rapid.T) {
 }
 
 func (w *packedWorld) exec(t *rapid.T, text string, args ...any) {
-	if _, err := w.store.db.Shards[0].Write.ExecContext(t.Context(), text, args...); err != nil {
+	if _, err := w.store.db.Shard(0).Write.ExecContext(t.Context(), text, args...); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 }
@@ -378,7 +378,7 @@ func (w *packedWorld) erase(t *rapid.T) {
 	}
 	for _, table := range []string{"packed_list", "packed_chunk", "packed_change"} {
 		var n int
-		if err := w.store.db.Shards[0].Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
+		if err := w.store.db.Shard(0).Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
 			t.Fatalf("%d rows of user %s are left in %s, %v", n, id, table, err)
 		}
 	}
@@ -402,7 +402,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				mustPack(t, s, storage.Inverse, 1)
 				grown += 10 // others than before, so that there are changes
 				followers(t, s, 1, grown)
-				if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), harm, 1); err != nil {
+				if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), harm, 1); err != nil {
 					t.Fatal(err)
 				}
 				seen.reset()

@@ -72,7 +72,7 @@ func TestListsThatAreAskedForArePacked(t *testing.T) {
 func changesOf1(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	const count = "SELECT COUNT(*) FROM packed_change WHERE owner = 1"
-	if err := s.db.Shards[0].Read.QueryRowContext(t.Context(), count).Scan(&n); err != nil {
+	if err := s.db.Shard(0).Read.QueryRowContext(t.Context(), count).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -119,7 +119,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		})
 		followers(t, s, 1, 30)
 		s.packed.Sizes.Again = time.Hour
-		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
+		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_list RENAME TO packed_away"); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
@@ -138,7 +138,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		if n := failed.Load(); n != 2*once {
 			t.Errorf("%d statements failed in one try of six questions, %d in two", once, n)
 		}
-		if _, err := s.db.Shards[0].Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
+		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
 			t.Fatal(err)
 		}
 		s.packed.Rest(fansOf1, 0)

@@ -61,7 +61,7 @@ var (
 
 // Pages implements [storage.EdgeReader].
 func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	shardOf := func(q storage.PageQuery) int { return s.place.Of(q.Owner) }
+	shardOf := func(q storage.PageQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.PageQuery, found func(storage.PageQuery, []storage.Edge)) error {
 		text, args := s.pagesStatement(side, queries)
 		pages := make([][]storage.Edge, len(queries))

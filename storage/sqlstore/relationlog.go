@@ -136,7 +136,7 @@ func (s *Store) PruneLog(ctx context.Context, shard int, upTo int64) error {
 	if !s.HasLog() {
 		return errNoLog
 	}
-	_, err := s.db.Shards[shard].Write.ExecContext(ctx, sqlPruneLog, upTo)
+	_, err := s.db.Shard(shard).Write.ExecContext(ctx, sqlPruneLog, upTo)
 	if err != nil {
 		return fmt.Errorf("prune the log of shard %d: %w", shard, s.sql.StorageError(ctx, err))
 	}

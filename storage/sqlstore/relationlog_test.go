@@ -12,7 +12,7 @@ import (
 func TestLargeWritesShortenTheLog(t *testing.T) {
 	for _, large := range []bool{false, true} {
 		s := openSmall(t, twoFiles(t), nil)
-		shard := s.place.Of(1)
+		shard := s.shards.Of(1)
 		write := func(n int, at storage.Micros) {
 			edges := make([]storage.Edge, n)
 			for i := range edges {
@@ -24,7 +24,7 @@ func TestLargeWritesShortenTheLog(t *testing.T) {
 		}
 		write(10, 1)
 		begin := int64(logKept + 100) // as if there had been so many
-		if _, err := s.db.Shards[shard].Write.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = 'relation_log'", begin)); err != nil {
+		if _, err := s.db.Shard(shard).Write.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = 'relation_log'", begin)); err != nil {
 			t.Fatal(err)
 		}
 		n := 999

@@ -13,18 +13,24 @@ import (
 
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
 func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	return db.ReroutedAll(ctx, s.db, len(repairs), func(at []int) []storage.Result[storage.Repaired] {
+		return s.repairByShard(ctx, db.Chosen(repairs, at))
+	})
+}
+
+func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	results := make([]storage.Result[storage.Repaired], len(repairs))
 	if len(repairs) == 0 {
 		return results
 	}
-	parts := s.db.Split(len(repairs), s.sql.MaxRows, func(i int) int { return s.place.Of(repairs[i].Pair.To) })
+	parts := s.db.Split(len(repairs), s.sql.MaxRows, func(i int) int { return s.shards.Of(repairs[i].Pair.To) })
 	db.AtOnce(parts, func(p db.Part) {
 		share := make([]storage.Repair, len(p.At))
 		for j, i := range p.At {
 			share[j] = repairs[i]
 		}
 		var repaired []storage.Repaired
-		err := s.transact(ctx, "repair", p.Shard, func(w *writer) (err error) {
+		err := s.transactOn(ctx, "repair", p.Shard, func(w *writer) (err error) {
 			repaired, err = w.repair(share)
 			return err
 		})
@@ -86,12 +92,19 @@ GROUP BY to_user_id`,
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
-		err := s.transact(ctx, "recount", shard, func(w *writer) error { return w.recount(side, users) })
+	return s.recountByShard(ctx, users, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+		err := s.transactOn(ctx, "recount", shard, func(w *writer) error { return w.recount(side, users) })
 		for _, id := range users {
 			found(id, err == nil)
 		}
 		return err
+	})
+}
+
+// recountByShard runs a recount of users on each shard that has some of them.
+func (s *Store) recountByShard(ctx context.Context, users []storage.UserID, recount func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
+		return db.LookUp(s.db, db.Chosen(users, at), s.sql.MaxKeys, s.shards.Of, recount)
 	})
 }
 

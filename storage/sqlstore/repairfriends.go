@@ -75,8 +75,8 @@ func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.Owne
 
 // RecountFriends implements [storage.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
-		err := s.transact(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })
+	return s.recountByShard(ctx, users, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+		err := s.transactOn(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })
 		for _, id := range users {
 			found(id, err == nil)
 		}

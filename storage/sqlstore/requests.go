@@ -17,7 +17,7 @@ WHERE from_user_id = ? AND type = 1 AND update_time >= ?`
 // ChangeRequest implements [storage.RequestChanger].
 func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
 	var changed storage.ChangedRequest
-	err := s.transact(ctx, "request", s.place.Of(request.From), func(w *writer) (err error) {
+	err := s.transact(ctx, "request", s.ownerOf(request.From), func(w *writer) (err error) {
 		c := newRequestChange(w, request, change, o)
 		changed, err = c.run()
 		return err

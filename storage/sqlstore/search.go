@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A handle lies on the shard of its own bucket, so that those with a common beginning
@@ -27,12 +28,14 @@ func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit i
 		return nil, ctx.Err()
 	}
 	args := []any{prefix, after, prefix + behindHandles, limit}
-	lists := make([][]storage.HandleOwner, len(s.db.Shards))
-	err := s.db.EveryShard(func(i int) error {
+	lists := make([][]storage.HandleOwner, len(s.db.All()))
+	err := db.EveryShard(len(lists), func(i int) error {
 		return s.db.Query(ctx, "search", i, limit, sqlSearchHandles, args, func(rows *sql.Rows) error {
 			var h storage.HandleOwner
 			err := rows.Scan(&h.Handle, &h.User)
-			lists[i] = append(lists[i], h)
+			if s.shards.OfHandle(h.Handle) == i { // not one that is being moved
+				lists[i] = append(lists[i], h)
+			}
 			return err
 		})
 	})

@@ -42,19 +42,19 @@ func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 		made := make([]byte, secretLength)
 		_, _ = rand.Read(made) // it never fails
 		// Another gateway may be faster: then its secret is the store's.
-		if _, err = s.db.Shards[0].Write.ExecContext(ctx, s.sql.Text(sqlWriteSecret), made); err == nil {
+		if _, err = s.db.Shard(0).Write.ExecContext(ctx, s.sql.Text(sqlWriteSecret), made); err == nil {
 			store, err = s.readSecret(ctx)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the store's secret on shard 0 (%s): %w", s.db.Shards[0].Name, s.sql.StorageError(ctx, err))
+		return nil, fmt.Errorf("read the store's secret on shard 0 (%s): %w", s.db.Shard(0).Name, s.sql.StorageError(ctx, err))
 	}
 	return hkdf.Key(sha256.New, store, nil, purpose, secretLength)
 }
 
 // readSecret returns nil where there is none yet.
 func (s *Store) readSecret(ctx context.Context) (value []byte, err error) {
-	err = s.db.Shards[0].Write.QueryRowContext(ctx, sqlReadSecret).Scan(&value)
+	err = s.db.Shard(0).Write.QueryRowContext(ctx, sqlReadSecret).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -95,7 +95,7 @@ LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
 
 // Profiles implements [storage.Snapshots].
 func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return db.LookUp(s.db, ids, s.sql.MaxPages, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
 		text := db.Listed(s.sql.Text(sqlProfiles), len(wanted))
 		row := newUserRow(5 + userNumbers)
@@ -117,7 +117,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 
 // Lists implements [storage.Snapshots]. Lists that are packed are read after the others.
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
-	shardOf := func(q storage.ListQuery) int { return s.place.Of(q.Owner) }
+	shardOf := func(q storage.ListQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
 		rest, err := s.listRows(ctx, side, shard, queries, found)
 		for _, q := range rest {

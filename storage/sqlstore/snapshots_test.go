@@ -108,7 +108,7 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 	lists := s.Lists(t.Context(), storage.Forward, queries)
 	dead := 0
 	for i, id := range ids {
-		if s.place.Of(id) == 1 {
+		if s.shards.Of(id) == 1 {
 			dead++
 			if p := profiles[i]; !errors.Is(p.Err, storage.ErrUnavailable) || p.Found {
 				t.Errorf("profile %d of the dead shard: %+v", id, p)
@@ -176,7 +176,7 @@ func TestLongListsAreNotRead(t *testing.T) {
 // rowsRead is how many rows the store's only connection for look-ups has read by an index.
 func rowsRead(t *testing.T, s *Store) (n int) {
 	t.Helper()
-	rows, err := s.db.Shards[0].Read.QueryContext(t.Context(), `SHOW SESSION STATUS LIKE 'Handler_read%'`)
+	rows, err := s.db.Shard(0).Read.QueryContext(t.Context(), `SHOW SESSION STATUS LIKE 'Handler_read%'`)
 	if err != nil {
 		t.Fatal(err)
 	}

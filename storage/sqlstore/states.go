@@ -45,7 +45,7 @@ ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = exclude
 
 // StatesOf implements [storage.StateStore].
 func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
-	return db.LookUp(s.db, users, s.sql.MaxKeys, s.place.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserState)) error {
+	return db.LookUp(s.db, users, s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, storage.UserState)) error {
 		for _, id := range users {
 			found(id, storage.Active)
 		}
@@ -77,7 +77,7 @@ func (s *Store) StateChanges(ctx context.Context, shard int, after storage.State
 
 // SetState implements [storage.StateStore].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (changed bool, err error) {
-	err = s.transact(ctx, "state", s.place.Of(user), func(w *writer) error {
+	err = s.transact(ctx, "state", s.ownerOf(user), func(w *writer) error {
 		changed = false
 		old, err := w.lockState(user)
 		if err != nil {

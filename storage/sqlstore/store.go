@@ -50,7 +50,7 @@ type Migrated = db.Migrated
 type Store struct {
 	db         *db.DB
 	sql        *db.Dialect
-	place      *shard.Map
+	shards     *shard.Map
 	requestTTL time.Duration
 
 	applies db.GroupCommit[groupKey, *oneEdge]
@@ -85,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: d, sql: d.Dialect, place: d.Place, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
+	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
 	if s.requestTTL <= 0 {
 		s.requestTTL = storage.DefaultRequestTTL
 	}
@@ -99,7 +99,7 @@ func Check(location string) error { return db.Check(location) }
 func (s *Store) UUID() string { return s.db.UUID }
 
 // Shards is the number of shards.
-func (s *Store) Shards() int { return len(s.db.Shards) }
+func (s *Store) Shards() int { return len(s.db.All()) }
 
 // Migrations tells the version of every shard's tables.
 func (s *Store) Migrations(ctx context.Context) ([]Migrated, error) { return s.db.Migrations(ctx) }
@@ -118,7 +118,7 @@ const sqlAnyUser = `SELECT user_id FROM users LIMIT 1`
 
 // Empty implements [storage.Store].
 func (s *Store) Empty(ctx context.Context) (bool, error) {
-	for i := range s.db.Shards {
+	for i := range s.db.All() {
 		found := false
 		err := s.db.Query(ctx, "empty", i, 1, sqlAnyUser, nil, func(*sql.Rows) error {
 			found = true

@@ -79,7 +79,7 @@ ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.a
 
 // Dismissals implements [storage.RelationReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	shardOf := func(q storage.DismissalQuery) int { return s.place.Of(q.User) }
+	shardOf := func(q storage.DismissalQuery) int { return s.shards.Of(q.User) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.DismissalQuery, found func(storage.DismissalQuery, []storage.UserID)) error {
 		args := make([]any, 0, 3*len(queries))
 		for i, q := range queries {
@@ -105,10 +105,11 @@ func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery
 // Dismiss implements [storage.SuggestionStore]. The lock keeps two calls from leaving
 // one dismissal too many.
 func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
-	return s.transact(ctx, "dismiss", s.place.Of(user), func(w *writer) error {
+	return s.transact(ctx, "dismiss", s.ownerOf(user), func(w *writer) error {
 		if err := w.lockUser(user); err != nil {
 			return err
 		}
+		w.Touch(db.MovedRow{Kind: db.Dismissals, Owner: user})
 		if _, err := w.Exec(1, s.sql.Text(sqlDismiss), int64(user), int64(dismissed), int64(at)); err != nil {
 			return err
 		}
@@ -135,14 +136,16 @@ func (w *writer) forgetBeyond(user storage.UserID) error {
 
 // Popular implements [storage.SuggestionStore].
 func (s *Store) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
-	lists := make([][]storage.PopularUser, len(s.db.Shards))
+	lists := make([][]storage.PopularUser, len(s.db.All()))
 	// Day 0 is that of counts whose user has never been active.
 	args := []any{int64(max(since, 1)), storage.PopularSample, limit}
-	err := s.db.EveryShard(func(i int) error {
+	err := db.EveryShard(len(lists), func(i int) error {
 		return s.db.Query(ctx, "popular", i, limit, sqlPopular, args, func(rows *sql.Rows) error {
 			var p storage.PopularUser
 			err := rows.Scan(&p.User, &p.Followers)
-			lists[i] = append(lists[i], p)
+			if s.shards.Of(p.User) == i { // not one that is being moved
+				lists[i] = append(lists[i], p)
+			}
 			return err
 		})
 	})
@@ -160,7 +163,11 @@ func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day stor
 		return nil
 	}
 	users = slices.Sorted(slices.Values(users)) // so that all who lock several do it in one order
-	parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.place.Of(users[i]) })
+	return s.db.Rerouted(ctx, func() error { return s.markActiveByShard(ctx, users, day) })
+}
+
+func (s *Store) markActiveByShard(ctx context.Context, users []storage.UserID, day storage.Day) error {
+	parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.shards.Of(users[i]) })
 	var errs []error
 	for _, p := range parts {
 		ids := make([]storage.UserID, len(p.At))
@@ -190,7 +197,10 @@ func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID,
 		return err
 	}
 	slices.Sort(idle)
-	return s.transact(ctx, "active", shard, func(w *writer) error {
+	return s.transactOn(ctx, "active", shard, func(w *writer) error {
+		for _, id := range idle {
+			w.touchUser(id)
+		}
 		text, args := db.In(sqlMarkActive, idle, int64(day), int64(day))
 		_, err := w.Exec(len(idle), text, args...)
 		return err

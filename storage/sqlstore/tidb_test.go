@@ -36,7 +36,7 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 		t.Fatalf("%+v, %+v", page, b.Users.Results)
 	}
 	for _, st := range seen.all() {
-		rows, err := s.db.Shards[0].Write.QueryContext(t.Context(), "EXPLAIN ANALYZE "+st.Text, st.Args...)
+		rows, err := s.db.Shard(0).Write.QueryContext(t.Context(), "EXPLAIN ANALYZE "+st.Text, st.Args...)
 		if err != nil {
 			t.Fatalf("%s: %v", st.Lookup, err)
 		}

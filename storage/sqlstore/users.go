@@ -32,7 +32,7 @@ WHERE user_id IN (?)`
 
 // Users implements [storage.UserReader].
 func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.User)) error {
 		text, args := db.In(sqlUsers, ids)
 		row := newUserRow(1 + userNumbers)
 		return s.db.Query(ctx, "users", shard, len(ids), text, args, func(rows *sql.Rows) error {
@@ -71,7 +71,7 @@ func isNoHandle(text string) bool { return !storage.ValidHandle(text) }
 
 // ownersOf resolves handles.
 func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	return db.LookUp(s.db, handles, s.sql.MaxKeys, s.place.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
+	return db.LookUp(s.db, handles, s.sql.MaxKeys, s.shards.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
 		args := make([]any, len(handles))
 		for i, h := range handles {
 			args[i] = h
@@ -88,7 +88,7 @@ func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result
 
 // Counts implements [storage.CountReader].
 func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.place.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Counts)) error {
 		text, args := db.In(sqlCounts, ids)
 		return s.db.Query(ctx, "counts", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			var id storage.UserID

@@ -19,8 +19,22 @@ type writer struct {
 	left   []storage.UserChange              // counts as the transaction leaves them, see [storage.Counted]
 }
 
-// transact runs a write on one shard as one transaction, see [db.DB.Transact].
-func (s *Store) transact(ctx context.Context, what string, shard int, write func(*writer) error) error {
+// transact runs a write of one user or handle as one transaction on the shard that has it, which is
+// asked for again if it moves meanwhile.
+func (s *Store) transact(ctx context.Context, what string, shardOf func() int, write func(*writer) error) error {
+	return s.db.Rerouted(ctx, func() error { return s.transactOn(ctx, what, shardOf(), write) })
+}
+
+func (s *Store) ownerOf(user storage.UserID) func() int {
+	return func() int { return s.shards.Of(user) }
+}
+
+func (s *Store) ownerOfHandle(handle string) func() int {
+	return func() int { return s.shards.OfHandle(handle) }
+}
+
+// transactOn runs a write on one shard as one transaction, see [db.DB.Transact].
+func (s *Store) transactOn(ctx context.Context, what string, shard int, write func(*writer) error) error {
 	var w *writer
 	err := s.db.Transact(ctx, what, shard, func(tx *db.Tx) error {
 		w = &writer{Tx: tx, store: s, locked: make(map[storage.UserID]storage.Counts)}
@@ -36,6 +50,26 @@ func (s *Store) transact(ctx context.Context, what string, shard int, write func
 func (w *writer) noteLocked(owner storage.UserID, n storage.Counts, flags int64) {
 	w.locked[owner] = n
 	w.packed.Note(owner, flags)
+	w.touchUser(owner)
+}
+
+// touchUser notes that rows of a user are written that there is one of each.
+func (w *writer) touchUser(id storage.UserID) { w.Touch(db.MovedRow{Kind: db.UserRows, Owner: id}) }
+
+func (w *writer) touchHandle(handle string) {
+	w.Touch(db.MovedRow{Kind: db.HandleRow, Handle: handle})
+}
+
+// touchEdges notes that rows of edges or requests are written.
+func (w *writer) touchEdges(side storage.Side, edges []storage.Edge) {
+	for _, e := range edges {
+		p := e.Pair()
+		w.Touch(db.MovedRow{Kind: db.RowKind(side), Owner: side.Owner(p), Peer: side.Peer(p)})
+	}
+}
+
+func (w *writer) touchMark(p storage.Pair) {
+	w.Touch(db.MovedRow{Kind: db.MarkRow, Owner: p.From, Peer: p.To})
 }
 
 // unchanged notes the owners, all locked, whose counts the transaction leaves as they were: somebody

@@ -55,11 +55,11 @@ func (l *Lists) Neighbours(ctx context.Context, side storage.Side, owners []stor
 	if side > storage.Inverse {
 		return make([]storage.Result[[]storage.UserID], len(owners))
 	}
-	turns := make([]chan struct{}, len(l.db.Shards))
+	turns := make([]chan struct{}, len(l.db.All()))
 	for i := range turns {
 		turns[i] = make(chan struct{}, atOnce)
 	}
-	return db.LookUp(l.db, owners, 1, l.db.Place.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+	return db.LookUp(l.db, owners, 1, l.db.Map.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
 		turns[shard] <- struct{}{}
 		defer func() { <-turns[shard] }()
 		list, ok, err := l.peersOf(ctx, shard, Name{side, owners[0]})

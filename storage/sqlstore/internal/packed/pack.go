@@ -116,7 +116,7 @@ func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	if side > storage.Inverse {
 		return fmt.Errorf("pack a list of %s: they are not counted", side)
 	}
-	p := &packing{Lists: l, ctx: ctx, side: side, owner: owner, shard: l.db.Place.Of(owner)}
+	p := &packing{Lists: l, ctx: ctx, side: side, owner: owner, shard: l.db.Map.Of(owner)}
 	err := p.run()
 	if err != nil && !errors.Is(err, errLostList) {
 		p.leave()
@@ -135,6 +135,7 @@ func (p *packing) leave() {
 	defer cancel()
 	// If this fails, it is as if this one had died.
 	_ = p.db.Transact(ctx, p.what(), p.shard, func(tx *db.Tx) error {
+		tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: p.owner})
 		_, err := tx.Exec(1, sqlLeavePacking, int64(p.owner), int64(p.side), int64(p.began))
 		return err
 	})
@@ -201,6 +202,7 @@ func (p *packing) isWhole(state packState) bool {
 // transact runs a step under the lock on the counts.
 func (p *packing) transact(step func(*db.Tx, packState) error) error {
 	return p.db.Transact(p.ctx, p.what(), p.shard, func(tx *db.Tx) error {
+		tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: p.owner})
 		err := tx.Read(1, sqlLock, []any{int64(p.owner)}, func(*sql.Rows) error { return nil })
 		if err != nil {
 			return err
