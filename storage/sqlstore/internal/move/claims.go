@@ -1,0 +1,182 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// The steps of a move are changes of claims, each in one transaction of one shard:
+//
+//	to    → arriving           what is copied may be written there
+//	from  owned → leaving      what is written is noted, and copied again
+//	from  leaving → closed     nothing is written while the last rows are copied
+//	from  closed → left        the decision: before it a move can go back, from here it goes on
+//	to    arriving → owned     it serves them
+//	from  left → nothing       the rows have been removed
+//
+// All that a move needs to go on is in the claims, so whoever finds one that has been given up may
+// carry it on: another mover, or a gateway whose writes wait.
+
+// errStep means that a claim is not as a step expects it: somebody else has gone on with the move,
+// or back.
+var errStep = errors.New("the buckets are not as they were")
+
+const (
+	// Served by the primary key.
+	sqlLockEpoch = `
+SELECT epoch
+FROM kith_epoch
+WHERE id = 1 /*! FOR UPDATE */`
+
+	// Served by the primary key.
+	sqlRaiseEpoch = `
+UPDATE kith_epoch
+SET epoch = epoch + 1
+WHERE id = 1`
+
+	// Served by the primary key.
+	sqlClaims = `
+SELECT first_bucket, last_bucket, state, other, token, changed_at
+FROM kith_buckets
+ORDER BY first_bucket`
+
+	// Served by the primary key.
+	sqlRemoveClaim = `
+DELETE FROM kith_buckets
+WHERE first_bucket = ?`
+
+	// Served by the primary key.
+	sqlClaimHeld = `
+SELECT state, token
+FROM kith_buckets
+WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
+)
+
+// step changes the claims of a shard: all of them are given, and those that are to be are returned.
+// It waits for the transactions under way on the shard, which hold its epoch, but not for long, as
+// those that begin meanwhile wait behind it.
+func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	err := d.Hasty(ctx, "buckets", ordinal, func(tx *db.Tx) error {
+		if err := tx.Read(1, sqlLockEpoch, nil, func(*sql.Rows) error { return nil }); err != nil {
+			return err
+		}
+		old, err := claimsIn(tx)
+		if err != nil {
+			return err
+		}
+		wanted, err := change(old)
+		if err != nil {
+			return err
+		}
+		return writeClaims(tx, old, merged(wanted))
+	})
+	if err == nil {
+		err = d.Refresh(ctx)
+	}
+	return err
+}
+
+func claimsIn(tx *db.Tx) (claims []db.Claim, err error) {
+	err = tx.Read(1, sqlClaims, nil, func(rows *sql.Rows) error {
+		var c db.Claim
+		err := rows.Scan(&c.First, &c.Last, &c.State, &c.Other, &c.Token, &c.Since)
+		claims = append(claims, c)
+		return err
+	})
+	return claims, err
+}
+
+func writeClaims(tx *db.Tx, old, wanted []db.Claim) error {
+	for _, c := range old {
+		if _, err := tx.Exec(1, sqlRemoveClaim, c.First); err != nil {
+			return err
+		}
+	}
+	for _, c := range wanted {
+		if _, err := tx.Exec(1, db.SQLWriteClaim, c.First, c.Last, int(c.State), c.Other, c.Token, int64(c.Since)); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(1, sqlRaiseEpoch)
+	return err
+}
+
+// merged joins owned claims that are side by side; they are in order.
+func merged(claims []db.Claim) (list []db.Claim) {
+	for _, c := range claims {
+		if n := len(list); n > 0 && c.State == db.Owned && list[n-1].State == db.Owned && list[n-1].Last+1 == c.First {
+			list[n-1].Last = c.Last
+			continue
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// cut takes a range out of the claim that has it, which must be in one of some states, and puts
+// another claim there; nothing, if that has no buckets.
+func cut(claims []db.Claim, r shard.Range, put db.Claim, states ...db.ClaimState) (list []db.Claim, err error) {
+	done := false
+	for _, c := range claims {
+		inside := c.Contains(r.First) && c.Contains(r.Last)
+		allowed := false
+		for _, s := range states {
+			allowed = allowed || c.State == s
+		}
+		if !inside || !allowed || (c.State != db.Owned && c.Range != r) {
+			list = append(list, c)
+			continue
+		}
+		done = true
+		before, after := c, c
+		before.Last, after.First = r.First-1, r.Last+1
+		for _, part := range []db.Claim{before, put, after} {
+			if part.Len() > 0 {
+				list = append(list, part)
+			}
+		}
+	}
+	if !done {
+		return nil, fmt.Errorf("%w: %d–%d", errStep, r.First, r.Last)
+	}
+	return list, nil
+}
+
+// find is the claim of exactly a range; false if there is none.
+func find(claims []db.Claim, r shard.Range) (db.Claim, bool) {
+	for _, c := range claims {
+		if c.Range == r {
+			return c, true
+		}
+	}
+	return db.Claim{}, false
+}
+
+func now() storage.Micros { return storage.MicrosOf(time.Now()) }
+
+// Rescue ends the waits of writes for moves that do not go on: those that are decided are carried
+// on, the others go back to where nothing waits.
+func Rescue(ctx context.Context, d *db.DB) {
+	claims := d.Claims()
+	for i, list := range claims {
+		for _, c := range list {
+			switch p := (Plan{c.Range, i, c.Other}); c.State {
+			case db.Closed:
+				_ = Reopen(ctx, d, p) // whoever waits tries again
+			case db.Left:
+				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
+					_ = Open(ctx, d, p)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// A table is one whose rows move with their buckets. Packed lists do not: they are made again where
+// the rows have gone.
+type table struct {
+	name    string
+	kind    db.RowKind
+	keys    []string // of the primary key: a user, or a handle, and perhaps another user
+	columns []string // the others that are copied
+}
+
+var tables = []table{
+	{"users", db.UserRows, []string{"user_id"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "created_at", "updated_at",
+		"followings_visibility", "followers_visibility", "undiscoverable"}},
+	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day"}},
+	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}},
+	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}},
+	{"following", db.RowKind(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}},
+	{"follower", db.RowKind(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}},
+	{"friend_request", db.RowKind(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}},
+	{"friend_request_inbox", db.RowKind(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}},
+	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark"}},
+	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}},
+}
+
+// packedTables are emptied of what has moved away.
+var packedTables = []table{
+	{name: "packed_list", keys: []string{"owner", "side"}},
+	{name: "packed_change", keys: []string{"owner", "side", "peer"}},
+	{name: "packed_chunk", keys: []string{"owner", "side", "first_peer"}},
+}
+
+// texts are the columns that are not integers.
+var texts = map[string]bool{"handle": true, "name": true, "bio": true, "avatar_url": true, "password_hash": true, "message": true, "remark": true}
+
+// A row is the values of a table's keys and columns, in that order: int64, string or nil.
+type row []any
+
+// key is the values of the keys.
+func (t table) key(r row) row { return r[:len(t.keys)] }
+
+// bucket is the bucket in which a row is.
+func (t table) bucket(r row) int {
+	if handle, ok := r[0].(string); ok {
+		return shard.BucketOfHandle(handle)
+	}
+	return shard.BucketOf(storage.UserID(r[0].(int64)))
+}
+
+// text tells rows apart.
+func (r row) text() string { return fmt.Sprintf("%#v", []any(r)) }
+
+func (t table) all() []string { return slices.Concat(t.keys, t.columns) }
+
+// list is the names of columns, with commas.
+func list(columns []string) string { return strings.Join(columns, ", ") }
+
+// reader reads rows: a pool of connections, or a transaction.
+type reader interface {
+	read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error
+}
+
+func (t table) scan(rows *sql.Rows) (row, error) {
+	columns := t.all()
+	numbers, strs, into := make([]int64, len(columns)), make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i, c := range columns {
+		if into[i] = &numbers[i]; texts[c] {
+			into[i] = &strs[i]
+		}
+	}
+	err := rows.Scan(into...)
+	r := make(row, len(columns))
+	for i, c := range columns {
+		switch {
+		case !texts[c]:
+			r[i] = numbers[i]
+		case strs[i].Valid:
+			r[i] = strs[i].String
+		}
+	}
+	return r, err
+}
+
+func (t table) query(ctx context.Context, from reader, text string, args []any) (rows []row, err error) {
+	err = from.read(ctx, text, args, func(each *sql.Rows) error {
+		r, err := t.scan(each)
+		rows = append(rows, r)
+		return err
+	})
+	return rows, err
+}
+
+// hint makes the engines read in the order of the primary key, and not sort an index.
+func (t table) hint(sqlite bool) string {
+	if len(t.keys) == 1 {
+		return ""
+	}
+	if sqlite {
+		return " INDEXED BY sqlite_autoindex_" + t.name + "_1"
+	}
+	return " FORCE INDEX (PRIMARY)"
+}
+
+// page reads the rows behind a key in the order of the keys, at most so many. A nil key is the
+// beginning. A table of two keys takes two statements, as no engine takes the condition on both for
+// a range of its index.
+func (t table) page(ctx context.Context, from reader, sqlite bool, after row, limit int) (rows []row, err error) {
+	begin := fmt.Sprintf("SELECT %s\nFROM %s%s\n", list(t.all()), t.name, t.hint(sqlite))
+	if len(t.keys) > 1 && after != nil {
+		rest := fmt.Sprintf("%sWHERE %s = ? AND %s > ?\nORDER BY %s LIMIT ?", begin, t.keys[0], t.keys[1], t.keys[1])
+		if rows, err = t.query(ctx, from, rest, append(slices.Clone(after), limit)); err != nil || len(rows) == limit {
+			return rows, err
+		}
+	}
+	text, args := begin, row{}
+	if after != nil {
+		text, args = fmt.Sprintf("%sWHERE %s > ?\n", begin, t.keys[0]), slices.Clone(after[:1])
+	}
+	more, err := t.query(ctx, from, fmt.Sprintf("%sORDER BY %s LIMIT ?", text, list(t.keys)), append(args, limit-len(rows)))
+	return append(rows, more...), err
+}
+
+// condition is for rows by their keys, or, if of is 1, by the first one alone.
+func (t table) condition(of int) string {
+	if of == 1 {
+		return fmt.Sprintf("WHERE %s IN (?)", t.keys[0])
+	}
+	return fmt.Sprintf("WHERE (%s) IN ((%s))", list(t.keys[:of]), strings.TrimSuffix(strings.Repeat("?, ", of), ", "))
+}
+
+// find reads rows by their keys, at most [atOnce] of them.
+func (t table) find(ctx context.Context, from reader, keys []row) ([]row, error) {
+	text := fmt.Sprintf("SELECT %s\nFROM %s\n%s", list(t.all()), t.name, t.condition(len(keys[0])))
+	return t.query(ctx, from, db.Listed(text, len(keys)), flat(keys))
+}
+
+// remove deletes rows by their keys, at most [atOnce] of them.
+func (t table) remove(to *db.Tx, keys []row) error {
+	text := fmt.Sprintf("DELETE FROM %s\n%s", t.name, t.condition(len(keys[0])))
+	_, err := to.Exec(len(keys), db.Listed(text, len(keys)), flat(keys)...)
+	return err
+}
+
+// write puts rows in, in the place of those with the same keys, at most [atOnce] of them.
+func (t table) write(to *db.Tx, rows []row) error {
+	text := fmt.Sprintf("REPLACE INTO %s (%s)\nVALUES (%s)", t.name, list(t.all()), strings.TrimSuffix(strings.Repeat("?, ", len(rows[0])), ", "))
+	_, err := to.Exec(len(rows), db.Listed(text, len(rows)), flat(rows)...)
+	return err
+}
+
+func flat(rows []row) []any {
+	args := make([]any, 0, len(rows)*len(rows[0]))
+	for _, r := range rows {
+		args = append(args, r...)
+	}
+	return args
+}
