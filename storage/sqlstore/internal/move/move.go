@@ -1,0 +1,348 @@
+// Package move moves buckets from one shard to another while the store is in use: it copies the rows
+// in the order of their keys, copies again what is written meanwhile, compares both sides, and then
+// lets the other shard have the buckets, for which writes to them wait a moment.
+package move
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"kith/internal/sleep"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// A Plan is buckets that go from one shard to another.
+type Plan struct {
+	Buckets  shard.Range
+	From, To int
+}
+
+func (p Plan) String() string {
+	return fmt.Sprintf("buckets %d–%d from shard %d to shard %d", p.Buckets.First, p.Buckets.Last, p.From, p.To)
+}
+
+// Phase is what a move is doing.
+type Phase string
+
+const (
+	Copying   Phase = "copying"
+	Comparing Phase = "comparing"
+	Switching Phase = "switching"
+	Removing  Phase = "removing"
+	Done      Phase = "done"
+)
+
+// Progress is how far a move is.
+type Progress struct {
+	Phase    Phase
+	Table    string
+	Rows     int64 // that have been copied, compared or removed in this phase
+	Expected int64 // about so many, 0 if it is not known
+	Again    int64 // that have been copied again because they had been written
+}
+
+// Report tells of a move that has ended.
+type Report struct {
+	Plan
+	Rows     int64         `json:"rows"`     // copied at first
+	Again    int64         `json:"again"`    // copied again because they had been written meanwhile
+	Compared int64         `json:"compared"` // found equal on both sides
+	Mended   int64         `json:"mended"`   // had not been copied as they are, and had not been noted
+	Removed  int64         `json:"removed"`
+	Waited   time.Duration `json:"waited"` // how long writes to the buckets had to wait
+	Took     time.Duration `json:"took"`
+}
+
+// Config says how to move.
+type Config struct {
+	Token      string         // names this process
+	Load       sleep.Throttle // how much of the time statements may run
+	Keep       time.Duration  // how long the rows stay where they were, for gateways that know of nothing yet
+	OnProgress func(Progress)
+	Step       func(string) // is told of every step, before it; for tests
+}
+
+// atOnce is how many rows one statement takes, and pageRows how many are read at a time.
+const (
+	atOnce   = 200
+	pageRows = 2000
+)
+
+const (
+	// A gateway that has not heard of a move looks once in this time who owns what, and more often
+	// while one is under way.
+	LookEvery       = time.Second
+	LookEveryMoving = 100 * time.Millisecond
+
+	// closedFor is how long writes may wait for the last rows; then they go on, and the rest is
+	// copied before the next try.
+	closedFor = 700 * time.Millisecond
+)
+
+// A Mover moves.
+type Mover struct {
+	db     *db.DB
+	cfg    Config
+	plan   Plan
+	report Report
+	phase  Progress
+}
+
+// Run moves, or goes on with the same move if it has been begun. Its end is the plan carried out. If
+// ctx ends or a shard fails, the next Run goes on from there.
+func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
+	if cfg.OnProgress == nil {
+		cfg.OnProgress = func(Progress) {}
+	}
+	if cfg.Step == nil {
+		cfg.Step = func(string) {}
+	}
+	m := &Mover{db: d, cfg: cfg, plan: plan, report: Report{Plan: plan}}
+	began := time.Now()
+	err := m.run(ctx)
+	m.report.Took = time.Since(began)
+	return m.report, err
+}
+
+func (m *Mover) run(ctx context.Context) error {
+	for {
+		if err := m.db.Refresh(ctx); err != nil {
+			return err
+		}
+		claims := m.db.Claims()
+		from, hasFrom := find(claims[m.plan.From], m.plan.Buckets)
+		to, hasTo := find(claims[m.plan.To], m.plan.Buckets)
+		arriving := hasTo && to.State == db.Arriving && to.Other == m.plan.From
+		var err error
+		switch {
+		case hasFrom && from.State == db.Left && from.Other == m.plan.To && arriving:
+			m.cfg.Step("open")
+			err = m.open(ctx)
+		case hasFrom && from.State == db.Left && from.Other == m.plan.To:
+			return m.remove(ctx)
+		case hasFrom && (from.State == db.Leaving || from.State == db.Closed) && from.Other == m.plan.To && arriving:
+			err = m.moveOver(ctx, from, to)
+		case arriving || m.owns(claims[m.plan.From]):
+			m.cfg.Step("begin")
+			err = m.begin(ctx)
+		default:
+			return fmt.Errorf("shard %d does not have buckets %d–%d", m.plan.From, m.plan.Buckets.First, m.plan.Buckets.Last)
+		}
+		if err != nil && !errors.Is(err, errStep) {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// owns reports whether one claim has all buckets of the plan.
+func (m *Mover) owns(claims []db.Claim) bool {
+	for _, c := range claims {
+		if c.State == db.Owned && c.Contains(m.plan.Buckets.First) && c.Contains(m.plan.Buckets.Last) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin lets rows be written to the one shard, and those that are written to the other be noted.
+func (m *Mover) begin(ctx context.Context) error {
+	err := step(ctx, m.db, m.plan.To, func(old []db.Claim) ([]db.Claim, error) {
+		list := make([]db.Claim, 0, len(old)+1)
+		for _, c := range old {
+			switch {
+			case c.Last < m.plan.Buckets.First || c.First > m.plan.Buckets.Last:
+				list = append(list, c)
+			case c.Range != m.plan.Buckets || c.State != db.Arriving:
+				return nil, fmt.Errorf("shard %d still has rows of buckets %d–%d, which have been moved away: end that move first", m.plan.To, c.First, c.Last)
+			}
+		}
+		return append(list, m.claim(db.Arriving, m.plan.From)), nil
+	})
+	if err != nil {
+		return err
+	}
+	m.cfg.Step("leave")
+	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Owned)
+	})
+}
+
+func (m *Mover) claim(state db.ClaimState, other int) db.Claim {
+	return db.Claim{Range: m.plan.Buckets, State: state, Other: other, Token: m.cfg.Token, Since: now()}
+}
+
+// take makes a move that another process has begun this one's, so that the other's writes fail.
+func (m *Mover) take(ctx context.Context, from, to db.Claim) error {
+	if from.Token == m.cfg.Token && to.Token == m.cfg.Token && from.State == db.Leaving {
+		return nil
+	}
+	err := step(ctx, m.db, m.plan.To, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, m.claim(db.Arriving, m.plan.From), db.Arriving)
+	})
+	if err != nil {
+		return err
+	}
+	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Leaving, db.Closed)
+	})
+}
+
+// moveOver copies, compares and switches.
+func (m *Mover) moveOver(ctx context.Context, from, to db.Claim) error {
+	if err := m.take(ctx, from, to); err != nil {
+		return err
+	}
+	m.enter(Copying)
+	if err := m.copy(ctx); err != nil {
+		return err
+	}
+	m.enter(Comparing)
+	m.cfg.Step("compare")
+	if err := m.compare(ctx); err != nil {
+		return err
+	}
+	m.enter(Switching)
+	for {
+		if err := m.copyNoted(ctx, 0); err != nil {
+			return err
+		}
+		switched, err := m.trySwitch(ctx)
+		if err != nil || switched {
+			return err
+		}
+	}
+}
+
+func (m *Mover) enter(p Phase) {
+	m.phase = Progress{Phase: p, Again: m.report.Again}
+	m.cfg.OnProgress(m.phase)
+}
+
+// trySwitch closes the buckets, copies what is noted, and decides. If that takes too long it opens
+// them again: false.
+func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
+	m.cfg.Step("close")
+	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, m.claim(db.Closed, m.plan.To), db.Leaving)
+	})
+	if err != nil {
+		return false, err
+	}
+	closed := time.Now()
+	m.cfg.Step("last rows")
+	late := errors.New("it takes too long")
+	limited, cancel := context.WithTimeoutCause(ctx, closedFor, late)
+	err = m.copyNoted(limited, closedFor)
+	cancel()
+	if err != nil {
+		if ctx.Err() != nil {
+			return false, err
+		}
+		back := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+			return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Closed)
+		})
+		if errors.Is(context.Cause(limited), late) {
+			err = nil
+		}
+		return false, errors.Join(err, back)
+	}
+	m.cfg.Step("decide")
+	err = step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		if c, ok := find(old, m.plan.Buckets); !ok || c.Token != m.cfg.Token {
+			return nil, errStep
+		}
+		return cut(old, m.plan.Buckets, m.claim(db.Left, m.plan.To), db.Closed)
+	})
+	if err != nil {
+		return false, err
+	}
+	m.cfg.Step("wait")
+	// By then every gateway that is well knows where to read.
+	if err := sleep.For(ctx, LookEveryMoving+LookEveryMoving/2); err != nil {
+		return true, err
+	}
+	m.cfg.Step("open")
+	err = m.open(ctx)
+	m.report.Waited = time.Since(closed)
+	return true, err
+}
+
+// open gives the buckets to the shard to which they have gone.
+func (m *Mover) open(ctx context.Context) error {
+	return Open(ctx, m.db, m.plan)
+}
+
+// Open ends the wait of writes after a move has been decided.
+func Open(ctx context.Context, d *db.DB, p Plan) error {
+	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
+	})
+}
+
+// Reopen ends the wait of writes before a move has been decided: it has been given up, or is late.
+func Reopen(ctx context.Context, d *db.DB, p Plan) error {
+	return step(ctx, d, p.From, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Leaving, Other: p.To, Since: now()}, db.Closed)
+	})
+}
+
+// Abort takes a move back that has not been decided. The rows that have been copied are removed.
+func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
+	err := step(ctx, d, p.From, func(old []db.Claim) ([]db.Claim, error) {
+		if _, ok := find(old, p.Buckets); !ok {
+			return old, nil // it had not begun here
+		}
+		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Leaving, db.Closed, db.Owned)
+	})
+	if err != nil {
+		return err
+	}
+	m := &Mover{db: d, cfg: cfg, plan: Plan{Buckets: p.Buckets, From: p.To, To: p.From}}
+	if m.cfg.OnProgress == nil {
+		m.cfg.OnProgress = func(Progress) {}
+	}
+	m.enter(Removing)
+	return m.removeRows(ctx, db.Arriving)
+}
+
+// Moves are the moves that have been begun and not ended.
+func Moves(claims [][]db.Claim) (plans []Plan) {
+	for i, list := range claims {
+		for _, c := range list {
+			switch c.State {
+			case db.Arriving:
+				plans = append(plans, Plan{c.Range, c.Other, i})
+			case db.Left:
+				p := Plan{c.Range, i, c.Other}
+				if to, ok := find(claims[c.Other], c.Range); !ok || to.State != db.Arriving {
+					plans = append(plans, p) // its rows are to be removed
+				}
+			}
+		}
+	}
+	return plans
+}
+
+// holds returns errStep unless the shard still awaits the rows from this mover.
+func (m *Mover) holds(tx *db.Tx) error {
+	held := false
+	err := tx.Read(1, sqlClaimHeld, []any{m.plan.Buckets.First}, func(rows *sql.Rows) error {
+		var state db.ClaimState
+		var token string
+		err := rows.Scan(&state, &token)
+		held = state == db.Arriving && token == m.cfg.Token
+		return err
+	})
+	if err == nil && !held {
+		err = fmt.Errorf("%w: another process has taken the move", storage.ErrUnavailable)
+	}
+	return err
+}
