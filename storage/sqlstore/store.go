@@ -86,6 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
+	d.Rescue = s.rescue
 	if s.requestTTL <= 0 {
 		s.requestTTL = storage.DefaultRequestTTL
 	}

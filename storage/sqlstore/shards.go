@@ -1,0 +1,105 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"kith/internal/sleep"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/move"
+)
+
+// A Move is buckets that go from one shard to another.
+type Move = move.Plan
+
+// MoveConfig says how to move.
+type MoveConfig = move.Config
+
+// MoveProgress is how far a move is.
+type MoveProgress = move.Progress
+
+// MoveReport tells of a move that has ended.
+type MoveReport = move.Report
+
+// ErrMoved is the error of a write that has waited too long for buckets that are being moved.
+var ErrMoved = db.ErrMoved
+
+// ShardStatus is what a shard has.
+type ShardStatus struct {
+	Ordinal int
+	Name    string // server and database, or file
+	Buckets []shard.Range
+}
+
+// ShardOf is the shard that has a user's rows now.
+func (s *Store) ShardOf(user storage.UserID) int { return s.shards.Of(user) }
+
+// Map says which shard owns which bucket, now and later.
+func (s *Store) Map() *shard.Map { return s.shards }
+
+// Addresses are the DSNs or paths of all shards in order, credentials included.
+func (s *Store) Addresses() []string { return s.db.Addresses() }
+
+// Refresh reads which shards there are and what they own. [Store.Watch] does so again and again.
+func (s *Store) Refresh(ctx context.Context) error { return s.db.Refresh(ctx) }
+
+// AddShard makes an empty database a shard of the store, see [db.DB.Add].
+func (s *Store) AddShard(ctx context.Context, address string) (ordinal int, err error) {
+	return s.db.Add(ctx, address)
+}
+
+// Move moves buckets, or goes on with a move that was cut off. [move.Run].
+func (s *Store) Move(ctx context.Context, plan Move, cfg MoveConfig) (MoveReport, error) {
+	return move.Run(ctx, s.db, plan, cfg)
+}
+
+// AbortMove takes back a move that has not been decided yet.
+func (s *Store) AbortMove(ctx context.Context, plan Move, cfg MoveConfig) error {
+	return move.Abort(ctx, s.db, plan, cfg)
+}
+
+// Moves are the moves that have been begun and not ended.
+func (s *Store) Moves() []Move { return move.Moves(s.db.Claims()) }
+
+// ShardsStatus tells what every shard has, in the order of their ordinals.
+func (s *Store) ShardsStatus() []ShardStatus {
+	var list []ShardStatus
+	claims := s.db.Claims()
+	for i, n := range s.db.All() {
+		status := ShardStatus{Ordinal: i, Name: n.Name}
+		for _, c := range claims[i] {
+			if c.State == db.Owned || c.State == db.Leaving || c.State == db.Closed {
+				status.Buckets = append(status.Buckets, c.Range)
+			}
+		}
+		list = append(list, status)
+	}
+	return list
+}
+
+// Watch keeps the map fresh until the context is done. grown is called when shards have been added.
+func (s *Store) Watch(ctx context.Context, grown func()) {
+	for known := s.Shards(); ; {
+		if n := s.Shards(); n > known {
+			known = n
+			grown()
+		}
+		every := move.LookEvery
+		if s.shards.Now().Moving() {
+			every = move.LookEveryMoving
+		}
+		if sleep.For(ctx, every) != nil {
+			return
+		}
+		_ = s.db.Refresh(ctx) // a shard that does not answer is told by its look-ups
+	}
+}
+
+// rescue ends what waits for a mover that has died.
+func (s *Store) rescue(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	move.Rescue(ctx, s.db)
+}

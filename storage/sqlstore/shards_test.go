@@ -1,0 +1,253 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// A grower is a store that gets shards while it is in use by several programs.
+type grower struct {
+	t       *testing.T
+	mover   *sqlstore.Store
+	writers []*sqlstore.Store // each is another program's
+	add     string            // the address of the next shard
+	users   int
+
+	acknowledged sync.Map // storage.Pair → storage.EdgeType: what each pair's one writer was last told
+	writes       atomic.Int64
+	slowest      atomic.Int64
+	failures     atomic.Int64
+}
+
+func newGrower(t *testing.T, location, add string, users int) *grower {
+	g := &grower{t: t, mover: open(t, location), add: add, users: users}
+	var list []storage.User
+	for id := 1; id <= users; id++ {
+		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N", CreatedAt: 1, UpdatedAt: 1})
+	}
+	for _, r := range g.mover.CreateUsers(t.Context(), list) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	for range 2 {
+		g.writers = append(g.writers, open(t, location))
+	}
+	return g
+}
+
+// write lets the writers write everything there is until the context ends.
+func (g *grower) write(ctx context.Context, seed uint64) *sync.WaitGroup {
+	var wg sync.WaitGroup
+	for i, s := range g.writers {
+		wg.Go(func() { s.Watch(ctx, func() {}) })
+		for j := range 3 {
+			n := 3*i + j
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(seed, uint64(n)))
+				for ctx.Err() == nil {
+					// Each pair is written by one goroutine, so that what was told last is what is.
+					from := storage.UserID(1 + r.IntN(g.users))
+					to := storage.UserID(1 + r.IntN(g.users))
+					if from == to || int(from+to)%(3*len(g.writers)) != n {
+						continue
+					}
+					began := time.Now()
+					g.one(s, r, from, to)
+					took := time.Since(began).Milliseconds()
+					for old := g.slowest.Load(); took > old && !g.slowest.CompareAndSwap(old, took); old = g.slowest.Load() {
+					}
+					g.writes.Add(1)
+				}
+			})
+		}
+	}
+	return &wg
+}
+
+// one writes something, and lets it be heard if that was not done.
+func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
+	ctx := context.Background()
+	at := storage.MicrosOf(time.Now())
+	pair := storage.Pair{From: from, To: to}
+	var err error
+	switch r.IntN(10) {
+	case 0:
+		_, _, err = s.SetMark(ctx, pair, storage.MarkChange{Remark: new(fmt.Sprint(at))})
+		if errors.Is(err, storage.ErrNotFollowing) {
+			err = nil
+		}
+	case 1:
+		err = s.Dismiss(ctx, from, to, at, 0)
+	case 2:
+		_, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
+	case 3:
+		err = s.MarkActive(ctx, []storage.UserID{from, to}, storage.DayOf(at))
+	default:
+		kind := storage.Following
+		if r.IntN(3) == 0 {
+			kind = storage.None
+		}
+		changed := s.ChangeEdges(ctx, from, []storage.EdgeChange{{To: to, Type: kind, At: at}}, storage.ChangeOptions{})[0]
+		if err = changed.Err; err == nil {
+			g.acknowledged.Store(pair, kind)
+			edge := changed.Value.Row
+			if changed.Value.Changed {
+				err = s.Apply(ctx, storage.Inverse, []storage.Edge{edge}, storage.IfNewer)[0].Err
+			}
+		}
+	}
+	if err != nil {
+		g.failures.Add(1)
+		g.t.Errorf("a write of %d and %d: %v", from, to, err)
+	}
+}
+
+// check sees that the store is as the writers know it, everything on the shard that owns it.
+func (g *grower) check() {
+	g.t.Helper()
+	ctx, s := g.t.Context(), g.mover
+	if err := s.Refresh(ctx); err != nil {
+		g.t.Fatal(err)
+	}
+	var pairs []storage.Pair
+	var kinds []storage.EdgeType
+	g.acknowledged.Range(func(pair, kind any) bool {
+		pairs, kinds = append(pairs, pair.(storage.Pair)), append(kinds, kind.(storage.EdgeType))
+		return true
+	})
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for i, r := range s.Edges(ctx, side, pairs) {
+			if r.Err != nil || r.Value.Type != kinds[i] {
+				g.t.Errorf("%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
+			}
+		}
+	}
+	for ordinal, address := range s.Addresses() {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			wrong, err := s.WrongCounts(ctx, side, ordinal, storage.OwnerRange{UpTo: 1 << 62})
+			if err != nil || len(wrong) > 0 {
+				g.t.Errorf("counts of shard %d are wrong: %v (%v)", ordinal, wrong, err)
+			}
+		}
+		for table, owner := range map[string]string{
+			"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id",
+			"edge_marks": "from_user_id", "suggestion_dismissals": "user_id", "user_states": "user_id",
+		} {
+			for _, id := range g.owners(address, "SELECT DISTINCT "+owner+" FROM "+table) {
+				if s.ShardOf(id) != ordinal {
+					g.t.Errorf("shard %d has rows of user %d in %s, which shard %d owns", ordinal, id, table, s.ShardOf(id))
+				}
+			}
+		}
+	}
+	ids := make([]storage.UserID, g.users)
+	handles := make([]string, g.users)
+	for i := range ids {
+		ids[i], handles[i] = storage.UserID(i+1), fmt.Sprintf("user%d", i+1)
+	}
+	for i, r := range s.Users(ctx, ids) {
+		if r.Err != nil || !r.Found {
+			g.t.Errorf("user %d: found %t (%v)", ids[i], r.Found, r.Err)
+		}
+	}
+	for i, r := range s.UserIDs(ctx, handles) {
+		if r.Err != nil || r.Value != ids[i] {
+			g.t.Errorf("handle %s is that of %d (%v)", handles[i], r.Value, r.Err)
+		}
+	}
+}
+
+func (g *grower) owners(address, query string) (ids []storage.UserID) {
+	g.t.Helper()
+	driver := "mysql"
+	if !strings.Contains(address, "(") {
+		driver = "sqlite"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query(query)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id storage.UserID
+		if err := rows.Scan(&id); err != nil {
+			g.t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// grow runs f for a store of one shard on each engine, with room for another.
+func grow(t *testing.T, users int, f func(*grower)) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		f(newGrower(t, sqlite(t, 1), filepath.Join(t.TempDir(), "another.db"), users))
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		t.Parallel()
+		testenv.NotOn(t, "TiDB spreads itself", "tidb")
+		servers := testenv.SharedMariaDB(t, 2)
+		f(newGrower(t, "mysql:"+servers.FreshDatabases(t, 1)[0], servers.FreshDatabases(t, 2)[1], users))
+	})
+}
+
+// A store gets a shard, which gets half of the first one's buckets, and later gives them back, while
+// programs that know nothing of it write.
+func TestBucketsMoveUnderLoad(t *testing.T) {
+	grow(t, 300, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		writing, stop := context.WithCancel(ctx)
+		writers := g.write(writing, 1)
+		for g.writes.Load() < 300 {
+			time.Sleep(time.Millisecond) // until there is something to move
+		}
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil || to != 1 {
+			t.Fatalf("shard %d has been added: %v", to, err)
+		}
+		for _, plan := range []sqlstore.Move{
+			{Buckets: shard.Range{First: 512, Last: 1023}, From: 0, To: 1},
+			{Buckets: shard.Range{First: 600, Last: 700}, From: 1, To: 0},
+		} {
+			before := g.writes.Load()
+			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Mended > 0 {
+				t.Errorf("%d rows had been written without a note", report.Mended)
+			}
+			if report.Waited > 5*time.Second {
+				t.Errorf("writes had to wait for %s", report.Waited)
+			}
+			t.Logf("%s: %+v, %d writes meanwhile, the slowest took %d ms", plan, report, g.writes.Load()-before, g.slowest.Swap(0))
+		}
+		stop()
+		writers.Wait()
+		g.check()
+		if left := g.mover.Moves(); len(left) > 0 {
+			t.Errorf("moves are left: %v", left)
+		}
+	})
+}
