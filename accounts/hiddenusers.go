@@ -136,10 +136,14 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	defer a.reading.Unlock()
 	a.mu.Lock()
 	clear(a.noted)
+	for len(a.shards) < a.store.Shards() { // the store has grown
+		a.shards = append(a.shards, watched{})
+	}
+	shards := len(a.shards)
 	a.mu.Unlock()
-	errs := make([]error, len(a.shards))
+	errs := make([]error, shards)
 	var wg sync.WaitGroup
-	for i := range a.shards {
+	for i := range shards {
 		wg.Go(func() { errs[i] = a.refresh(ctx, i) })
 	}
 	wg.Wait()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"kith/deployment"
 	"kith/storage"
 )
 
@@ -27,6 +28,7 @@ type Program struct {
 	Export    ExportCmd    `cmd:"" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
 	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
 	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
+	Shards    ShardsCmd    `cmd:"" help:"Add shards and move buckets to them, while the store is in use."`
 	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
 	Version   VersionCmd   `cmd:"" help:"Print the version, the commit, Go's version and the platform, and end."`
 }
@@ -93,6 +95,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 			return err
 		}
 		defer store.Close()
+		defer deployment.InBackground(store.Watch)()
 		command.Bind(store)
 		command.BindTo(store, (*storage.Store)(nil))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"kith/exporter"
 	"kith/reconcile"
+	"kith/storage/sqlstore"
 )
 
 // scanProgress shows how far a scan of the store is: as a bar on a terminal, as lines
@@ -48,6 +49,15 @@ func (p *scanProgress) export(s exporter.Progress) {
 	}
 	status := fmt.Sprintf("shard %d of %d, %s rows, %s rows/s", s.Shard, s.Shards, humanize.Comma(s.Rows), humanize.Comma(int64(s.RowsPerSecond())))
 	p.show(resumed, int64(s.Done), int64(s.Shards), status)
+}
+
+// move shows a move of buckets.
+func (p *scanProgress) move(s sqlstore.MoveProgress, expected int64) {
+	status := fmt.Sprintf("%s %s, %s rows", s.Phase, s.Table, humanize.Comma(s.Rows))
+	if s.Again > 0 {
+		status += fmt.Sprintf(", %s again", humanize.Comma(s.Again))
+	}
+	p.show("", min(s.Rows, expected), expected, status)
 }
 
 // show shows how much of a total is done; resumed is what an earlier run has done, or "".

@@ -15,6 +15,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/alecthomas/kong"
 
+	"kith/deployment"
 	"kith/gateway"
 	"kith/identity"
 	"kith/importer/demo"
@@ -79,6 +80,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer store.Close()
+	defer deployment.InBackground(store.Watch)()
 	statements.RegisterPools(store)
 
 	redis, err := settings.OpenRedis(ctx)

@@ -91,6 +91,9 @@ func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, 
 	if err != nil {
 		return nil, Misset("store", err)
 	}
+	if s.modeLeftOpen && s.Redundancy == deployment.Sync && store.Shards() > 1 && store.HasBinlog() {
+		s.Redundancy = deployment.Binlog // the store has grown
+	}
 	if s.Redundancy == deployment.Binlog && !store.HasBinlog() {
 		if !s.modeLeftOpen {
 			return nil, errors.Join(Misset("redundancy", errors.New("TiDB has no binlog: use sync or stream")), store.Close())
@@ -102,8 +105,7 @@ func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, 
 
 // deployment is what all that runs on the store shares.
 func (s *Settings) deployment() deployment.Config {
-	_, dsns, _ := strings.Cut(s.Store, ":")
-	return deployment.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy, DSNs: strings.Split(dsns, ";")}
+	return deployment.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy}
 }
 
 // OpenRedis connects to the Redis, if there is one. The caller closes it.

@@ -36,9 +36,6 @@ type Config struct {
 
 	// Redundancy is the mode: [Sync], [Stream] or [Binlog].
 	Redundancy string
-
-	// DSNs are the store's shards, for replicators, which follow their logs in the mode Binlog.
-	DSNs []string
 }
 
 // The redundancy modes.

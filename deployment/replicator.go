@@ -9,11 +9,17 @@ import (
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage/notify"
+	"kith/storage/sqlstore"
 )
 
 // Replicator carries rows from the servers' logs to the inverse side, and tells of what the logs
-// show.
+// show. If the store gets shards, it begins again, with their servers.
 type Replicator struct {
+	store   *sqlstore.Store
+	cfg     binlog.Config
+	applies replication.Config
+
+	mu      sync.Mutex
 	applier *replication.Applier
 	logs    *binlog.Replicator
 }
@@ -28,29 +34,76 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 		store = notify.Watch(with.Store, e.carried)
 		cfg.Events, cfg.Changed = e, e.changed
 	}
-	r := &Replicator{applier: replication.New(replication.Config{
-		Store: store, Shards: with.Store.Shards(), Publisher: with.Bus,
+	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
+	r := &Replicator{store: with.Store, cfg: cfg, applies: replication.Config{
+		Store: store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
-	})}
-	cfg.DSNs, cfg.Applier, cfg.Checkpoints, cfg.Logger = d.DSNs, r.applier, with.Store, with.Logger
-	r.logs = binlog.New(cfg)
+	}}
+	r.begin()
 	return r
+}
+
+// begin makes the parts for the shards that the store has now.
+func (r *Replicator) begin() {
+	cfg, applies := r.cfg, r.applies
+	cfg.DSNs = r.store.Addresses()
+	applies.Shards = len(cfg.DSNs)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.applier != nil {
+		r.applier.Discard()
+	}
+	r.applier = replication.New(applies)
+	cfg.Applier = r.applier
+	r.logs = binlog.New(cfg)
+}
+
+func (r *Replicator) parts() (*replication.Applier, *binlog.Replicator) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applier, r.logs
 }
 
 // Run replicates until the context is done, or a server cannot be followed.
 func (r *Replicator) Run(ctx context.Context) error {
+	for shards := r.store.Shards(); ; shards = r.store.Shards() {
+		grown, err := r.run(ctx, r.store.Grown(shards))
+		if err != nil || !grown {
+			return err
+		}
+		r.cfg.Logger.InfoContext(ctx, "replication begins again: the store has more shards")
+		r.cfg.Resync = false // that has been done
+		r.begin()
+	}
+}
+
+// run replicates until the store has more shards: true.
+func (r *Replicator) run(ctx context.Context, more <-chan struct{}) (grown bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
-	var applying sync.WaitGroup
-	defer applying.Wait()
+	var running sync.WaitGroup
+	defer running.Wait()
 	defer stop()
-	applying.Go(func() { r.applier.Run(ctx) })
-	return r.logs.Run(ctx)
+	applier, logs := r.parts()
+	running.Go(func() { applier.Run(ctx) })
+	running.Go(func() {
+		select {
+		case <-more:
+			grown = true
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	err = logs.Run(ctx)
+	stop()
+	running.Wait()
+	return grown, err
 }
 
 // Ready returns an error if a shard takes no rows, or if a server is no longer followed.
 func (r *Replicator) Ready(context.Context) error {
-	err := r.applier.Status().Err()
-	for _, s := range r.logs.Status() {
+	applier, logs := r.parts()
+	err := applier.Status().Err()
+	for _, s := range logs.Status() {
 		if s.State == binlog.Stopped {
 			return errors.Join(err, fmt.Errorf("replication of %s has stopped: %w", s.Server, s.Err))
 		}
@@ -73,9 +126,10 @@ type ServerReport struct {
 
 // Report is a [ReplicationReport].
 func (r *Replicator) Report() any {
-	status := r.applier.Status()
+	applier, logs := r.parts()
+	status := applier.Status()
 	report := ReplicationReport{LagSeconds: status.Lag.Seconds(), Pending: status.Pending}
-	for _, s := range r.logs.Status() {
+	for _, s := range logs.Status() {
 		report.Servers = append(report.Servers, ServerReport{s.Server, s.State})
 	}
 	return report

@@ -29,6 +29,10 @@ type Config struct {
 	// Shards is how many shards the store has. Defaults to 1.
 	Shards int
 
+	// ShardOf is the shard that has a user's rows at present. Defaults to the assignment of a store
+	// that has been laid out for so many shards.
+	ShardOf func(storage.UserID) int
+
 	// Publisher is told what has been applied. Defaults to none.
 	Publisher Publisher
 
@@ -51,6 +55,9 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Shards = max(c.Shards, 1)
+	if c.ShardOf == nil {
+		c.ShardOf = shard.NewMap(c.Shards).Of
+	}
 	if c.BatchRows < 1 {
 		c.BatchRows = 1000
 	}
@@ -69,9 +76,8 @@ func (c Config) withDefaults() Config {
 //
 // Nothing is dropped: a lane retries a failing shard until it succeeds, while the others go on.
 type Applier struct {
-	cfg    Config
-	shards *shard.Map
-	lanes  []*lane
+	cfg   Config
+	lanes []*lane
 
 	mu    sync.Mutex
 	feeds []*Feed
@@ -80,7 +86,6 @@ type Applier struct {
 // New makes an applier. It applies nothing before [Applier.Run].
 func New(cfg Config) *Applier {
 	a := &Applier{cfg: cfg.withDefaults()}
-	a.shards = shard.NewMap(a.cfg.Shards)
 	for i := range a.cfg.Shards {
 		a.lanes = append(a.lanes, newLane(i, a))
 	}
@@ -99,6 +104,13 @@ func (a *Applier) Run(ctx context.Context) {
 	wg.Wait()
 }
 
+// Discard takes the applier out of the metrics. It has ended, and another takes its place.
+func (a *Applier) Discard() {
+	if a.cfg.Metrics != nil {
+		a.cfg.Metrics.forget(a)
+	}
+}
+
 // Feed opens a feed for one source, which must close it. Metrics and [Status] name the source by
 // the given name.
 func (a *Applier) Feed(source string) *Feed {
@@ -115,9 +127,10 @@ func (a *Applier) forget(f *Feed) {
 	a.feeds = slices.DeleteFunc(a.feeds, func(g *Feed) bool { return g == f })
 }
 
-// lane is the lane in which a row is applied: that of the shard that owns its inverse row.
+// lane is the lane in which a row is applied: that of the shard that owns its inverse row. A shard
+// that has been added since shares another's.
 func (a *Applier) lane(row storage.Row) int {
-	return a.shards.Of(row.Side.Replica().Owner(row.Edge.Pair()))
+	return a.cfg.ShardOf(row.Side.Replica().Owner(row.Edge.Pair())) % len(a.lanes)
 }
 
 // split sorts rows by lane and keeps their order.

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -76,6 +77,13 @@ func (m *Metrics) watch(a *Applier) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.appliers = append(m.appliers, a)
+}
+
+// forget takes an applier out that will not run again.
+func (m *Metrics) forget(a *Applier) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.appliers = slices.DeleteFunc(m.appliers, func(b *Applier) bool { return a == b })
 }
 
 // applied counts a batch that one transaction has applied.

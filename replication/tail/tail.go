@@ -18,6 +18,8 @@ import (
 type Log interface {
 	storage.LogReader
 	Shards() int
+	// Grown is closed once the store has more shards than a number.
+	Grown(than int) <-chan struct{}
 	// LastOfLog is the position of the newest entry that a shard's log has ever had.
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
@@ -44,11 +46,18 @@ const (
 // log; gateways read those again every second.
 func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger) {
 	var wg sync.WaitGroup
-	for shard := range log.Shards() {
-		f := &follower{log: log, shard: shard, publisher: publisher, logger: logger}
-		wg.Go(func() { f.run(ctx) })
+	defer wg.Wait()
+	for followed := 0; ; {
+		for ; followed < log.Shards(); followed++ {
+			f := &follower{log: log, shard: followed, publisher: publisher, logger: logger}
+			wg.Go(func() { f.run(ctx) })
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-log.Grown(followed):
+		}
 	}
-	wg.Wait()
 }
 
 // follower follows one shard's log.

@@ -18,7 +18,10 @@ import (
 const Buckets = 1024
 
 // A Range is a run of buckets, with both ends.
-type Range struct{ First, Last int }
+type Range struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
 
 // Contains reports whether a bucket is one of the range.
 func (r Range) Contains(bucket int) bool { return r.First <= bucket && bucket <= r.Last }

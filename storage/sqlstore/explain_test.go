@@ -26,6 +26,16 @@ var unexplained = map[string]string{
 	"sqlReadLog":          "only SQLite has the table",
 	"sqlEndsOfLog":        "only SQLite has the table",
 	"sqlLeavePacking":     "it is run when packing is broken off",
+	"sqlReadBuckets":      "its tables have few rows",
+	"sqlAddedShards":      "its table has few rows",
+	"sqlEpoch":            "its table has one row",
+	"sqlLockEpoch":        "its table has one row",
+	"sqlRaiseEpoch":       "its table has one row",
+	"sqlClaims":           "its table has few rows",
+	"sqlRemoveClaim":      "its table has few rows",
+	"sqlClaimHeld":        "its table has few rows",
+	"sqlNoted":            "it is run by moves, see TestBucketsMoveUnderLoad",
+	"sqlForgetNoted":      "it is run by moves, see TestBucketsMoveUnderLoad",
 }
 
 // mayTurn are the look-ups that may build a temporary table and sort it. It holds a

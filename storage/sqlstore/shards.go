@@ -55,6 +55,11 @@ func (s *Store) Move(ctx context.Context, plan Move, cfg MoveConfig) (MoveReport
 	return move.Run(ctx, s.db, plan, cfg)
 }
 
+// ExpectMove estimates how much a move copies.
+func (s *Store) ExpectMove(ctx context.Context, plan Move) (move.Expected, error) {
+	return move.Expect(ctx, s.db, plan)
+}
+
 // AbortMove takes back a move that has not been decided yet.
 func (s *Store) AbortMove(ctx context.Context, plan Move, cfg MoveConfig) error {
 	return move.Abort(ctx, s.db, plan, cfg)
@@ -79,13 +84,9 @@ func (s *Store) ShardsStatus() []ShardStatus {
 	return list
 }
 
-// Watch keeps the map fresh until the context is done. grown is called when shards have been added.
-func (s *Store) Watch(ctx context.Context, grown func()) {
-	for known := s.Shards(); ; {
-		if n := s.Shards(); n > known {
-			known = n
-			grown()
-		}
+// Watch keeps the map fresh until the context is done.
+func (s *Store) Watch(ctx context.Context) {
+	for {
 		every := move.LookEvery
 		if s.shards.Now().Moving() {
 			every = move.LookEveryMoving
@@ -93,9 +94,12 @@ func (s *Store) Watch(ctx context.Context, grown func()) {
 		if sleep.For(ctx, every) != nil {
 			return
 		}
-		_ = s.db.Refresh(ctx) // a shard that does not answer is told by its look-ups
+		_ = s.db.Refresh(ctx) // a shard that does not answer is reported by its look-ups
 	}
 }
+
+// Grown is closed once the store has more shards than a number.
+func (s *Store) Grown(than int) <-chan struct{} { return s.db.Grown(than) }
 
 // rescue ends what waits for a mover that has died.
 func (s *Store) rescue(ctx context.Context) {

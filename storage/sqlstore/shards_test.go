@@ -54,7 +54,7 @@ func newGrower(t *testing.T, location, add string, users int) *grower {
 func (g *grower) write(ctx context.Context, seed uint64) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i, s := range g.writers {
-		wg.Go(func() { s.Watch(ctx, func() {}) })
+		wg.Go(func() { s.Watch(ctx) })
 		for j := range 3 {
 			n := 3*i + j
 			wg.Go(func() {

@@ -61,18 +61,16 @@ func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.
 
 // StateChanges implements [storage.StateStore].
 func (s *Store) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	args := []any{int64(after.At), int64(after.At), int64(after.User), limit}
-	var changes []storage.StateChange
-	err := s.db.Query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
-		var c storage.StateChange
-		err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt)
-		changes = append(changes, c)
-		return err
+	return ownPage(limit, func(limit int, own func(storage.StateChange, bool)) error {
+		args := []any{int64(after.At), int64(after.At), int64(after.User), limit}
+		return s.db.Query(ctx, "states.changes", shard, limit, sqlStateChanges, args, func(rows *sql.Rows) error {
+			var c storage.StateChange
+			err := rows.Scan(&c.User, &c.State, &c.At, &c.PasswordAt)
+			own(c, s.shards.Of(c.User) == shard)
+			after = c.StatePosition
+			return err
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return changes, nil
 }
 
 // SetState implements [storage.StateStore].

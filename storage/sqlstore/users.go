@@ -109,15 +109,30 @@ ORDER BY user_id LIMIT ?`
 
 // UserIDsAfter implements [storage.UserLister].
 func (s *Store) UserIDsAfter(ctx context.Context, shard int, after storage.UserID, limit int) ([]storage.UserID, error) {
-	var ids []storage.UserID
-	err := s.db.Query(ctx, "users.after", shard, limit, sqlUserIDsAfter, []any{int64(after), limit}, func(rows *sql.Rows) error {
-		var id storage.UserID
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
+	return ownPage(limit, func(limit int, own func(storage.UserID, bool)) error {
+		return s.db.Query(ctx, "users.after", shard, limit, sqlUserIDsAfter, []any{int64(after), limit}, func(rows *sql.Rows) error {
+			err := rows.Scan(&after)
+			own(after, s.shards.Of(after) == shard)
+			return err
+		})
 	})
-	if err != nil {
-		return nil, err
+}
+
+// ownPage reads a page of what a shard owns: a shard also has rows that are on their way to it, or have
+// gone. next reads a page behind the last one, and tells of each row whether it is the shard's.
+func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) error) (page []T, err error) {
+	for {
+		read, wanted := 0, limit-len(page)
+		err := next(wanted, func(row T, is bool) {
+			if read++; is {
+				page = append(page, row)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		if read < wanted || len(page) == limit {
+			return page, nil
+		}
 	}
-	return ids, nil
 }

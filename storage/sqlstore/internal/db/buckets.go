@@ -147,6 +147,27 @@ func (d *DB) append(n *Shard) {
 	all := d.All()
 	longer := append(all[:len(all):len(all)], n)
 	d.shards.Store(&longer)
+	d.growing.Lock()
+	defer d.growing.Unlock()
+	if d.grown != nil {
+		close(d.grown)
+		d.grown = nil
+	}
+}
+
+// Grown is closed once there are more shards than a number.
+func (d *DB) Grown(than int) <-chan struct{} {
+	d.growing.Lock()
+	defer d.growing.Unlock()
+	if len(d.All()) > than {
+		already := make(chan struct{})
+		close(already)
+		return already
+	}
+	if d.grown == nil {
+		d.grown = make(chan struct{})
+	}
+	return d.grown
 }
 
 // readClaims reads the buckets of all shards, and makes the map of them.

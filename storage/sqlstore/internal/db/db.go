@@ -66,6 +66,9 @@ type DB struct {
 	cfg    Config
 	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added behind
 
+	growing sync.Mutex
+	grown   chan struct{} // closed when a shard is added; nil if nobody waits
+
 	refreshing sync.Mutex
 	refreshed  time.Time // when the map was last read
 	claims     [][]Claim // of each shard, as last read

@@ -18,10 +18,12 @@ import (
 
 // A Plan is buckets that go from one shard to another.
 type Plan struct {
-	Buckets  shard.Range
-	From, To int
+	Buckets shard.Range `json:"buckets"`
+	From    int         `json:"from"`
+	To      int         `json:"to"`
 }
 
+// String names the buckets and both shards.
 func (p Plan) String() string {
 	return fmt.Sprintf("buckets %d–%d from shard %d to shard %d", p.Buckets.First, p.Buckets.Last, p.From, p.To)
 }
@@ -39,11 +41,10 @@ const (
 
 // Progress is how far a move is.
 type Progress struct {
-	Phase    Phase
-	Table    string
-	Rows     int64 // that have been copied, compared or removed in this phase
-	Expected int64 // about so many, 0 if it is not known
-	Again    int64 // that have been copied again because they had been written
+	Phase Phase
+	Table string
+	Rows  int64 // that have been copied, compared or removed in this phase
+	Again int64 // that have been copied again because they had been written
 }
 
 // Report tells of a move that has ended.
@@ -54,8 +55,8 @@ type Report struct {
 	Compared int64         `json:"compared"` // found equal on both sides
 	Mended   int64         `json:"mended"`   // had not been copied as they are, and had not been noted
 	Removed  int64         `json:"removed"`
-	Waited   time.Duration `json:"waited"` // how long writes to the buckets had to wait
-	Took     time.Duration `json:"took"`
+	Waited   time.Duration `json:"waitedNanoseconds"` // how long writes to the buckets had to wait
+	Took     time.Duration `json:"tookNanoseconds"`
 }
 
 // Config says how to move.

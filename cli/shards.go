@@ -1,0 +1,321 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+	"github.com/google/uuid"
+
+	"kith/internal/sleep"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// ShardsCmd is `kith shards`.
+type ShardsCmd struct {
+	Status ShardsStatusCmd `cmd:"" default:"1" help:"Which shards there are, which buckets each has, and what is being moved."`
+	Add    ShardsAddCmd    `cmd:"" help:"Make an empty database the next shard of the store. It has no buckets until some are moved there."`
+	Move   ShardsMoveCmd   `cmd:"" help:"Move buckets to another shard while the store is in use."`
+	Split  ShardsSplitCmd  `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
+	Resume ShardsResumeCmd `cmd:"" help:"Go on with the moves that have been cut off."`
+	Abort  ShardsAbortCmd  `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
+}
+
+// ShardsStatusCmd is `kith shards status`.
+type ShardsStatusCmd struct {
+	JSON bool `name:"json" help:"Write it as JSON."`
+}
+
+// shardsReport is the answer of `kith shards status --json`.
+type shardsReport struct {
+	Shards []shardReport `json:"shards"`
+	Moves  []moveReport  `json:"moves"`
+}
+
+type shardReport struct {
+	Shard   int           `json:"shard"`
+	Name    string        `json:"name"`
+	Buckets int           `json:"buckets"`
+	Ranges  []shard.Range `json:"ranges"`
+}
+
+type moveReport struct {
+	Buckets shard.Range `json:"buckets"`
+	From    int         `json:"from"`
+	To      int         `json:"to"`
+}
+
+// Run prints the status.
+func (c *ShardsStatusCmd) Run(store *sqlstore.Store, k *kong.Context) error {
+	report := shardsReport{Shards: []shardReport{}, Moves: []moveReport{}}
+	for _, s := range store.ShardsStatus() {
+		r := shardReport{Shard: s.Ordinal, Name: s.Name, Ranges: append([]shard.Range{}, s.Buckets...)}
+		for _, b := range s.Buckets {
+			r.Buckets += b.Len()
+		}
+		report.Shards = append(report.Shards, r)
+	}
+	for _, m := range store.Moves() {
+		report.Moves = append(report.Moves, moveReport{m.Buckets, m.From, m.To})
+	}
+	if c.JSON {
+		return writeJSON(k.Stdout, report)
+	}
+	for _, s := range report.Shards {
+		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, s.Name, s.Buckets, rangesText(s.Ranges))
+	}
+	for _, m := range store.Moves() {
+		fmt.Fprintf(k.Stdout, "begun: %s (kith shards resume goes on, kith shards abort takes it back)\n", m)
+	}
+	return nil
+}
+
+func rangesText(ranges []shard.Range) string {
+	if len(ranges) == 0 {
+		return "none"
+	}
+	var list []string
+	for _, r := range ranges {
+		list = append(list, fmt.Sprintf("%d–%d", r.First, r.Last))
+	}
+	return strings.Join(list, ", ")
+}
+
+// ShardsAddCmd is `kith shards add ADDRESS`.
+type ShardsAddCmd struct {
+	Address string `arg:"" help:"An empty database: a DSN without a user (tcp(host:port)/database), which is reached by the user and the password of the store's first one, or the path of a file."`
+}
+
+// Run adds the shard.
+func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	ordinal, err := store.AddShard(ctx, c.Address)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(k.Stdout, "%s is shard %d. It has no buckets yet: kith shards split --from N --to %d\n", store.ShardsStatus()[ordinal].Name, ordinal, ordinal)
+	return nil
+}
+
+// movingFlags are the flags of commands that move.
+type movingFlags struct {
+	MaxLoad float64       `default:"1" placeholder:"SHARE" help:"The share of time in which the copy may read, above 0; 1 is without pauses. Default: ${default}."`
+	Keep    time.Duration `default:"60s" help:"How long the rows stay where they were, for programs that do not know of the move yet. Default: ${default}."`
+	JSON    bool          `name:"json" help:"Write the report as JSON."`
+}
+
+// Validate is called by kong.
+func (f *movingFlags) Validate() error {
+	if !(f.MaxLoad > 0 && f.MaxLoad <= 1) { // so that it is false of NaN
+		return errors.New("--max-load: it must be above 0 and at most 1")
+	}
+	if f.Keep < 2*time.Second || f.Keep > 24*time.Hour {
+		return errors.New("--keep: it must be from 2s to 24h: programs look for moves once a second")
+	}
+	return nil
+}
+
+// ShardsMoveCmd is `kith shards move`.
+type ShardsMoveCmd struct {
+	movingFlags
+	From    int    `required:"" placeholder:"N" help:"The shard that has the buckets."`
+	To      int    `required:"" placeholder:"N" help:"The shard that gets them."`
+	Buckets string `required:"" placeholder:"FIRST-LAST" help:"Which buckets, of 0 to 1023."`
+	DryRun  bool   `help:"Only tell how much would be copied, and about how long that takes."`
+}
+
+// Run moves the buckets.
+func (c *ShardsMoveCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	buckets, err := parseBuckets(c.Buckets)
+	if err != nil {
+		return fmt.Errorf("--buckets: %w", err)
+	}
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: buckets, From: c.From, To: c.To}, c.DryRun)
+}
+
+// parseBuckets reads FIRST-LAST, or one bucket.
+func parseBuckets(text string) (r shard.Range, err error) {
+	first, last, several := strings.Cut(text, "-")
+	if !several {
+		last = first
+	}
+	if r.First, err = strconv.Atoi(strings.TrimSpace(first)); err == nil {
+		r.Last, err = strconv.Atoi(strings.TrimSpace(last))
+	}
+	if err != nil || r.First < 0 || r.Last < r.First || r.Last >= shard.Buckets {
+		return r, fmt.Errorf("%q is not FIRST-LAST with 0 ≤ FIRST ≤ LAST ≤ %d", text, shard.Buckets-1)
+	}
+	return r, nil
+}
+
+// ShardsSplitCmd is `kith shards split`.
+type ShardsSplitCmd struct {
+	movingFlags
+	From   int  `required:"" placeholder:"N" help:"The shard whose buckets are split."`
+	To     int  `required:"" placeholder:"N" help:"The shard that gets the upper half."`
+	DryRun bool `help:"Only tell how much would be copied, and about how long that takes."`
+}
+
+// Run moves the half.
+func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	status := store.ShardsStatus()
+	if c.From < 0 || c.From >= len(status) {
+		return noShard(store, c.From)
+	}
+	var largest shard.Range
+	largest.Last = -1
+	for _, r := range status[c.From].Buckets {
+		if r.Len() > largest.Len() {
+			largest = r
+		}
+	}
+	if largest.Len() < 2 {
+		return fmt.Errorf("shard %d has no two buckets side by side", c.From)
+	}
+	upper := shard.Range{First: largest.First + (largest.Len()+1)/2, Last: largest.Last}
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: upper, From: c.From, To: c.To}, c.DryRun)
+}
+
+func noShard(store *sqlstore.Store, ordinal int) error {
+	return fmt.Errorf("there is no shard %d: the store has %d (kith shards status)", ordinal, store.Shards())
+}
+
+// rowsPerSecond is what a copy is expected to do: less than was measured between two MariaDB servers
+// on two cores, see docs/shards.md.
+const rowsPerSecond = 10_000
+
+// move carries a plan out.
+func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.Context, plan sqlstore.Move, dry bool) error {
+	for _, ordinal := range []int{plan.From, plan.To} {
+		if ordinal < 0 || ordinal >= store.Shards() {
+			return noShard(store, ordinal)
+		}
+	}
+	if plan.From == plan.To {
+		return errors.New("--to: it is the shard that has the buckets")
+	}
+	for _, other := range store.Moves() {
+		if other != plan {
+			return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", other)
+		}
+	}
+	expected, err := store.ExpectMove(ctx, plan)
+	if err != nil {
+		return err
+	}
+	took := time.Duration(float64(expected.Rows) / rowsPerSecond / f.MaxLoad * float64(time.Second))
+	if dry {
+		if f.JSON {
+			return writeJSON(k.Stdout, map[string]any{"move": plan, "rows": expected.Rows, "bytes": expected.Bytes, "seconds": took.Seconds()})
+		}
+		fmt.Fprintf(k.Stdout, "%s: about %s rows, %s, copied in about %s\n", plan, humanize.Comma(expected.Rows), humanize.Bytes(uint64(expected.Bytes)), took.Round(time.Second))
+		return nil
+	}
+	progress := newScanProgress("shards", k.Stderr)
+	var report sqlstore.MoveReport
+	err = alone(ctx, store, func(ctx context.Context, token string) (err error) {
+		report, err = store.Move(ctx, plan, sqlstore.MoveConfig{
+			Token: token, Load: sleep.Throttle{Load: f.MaxLoad}, Keep: f.Keep,
+			OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, expected.Rows) },
+		})
+		return err
+	})
+	progress.done()
+	if err != nil {
+		return fmt.Errorf("%w; kith shards resume goes on from there", err)
+	}
+	if f.JSON {
+		return writeJSON(k.Stdout, report)
+	}
+	fmt.Fprintf(k.Stdout, "%s: %s rows copied, %s of them again, %s compared, writes waited for %s, %s in all\n", plan,
+		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),
+		report.Waited.Round(time.Millisecond), report.Took.Round(time.Second))
+	if report.Mended > 0 {
+		fmt.Fprintf(k.Stdout, "%s rows differed although nobody had noted them, and were mended: some program on the store is of before 0.2\n", humanize.Comma(report.Mended))
+	}
+	return nil
+}
+
+// ShardsResumeCmd is `kith shards resume`.
+type ShardsResumeCmd struct{ movingFlags }
+
+// Run goes on with every move.
+func (c *ShardsResumeCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	moves := store.Moves()
+	if len(moves) == 0 {
+		fmt.Fprintln(k.Stdout, "nothing is being moved")
+	}
+	for _, plan := range moves {
+		if err := c.move(ctx, store, k, plan, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ShardsAbortCmd is `kith shards abort`.
+type ShardsAbortCmd struct{}
+
+// Run takes every move back.
+func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	moves := store.Moves()
+	if len(moves) == 0 {
+		fmt.Fprintln(k.Stdout, "nothing is being moved")
+	}
+	for _, plan := range moves {
+		progress := newScanProgress("shards", k.Stderr)
+		err := alone(ctx, store, func(ctx context.Context, token string) error {
+			return store.AbortMove(ctx, plan, sqlstore.MoveConfig{
+				Token: token, Load: sleep.Throttle{Load: 1},
+				OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, 0) },
+			})
+		})
+		progress.done()
+		if err != nil {
+			return fmt.Errorf("%s: %w; if it has been decided, kith shards resume ends it", plan, err)
+		}
+		fmt.Fprintf(k.Stdout, "taken back: %s\n", plan)
+	}
+	return nil
+}
+
+const (
+	// movingKind is the lease of the one process that moves.
+	movingKind  = "shards"
+	movingLease = 20 * time.Second
+)
+
+// alone runs f while no other process moves, and ends its context if the lease is lost.
+func alone(ctx context.Context, store *sqlstore.Store, f func(ctx context.Context, token string) error) error {
+	token := uuid.NewString()
+	take := func() error {
+		now := time.Now()
+		_, err := store.Lease(ctx, movingKind, token, 1, storage.MicrosOf(now), storage.MicrosOf(now.Add(movingLease)))
+		return err
+	}
+	if err := take(); err != nil {
+		if errors.Is(err, storage.ErrNoLease) {
+			return fmt.Errorf("another kith shards is at work on this store, or has died less than %s ago", movingLease)
+		}
+		return err
+	}
+	ctx, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token) }() // else it expires
+	go func() {
+		for last := time.Now(); sleep.For(ctx, movingLease/5) == nil; {
+			if err := take(); err == nil {
+				last = time.Now()
+			} else if errors.Is(err, storage.ErrNoLease) || time.Since(last) > movingLease {
+				lost(fmt.Errorf("the lease of the move is lost: %w", err))
+			}
+		}
+	}()
+	return f(ctx, token)
+}
