@@ -123,20 +123,65 @@ func (f *movingFlags) Validate() error {
 
 // ShardsMoveCmd is `kith shards move`.
 type ShardsMoveCmd struct {
+	fromTo
+	Buckets string `placeholder:"FIRST-LAST" help:"Which buckets, of 0 to 1023."`
 	movingFlags
-	From    int    `required:"" placeholder:"N" help:"The shard that has the buckets."`
-	To      int    `required:"" placeholder:"N" help:"The shard that gets them."`
-	Buckets string `required:"" placeholder:"FIRST-LAST" help:"Which buckets, of 0 to 1023."`
-	DryRun  bool   `help:"Only tell how much would be copied, and about how long that takes."`
+
+	buckets shard.Range
+}
+
+// fromTo are the flags that name the two shards, and the one that only asks.
+type fromTo struct {
+	From   *int `placeholder:"N" help:"The shard that has the buckets."`
+	To     *int `placeholder:"N" help:"The shard that gets them."`
+	DryRun bool `help:"Only tell how much would be copied, and about how long that takes."`
+}
+
+// check refuses what is no shard, and then what is missing.
+func (f *fromTo) check(flags ...error) error {
+	var wrong, missing error
+	for _, one := range []struct {
+		name  string
+		shard *int
+	}{{"--from", f.From}, {"--to", f.To}} {
+		switch {
+		case one.shard == nil && missing == nil:
+			missing = fmt.Errorf("%s: it is missing: a number that kith shards status shows", one.name)
+		case one.shard != nil && *one.shard < 0 && wrong == nil:
+			wrong = fmt.Errorf("%s: it must be 0 or more", one.name)
+		}
+	}
+	if wrong != nil {
+		return wrong
+	}
+	for _, err := range flags {
+		if err != nil {
+			return err
+		}
+	}
+	return missing
+}
+
+// Validate is called by kong.
+func (c *ShardsMoveCmd) Validate() (err error) {
+	given := c.Buckets != ""
+	if given {
+		if c.buckets, err = parseBuckets(c.Buckets); err != nil {
+			err = fmt.Errorf("--buckets: %w", err)
+		}
+	}
+	if err := c.check(err, c.movingFlags.Validate()); err != nil {
+		return err
+	}
+	if !given {
+		return errors.New("--buckets: it is missing: FIRST-LAST")
+	}
+	return nil
 }
 
 // Run moves the buckets.
 func (c *ShardsMoveCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	buckets, err := parseBuckets(c.Buckets)
-	if err != nil {
-		return fmt.Errorf("--buckets: %w", err)
-	}
-	return c.move(ctx, store, k, sqlstore.Move{Buckets: buckets, From: c.From, To: c.To}, c.DryRun)
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: c.buckets, From: *c.From, To: *c.To}, c.DryRun)
 }
 
 // parseBuckets reads FIRST-LAST, or one bucket.
@@ -156,30 +201,30 @@ func parseBuckets(text string) (r shard.Range, err error) {
 
 // ShardsSplitCmd is `kith shards split`.
 type ShardsSplitCmd struct {
+	fromTo
 	movingFlags
-	From   int  `required:"" placeholder:"N" help:"The shard whose buckets are split."`
-	To     int  `required:"" placeholder:"N" help:"The shard that gets the upper half."`
-	DryRun bool `help:"Only tell how much would be copied, and about how long that takes."`
 }
+
+// Validate is called by kong.
+func (c *ShardsSplitCmd) Validate() error { return c.check(c.movingFlags.Validate()) }
 
 // Run moves the half.
 func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	status := store.ShardsStatus()
-	if c.From < 0 || c.From >= len(status) {
-		return noShard(store, c.From)
+	status, from := store.ShardsStatus(), *c.From
+	if from >= len(status) {
+		return noShard(store, from)
 	}
-	var largest shard.Range
-	largest.Last = -1
-	for _, r := range status[c.From].Buckets {
+	largest := shard.Range{First: 0, Last: -1}
+	for _, r := range status[from].Buckets {
 		if r.Len() > largest.Len() {
 			largest = r
 		}
 	}
 	if largest.Len() < 2 {
-		return fmt.Errorf("shard %d has no two buckets side by side", c.From)
+		return fmt.Errorf("shard %d has no two buckets side by side", from)
 	}
 	upper := shard.Range{First: largest.First + (largest.Len()+1)/2, Last: largest.Last}
-	return c.move(ctx, store, k, sqlstore.Move{Buckets: upper, From: c.From, To: c.To}, c.DryRun)
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: upper, From: from, To: *c.To}, c.DryRun)
 }
 
 func noShard(store *sqlstore.Store, ordinal int) error {
@@ -193,7 +238,7 @@ const rowsPerSecond = 10_000
 // move carries a plan out.
 func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.Context, plan sqlstore.Move, dry bool) error {
 	for _, ordinal := range []int{plan.From, plan.To} {
-		if ordinal < 0 || ordinal >= store.Shards() {
+		if ordinal >= store.Shards() {
 			return noShard(store, ordinal)
 		}
 	}
@@ -288,7 +333,7 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 const (
 	// movingKind is the lease of the one process that moves.
 	movingKind  = "shards"
-	movingLease = 20 * time.Second
+	movingLease = 6 * time.Second
 )
 
 // alone runs f while no other process moves, and ends its context if the lease is lost.

@@ -99,7 +99,7 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	}
 	t.Cleanup(func() { s.store.Close() })
 	s.from, s.to = onTwoShards(t, s.store)
-	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode, DSNs: dsns}
+	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode}
 	if s.redis, err = d.OpenRedis(t.Context()); err != nil {
 		t.Fatal(err)
 	}

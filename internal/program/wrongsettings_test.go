@@ -94,7 +94,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "machine-id", "login-limit", "address-limit"}
+var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "machine-id", "login-limit", "address-limit", "from", "to"}
 
 // wrongOfKind are values that no setting of this kind takes.
 func wrongOfKind(flag *kong.Flag) []wrong {
@@ -217,6 +217,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"trusted-proxy":  {{value: "foo", tells: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
 		"metrics-addr":   {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
 		"skip":           {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
+		"buckets":        {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
 
 		"reconcile realtime metrics-addr": {{value: silent, tells: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
 		"max-load":                        {{value: "1.5"}, {value: "0"}},

@@ -23,6 +23,7 @@ const (
 	userCounts
 	userStates
 	bookkeeping // written all the time by running programs: checkpoints, leases
+	mover       // written first by transactions that copy or remove rows of buckets that move
 )
 
 var tables = map[string]table{
@@ -35,6 +36,7 @@ var tables = map[string]table{
 	"user_states":          userStates,
 	"kith_checkpoints":     bookkeeping,
 	"kith_leases":          bookkeeping,
+	"kith_mover":           mover,
 }
 
 // isEdges reports whether the table holds edges, isInverse whether replication writes it.
@@ -82,7 +84,7 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 			return nil, nil, err
 		}
 		d.known[id] = t
-		if t == foreign || t == bookkeeping {
+		if t == foreign || t == bookkeeping || t == mover {
 			return nil, &t, nil
 		}
 		touched = &t
@@ -136,7 +138,7 @@ func (d *decoder) reads(t table, deleted bool) bool {
 	if d.both {
 		return t.isEdges()
 	}
-	return t != foreign && t != bookkeeping && (!t.isInverse() || deleted)
+	return t != foreign && t != bookkeeping && t != mover && (!t.isInverse() || deleted)
 }
 
 // rows decodes the relevant rows of a compressed transaction.

@@ -26,6 +26,10 @@ type transaction struct {
 	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
 	bookkeeping bool // nothing but checkpoints, leases and the like
+
+	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have
+	// been followed where they were written.
+	moves bool
 }
 
 // ours reports whether the transaction concerns the graph.
@@ -64,7 +68,10 @@ const mariaPreparedXA = 64
 // makes no sense.
 func (a *assembler) add(header *replication.EventHeader, event replication.Event, touched *table, raw []byte) (*transaction, error) {
 	if touched != nil {
-		a.foreign = a.foreign || *touched != bookkeeping
+		a.foreign = a.foreign || *touched != bookkeeping && *touched != mover
+		if a.open != nil && *touched == mover {
+			a.open.moves = true
+		}
 		if a.open != nil && *touched == follower {
 			a.open.inverse = true
 		}
@@ -227,7 +234,7 @@ func (a *assembler) rollback(name string) {
 // rows takes rows of a table.
 func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) error {
 	t := a.tableOf(e.Table.Schema, e.Table.Table)
-	if a.open == nil || t == foreign || t == bookkeeping {
+	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover {
 		return nil
 	}
 	name := string(e.Table.Schema) + "." + string(e.Table.Table)

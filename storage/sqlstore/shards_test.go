@@ -27,6 +27,8 @@ type grower struct {
 	add     string            // the address of the next shard
 	users   int
 
+	location string
+
 	acknowledged sync.Map // storage.Pair → storage.EdgeType: what each pair's one writer was last told
 	writes       atomic.Int64
 	slowest      atomic.Int64
@@ -34,7 +36,7 @@ type grower struct {
 }
 
 func newGrower(t *testing.T, location, add string, users int) *grower {
-	g := &grower{t: t, mover: open(t, location), add: add, users: users}
+	g := &grower{t: t, mover: open(t, location), add: add, users: users, location: location}
 	var list []storage.User
 	for id := 1; id <= users; id++ {
 		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N", CreatedAt: 1, UpdatedAt: 1})

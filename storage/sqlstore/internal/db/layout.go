@@ -71,13 +71,16 @@ func (d *DB) checkLayout(ctx context.Context) error {
 		}
 	}
 	d.laidOut = len(shards)
+	if found[0] != nil {
+		d.laidOut = found[0].shards
+		if err := d.fitsNumber(ctx); err != nil {
+			return err
+		}
+	}
 	store := uuid.NewString()
 	for i, n := range shards {
 		m := found[i]
 		if m == nil {
-			if i >= d.laidOut {
-				return d.wrongNumber()
-			}
 			if m, err = d.writeMeta(ctx, n, store, d.laidOut, shard.Even(i, d.laidOut)); err != nil {
 				return err
 			}
@@ -89,14 +92,21 @@ func (d *DB) checkLayout(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(shards) < d.laidOut {
-		return d.wrongNumber()
-	}
 	return nil
 }
 
-func (d *DB) wrongNumber() error {
-	return fmt.Errorf("%w: the store has %d shards, %d are given (kith shards add adds one)", storage.ErrLayout, d.laidOut, len(d.All()))
+// fitsNumber compares how many shards are given with how many there are: those of the beginning have
+// to be given, those that have been added may be.
+func (d *DB) fitsNumber(ctx context.Context) error {
+	given, are := len(d.All()), d.laidOut
+	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, func(*sql.Rows) error {
+		are++
+		return nil
+	})
+	if err == nil && (given < d.laidOut || given > are) {
+		err = fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, are, given)
+	}
+	return err
 }
 
 // fits reports whether a shard is what its position in the list says. Shards that have been added

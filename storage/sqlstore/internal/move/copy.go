@@ -82,13 +82,30 @@ func (m *Mover) progress(rows int) {
 	m.cfg.OnProgress(m.phase)
 }
 
+var sqlMark = db.Text{
+	MySQL: `
+INSERT INTO kith_mover (id, steps)
+VALUES (1, 1)
+ON DUPLICATE KEY UPDATE steps = steps + 1`,
+	SQLite: `
+INSERT INTO kith_mover (id, steps)
+VALUES (1, 1)
+ON CONFLICT (id) DO UPDATE SET steps = steps + 1`,
+}
+
+// mark tells whoever reads the binlog that the rows behind it are moved.
+func (m *Mover) mark(tx *db.Tx) error {
+	_, err := tx.Exec(1, m.db.Dialect.Text(sqlMark))
+	return err
+}
+
 // put writes rows to the shard that gets them, and removes others there.
 func (m *Mover) put(ctx context.Context, t table, rows, gone []row) error {
 	for len(rows) > 0 || len(gone) > 0 {
 		some, none := rows[:min(len(rows), 10*atOnce)], gone[:min(len(gone), 10*atOnce)]
 		rows, gone = rows[len(some):], gone[len(none):]
 		err := m.db.Exclusive(ctx, "move", m.plan.To, func(tx *db.Tx) error {
-			if err := m.holds(tx); err != nil {
+			if err := errors.Join(m.mark(tx), m.holds(tx)); err != nil {
 				return err
 			}
 			for chunk := range slices.Chunk(none, atOnce) {
@@ -357,7 +374,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 		err := m.pages(ctx, t, m.plan.From, func(rows []row, _ row) error {
 			for chunk := range slices.Chunk(rows, 10*atOnce) {
 				err := m.db.Exclusive(ctx, "move", m.plan.From, func(tx *db.Tx) error {
-					if err := m.gone(tx, state); err != nil {
+					if err := errors.Join(m.mark(tx), m.gone(tx, state)); err != nil {
 						return err
 					}
 					for part := range slices.Chunk(chunk, atOnce) {

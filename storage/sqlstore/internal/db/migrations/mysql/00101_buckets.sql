@@ -37,3 +37,11 @@ CREATE TABLE IF NOT EXISTS kith_moved_rows (
   handle   VARCHAR(30)      CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   PRIMARY KEY (position)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;
+
+-- Written first by every transaction that copies or removes rows of buckets that move: whoever
+-- reads the binlog knows by it that nothing has been followed or unfollowed.
+CREATE TABLE IF NOT EXISTS kith_mover (
+  id    TINYINT NOT NULL,
+  steps BIGINT  NOT NULL,
+  PRIMARY KEY (id)
+) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin;

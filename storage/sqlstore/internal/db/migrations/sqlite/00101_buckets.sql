@@ -30,3 +30,9 @@ CREATE TABLE IF NOT EXISTS kith_moved_rows (
   peer     INTEGER NOT NULL,
   handle   TEXT    NOT NULL
 );
+
+-- Written first by every transaction that copies or removes rows of buckets that move.
+CREATE TABLE IF NOT EXISTS kith_mover (
+  id    INTEGER NOT NULL PRIMARY KEY,
+  steps INTEGER NOT NULL
+);

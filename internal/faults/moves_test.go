@@ -1,0 +1,186 @@
+package faults_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// TestMoves is the short schedule; see [TestLongMoves].
+func TestMoves(t *testing.T) {
+	t.Parallel()
+	moves(t, schedule{operations: 1200, connections: 8, users: 300, gatewayKills: 1, serverKills: 1, window: time.Second}, 6)
+}
+
+// TestLongMoves lets a store of one database grow by another on a second server, get half of its
+// buckets moved there and some moved back, while clients write through two gateways, and the mover,
+// gateways and both servers are killed at random times: 50 seeds in each mode.
+//
+//	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongMoves -v
+func TestLongMoves(t *testing.T) {
+	testenv.Long(t)
+	for range 50 {
+		moves(t, schedule{operations: 1200, connections: 8, users: 300, gatewayKills: 1, serverKills: 2, window: time.Second}, 8)
+	}
+}
+
+func moves(t *testing.T, s schedule, moverKills int) {
+	testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
+	for _, mode := range []string{"sync", "binlog"} {
+		t.Run(mode, func(t *testing.T) { t.Parallel(); s.runMoves(t, mode, moverKills) })
+	}
+}
+
+// runMoves writes, moves and kills, until all is written and moved.
+func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
+	servers := ownServers(t)
+	dsns := servers.FreshDatabases(t, 1)
+	d := assemble(t, servers, dsns[:1], nil, mode, s.users)
+	for _, name := range []string{"gateway 0", "gateway 1"} {
+		d.gateways = append(d.gateways, d.serving(name, "--no-replicate"))
+	}
+	if mode == "binlog" {
+		d.replicators = []*node{d.replicating("kith replicate"), d.serving("replicator")}
+	}
+	for _, n := range d.nodes() {
+		n.start(t)
+	}
+	t.Cleanup(func() {
+		for _, n := range d.nodes() {
+			if l := n.now.Load(); l != nil && t.Failed() {
+				t.Logf("%s says: %s", l.name, l.Stderr())
+			}
+		}
+	})
+	r := &running{schedule: s, deployment: d, seed: seedOf(t)}
+	wait := r.write(t)
+	m := &movers{deployment: d, add: dsns[1], random: rand.New(rand.NewPCG(r.seed, 1<<33)), kills: moverKills}
+	moved := make(chan struct{})
+	go func() { defer close(moved); m.work(t) }()
+	r.strike(t, r.faults())
+	wait()
+	<-moved
+
+	d.grown(t, dsns[1])
+	h := newHistory()
+	for _, result := range r.results {
+		if err := result.note(h); err != nil {
+			t.Error(err)
+		}
+	}
+	r.failuresHaveReasons(t)
+	r.quiet(t, h)
+	r.allWell(t)
+	found := r.tables(t) // and every row is on the shard that owns it
+	different := h.judge(t, found)
+	r.countsAreExact(t)
+	h.explain(t, found, different)
+	if mode == "binlog" && len(different) > 0 {
+		t.Errorf("%d of %d edges differ, the first is %v", len(different), len(found.forward), different[0])
+	}
+	r.tell(t, h, found, different, r.faults())
+	t.Logf("the mover lived %d times, and was killed %d times, in the phases %v", m.lives, m.killed, m.phases)
+}
+
+// movers are the lives of `kith shards`, until everything is where it should be.
+type movers struct {
+	*deployment
+	add    string
+	random *rand.Rand
+	kills  int // still to do
+
+	lives, killed int
+	phases        map[string]int // in which a mover was killed, as far as it has said
+}
+
+// status is what `kith shards status --json` prints.
+type status struct {
+	Shards []struct{ Buckets int }
+	Moves  []json.RawMessage
+}
+
+// work takes the next step until there is none.
+func (m *movers) work(t *testing.T) {
+	m.phases = map[string]int{}
+	back := false
+	for deadline := time.Now().Add(2 * patience); ; {
+		if time.Now().After(deadline) {
+			t.Errorf("the buckets have not been moved within %s", 2*patience)
+			return
+		}
+		var s status
+		end := m.command("shards", "status", "--json")(t).Wait(t)
+		if end.Code != 0 || json.Unmarshal([]byte(end.Stdout), &s) != nil {
+			time.Sleep(50 * time.Millisecond) // a server is away
+			continue
+		}
+		switch {
+		case len(s.Moves) > 0:
+			m.life(t, "shards", "resume", "--keep", "2s")
+		case len(s.Shards) == 1:
+			m.life(t, "shards", "add", m.add)
+		case s.Shards[1].Buckets == 0:
+			m.life(t, "shards", "split", "--from", "0", "--to", "1", "--keep", "2s")
+		case !back:
+			back = m.life(t, "shards", "move", "--from", "1", "--to", "0", "--buckets", "700-800", "--keep", "2s")
+			back = back || s.Shards[1].Buckets < 512
+		default:
+			return
+		}
+	}
+}
+
+// life runs a command to its end, or kills it some time before. It reports whether it has done its work.
+func (m *movers) life(t *testing.T, args ...string) bool {
+	m.lives++
+	l := m.command(args...)(t)
+	if m.kills > 0 && !l.EndsWithin(time.Duration(m.random.IntN(2500))*time.Millisecond) {
+		m.kills--
+		m.killed++
+		l.killed.Store(true)
+		l.Kill(t)
+		m.phases[phaseOf(l.Stderr())]++
+		return false
+	}
+	return l.Wait(t).Code == 0
+}
+
+// phaseOf is the last word that a mover has said of what it does.
+func phaseOf(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	words := strings.Fields(lines[len(lines)-1])
+	if i := slices.Index(words, "%,"); i >= 0 && i+1 < len(words) {
+		return words[i+1]
+	}
+	return "the beginning"
+}
+
+// grown lets the test look into both databases, by the map of the store as it is now.
+func (d *deployment) grown(t testing.TB, added string) {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if left := store.Moves(); len(left) > 0 {
+		t.Errorf("moves are left: %v", left)
+	}
+	now := shard.NewMap(1)
+	now.Set(store.Map().Now())
+	d.place = now
+	db, err := sql.Open("mysql", added)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	d.shards = append(d.shards, db)
+}

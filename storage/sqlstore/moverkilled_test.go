@@ -1,0 +1,111 @@
+package sqlstore_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// moverEnv tells a process that it is to move, and before which step it is to die.
+const moverEnv = "KITH_TEST_MOVER"
+
+// TestMover is not a test by itself: it is the process that moves in [TestMoversAreKilled].
+func TestMover(t *testing.T) {
+	var from, to int
+	var step string
+	if n, _ := fmt.Sscanf(os.Getenv(moverEnv), "%d %d %q", &from, &to, &step); n != 3 {
+		t.Skip("runs in processes that TestMoversAreKilled starts")
+	}
+	s := open(t, os.Getenv("KITH_TEST_LOCATION"))
+	_, err := s.Move(t.Context(), half(from, to), sqlstore.MoveConfig{
+		Token: fmt.Sprint(os.Getpid()), Keep: 1500 * time.Millisecond,
+		Step: func(name string) {
+			fmt.Println("step:", name)
+			if name == step {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func half(from, to int) sqlstore.Move {
+	return sqlstore.Move{Buckets: shard.Range{First: 512, Last: 1023}, From: from, To: to}
+}
+
+// steps are those of a move, each of which begins with its name.
+var steps = []string{
+	"begin", "leave", "copy users", "copy user_counts", "copy user_states", "copy handles", "copy following", "copy follower", "copy friend_request",
+	"copy friend_request_inbox", "copy edge_marks", "copy suggestion_dismissals", "compare", "close", "last rows", "decide", "wait", "open", "keep", "remove",
+}
+
+// Movers die by kill -9 before each step, and everybody's writes go on. The next mover ends what the
+// one before has begun, and nothing that was acknowledged is lost.
+func TestMoversAreKilled(t *testing.T) {
+	t.Parallel()
+	grow(t, 200, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		if _, err := g.mover.AddShard(ctx, g.add); err != nil {
+			t.Fatal(err)
+		}
+		writing, stop := context.WithCancel(ctx)
+		writers := g.write(writing, 2)
+		defer writers.Wait()
+		defer stop()
+		// Those around the decision always, and some others; all with the long schedules.
+		chosen := slices.Clone(steps)
+		if os.Getenv("KITH_TEST_LONG") != "1" {
+			rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+			chosen = append(chosen[:2], "last rows", "wait")
+		}
+		from, to := 0, 1
+		for _, step := range chosen {
+			g.moveInAnotherProcess(from, to, step)
+			before := g.writes.Load()
+			for began := time.Now(); g.writes.Load() < before+200 && time.Since(began) < generous; {
+				time.Sleep(time.Millisecond) // they must go on, though nobody carries the move on
+			}
+			if n := g.writes.Load() - before; n < 200 {
+				t.Errorf("with a mover that died before %q only %d writes have gone through", step, n)
+			}
+			g.moveInAnotherProcess(from, to, "")
+			from, to = to, from
+		}
+		stop()
+		writers.Wait()
+		g.check()
+		if left := g.mover.Moves(); len(left) > 0 {
+			t.Errorf("moves are left: %v", left)
+		}
+		t.Logf("movers died before %q; %d writes, the slowest took %d ms", chosen, g.writes.Load(), g.slowest.Load())
+	})
+}
+
+// moveInAnotherProcess moves half of the buckets in a process that dies before a step, or in none.
+func (g *grower) moveInAnotherProcess(from, to int, step string) {
+	g.t.Helper()
+	c := exec.CommandContext(g.t.Context(), os.Args[0], "-test.run=^TestMover$", "-test.v")
+	c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %q", moverEnv, from, to, step), "KITH_TEST_LOCATION="+g.location)
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	err := c.Run()
+	var exit *exec.ExitError
+	killed := errors.As(err, &exit) && exit.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+	if killed != (step != "") || err != nil && !killed {
+		g.t.Fatalf("the mover that was to die before %q: %v\n%s", step, err, out.String())
+	}
+}
