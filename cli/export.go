@@ -34,8 +34,14 @@ func (c *ExportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 // Run exports the store. Progress goes to the standard error, the summary to the standard output.
 func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	defer c.export.Close()
+	if err := still(store); err != nil {
+		return err
+	}
 	report, err := c.export.Run(ctx, store)
 	c.progress.done()
+	if err == nil {
+		err = still(store)
+	}
 	if err != nil {
 		return adviseExport(err)
 	}

@@ -62,6 +62,9 @@ func (f *reconcileFlags) Validate() error {
 // Run scans. The report goes to the standard output. Findings that are not repaired
 // are an error.
 func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	if err := still(store); err != nil {
+		return err
+	}
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, settings, store, logger)
 	if c.Repair {

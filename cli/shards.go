@@ -330,6 +330,15 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 	return nil
 }
 
+// still returns an error if buckets are being moved: a shard that is read as a whole would have rows
+// that are on their way.
+func still(store *sqlstore.Store) error {
+	if moves := store.Moves(); len(moves) > 0 {
+		return fmt.Errorf("%s: run this when nothing is being moved (kith shards status)", moves[0])
+	}
+	return nil
+}
+
 const (
 	// movingKind is the lease of the one process that moves.
 	movingKind  = "shards"

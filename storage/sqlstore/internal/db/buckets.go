@@ -81,10 +81,7 @@ func (d *DB) Refresh(ctx context.Context) error {
 		return nil // by whoever had the lock
 	}
 	begun := time.Now()
-	err := d.learnShards(ctx)
-	if err == nil {
-		err = d.readClaims(ctx)
-	}
+	err := errors.Join(d.learnShards(ctx), d.readClaims(ctx))
 	d.refreshed = begun
 	return err
 }

@@ -30,7 +30,7 @@ type Tx struct {
 var ErrAgain = errors.New("rows changed while they were being read")
 
 // errEpoch means that the buckets of the shard have changed since the map was read.
-var errEpoch = errors.New("the buckets of the shard have changed")
+var errEpoch = fmt.Errorf("%w: its buckets have changed", storage.ErrUnavailable)
 
 // ErrMoved is the error of a write to buckets that are not the shard's, or about to go: after a
 // [DB.Refresh] it may find another shard. [storage.ErrUnavailable].
@@ -48,7 +48,8 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 		if err = d.tryTransaction(ctx, what, shard, write); err == nil {
 			return nil
 		}
-		if errors.Is(err, errEpoch) && d.Refresh(ctx) == nil {
+		if errors.Is(err, errEpoch) {
+			_ = d.Refresh(ctx) // of this shard, if any; else it is tried again
 			continue
 		}
 		if !errors.Is(err, ErrAgain) && !d.Dialect.retryable(err) {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -293,39 +294,54 @@ func compareKeys(a, b row) int {
 	return 0
 }
 
-// settle compares the rows of a window. A difference stays one for as long as the row that was
-// written is noted; afterwards both sides are read again.
+// settle compares the rows of a window. Those that differ are read again once what is noted has been
+// copied. What differs even then has been written since, and is noted, or a note is missing.
 func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	differ := difference(t, rows, copied)
 	m.report.Compared += int64(len(rows) - len(differ))
-	for try := 0; len(differ) > 0; try++ {
-		if err := m.copyNoted(ctx, 0); err != nil {
+	if len(differ) == 0 {
+		return nil
+	}
+	if err := m.copyNoted(ctx, 0); err != nil {
+		return err
+	}
+	var left []row
+	for chunk := range slices.Chunk(differ, atOnce) {
+		to, err := t.find(ctx, side{m.db, m.plan.To}, chunk)
+		if err != nil {
 			return err
 		}
-		if try > 3 {
-			m.report.Mended += int64(len(differ))
-			for chunk := range slices.Chunk(differ, atOnce) {
-				if err := m.copyKeys(ctx, t, chunk); err != nil {
-					return err
-				}
-			}
-			return nil
+		from, err := t.find(ctx, side{m.db, m.plan.From}, chunk)
+		if err != nil {
+			return err
 		}
-		var left []row
-		for chunk := range slices.Chunk(differ, atOnce) {
-			to, err := t.find(ctx, side{m.db, m.plan.To}, chunk)
-			if err != nil {
-				return err
-			}
-			from, err := t.find(ctx, side{m.db, m.plan.From}, chunk)
-			if err != nil {
-				return err
-			}
-			left = append(left, difference(t, from, to)...)
-		}
-		differ = left
+		left = append(left, difference(t, from, to)...)
 	}
-	return nil
+	left, err := m.withoutNote(ctx, t, left)
+	m.report.Mended += int64(len(left))
+	for chunk := range slices.Chunk(left, atOnce) {
+		if err := m.copyKeys(ctx, t, chunk); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// withoutNote is the keys of rows of which there is no note. It is asked after the rows have been
+// read, and nobody else takes notes away.
+func (m *Mover) withoutNote(ctx context.Context, t table, keys []row) ([]row, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	noted := make(map[db.MovedRow]bool)
+	err := side{m.db, m.plan.From}.read(ctx, sqlNoted, []any{math.MaxInt32}, func(rows *sql.Rows) error {
+		var position int64
+		var r db.MovedRow
+		err := rows.Scan(&position, &r.Kind, &r.Owner, &r.Peer, &r.Handle)
+		noted[r] = true
+		return err
+	})
+	return slices.DeleteFunc(keys, func(k row) bool { return noted[t.note(k)] }), err
 }
 
 // difference is the keys of rows that are not the same in both lists.

@@ -111,7 +111,8 @@ func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 }
 
 func (m *Mover) run(ctx context.Context) error {
-	for {
+	const tries = 100
+	for range tries {
 		if err := m.db.Refresh(ctx); err != nil {
 			return err
 		}
@@ -134,13 +135,15 @@ func (m *Mover) run(ctx context.Context) error {
 		default:
 			return fmt.Errorf("shard %d does not have buckets %d–%d", m.plan.From, m.plan.Buckets.First, m.plan.Buckets.Last)
 		}
-		if err != nil && !errors.Is(err, errStep) {
+		switch {
+		case err == nil:
+		case !errors.Is(err, errStep):
 			return err
-		}
-		if ctx.Err() != nil {
+		case sleep.For(ctx, LookEveryMoving) != nil: // somebody else has gone on: see where it is
 			return context.Cause(ctx)
 		}
 	}
+	return fmt.Errorf("%w: %s is not to be had in %d tries", storage.ErrUnavailable, m.plan, tries)
 }
 
 // owns reports whether one claim has all buckets of the plan.
@@ -201,6 +204,7 @@ func (m *Mover) moveOver(ctx context.Context, from, to db.Claim) error {
 	if err := m.take(ctx, from, to); err != nil {
 		return err
 	}
+	noting := time.Now()
 	m.enter(Copying)
 	if err := m.copy(ctx); err != nil {
 		return err
@@ -211,6 +215,10 @@ func (m *Mover) moveOver(ctx context.Context, from, to db.Claim) error {
 		return err
 	}
 	m.enter(Switching)
+	// By then every gateway looks so often that it hears of the switch while writes wait.
+	if err := sleep.For(ctx, LookEvery+LookEveryMoving-time.Since(noting)); err != nil {
+		return err
+	}
 	for {
 		if err := m.copyNoted(ctx, 0); err != nil {
 			return err
@@ -302,6 +310,13 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 			return old, nil // it had not begun here
 		}
 		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Leaving, db.Closed, db.Owned)
+	})
+	if err != nil {
+		return err
+	}
+	// From here on, a mover that thinks it has the move writes nothing more.
+	err = step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Arriving, Other: p.From, Token: cfg.Token, Since: now()}, db.Arriving)
 	})
 	if err != nil {
 		return err

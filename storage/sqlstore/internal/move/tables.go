@@ -51,6 +51,20 @@ type row []any
 // key is the values of the keys.
 func (t table) key(r row) row { return r[:len(t.keys)] }
 
+// note is what is noted when the row of a key is written.
+func (t table) note(key row) db.MovedRow {
+	r := db.MovedRow{Kind: t.kind}
+	switch {
+	case t.kind == db.HandleRow:
+		r.Handle = key[0].(string)
+		return r
+	case t.kind != db.UserRows && t.kind != db.Dismissals:
+		r.Peer = storage.UserID(key[1].(int64))
+	}
+	r.Owner = storage.UserID(key[0].(int64))
+	return r
+}
+
 // bucket is the bucket in which a row is.
 func (t table) bucket(r row) int {
 	if handle, ok := r[0].(string); ok {

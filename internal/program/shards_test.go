@@ -1,0 +1,71 @@
+package program_test
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// A store in one file gets a second one, and half of its users there, while a gateway serves it.
+func TestShardsAreAdded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db")
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", "sqlite:"+first))
+	run := func(code int, args ...string) kithtest.End {
+		t.Helper()
+		end := kithtest.Run(t, kithtest.Args(append(args, "--store", "sqlite:"+first)...))
+		if end.Code != code || code != 0 && strings.Count(end.Stderr, "\n") != 1 {
+			t.Fatalf("kith %v ended with %d\n%s%s", args, end.Code, end.Stdout, end.Stderr)
+		}
+		return end
+	}
+	whole := func() (answer struct {
+		User struct {
+			Followings struct{ TotalCount int }
+			Followers  struct{ TotalCount int }
+		}
+	}) {
+		t.Helper()
+		g.Query(t, `{ user(id: 1) { followings { totalCount } followers { totalCount } } }`, nil, &answer)
+		return answer
+	}
+	before := whole()
+
+	run(0, "shards", "add", second)
+	if out := run(0, "shards", "split", "--from", "0", "--to", "1", "--dry-run").Stdout; !strings.Contains(out, "buckets 512–1023 from shard 0 to shard 1: about ") {
+		t.Errorf("a dry run says %q", out)
+	}
+	run(0, "shards", "split", "--from", "0", "--to", "1", "--keep", "2s")
+	var status struct {
+		Shards []struct{ Buckets int }
+		Moves  []any
+	}
+	if err := json.Unmarshal([]byte(run(0, "shards", "status", "--json").Stdout), &status); err != nil {
+		t.Fatal(err)
+	}
+	if len(status.Shards) != 2 || status.Shards[0].Buckets != 512 || status.Shards[1].Buckets != 512 || len(status.Moves) > 0 {
+		t.Errorf("after the split the shards are %+v", status)
+	}
+	if after := whole(); after != before || before.User.Followings.TotalCount == 0 {
+		t.Errorf("the gateway answered %+v before and %+v after", before, after)
+	}
+	run(0, "reconcile", "full", "--max-load", "1")
+
+	for say, args := range map[string][]string{
+		"there is no shard 7":              {"shards", "move", "--from", "0", "--to", "7", "--buckets", "3"},
+		"is shard 1 already":               {"shards", "add", second},
+		"--to: it is the shard that has":   {"shards", "split", "--from", "1", "--to", "1"},
+		"does not have buckets 600–600":    {"shards", "move", "--from", "0", "--to", "1", "--buckets", "600"},
+		"--buckets: it is missing":         {"shards", "move", "--from", "0", "--to", "1"},
+		"--from: it is missing":            {"shards", "split", "--to", "1"},
+		"--keep: it must be from 2s to 24": {"shards", "split", "--from", "0", "--to", "1", "--keep", "1s"},
+	} {
+		if end := run(1, args...); !strings.Contains(end.Stderr, say) {
+			t.Errorf("kith %v says %q, want %q", args, end.Stderr, say)
+		}
+	}
+}
