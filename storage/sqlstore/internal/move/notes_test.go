@@ -1,0 +1,53 @@
+package move_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/move"
+	"kith/storage/storagetest"
+)
+
+// TestEveryWriteIsNoted: while all buckets leave, the store keeps its promises, and what it has noted
+// is enough to make the other shard's rows what they should be: nothing else is ever copied here.
+func TestEveryWriteIsNoted(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(t *testing.T) storage.Store {
+		dir := t.TempDir()
+		location := fmt.Sprintf("sqlite:%s;%s", filepath.Join(dir, "a.db"), filepath.Join(dir, "b.db"))
+		d, err := db.Open(t.Context(), db.Config{Location: location, StatementTimeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans := []move.Plan{
+			{Buckets: shard.Even(0, 2), From: 0, To: 1},
+			{Buckets: shard.Even(1, 2), From: 1, To: 0},
+		}
+		for _, p := range plans {
+			if err := move.Note(t.Context(), d, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			defer d.Close()
+			s.Close()
+			for _, p := range plans {
+				if n, err := move.Unnoted(context.Background(), d, p); err != nil || n > 0 {
+					t.Errorf("%s: %d rows had been written without a note (%v)", p, n, err)
+				}
+			}
+		})
+		return s
+	})
+}
