@@ -71,6 +71,9 @@ func (c *ShardsStatusCmd) Run(store *sqlstore.Store, k *kong.Context) error {
 	for _, s := range report.Shards {
 		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, s.Name, s.Buckets, rangesText(s.Ranges))
 	}
+	if store.IsCopied() {
+		fmt.Fprintln(k.Stdout, "being copied to another store, or copied (kith copy goes on, kith shards abort gives it up)")
+	}
 	for _, m := range store.Moves() {
 		fmt.Fprintf(k.Stdout, "begun: %s (kith shards resume goes on, kith shards abort takes it back)\n", m)
 	}
@@ -310,7 +313,14 @@ type ShardsAbortCmd struct{}
 // Run takes every move back.
 func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	moves := store.Moves()
-	if len(moves) == 0 {
+	switch {
+	case store.IsCopied():
+		err := alone(ctx, store, func(ctx context.Context, _ string) error { return store.AbortCopy(ctx) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(k.Stdout, "the copy to another store is given up: this store takes writes")
+	case len(moves) == 0:
 		fmt.Fprintln(k.Stdout, "nothing is being moved")
 	}
 	for _, plan := range moves {
@@ -333,6 +343,9 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 // still returns an error if buckets are being moved: a shard that is read as a whole would have rows
 // that are on their way.
 func still(store *sqlstore.Store) error {
+	if store.IsCopied() {
+		return errors.New("the store is being copied to another one, or has been (kith shards status)")
+	}
 	if moves := store.Moves(); len(moves) > 0 {
 		return fmt.Errorf("%s: run this when nothing is being moved (kith shards status)", moves[0])
 	}

@@ -49,6 +49,7 @@ var tables = map[string]string{
 	"serve":                 "docs/settings.md#Settings",
 	"import":                "docs/import.md#Importing a graph",
 	"export":                "docs/export.md#Exporting a graph",
+	"copy":                  "docs/shards.md#To another store or engine",
 	"shards status":         "docs/shards.md#kith shards status",
 	"shards move":           "docs/shards.md#kith shards move",
 	"shards split":          "docs/shards.md#kith shards split",

@@ -81,8 +81,11 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 		t.Run(title+" "+way, func(t *testing.T) {
 			t.Parallel()
 			args := append(strings.Fields(command), c.with...)
-			if command == "import" {
+			switch command {
+			case "import":
 				args = append(args, "-")
+			case "copy":
+				args = append(args, "sqlite:never.db")
 			}
 			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0"), kithtest.Args(args...), option)
 			refused(t, end, setting, c.tells...)

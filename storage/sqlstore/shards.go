@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"kith/internal/sleep"
@@ -64,6 +65,39 @@ func (s *Store) ExpectMove(ctx context.Context, plan Move) (move.Expected, error
 func (s *Store) AbortMove(ctx context.Context, plan Move, cfg MoveConfig) error {
 	return move.Abort(ctx, s.db, plan, cfg)
 }
+
+// CopyTo copies the store to another one, which has to be empty or the unfinished copy of this one, while
+// this one is in use. In the end this one takes no writes any more. [move.CopyStore].
+func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveReport, error) {
+	if !s.sql.Moves {
+		return MoveReport{}, db.ErrStill
+	}
+	if s.UUID() == to.UUID() {
+		return MoveReport{}, fmt.Errorf("%w: it is the same store", storage.ErrLayout)
+	}
+	const name = "copy/from" // a checkpoint of the copy
+	of, found, err := to.LoadCheckpoint(ctx, name)
+	if err != nil {
+		return MoveReport{}, err
+	}
+	empty, err := to.Empty(ctx)
+	switch {
+	case err != nil:
+		return MoveReport{}, err
+	case !found && !empty, found && string(of) != s.UUID():
+		return MoveReport{}, fmt.Errorf("%w: the store that is to become the copy has users of its own", storage.ErrLayout)
+	}
+	if err := to.SaveCheckpoint(ctx, name, []byte(s.UUID())); err != nil {
+		return MoveReport{}, err
+	}
+	return move.CopyStore(ctx, s.db, to.db, cfg)
+}
+
+// IsCopied reports whether the store is being copied to another one, or has been.
+func (s *Store) IsCopied() bool { return move.IsCopied(s.db.Claims()) }
+
+// AbortCopy lets the store be written to again that is being copied, or has been.
+func (s *Store) AbortCopy(ctx context.Context) error { return move.AbortCopy(ctx, s.db) }
 
 // Moves are the moves that have been begun and not ended.
 func (s *Store) Moves() []Move { return move.Moves(s.db.Claims()) }

@@ -26,6 +26,9 @@ const (
 	Arriving                   // they are being copied from the other shard
 )
 
+// OtherStore is the other end of a move to another store.
+const OtherStore = -2
+
 // A Claim is a row of kith_buckets.
 type Claim struct {
 	shard.Range
@@ -265,6 +268,8 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
 			for _, c := range list {
 				switch {
 				case c.State != states[0] && c.State != states[len(states)-1]:
+				case c.State == Left && c.Other == OtherStore:
+					give(c, i, shard.Closed) // it is read until everybody uses the other store
 				case c.State == Left && c.Other < len(claims):
 					give(c, c.Other, shard.Closed) // nobody writes before the other has opened it
 				case c.State == Leaving:

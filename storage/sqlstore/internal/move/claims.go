@@ -173,6 +173,9 @@ func Rescue(ctx context.Context, d *db.DB) {
 			case db.Closed:
 				_ = Reopen(ctx, d, p) // whoever waits tries again
 			case db.Left:
+				if c.Other < 0 {
+					continue // gone to another store
+				}
 				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
 					_ = Open(ctx, d, p)
 				}

@@ -54,7 +54,7 @@ func (m *Mover) pages(ctx context.Context, t table, ordinal int, each func(rows 
 
 // ours is the rows that are in the buckets of the plan.
 func (m *Mover) ours(t table, rows []row) []row {
-	return slices.DeleteFunc(rows, func(r row) bool { return !m.plan.Buckets.Contains(t.bucket(r)) })
+	return slices.DeleteFunc(rows, func(r row) bool { return !m.wanted(t.bucket(r)) })
 }
 
 // copy copies all rows, and in between those that have been written meanwhile.
@@ -63,12 +63,13 @@ func (m *Mover) copy(ctx context.Context) error {
 		m.cfg.Step("copy " + t.name)
 		m.phase.Table = t.name
 		err := m.pages(ctx, t, m.plan.From, func(rows []row, _ row) error {
-			if err := m.put(ctx, t, rows, nil); err != nil {
+			if err := m.put(ctx, change{t, rows, nil}); err != nil {
 				return err
 			}
 			m.report.Rows += int64(len(rows))
 			m.progress(len(rows))
-			return m.copyNoted(ctx, 0)
+			_, err := m.copyNoted(ctx, false)
+			return err
 		})
 		if err != nil {
 			return err
@@ -96,32 +97,67 @@ ON CONFLICT (id) DO UPDATE SET steps = steps + 1`,
 
 // mark tells whoever reads the binlog that the rows behind it are moved.
 func (m *Mover) mark(tx *db.Tx) error {
-	_, err := tx.Exec(1, m.db.Dialect.Text(sqlMark))
+	_, err := tx.Exec(1, tx.DB.Dialect.Text(sqlMark))
 	return err
 }
 
-// put writes rows to the shard that gets them, and removes others there.
-func (m *Mover) put(ctx context.Context, t table, rows, gone []row) error {
-	for len(rows) > 0 || len(gone) > 0 {
-		some, none := rows[:min(len(rows), 10*atOnce)], gone[:min(len(gone), 10*atOnce)]
-		rows, gone = rows[len(some):], gone[len(none):]
-		err := m.db.Exclusive(ctx, "move", m.plan.To, func(tx *db.Tx) error {
-			if err := errors.Join(m.mark(tx), m.holds(tx)); err != nil {
+// A change is rows of a table that are to be written, and keys of rows that are to be removed first.
+type change struct {
+	table
+	rows, gone []row
+}
+
+// put makes changes on the shards that get the rows, in one transaction on each.
+func (m *Mover) put(ctx context.Context, changes ...change) error {
+	shares := make(map[int][]change)
+	for _, c := range changes {
+		byShard := make(map[int]*change)
+		of := func(r row) *change {
+			to := m.target(c.bucket(r))
+			if byShard[to] == nil {
+				byShard[to] = &change{table: c.table}
+			}
+			return byShard[to]
+		}
+		for _, r := range c.rows {
+			share := of(r)
+			share.rows = append(share.rows, r)
+		}
+		for _, r := range c.gone {
+			share := of(r)
+			share.gone = append(share.gone, r)
+		}
+		for to, share := range byShard {
+			shares[to] = append(shares[to], *share)
+		}
+	}
+	for to, list := range shares {
+		err := m.to.Exclusive(ctx, "move", to, func(tx *db.Tx) error {
+			if err := errors.Join(m.mark(tx), m.guard(tx)); err != nil {
 				return err
 			}
-			for chunk := range slices.Chunk(none, atOnce) {
-				if err := t.remove(tx, chunk); err != nil {
-					return err
-				}
-			}
-			for chunk := range slices.Chunk(some, atOnce) {
-				if err := t.write(tx, chunk); err != nil {
+			for _, c := range list {
+				if err := c.make(tx); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c change) make(tx *db.Tx) error {
+	for chunk := range slices.Chunk(c.gone, atOnce) {
+		if err := c.remove(tx, chunk); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(c.rows, atOnce) {
+		if err := c.write(tx, chunk); err != nil {
 			return err
 		}
 	}
@@ -141,14 +177,14 @@ DELETE FROM kith_moved_rows
 WHERE position IN (?)`
 )
 
-// copyNoted copies what has been noted, until nothing is. Whatever is noted while it reads a row
-// comes later. If a limit is given, it is the closed buckets' time.
-func (m *Mover) copyNoted(ctx context.Context, limit time.Duration) error {
+// copyNoted copies what has been noted, the oldest part; all of it, if the buckets are closed. What is
+// noted while it reads a row is copied later. It reports whether that was all.
+func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error) {
 	for {
 		var positions []any
 		noted := make(map[db.RowKind][]db.MovedRow)
 		from := side{m.db, m.plan.From}
-		err := from.read(ctx, sqlNoted, []any{pageRows}, func(rows *sql.Rows) error {
+		err := from.read(ctx, sqlNoted, []any{notesAtOnce}, func(rows *sql.Rows) error {
 			var position int64
 			var r db.MovedRow
 			err := rows.Scan(&position, &r.Kind, &r.Owner, &r.Peer, &r.Handle)
@@ -157,12 +193,18 @@ func (m *Mover) copyNoted(ctx context.Context, limit time.Duration) error {
 			return err
 		})
 		if err != nil || len(positions) == 0 {
-			return err
+			return err == nil, err
 		}
+		var changes []change
 		for kind, list := range noted {
-			if err := m.copyAgain(ctx, kind, list); err != nil {
-				return err
+			more, err := m.changesOf(ctx, kind, list)
+			if err != nil {
+				return false, err
 			}
+			changes = append(changes, more...)
+		}
+		if err := m.put(ctx, changes...); err != nil {
+			return false, err
 		}
 		err = m.db.Exclusive(ctx, "move", m.plan.From, func(tx *db.Tx) error {
 			for chunk := range slices.Chunk(positions, atOnce) {
@@ -173,22 +215,22 @@ func (m *Mover) copyNoted(ctx context.Context, limit time.Duration) error {
 			return nil
 		})
 		if err != nil {
-			return err
+			return false, err
 		}
 		m.report.Again += int64(len(positions))
 		m.progress(0)
-		if len(positions) < pageRows && limit == 0 {
-			return nil // what has come meanwhile is for the next time
+		if !closed {
+			return len(positions) < notesAtOnce, nil // what has come meanwhile is for the next time
 		}
 	}
 }
 
-// copyAgain makes rows at the other shard what they are now.
-func (m *Mover) copyAgain(ctx context.Context, kind db.RowKind, noted []db.MovedRow) error {
+// changesOf are those that make rows at the other shard what they are now.
+func (m *Mover) changesOf(ctx context.Context, kind db.RowKind, noted []db.MovedRow) (changes []change, err error) {
 	seen := make(map[db.MovedRow]bool, len(noted))
 	var keys []row
 	for _, r := range noted {
-		if seen[r] || !m.plan.Buckets.Contains(r.Bucket()) {
+		if seen[r] || !m.wanted(r.Bucket()) {
 			continue
 		}
 		seen[r] = true
@@ -206,29 +248,31 @@ func (m *Mover) copyAgain(ctx context.Context, kind db.RowKind, noted []db.Moved
 			continue
 		}
 		for chunk := range slices.Chunk(keys, atOnce) {
-			if err := m.copyKeys(ctx, t, chunk); err != nil {
-				return err
+			c, err := m.changeOf(ctx, t, chunk)
+			if err != nil {
+				return nil, err
 			}
+			changes = append(changes, c)
 		}
 	}
-	return nil
+	return changes, nil
 }
 
-// copyKeys copies the rows of some keys, and removes those that are no longer there.
-func (m *Mover) copyKeys(ctx context.Context, t table, keys []row) error {
+// changeOf copies the rows of some keys, and removes those that are no longer there.
+func (m *Mover) changeOf(ctx context.Context, t table, keys []row) (change, error) {
 	have, err := t.find(ctx, side{m.db, m.plan.From}, keys)
 	if err != nil {
-		return err
+		return change{}, err
 	}
 	if len(keys[0]) < len(t.keys) {
-		return m.put(ctx, t, have, keys) // whole lists: all that is there goes first
+		return change{t, have, keys}, nil // whole lists: all that is there goes first
 	}
 	there := make(map[string]bool, len(have))
 	for _, r := range have {
 		there[t.key(r).text()] = true
 	}
 	gone := slices.DeleteFunc(slices.Clone(keys), func(k row) bool { return there[k.text()] })
-	return m.put(ctx, t, have, gone)
+	return change{t, have, gone}, nil
 }
 
 // compare sees that both sides have the same rows. Those that differ because they have just been
@@ -302,12 +346,12 @@ func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	if err := m.copyNoted(ctx, 0); err != nil {
+	if _, err := m.copyNoted(ctx, false); err != nil {
 		return err
 	}
 	var left []row
 	for chunk := range slices.Chunk(differ, atOnce) {
-		to, err := t.find(ctx, side{m.db, m.plan.To}, chunk)
+		to, err := m.copies(ctx, t, chunk)
 		if err != nil {
 			return err
 		}
@@ -320,11 +364,32 @@ func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	left, err := m.withoutNote(ctx, t, left)
 	m.report.Mended += int64(len(left))
 	for chunk := range slices.Chunk(left, atOnce) {
-		if err := m.copyKeys(ctx, t, chunk); err != nil {
+		c, err := m.changeOf(ctx, t, chunk)
+		if err == nil {
+			err = m.put(ctx, c)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return err
+}
+
+// copies reads the rows of some keys where they have gone.
+func (m *Mover) copies(ctx context.Context, t table, keys []row) (rows []row, err error) {
+	shares := make(map[int][]row)
+	for _, k := range keys {
+		to := m.target(t.bucket(k))
+		shares[to] = append(shares[to], k)
+	}
+	for to, share := range shares {
+		found, err := t.find(ctx, side{m.to, to}, share)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, nil
 }
 
 // withoutNote is the keys of rows of which there is no note. It is asked after the rows have been

@@ -72,6 +72,9 @@ type Config struct {
 const (
 	atOnce   = 200
 	pageRows = 2000
+
+	// A row that is written often is noted often, and copied once for all notes that are read together.
+	notesAtOnce = 10_000
 )
 
 const (
@@ -85,9 +88,13 @@ const (
 	closedFor = 700 * time.Millisecond
 )
 
-// A Mover moves.
+// A Mover moves from one shard, to one of the same store or to another store.
 type Mover struct {
 	db     *db.DB
+	to     *db.DB             // where the rows go; db, unless they go to another store
+	target func(int) int      // the shard there that gets a bucket
+	wanted func(int) bool     // the buckets that go
+	guard  func(*db.Tx) error // returns an error if the rows must not be written
 	cfg    Config
 	plan   Plan
 	report Report
@@ -97,17 +104,24 @@ type Mover struct {
 // Run moves, or goes on with the same move if it has been begun. Its end is the plan carried out. If
 // ctx ends or a shard fails, the next Run goes on from there.
 func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
+	m := newMover(d, plan, cfg)
+	began := time.Now()
+	err := m.run(ctx)
+	m.report.Took = time.Since(began)
+	return m.report, err
+}
+
+func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
 	if cfg.OnProgress == nil {
 		cfg.OnProgress = func(Progress) {}
 	}
 	if cfg.Step == nil {
 		cfg.Step = func(string) {}
 	}
-	m := &Mover{db: d, cfg: cfg, plan: plan, report: Report{Plan: plan}}
-	began := time.Now()
-	err := m.run(ctx)
-	m.report.Took = time.Since(began)
-	return m.report, err
+	m := &Mover{db: d, to: d, cfg: cfg, plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains}
+	m.target = func(int) int { return plan.To }
+	m.guard = m.holds
+	return m
 }
 
 func (m *Mover) run(ctx context.Context) error {
@@ -220,11 +234,20 @@ func (m *Mover) moveOver(ctx context.Context, from, to db.Claim) error {
 		return err
 	}
 	for {
-		if err := m.copyNoted(ctx, 0); err != nil {
+		if err := m.catchUp(ctx); err != nil {
 			return err
 		}
 		switched, err := m.trySwitch(ctx)
 		if err != nil || switched {
+			return err
+		}
+	}
+}
+
+// catchUp copies what is noted until little is left.
+func (m *Mover) catchUp(ctx context.Context) error {
+	for {
+		if all, err := m.copyNoted(ctx, false); err != nil || all {
 			return err
 		}
 	}
@@ -249,7 +272,7 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	m.cfg.Step("last rows")
 	late := errors.New("it takes too long")
 	limited, cancel := context.WithTimeoutCause(ctx, closedFor, late)
-	err = m.copyNoted(limited, closedFor)
+	_, err = m.copyNoted(limited, true)
 	cancel()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -321,10 +344,7 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	m := &Mover{db: d, cfg: cfg, plan: Plan{Buckets: p.Buckets, From: p.To, To: p.From}}
-	if m.cfg.OnProgress == nil {
-		m.cfg.OnProgress = func(Progress) {}
-	}
+	m := newMover(d, Plan{Buckets: p.Buckets, From: p.To, To: p.From}, cfg)
 	m.enter(Removing)
 	return m.removeRows(ctx, db.Arriving)
 }
@@ -337,6 +357,9 @@ func Moves(claims [][]db.Claim) (plans []Plan) {
 			case db.Arriving:
 				plans = append(plans, Plan{c.Range, c.Other, i})
 			case db.Left:
+				if c.Other < 0 {
+					continue // the whole store has been copied
+				}
 				p := Plan{c.Range, i, c.Other}
 				if to, ok := find(claims[c.Other], c.Range); !ok || to.State != db.Arriving {
 					plans = append(plans, p) // its rows are to be removed

@@ -43,7 +43,7 @@ var packedTables = []table{
 }
 
 // texts are the columns that are not integers.
-var texts = map[string]bool{"handle": true, "name": true, "bio": true, "avatar_url": true, "password_hash": true, "message": true, "remark": true}
+var texts = map[string]bool{"handle": true, "bio": true, "avatar_url": true, "password_hash": true, "message": true, "remark": true, "name": true, "value": true}
 
 // A row is the values of a table's keys and columns, in that order: int64, string or nil.
 type row []any

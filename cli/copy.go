@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
+
+	"kith/internal/sleep"
+	"kith/storage/sqlstore"
+)
+
+// CopyCmd is `kith copy LOCATION`.
+type CopyCmd struct {
+	To      string  `arg:"" help:"The store that becomes the copy, as in KITH_STORE: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…]. It has to be empty."`
+	MaxLoad float64 `default:"1" placeholder:"SHARE" help:"The share of time in which the copy may read, above 0; 1 is without pauses. Default: ${default}."`
+	JSON    bool    `name:"json" help:"Write the report as JSON."`
+}
+
+// Validate is called by kong.
+func (c *CopyCmd) Validate() error {
+	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false of NaN
+		return errors.New("--max-load: it must be above 0 and at most 1")
+	}
+	if err := sqlstore.Check(c.To); err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	return nil
+}
+
+// Run copies the store. Progress goes to the standard error, the report to the standard output.
+func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	to, err := sqlstore.Open(ctx, sqlstore.Config{Location: c.To, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns})
+	if err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	defer to.Close()
+	progress := newScanProgress("copy", k.Stderr)
+	var expected int64
+	for _, s := range store.ShardsStatus() {
+		for _, r := range s.Buckets {
+			e, err := store.ExpectMove(ctx, sqlstore.Move{Buckets: r, From: s.Ordinal, To: s.Ordinal})
+			if err != nil {
+				return err
+			}
+			expected += e.Rows
+		}
+	}
+	var report sqlstore.MoveReport
+	err = alone(ctx, store, func(ctx context.Context, token string) (err error) {
+		report, err = store.CopyTo(ctx, to, sqlstore.MoveConfig{
+			Token: token, Load: sleep.Throttle{Load: c.MaxLoad},
+			OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, expected) },
+		})
+		return err
+	})
+	progress.done()
+	if err != nil {
+		return fmt.Errorf("%w; the same command again copies what is missing, kith shards abort gives the copy up", err)
+	}
+	if c.JSON {
+		return writeJSON(k.Stdout, report)
+	}
+	fmt.Fprintf(k.Stdout, "copied: %s rows, %s of them again, %s compared; the store took no writes for the last %s of %s\n",
+		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),
+		report.Waited.Round(time.Millisecond), report.Took.Round(time.Second))
+	fmt.Fprintln(k.Stdout, "it takes no writes any more: start everything with the copy as KITH_STORE")
+	return nil
+}

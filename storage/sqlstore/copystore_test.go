@@ -1,0 +1,88 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// A store in one file becomes one of four databases on two servers while it is written to, and comes
+// back into three files. Everything is as the writers were told, and the old store takes no writes.
+func TestAStoreIsCopiedUnderLoad(t *testing.T) {
+	t.Parallel()
+	server := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+	g := newGrower(t, sqlite(t, 1), "", 300)
+	g.pause = 3 * time.Millisecond
+	secret, err := g.mover.Secret(t.Context(), "tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, location := range []string{mysql(server), sqlite(t, 3)} {
+		writing, stop := context.WithCancel(t.Context())
+		writers := g.write(writing, 3)
+		for before := g.writes.Load(); g.writes.Load() < before+300; {
+			time.Sleep(time.Millisecond) // until there is something to copy
+		}
+		to := open(t, location)
+		g.late.Store(true) // what comes behind the copy is refused, and is no failure
+		report, err := g.mover.CopyTo(t.Context(), to, sqlstore.MoveConfig{Token: location[:6]})
+		stop()
+		writers.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Mended > 0 {
+			t.Errorf("%d rows had been written without a note", report.Mended)
+		}
+		t.Logf("%d rows, %d again, %d compared, no writes for %s of %s", report.Rows, report.Again, report.Compared, report.Waited, report.Took)
+		if got := rowsOf(t, to.Addresses()); got != rowsOf(t, g.mover.Addresses()) {
+			t.Errorf("the copy has %s, the store %s", got, rowsOf(t, g.mover.Addresses()))
+		}
+		limited, cancel := context.WithTimeout(t.Context(), time.Second)
+		if r := g.mover.ChangeEdges(limited, 1, []storage.EdgeChange{{To: 2, Type: storage.Blocking, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]; r.Err == nil {
+			t.Error("the store that has been copied takes writes")
+		}
+		cancel()
+		again, err := to.Secret(t.Context(), "tokens")
+		if err != nil || string(again) != string(secret) {
+			t.Errorf("the copy's secret is another (%v)", err)
+		}
+		g.late.Store(false)
+		g.use(to, location)
+		g.check()
+	}
+}
+
+// rowsOf counts the rows of a store's tables.
+func rowsOf(t *testing.T, addresses []string) string {
+	t.Helper()
+	var text strings.Builder
+	for _, table := range []string{"users", "handles", "following", "follower", "edge_marks", "suggestion_dismissals", "user_counts", "kith_secrets"} {
+		sum := 0
+		for _, address := range addresses {
+			driver := "mysql"
+			if !strings.Contains(address, "(") {
+				driver = "sqlite"
+			}
+			db, err := sql.Open(driver, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var n int
+			if err := db.QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+			db.Close()
+		}
+		fmt.Fprintf(&text, "%s %d ", table, sum)
+	}
+	return text.String()
+}
