@@ -3,6 +3,7 @@ package social
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,12 +11,12 @@ import (
 	"kith/storage"
 )
 
-// failing is a store whose reads fail from the so manieth on. Reads of users aside: who it is that
-// cannot be read stays in an answer.
+// failing is a store of which some reads fail after the first good ones. Reads of users do not fail: a
+// user whose row cannot be read stays in an answer.
 type failing struct {
 	Reader
-	good  int // reads
-	reads int
+	good, bad int // how many reads succeed, and then fail
+	reads     int
 }
 
 var errRead = errors.New("the shard does not answer")
@@ -25,7 +26,7 @@ func (f *failing) fails(keys int) bool {
 	if keys > 0 {
 		f.reads++
 	}
-	return keys > 0 && f.reads > f.good
+	return keys > 0 && f.reads > f.good && f.reads <= f.good+f.bad
 }
 
 func failed[V any](n int) []storage.Result[V] {
@@ -92,11 +93,12 @@ func TestAnswersFailWithTheirReads(t *testing.T) {
 		drawPeople(t, store)
 		planner := drawPlanner(t, store)
 		good := rapid.IntRange(0, 6).Draw(t, "reads that do not fail")
+		bad := rapid.SampledFrom([]int{1, math.MaxInt32}).Draw(t, "reads that fail")
 		first := rapid.IntRange(0, 5).Draw(t, "first")
 		suggest := SuggestionQuery{User: storage.UserID(rapid.IntRange(1, people).Draw(t, "user")), Via: 2}
 		none := func(List) bool { return false }
 		for _, q := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), drawFilter(t, 2), none, suggest) {
-			f := &failing{Reader: onRows{store}, good: good}
+			f := &failing{Reader: onRows{store}, good: good, bad: bad}
 			answer, _, err := q.page(t.Context(), readBy(planner, f), nil, first)
 			if sizes, ok := answer.([]storage.Result[Size]); ok { // each has an error of its own
 				for _, s := range sizes {

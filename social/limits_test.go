@@ -80,6 +80,42 @@ type hiddenUser storage.UserID
 func (h hiddenUser) Has(id storage.UserID) bool { return id == storage.UserID(h) }
 func (h hiddenUser) IDs() []storage.UserID      { return []storage.UserID{storage.UserID(h)} }
 
+// Nobody asks for its own friendship, and of a hidden user there is no request.
+func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
+	store := memory.New()
+	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
+	for _, pair := range [][2]storage.UserID{{1, 3}, {3, 2}} {
+		if _, err := relations.Ask(t.Context(), store, pair[0], pair[1], ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	relations.HiddenUsers = hiddenUser(3)
+	ask := func(ctx context.Context, user, other storage.UserID) (social.Outcome, error) {
+		return relations.Ask(ctx, store, user, other, "")
+	}
+	for _, c := range []struct {
+		name        string
+		act         func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)
+		user, other storage.UserID
+		want        error
+	}{
+		{"ask", ask, 1, 1, social.ErrSelf},
+		{"ask", ask, 1, 3, storage.ErrUserUnknown},
+		{"cancel", relations.Cancel, 1, 1, social.ErrSelf},
+		{"cancel", relations.Cancel, 1, 3, storage.ErrNoRequest},
+		{"accept", relations.Accept, 2, 2, social.ErrSelf},
+		{"accept", relations.Accept, 2, 3, storage.ErrNoRequest},
+		{"decline", relations.Decline, 2, 2, social.ErrSelf},
+		{"decline", relations.Decline, 2, 3, storage.ErrNoRequest},
+		{"remove", relations.Remove, 2, 2, social.ErrSelf},
+		{"remove", relations.Remove, 2, 3, nil},
+	} {
+		if o, err := c.act(t.Context(), c.user, c.other); o.Changed || !errors.Is(err, c.want) {
+			t.Errorf("%s: user %s with %s: %+v, %v; want %v", c.name, c.user, c.other, o, err, c.want)
+		}
+	}
+}
+
 // Whoever is followed can be marked, and nobody else.
 func TestMarksAreOfFollows(t *testing.T) {
 	store := memory.New()

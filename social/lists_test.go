@@ -105,7 +105,7 @@ func TestSpecialsAreFollowsNewestFirst(t *testing.T) {
 		if got, err := g.Specials(t.Context(), specials, user); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("got %v, %v; want %v", got, err, want)
 		}
-		if got, err := readBy(g, &failing{Reader: onRows{store}}).Specials(t.Context(), specials, user); (err != nil) != (len(g.audience.showing(specials.Value)) > 0) {
+		if got, err := readBy(g, &failing{Reader: onRows{store}, bad: 1}).Specials(t.Context(), specials, user); (err != nil) != (len(g.audience.showing(specials.Value)) > 0) {
 			t.Fatalf("edges that cannot be read: %v, %v", got, err)
 		}
 		specials.Err = errRead

@@ -142,6 +142,9 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 				t.Fatalf("page %d: %+v, %v", pages, p, err)
 			}
 			n += len(p.Matches)
+			if p.Total < n || p.More && p.Total == n {
+				t.Fatalf("counted as %d more, page %d: a total of %d after %d, more: %t", wrong, pages, p.Total, n, p.More)
+			}
 			if from = p.Next; !p.More {
 				break
 			}

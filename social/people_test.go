@@ -86,6 +86,9 @@ func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
 				t.Fatalf("%s, page %d of at most %d: %+v; want %v in all", f, page, first, c, want)
 			}
 			got = append(got, c.IDs...)
+			if c.Complete && c.More != (len(got) < len(want)) {
+				t.Fatalf("%s, after %d of %d: more %t", f, len(got), len(want), c.More)
+			}
 			if !c.More {
 				break
 			}

@@ -162,6 +162,9 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 				t.Fatalf("page %d ends incomplete", page)
 			}
 			got = append(got, c.IDs...)
+			if c.Complete && c.More != (len(got) < len(want)) {
+				t.Fatalf("after %d of %d: more %t", len(got), len(want), c.More)
+			}
 			if first == 0 && c.Complete == false && c.Next.After > from.After {
 				// Asked for the count alone, it goes on behind what has been counted.
 				for _, id := range want {
@@ -212,6 +215,9 @@ func TestMatchesAreWhoIsOnTheOtherListOrNot(t *testing.T) {
 				t.Fatalf("page %d: %+v; want %d in all", page, p, len(want))
 			}
 			got = append(got, p.Matches...)
+			if p.Complete && p.More != (len(got) < len(want)) {
+				t.Fatalf("after %d of %d: more %t", len(got), len(want), p.More)
+			}
 			if !p.More {
 				break
 			}

@@ -134,6 +134,9 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 				pools++
 			}
 			got = append(got, s.Suggestions...)
+			if s.Complete && pools == 0 && s.More != (len(got) < len(want.via)) {
+				t.Fatalf("after %d of %d: more %t", len(got), len(want.via), s.More)
+			}
 			if !s.More {
 				if !s.Complete {
 					t.Fatal("the last page is not complete")
@@ -164,11 +167,13 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 type popular struct {
 	users []storage.PopularUser
 	asked int
+	since storage.Day // as asked last
 	err   error
 }
 
-func (p *popular) Popular(context.Context, storage.Day, int) ([]storage.PopularUser, error) {
+func (p *popular) Popular(_ context.Context, since storage.Day, _ int) ([]storage.PopularUser, error) {
 	p.asked++
+	p.since = since
 	return p.users, p.err
 }
 
@@ -233,6 +238,9 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	if _, err := p.Users(t.Context()); err != nil || source.asked != 3 {
 		t.Errorf("a minute later asked %d times in all, %v", source.asked, err)
 	}
+	if today := storage.DayOf(storage.MicrosOf(now)); source.since != today-popularDays {
+		t.Errorf("on day %d asked who was active since day %d", today, source.since)
+	}
 }
 
 // Who is pinned comes first, in that order, unless there is no such user, and is left out
@@ -280,4 +288,37 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 	if err != nil || len(edges) != 301 || !slices.Equal(reader.limits, []int{firstPool, 301 - firstPool}) {
 		t.Errorf("%d followings from pages of %v rows: %v", len(edges), reader.limits, err)
 	}
+}
+
+// Of many candidates the first are read, and as many as drop out.
+func TestCandidatesAreReadForThePage(t *testing.T) {
+	store := memory.New()
+	edges := []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}
+	rows := []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}
+	for id := storage.UserID(100); id < 200; id++ {
+		edges = append(edges, storage.Edge{From: 2, To: id, Type: storage.Following, UpdateTime: 1})
+		rows = append(rows, storage.User{ID: id, Handle: "u" + id.String(), Undiscoverable: id < 110})
+	}
+	store.CreateUsers(t.Context(), rows)
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	reader := &userReads{Reader: onRows{store}}
+	s, err := New(reader, 0, nil).Suggest(t.Context(), SuggestionQuery{User: 1, First: 19})
+	if err != nil || len(s.Suggestions) != 19 || s.Suggestions[0].ID != 110 || !s.More {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	// Of the best 20, 10 drop out. So do 10 of the best 80, of which 10 more are read in their place.
+	if want := []int{20, 20, 10}; !slices.Equal(reader.keys, want) {
+		t.Errorf("%v users were read at a time, want %v", reader.keys, want)
+	}
+}
+
+// userReads notes how many users were read at a time.
+type userReads struct {
+	Reader
+	keys []int
+}
+
+func (r *userReads) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	r.keys = append(r.keys, len(ids))
+	return r.Reader.Users(ctx, ids)
 }

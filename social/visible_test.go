@@ -1,0 +1,33 @@
+package social
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+// Whether the viewer follows the owner is asked where the answer depends on it, and only there.
+func TestFollowsAreAskedForWhereTheyMatter(t *testing.T) {
+	audiences := map[string]*Audience{
+		"nobody":             nil,
+		"not signed in":      NewAudience(0, nil, nil),
+		"the owner":          NewAudience(1, nil, nil),
+		"another":            NewAudience(2, nil, nil),
+		"in a block with it": NewAudience(2, nil, []storage.UserID{1}),
+	}
+	for name, a := range audiences {
+		for _, side := range sides {
+			for _, followings := range []storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody} {
+				for _, followers := range []storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody} {
+					owner := storage.User{ID: 1, FollowingsVisibility: followings, FollowersVisibility: followers}
+					l := List{side, 1}
+					depends := a.Opens(l, owner, true) != a.Opens(l, owner, false)
+					canFollow := a != nil && a.Viewer != 0
+					if got := a.MindsFollow(l, owner); got != (depends && canFollow) {
+						t.Errorf("%s, %s of %+v: asked %t, and it matters: %t", name, side, owner, got, depends)
+					}
+				}
+			}
+		}
+	}
+}
