@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -272,6 +273,11 @@ func overtake(t *testing.T, mode localcache.Mode) {
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
 		},
+		"blocks, of which a follow replaces one": func(s *memory.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+		},
 		"gap": func(s *memory.Store, c *localcache.Cache) {
 			name := "new"
 			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
@@ -280,11 +286,13 @@ func overtake(t *testing.T, mode localcache.Mode) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			inner := memory.New()
-			inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+			inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c"}})
+			block := storage.Edge{From: 1, To: 3, Type: storage.Blocking, UpdateTime: 1}
+			inner.Apply(t.Context(), storage.Forward, []storage.Edge{block}, storage.IfNewer)
 			reading, goOn := make(chan struct{}), make(chan struct{})
 			var held atomic.Bool
 			store := &slow{Store: inner, hold: func(read string) {
-				if read == what || what == "gap" && read == "profiles" {
+				if strings.HasPrefix(what, read) || what == "gap" && read == "profiles" {
 					if !held.Swap(true) {
 						close(reading)
 						<-goOn
@@ -310,6 +318,45 @@ func overtake(t *testing.T, mode localcache.Mode) {
 				t.Errorf("after the read: got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+// A follow that takes the place of a block ends the block for both of them.
+func TestAFollowInPlaceOfABlock(t *testing.T) {
+	store := memory.New()
+	people(t, store, 2)
+	cache := newCache(t, store, 1<<20)
+	for at, kind := range []storage.EdgeType{storage.Blocking, storage.Following} {
+		e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: storage.Micros(at + 1)}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
+			cache.Wrote([]storage.Row{{Side: side, Edge: e}}, nil, nil)
+		}
+		for id := storage.UserID(1); id <= 2; id++ {
+			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
+				t.Errorf("type %v, user %d: got  %s\nwant %s", kind, id, got, want)
+			}
+		}
+	}
+}
+
+// Of two rows of one pair and one time the first counts, in the cache as in the store.
+func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
+	types := []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
+	for _, first := range types {
+		for _, second := range types {
+			store := memory.New()
+			people(t, store, 2)
+			cache := newCache(t, store, 1<<20)
+			for _, kind := range []storage.EdgeType{first, second} {
+				e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: 1}
+				store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+				cache.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), store, 1)); got != want {
+					t.Errorf("%v, then %v: got  %s\nwant %s", first, second, got, want)
+				}
+			}
+		}
 	}
 }
 

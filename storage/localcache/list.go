@@ -85,25 +85,27 @@ func (l *list) judge(e storage.Edge) (v verdict, there storage.Position, listed 
 			return old, at, true // the same row again, which is common
 		}
 		there, listed = l.follows.Order.Find(peer)
-		if there.UpdateTime >= e.UpdateTime {
-			return old, there, listed
-		}
-		return newer, there, listed
+		return compare(e, there.UpdateTime), there, listed
 	}
 	if i, blocked := l.block(peer); blocked {
-		if l.blocks[i].UpdateTime >= e.UpdateTime {
-			return old, there, false
-		}
-		return newer, there, false
+		return compare(e, l.blocks[i].UpdateTime), there, false
 	}
-	i, ended := l.end(peer)
-	switch {
-	case ended && l.ended[i].at >= e.UpdateTime:
-		return old, there, false
-	case !ended && e.UpdateTime < l.floor && e.Type != storage.None:
+	if i, ended := l.end(peer); ended {
+		return compare(e, l.ended[i].at), there, false
+	}
+	if e.UpdateTime < l.floor && e.Type != storage.None {
 		return uncertain, there, false
 	}
 	return newer, there, false
+}
+
+// compare compares a row with the time of the row that is known. Of two rows of one time the first
+// counts, as in the table.
+func compare(e storage.Edge, known storage.Micros) verdict {
+	if e.UpdateTime > known {
+		return newer
+	}
+	return old
 }
 
 func (l *list) block(peer storage.UserID) (int, bool) {
