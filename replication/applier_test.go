@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +30,7 @@ type gate struct {
 	down    map[int]bool
 	batches [][]storage.Edge
 	hold    chan struct{} // when set, every apply waits for it
+	failed  []time.Time   // when it failed
 }
 
 func newGate() *gate {
@@ -49,6 +51,9 @@ func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 		}
 	}
 	if down {
+		g.mu.Lock()
+		g.failed = append(g.failed, time.Now())
+		g.mu.Unlock()
 		return slices.Repeat([]storage.Result[storage.Applied]{{Err: errDown}}, len(edges))
 	}
 	g.mu.Lock()
@@ -214,6 +219,36 @@ func TestDeadShard(t *testing.T) {
 	if s := a.Status(); s.Pending != 0 || s.Lag != 0 || s.Err() != nil {
 		t.Errorf("%+v", s)
 	}
+}
+
+// A shard that fails is tried again after a time that doubles up to two seconds, of which a part is
+// random.
+func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate()
+		g.set(2, true)
+		a := replication.New(replication.Config{Store: g, Shards: shards, Logger: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go a.Run(ctx)
+		f := a.Feed("test")
+		if err := f.Submit(ctx, replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], 1))}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		cancel()
+		synctest.Wait()
+		wait := 50 * time.Millisecond
+		for i := range g.failed[1:] {
+			if pause := g.failed[i+1].Sub(g.failed[i]); pause < wait/2 || pause >= wait {
+				t.Errorf("try %d came after %s, want %s to %s", i+2, pause, wait/2, wait)
+			}
+			wait = min(2*wait, 2*time.Second)
+		}
+		if n := len(g.failed); n < 12 {
+			t.Errorf("%d tries in 20 seconds", n)
+		}
+	})
 }
 
 // A lone row goes at once; what arrives while a batch is under way goes together.

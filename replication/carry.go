@@ -30,7 +30,7 @@ type Left struct {
 	Err  error
 }
 
-// Carry returns what is left. It may be called again with rows that were carried in part: what
+// Carry returns what is left, in the order in which it failed. It may be called again with rows that were carried in part: what
 // followed from a row the first time follows again. Rows whose other side is already written are
 // only published.
 //

@@ -282,6 +282,20 @@ func TestCarryReportsWhatIsLeft(t *testing.T) {
 	}
 }
 
+// What is left comes in the order of the tables: follows before requests.
+func TestCarryReportsInOrder(t *testing.T) {
+	store := newGate()
+	store.set(1, true)
+	to := of(1, 1)[0]
+	request := row(storage.Requests, 77, to, storage.Pending, 10)
+	follow := row(storage.Forward, 77, to, storage.Following, 11)
+	c := replication.Carrier{Store: store}
+	left := c.Carry(t.Context(), []storage.Written{{Row: request}, {Row: follow}})
+	if len(left) != 2 || left[0].Root != 1 || left[0].Row != follow || left[1].Root != 0 || left[1].Row != request {
+		t.Errorf("left %+v", left)
+	}
+}
+
 // A writer that ended a follow by a block may have died before it carried that on. When the block
 // comes again, a newer row may have replaced it; the end of the follow is carried all the same.
 func TestCarryMakesUpForAWriterThatDied(t *testing.T) {
