@@ -453,3 +453,45 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the lag of a silent source is %s", lag)
 	}
 }
+
+// Rows of several sources that are applied in one transaction are counted by source.
+func TestRowsAreCountedBySource(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	g := newGate()
+	hold := make(chan struct{})
+	g.hold = hold
+	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
+	to := of(2, 6)
+	rows := map[string]int{"busy": 1, "a": 2, "b": 3}
+	for _, source := range []string{"busy", "a", "b"} { // the first keeps the lane busy
+		f := a.Feed(source)
+		defer f.Close()
+		for range rows[source] {
+			if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}); err != nil {
+				t.Fatal(err)
+			}
+			to = to[1:]
+		}
+	}
+	close(hold)
+	eventually(t, "all rows are applied", func() bool { return a.Status().Pending == 0 })
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "kith_replication_events_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			source := m.GetLabel()[1].GetValue()
+			if got := int(m.GetCounter().GetValue()); got != rows[source] {
+				t.Errorf("%d rows of source %q, want %d", got, source, rows[source])
+			}
+			delete(rows, source)
+		}
+	}
+	if len(rows) > 0 {
+		t.Errorf("nothing is counted of %v", rows)
+	}
+}
