@@ -29,17 +29,17 @@ type gateway struct {
 	hub         *events.Hub
 }
 
-// carried is a redundancy mode in which the rules alone write to other shards.
-type carried struct{}
+// rulesOnly is a redundancy mode in which the rules alone write to other shards.
+type rulesOnly struct{}
 
-func (carried) Inline() bool                                   { return true }
-func (carried) Carry(context.Context, []storage.Written) error { return nil }
+func (rulesOnly) Inline() bool                                       { return true }
+func (rulesOnly) Propagate(context.Context, []storage.Written) error { return nil }
 
 func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	t.Helper()
 	g := &gateway{hub: events.NewHub(nil)}
 	g.hiddenUsers = accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
-	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: carried{}, HiddenUsers: g.hiddenUsers, Now: now})
+	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: rulesOnly{}, HiddenUsers: g.hiddenUsers, Now: now})
 	g.states = &accounts.States{
 		Store: store, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now,
 		Tell: func(id storage.UserID) { g.hub.Publish(events.State(id)) },

@@ -110,7 +110,7 @@ func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 }
 
 // openRelations loads the hidden users, and makes the rules that need them. Background work
-// ends before the mode that carries its rows.
+// ends before the mode that propagates its rows.
 func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
 	p.hiddenUsers = accounts.NewHiddenUsers(p.store, accounts.NewMetrics(p.registry), time.Now)
 	if err := p.hiddenUsers.Refresh(ctx); err != nil {

@@ -27,7 +27,7 @@ type Caches struct {
 	arrived rowsTold     // the last rows of which the caches were told
 	intents *intents.Log // nil: there are no other processes, or the binlog tells
 
-	// Writer is the store for writers, and for whatever carries rows to their other side.
+	// Writer is the store for writers, and for whatever propagates rows to their other side.
 	Writer storage.Store
 }
 

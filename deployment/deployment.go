@@ -1,7 +1,7 @@
 // Package deployment defines how the processes on one store tell one another of changes: gateways,
 // replicators and commands, the caches in their memory, and the cache that they share in Redis.
 //
-// A process that has written rows, or has carried them to their other side, tells after the commit,
+// A process that has written rows, or has propagated them to their other side, tells after the commit,
 // in this order:
 //
 //  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
@@ -15,7 +15,7 @@
 //     row once it is on both sides, and of users at once.
 //
 // A writer may be killed between its commit and telling. In the mode binlog the log tells in its
-// place: the replicator sees each change, tells Redis what its process has not told, carries the
+// place: the replicator sees each change, tells Redis what its process has not told, propagates the
 // row, and then tells the bus. In the other modes, writers note in Redis before a commit which
 // users they change, and remove the note once everybody has been told; other processes sweep the
 // notes of dead ones (storage/intents).

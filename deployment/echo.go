@@ -88,10 +88,10 @@ func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange)
 	return false
 }
 
-// carried tells of rows that this process has carried to the inverse side. In the same exchange,
+// reportApplied reports rows that this process has applied to the inverse side. In the same exchange,
 // and before anybody else hears of the rows, it tells Redis what the log has shown of their
 // writers, which may not have told it yet, or may have died before.
-func (e *echo) carried(ctx context.Context, w notify.Write) {
+func (e *echo) reportApplied(ctx context.Context, w notify.Write) {
 	if e.catchUp(ctx, false, changes(w)) {
 		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})
 	}

@@ -43,7 +43,7 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 	return false
 }
 
-// Attend announces a process that carries rows beside the gateways before it begins: without a
+// Attend announces a process that propagates rows beside the gateways before it begins: without a
 // Redis, a gateway does not see these rows, and must not think that it is alone. It returns a
 // function that keeps the announcement alive until the context is done.
 func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {

@@ -65,7 +65,7 @@ func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 }
 
 // readOnly returns an error if a Redis is the replica of another: follows would be answered but
-// never carried on, and caches would not forget old values. Other reasons for refusing writes, such
+// never propagated, and caches would not forget old values. Other reasons for refusing writes, such
 // as a full memory, may pass.
 func readOnly(ctx context.Context, client redis.UniversalClient) error {
 	if err := client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {

@@ -20,7 +20,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Redundancy is a running mode: where writers pass their rows, and what carries these to the
+// Redundancy is a running mode: where writers pass their rows, and what propagates these to the
 // inverse side in the background.
 type Redundancy struct {
 	social.Redundancy
@@ -95,7 +95,7 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 		return
 	}
 	consumer := stream.NewConsumer(stream.ConsumerConfig{
-		Redis: with.Redis.client, Key: key, Applier: carrying(with), Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+		Redis: with.Redis.client, Key: key, Applier: applierOf(with), Name: consumerName(), Metrics: metrics, Logger: with.Logger,
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
 	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -106,9 +106,9 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	r.Replication = consumed{consumer}
 }
 
-// carrying applies rows to the store of a mode and tells the mode's bus.
-func carrying(with Redundant) applied {
-	return applied{replication.Carrier{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
+// applierOf applies rows to the store of a mode and publishes them on the mode's bus.
+func applierOf(with Redundant) applied {
+	return applied{replication.Propagator{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
 }
 
 // consumed reports the state of the consumer in this process.
@@ -145,9 +145,9 @@ type added struct {
 
 func (added) Inline() bool { return false }
 
-// Carry returns errors that do not fail the follow: rows that could not be added are counted, and
+// Propagate returns errors that do not fail the follow: rows that could not be added are counted, and
 // left to reconcile.
-func (a added) Carry(ctx context.Context, written []storage.Written) error {
+func (a added) Propagate(ctx context.Context, written []storage.Written) error {
 	err := a.producer.Add(ctx, rowsOf(written))
 	if err != nil {
 		a.logger.WarnContext(ctx, "follows not published", "rows", len(written), "error", err)
@@ -163,10 +163,10 @@ func rowsOf(written []storage.Written) []storage.Row {
 	return rows
 }
 
-// applied applies rows for the consumers of the stream. What follows from a row is carried on
+// applied applies rows for the consumers of the stream. What follows from a row is propagated
 // before its entry is acknowledged, so that another consumer gets the entry if this one dies in
 // between.
-type applied struct{ replication.Carrier }
+type applied struct{ replication.Propagator }
 
 // Apply implements [stream.Applier].
 func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
@@ -175,7 +175,7 @@ func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
 		written[i] = storage.Written{Row: row}
 	}
 	var missed unapplied
-	for _, left := range a.Carry(ctx, written) {
+	for _, left := range a.Propagate(ctx, written) {
 		missed.error, missed.rows = left.Err, append(missed.rows, rows[left.Root])
 	}
 	if missed.error != nil {
@@ -207,8 +207,8 @@ func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 	r.Replication = replicator
 }
 
-// logged is the mode binlog: the database's log carries the rows.
+// logged is the mode binlog: the database's log propagates the rows.
 type logged struct{}
 
-func (logged) Inline() bool                                   { return false }
-func (logged) Carry(context.Context, []storage.Written) error { return nil }
+func (logged) Inline() bool                                       { return false }
+func (logged) Propagate(context.Context, []storage.Written) error { return nil }

@@ -12,7 +12,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Replicator carries rows from the servers' logs to the inverse side, and tells of what the logs
+// Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
 // show. If the store gets shards, it begins again, with their servers.
 type Replicator struct {
 	store   *sqlstore.Store
@@ -31,7 +31,7 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	cfg.Events = with.Bus
 	if with.Caches.redis != nil {
 		e := &echo{caches: with.Caches}
-		store = notify.Watch(with.Store, e.carried)
+		store = notify.Watch(with.Store, e.reportApplied)
 		cfg.Events, cfg.Changed = e, e.changed
 	}
 	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger

@@ -76,7 +76,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 	}
 }
 
-// reportSetup is a gateway that carries its rows itself, and two users on different shards.
+// reportSetup is a gateway that propagates its rows itself, and two users on different shards.
 type reportSetup struct {
 	store      *sqlstore.Store
 	redis      *Redis
@@ -137,18 +137,18 @@ func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind stor
 	if changed.Err != nil {
 		t.Fatal(changed.Err)
 	}
-	if err := s.redundancy.Carry(t.Context(), changed.Value.Written()); err != nil {
+	if err := s.redundancy.Propagate(t.Context(), changed.Value.Written()); err != nil {
 		t.Fatal(err)
 	}
-	carried, counts := false, map[storage.UserID]bool{}
+	propagated, counts := false, map[storage.UserID]bool{}
 	await(t, s.heard, func(e events.Event) bool {
 		switch e.Kind {
 		case events.EdgeChanged:
-			carried = true
+			propagated = true
 		case events.CountsChanged:
 			counts[e.User] = true
 		}
-		return carried && (!s.binlog || counts[s.from] && counts[s.to])
+		return propagated && (!s.binlog || counts[s.from] && counts[s.to])
 	})
 }
 

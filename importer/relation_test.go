@@ -46,7 +46,7 @@ func TestImportOfBlocks(t *testing.T) {
 		}
 	}
 	if e, _ := k.edge(t, storage.Inverse, 2, 1); e.UpdateTime == 0 {
-		t.Error("the end of the follow was not carried to its other side")
+		t.Error("the end of the follow was not propagated to its other side")
 	}
 	if c := k.Counts(ctx, []storage.UserID{1})[0].Value; c.Following != 0 || c.Follower != 0 {
 		t.Errorf("counts of who blocks: %+v", c)

@@ -216,7 +216,7 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 }
 
 // writeEdges writes the forward table where it has no row yet, then sets the inverse one
-// to what the forward one holds now, and carries the consequences on: a block
+// to what the forward one holds now, and propagates the consequences: a block
 // ends the follow in return, requests that cross accept each other. So existing
 // rows win on both sides, and a half-written chunk becomes whole.
 func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
@@ -250,23 +250,23 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err err
 	for _, result := range results {
 		also = append(also, result.Value.Also...)
 	}
-	return totals, im.carry(ctx, also)
+	return totals, im.propagate(ctx, also)
 }
 
-// carry brings the consequences of rows to their other sides.
-func (im *run) carry(ctx context.Context, also []storage.Written) error {
-	carrier := replication.Carrier{Store: im.store}
-	for rows := range slices.Chunk(also, carriedAtOnce) {
-		if left := carrier.Carry(ctx, rows); len(left) > 0 {
+// propagate applies the consequences of rows to their other sides.
+func (im *run) propagate(ctx context.Context, also []storage.Written) error {
+	propagator := replication.Propagator{Store: im.store}
+	for rows := range slices.Chunk(also, rowsAtOnce) {
+		if left := propagator.Propagate(ctx, rows); len(left) > 0 {
 			e := left[0].Row.Edge
-			return fmt.Errorf("carry %s from %d to %d: %w", left[0].Row.Side, e.From, e.To, left[0].Err)
+			return fmt.Errorf("propagate %s from %d to %d: %w", left[0].Row.Side, e.From, e.To, left[0].Err)
 		}
 	}
 	return nil
 }
 
-// carriedAtOnce is how many rows are carried by one call: their chains are kept.
-const carriedAtOnce = 5000
+// rowsAtOnce is how many rows are propagated by one call: their chains are kept.
+const rowsAtOnce = 5000
 
 func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Result[storage.Applied], error) {
 	results := im.store.Apply(ctx, side, edges, rule)

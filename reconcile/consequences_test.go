@@ -93,7 +93,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			// Replication carries consequences over as well, and may be faster.
+			// Replication propagates consequences as well, and may be faster.
 			if follows := c.want != block && c.want != accepted; !follows && !slices.Contains(rows, storage.Row{Side: c.side, Edge: c.want}) {
 				return fmt.Errorf("%+v is not told of in %+v", c.want, rows)
 			}
@@ -114,7 +114,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	}
 }
 
-// In modes without a log that carries what follows from repairs, repairing does.
+// In modes without a log that propagates what follows from repairs, repairing does.
 func TestRepairAppliesWhatFollows(t *testing.T) {
 	g := newGraph(t, 12, 2, 10, 20)
 	block := g.lostBlock(g.apart[0], g.apart[1])

@@ -38,7 +38,7 @@ type Repairs struct {
 // because the inverse row had a false, newer time: its forward row is still there to be read.
 //
 // What follows from a row that is written, such as the end of a follow from a block, is written
-// with it, on the forward side. It is carried to its other side as every edge is repaired: by
+// with it, on the forward side. It is propagated to its other side as every edge is repaired: by
 // comparing both rows.
 func RepairEdges(ctx context.Context, store RepairStore, keys []Key) (all Repairs, err error) {
 	for chunk := range slices.Chunk(keys, readAtOnce) {

@@ -28,7 +28,7 @@ func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []
 	return results
 }
 
-// If a scan is killed between a repair and what follows from it, the next scan carries the latter
+// If a scan is killed between a repair and what follows from it, the next scan propagates the latter
 // to its other side.
 func TestWhatFollowsFromARepairOutlivesAKill(t *testing.T) {
 	g := newGraph(t, 11, 2, 50, 500)

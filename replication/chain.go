@@ -30,9 +30,9 @@ func (c *chain) behind(row storage.Row) *chain {
 }
 
 // next sorts the rows that, as a store says, have followed from the chain's last row: those to
-// carry on, and those on both sides already. It leaves out rows that the chain holds, because a
+// propagate, and those on both sides already. It leaves out rows that the chain holds, because a
 // store reports again what followed from rows that were there before.
-func (c *chain) next(also []storage.Written, logger *slog.Logger) (carry, there []storage.Row) {
+func (c *chain) next(also []storage.Written, logger *slog.Logger) (missing, there []storage.Row) {
 	for _, w := range also {
 		switch {
 		case w.Inverse:
@@ -42,10 +42,10 @@ func (c *chain) next(also []storage.Written, logger *slog.Logger) (carry, there 
 			logger.Error("replication: one row follows from another without end; this one is left to reconcile",
 				"table", w.Side.String(), "from", w.Edge.From, "to", w.Edge.To)
 		default:
-			carry = append(carry, w.Row)
+			missing = append(missing, w.Row)
 		}
 	}
-	return carry, there
+	return missing, there
 }
 
 func (c *chain) holds(row storage.Row) bool {

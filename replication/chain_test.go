@@ -217,8 +217,8 @@ func TestChainsEnd(t *testing.T) {
 				t.Errorf("applied %d times by lanes", n)
 			}
 			g.batches = nil
-			store := carried{telling{gate: newGate(), also: also}}
-			if left := (replication.Carrier{Store: store}).Carry(t.Context(), []storage.Written{{Row: request}}); len(left) > 0 {
+			store := readable{telling{gate: newGate(), also: also}}
+			if left := (replication.Propagator{Store: store}).Propagate(t.Context(), []storage.Written{{Row: request}}); len(left) > 0 {
 				t.Errorf("left %v", left)
 			}
 			if n := len(store.batches); n != wrong.times {
@@ -228,36 +228,36 @@ func TestChainsEnd(t *testing.T) {
 	}
 }
 
-// carried is a store that can be read, too.
-type carried struct{ telling }
+// readable is a store that can be read, too.
+type readable struct{ telling }
 
-func (c carried) memory() *memory.Store { return c.EdgeWriter.(*memory.Store) }
+func (c readable) memory() *memory.Store { return c.EdgeWriter.(*memory.Store) }
 
-func (c carried) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (c readable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	return c.memory().Edges(ctx, side, pairs)
 }
 
-func (c carried) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (c readable) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	return c.memory().Pages(ctx, side, queries)
 }
 
-func (c carried) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (c readable) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return c.memory().AllRows(ctx, side, queries)
 }
 
-func (c carried) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+func (c readable) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return c.memory().Neighbours(ctx, side, owners)
 }
 
-// A row is carried once everything that follows from it is. Until then, Carry returns the index of
-// the given row, and what still has to be carried.
-func TestCarryReportsWhatIsLeft(t *testing.T) {
+// A row is propagated once everything that follows from it is. Until then, Propagate returns the index of
+// the given row, and what still has to be propagated.
+func TestPropagateReportsWhatIsLeft(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
 	ended := row(storage.Forward, b1, a0, storage.None, 11)
 	other := row(storage.Forward, 77, b1, storage.Following, 12)
 	there := row(storage.Requests, a0, b1, storage.Cancelled, 13)
-	store := carried{telling{gate: newGate(), also: func(r storage.Row) []storage.Row {
+	store := readable{telling{gate: newGate(), also: func(r storage.Row) []storage.Row {
 		if r == block {
 			return []storage.Row{ended}
 		}
@@ -265,9 +265,9 @@ func TestCarryReportsWhatIsLeft(t *testing.T) {
 	}}}
 	store.set(0, true)
 	p := &published{}
-	c := replication.Carrier{Store: store, Publisher: p}
+	c := replication.Propagator{Store: store, Publisher: p}
 	given := []storage.Written{{Row: other}, {Row: there, Inverse: true}, {Row: block}}
-	left := c.Carry(t.Context(), given)
+	left := c.Propagate(t.Context(), given)
 	if len(left) != 1 || left[0].Root != 2 || left[0].Row != ended || !errors.Is(left[0].Err, errDown) {
 		t.Fatalf("left %+v", left)
 	}
@@ -275,7 +275,7 @@ func TestCarryReportsWhatIsLeft(t *testing.T) {
 		t.Errorf("published %v, not %v", got, want)
 	}
 	store.set(0, false)
-	if left := c.Carry(t.Context(), []storage.Written{{Row: left[0].Row}}); len(left) != 0 {
+	if left := c.Propagate(t.Context(), []storage.Written{{Row: left[0].Row}}); len(left) != 0 {
 		t.Fatalf("left %+v", left)
 	}
 	if got := onInverse(t, store, ended); got != ended {
@@ -284,34 +284,34 @@ func TestCarryReportsWhatIsLeft(t *testing.T) {
 }
 
 // A row is published before what followed from it.
-func TestCarryPublishesInOrder(t *testing.T) {
+func TestPropagatePublishesInOrder(t *testing.T) {
 	block := row(storage.Forward, 1, 2, storage.Blocking, 10)
 	ended := row(storage.Forward, 2, 1, storage.None, 11)
 	p := &published{}
 	store := telling{gate: newGate(), also: func(storage.Row) []storage.Row { return []storage.Row{ended} }, there: true}
-	left := replication.Carrier{Store: store, Publisher: p}.Carry(t.Context(), []storage.Written{{Row: block}})
+	left := replication.Propagator{Store: store, Publisher: p}.Propagate(t.Context(), []storage.Written{{Row: block}})
 	if want := []storage.Row{block, ended}; len(left) > 0 || !slices.Equal(p.all(), want) {
 		t.Errorf("left %v, published %v, want %v", left, p.all(), want)
 	}
 }
 
 // What is left comes in the order of the tables: follows before requests.
-func TestCarryReportsInOrder(t *testing.T) {
+func TestPropagateReportsInOrder(t *testing.T) {
 	store := newGate()
 	store.set(1, true)
 	to := of(1, 1)[0]
 	request := row(storage.Requests, 77, to, storage.Pending, 10)
 	follow := row(storage.Forward, 77, to, storage.Following, 11)
-	c := replication.Carrier{Store: store}
-	left := c.Carry(t.Context(), []storage.Written{{Row: request}, {Row: follow}})
+	c := replication.Propagator{Store: store}
+	left := c.Propagate(t.Context(), []storage.Written{{Row: request}, {Row: follow}})
 	if len(left) != 2 || left[0].Root != 1 || left[0].Row != follow || left[1].Root != 0 || left[1].Row != request {
 		t.Errorf("left %+v", left)
 	}
 }
 
-// A writer that ended a follow by a block may have died before it carried that on. When the block
-// comes again, a newer row may have replaced it; the end of the follow is carried all the same.
-func TestCarryMakesUpForAWriterThatDied(t *testing.T) {
+// A writer that ended a follow by a block may have died before it propagated that. When the block
+// comes again, a newer row may have replaced it; the end of the follow is propagated all the same.
+func TestPropagateMakesUpForAWriterThatDied(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite"} {
 		t.Run(engine, func(t *testing.T) { makesUp(t, engine) })
 	}
@@ -343,9 +343,9 @@ func makesUp(t *testing.T, engine string) {
 				t.Fatalf("a block tells %+v", died.Also)
 			}
 			ended := died.Also[0].Row
-			c := replication.Carrier{Store: store}
+			c := replication.Propagator{Store: store}
 			for _, r := range append(later, block) {
-				if left := c.Carry(t.Context(), []storage.Written{{Row: r}}); len(left) > 0 {
+				if left := c.Propagate(t.Context(), []storage.Written{{Row: r}}); len(left) > 0 {
 					t.Fatalf("left %+v", left)
 				}
 			}

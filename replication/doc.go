@@ -2,10 +2,10 @@
 // `friend_request`. It takes rows that were written to the forward table of a pair, from whichever
 // source reports them, and applies them to the inverse table, on the shard that owns them. What
 // follows from a row there, such as the end of a follow after a block, is a forward row again, and
-// is carried on.
+// is propagated.
 //
 // The sources are in the folders below: the binlog of each server, a Redis Stream, the call itself.
 // Each binlog passes its rows to one shared [Applier] through its own [Feed]; the other sources use
-// a [Carrier]. A row may arrive twice, late or out of order: the edge's version guards each write
+// a [Propagator]. A row may arrive twice, late or out of order: the edge's version guards each write
 // (see [storage.EdgeWriter]).
 package replication

@@ -155,17 +155,17 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 			return r.Err
 		}
 	}
-	tell := make([]storage.Row, 0, len(rows))
+	done := make([]storage.Row, 0, len(rows))
 	for i, r := range results {
 		if r.Value.Changed || !rows[i].of.known && r.Value.Row == edges[i] {
-			tell = append(tell, rows[i].Row)
+			done = append(done, rows[i].Row)
 		}
 		if len(r.Value.Also) > 0 {
-			tell = append(tell, l.followed(rows[i], r.Value.Also)...)
+			done = append(done, l.followed(rows[i], r.Value.Also)...)
 		}
 	}
-	if l.cfg.Publisher != nil && len(tell) > 0 {
-		l.cfg.Publisher.Publish(ctx, tell)
+	if l.cfg.Publisher != nil && len(done) > 0 {
+		l.cfg.Publisher.Publish(ctx, done)
 	}
 	return nil
 }
@@ -174,9 +174,9 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 // batch, which is acknowledged only after it. It returns the rows that are on both sides already.
 func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
 	from := r.from.behind(r.Row)
-	carry, there := from.next(also, l.cfg.Logger)
-	r.of.more(len(carry))
-	for _, next := range carry {
+	missing, there := from.next(also, l.cfg.Logger)
+	r.of.more(len(missing))
+	for _, next := range missing {
 		l.applier.lanes[l.applier.lane(next)].push(r.of, from, next)
 	}
 	return there

@@ -20,7 +20,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// engines are the stores on which all relations between users are carried to the other side: with
+// engines are the stores on which all relations between users are propagated to the other side: with
 // two shards each, if the engine has shards.
 var engines = map[string]func(*testing.T) storage.Store{
 	"memory": func(*testing.T) storage.Store { return memory.New() },
@@ -61,13 +61,13 @@ var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 		}
 	},
 	"calls": func(t *testing.T, store storage.Store) func([]storage.Row) {
-		c := replication.Carrier{Store: store, Logger: slog.New(slog.DiscardHandler)}
+		c := replication.Propagator{Store: store, Logger: slog.New(slog.DiscardHandler)}
 		return func(rows []storage.Row) {
 			written := make([]storage.Written, len(rows))
 			for i, r := range rows {
 				written[i] = storage.Written{Row: r}
 			}
-			for _, left := range c.Carry(context.Background(), written) {
+			for _, left := range c.Propagate(context.Background(), written) {
 				t.Errorf("%+v is left", left)
 			}
 		}
@@ -77,7 +77,7 @@ var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 // everywhere runs a test on all engines with all ways of rows.
 func everywhere(t *testing.T, test func(*testing.T, *relations)) {
 	for engine, open := range engines {
-		for way, carry := range ways {
+		for way, propagate := range ways {
 			t.Run(engine+" "+way, func(t *testing.T) {
 				r := &relations{store: open(t)}
 				users := make([]storage.User, people)
@@ -90,7 +90,7 @@ func everywhere(t *testing.T, test func(*testing.T, *relations)) {
 						t.Fatal(made.Err)
 					}
 				}
-				r.carry = carry(t, r.store)
+				r.propagate = propagate(t, r.store)
 				test(t, r)
 			})
 		}
@@ -100,10 +100,10 @@ func everywhere(t *testing.T, test func(*testing.T, *relations)) {
 // people is how many users there are: few, so that they meet. They lie on both shards.
 const people = 7
 
-// relations is what users do to each other, and the rows that have to be carried.
+// relations is what users do to each other, and the rows that have to be propagated.
 type relations struct {
-	store storage.Store
-	carry func([]storage.Row)
+	store     storage.Store
+	propagate func([]storage.Row)
 
 	mu   sync.Mutex
 	rows []storage.Row // written by users, not delivered yet
@@ -149,8 +149,8 @@ func (r *relations) take() []storage.Row {
 	return rows
 }
 
-// deliver carries what has been written, in its order.
-func (r *relations) deliver() { r.carry(r.take()) }
+// deliver propagates what has been written, in its order.
+func (r *relations) deliver() { r.propagate(r.take()) }
 
 // row reads one row.
 func (r *relations) row(t testing.TB, side storage.Side, from, to storage.UserID) storage.Edge {
@@ -222,8 +222,8 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 300}, blocked) // and again, before it hears of the block
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 400}, blocked)
 			r.deliver()
-			r.carry(block)
-			r.carry(block)
+			r.propagate(block)
+			r.propagate(block)
 			for _, side := range storage.Sides[:2] {
 				if e := r.row(t, side, blocked, blocker); e.Type != storage.None || e.UpdateTime <= 400 {
 					t.Errorf("%d→%d is %+v in %s", blocked, blocker, e, side)
@@ -238,7 +238,7 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.None, Ends: storage.Blocking, At: 1000}, blocker)
 			r.deliver()
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 1100}, blocked)
-			r.carry(block)
+			r.propagate(block)
 			r.deliver()
 			if e := r.row(t, storage.Inverse, blocked, blocker); e.Type != storage.Following || e.UpdateTime != 1100 {
 				t.Errorf("%d→%d is %+v although nobody blocks anybody", blocked, blocker, e)
@@ -268,15 +268,15 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 			r.deliver()
 			r.request(t, a, b, storage.Accept, 200)
 			accepted := r.take()
-			r.carry(accepted)
+			r.propagate(accepted)
 			friends(a, b, storage.Following)
-			r.carry(accepted)
+			r.propagate(accepted)
 			r.agree(t)
 
 			r.request(t, a, b, storage.Remove, 300)
 			r.deliver()
 			friends(a, b, storage.None)
-			r.carry(accepted) // once more, now late
+			r.propagate(accepted) // once more, now late
 			friends(a, b, storage.None)
 
 			// Both ask before either hears of the other.
@@ -285,9 +285,9 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 			one := r.take()
 			r.request(t, c, a, storage.Ask, 401)
 			other := r.take()
-			r.carry(other)
-			r.carry(one)
-			r.carry(other)
+			r.propagate(other)
+			r.propagate(one)
+			r.propagate(other)
 			friends(a, c, storage.Following)
 			r.request(t, a, c, storage.Remove, 500)
 			r.request(t, c, a, storage.Remove, 500)
@@ -320,7 +320,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 				t.Logf("KITH_TEST_SEED=%d", seed)
 			}
 		}()
-		var gateways, carriers sync.WaitGroup
+		var gateways, propagators sync.WaitGroup
 		written := make(chan struct{})
 		for i := range uint64(2) {
 			random := rand.New(rand.NewPCG(seed, i))
@@ -333,7 +333,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 		}
 		for i := range uint64(3) {
 			random := rand.New(rand.NewPCG(seed, 10+i))
-			carriers.Go(func() {
+			propagators.Go(func() {
 				var late []storage.Row
 				for more := true; more || len(late) > 0; {
 					select {
@@ -347,7 +347,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 					if more {
 						n = random.IntN(n + 1)
 					}
-					r.carry(late[:n:n])
+					r.propagate(late[:n:n])
 					again := late[:random.IntN(n/4+1)] // once more, later
 					late = late[n:]
 					if more {
@@ -358,7 +358,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 		}
 		gateways.Wait()
 		close(written)
-		carriers.Wait()
+		propagators.Wait()
 		r.deliver()
 		r.agree(t)
 	})

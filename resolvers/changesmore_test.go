@@ -117,7 +117,7 @@ func TestFriendRequestsPage(t *testing.T) {
 }
 
 // What is decided between two users is on both shards when it is answered, in every
-// redundancy mode; only follows wait to be carried.
+// redundancy mode; only follows wait to be propagated.
 func TestTiesAreCompleteInEveryMode(t *testing.T) {
 	onShards(t, apitest.Options{Redundancy: never{}}, func(t *testing.T, v *village) {
 		for _, pair := range v.twoPairs() {

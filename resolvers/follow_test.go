@@ -131,8 +131,8 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 // never is a mode in which nothing arrives on the inverse side.
 type never struct{ err error }
 
-func (never) Inline() bool                                     { return false }
-func (n never) Carry(context.Context, []storage.Written) error { return n.err }
+func (never) Inline() bool                                         { return false }
+func (n never) Propagate(context.Context, []storage.Written) error { return n.err }
 
 // What comes from the inverse side is waited for, but not for ever: then the old
 // value is served, and said to be stale.

@@ -13,8 +13,8 @@ import (
 // lost is a redundancy mode that loses everything it is given.
 type lost struct{}
 
-func (lost) Inline() bool                                   { return false }
-func (lost) Carry(context.Context, []storage.Written) error { return nil }
+func (lost) Inline() bool                                       { return false }
+func (lost) Propagate(context.Context, []storage.Written) error { return nil }
 
 // However many writes a deletion has come to when the program dies, another one brings
 // it to its end, on both sides, with nothing but what lies in the stores.

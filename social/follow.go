@@ -78,7 +78,7 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	if len(written) == 0 {
 		return false, nil
 	}
-	return t.Redundancy.Carry(ctx, written) != nil, nil
+	return t.Redundancy.Propagate(ctx, written) != nil, nil
 }
 
 // at reads the clock, once for a request.

@@ -22,11 +22,11 @@ type Redundancy interface {
 	// the forward rows' transaction.
 	Inline() bool
 
-	// Carry takes over forward rows that have been written, alone or together with
+	// Propagate takes over forward rows that have been written, alone or together with
 	// their other side, and the consequences written there. An error means that other
 	// sides are missing and may stay so: this has been counted, and
 	// is left to retries and reconcile.
-	Carry(ctx context.Context, written []storage.Written) error
+	Propagate(ctx context.Context, written []storage.Written) error
 }
 
 // People tells which users exist.

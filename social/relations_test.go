@@ -35,7 +35,7 @@ type post struct {
 
 func (p *post) Inline() bool { return p.inline }
 
-func (p *post) Carry(_ context.Context, written []storage.Written) error {
+func (p *post) Propagate(_ context.Context, written []storage.Written) error {
 	p.count(written)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 // accepting a request makes both follow. This takes two steps, each in one transaction: on
 // the asker's shard the request is accepted and the asker follows; when that is applied
 // on the other's shard, the other follows. Both steps are done when the call returns,
-// in every redundancy mode. After a crash in between, whatever carries the request's row
+// in every redundancy mode. After a crash in between, whatever propagates the request's row
 // does the second step, once: the row's version reports whether it has been done.
 
 // Ask makes a user ask another to be friends. If the other has asked, that request is accepted.

@@ -12,15 +12,15 @@ import (
 // client has gone.
 const settleTime = 5 * time.Second
 
-// settle carries newly written forward rows to their other sides at once,
+// settle propagates newly written forward rows to their other sides at once,
 // in every redundancy mode, and then the consequences written there: a block ends
 // the follow in return, an accepted request begins one. Then it hands
-// all rows to the mode, which carries those that could not be written.
+// all rows to the mode, which propagates those that could not be written.
 //
 // It completes committed rows even if the client has gone.
 //
 // A crash leaves the rows that it has not reached as they are. In the modes
-// stream and binlog the mode carries them; otherwise repeating the change or
+// stream and binlog the mode propagates them; otherwise repeating the change or
 // reconcile does. Everything may be applied twice: versions decide.
 func (t *Relations) settle(ctx context.Context, written []storage.Written) (all []storage.Written, stale bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
@@ -47,7 +47,7 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 	if len(all) == 0 {
 		return nil, false
 	}
-	return all, t.Redundancy.Carry(ctx, all) != nil || stale
+	return all, t.Redundancy.Propagate(ctx, all) != nil || stale
 }
 
 // inverse applies the rows of one side that have not been applied, and marks those

@@ -16,7 +16,7 @@ import (
 const people = 24
 
 // drawGraph fills a store with random edges, tombstones and blocks among them. What
-// follows from blocks is not carried to the other side: each list is its own truth.
+// follows from blocks is not propagated to the other side: each list is its own truth.
 func drawGraph(t *rapid.T) *memory.Store {
 	// Drawn one by one, edges come out few: rapid prefers short lists.
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

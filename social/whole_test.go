@@ -15,13 +15,13 @@ import (
 	"kith/storage/notify"
 )
 
-// carrying is a redundancy mode that takes rows over, or fails to.
-type carrying struct{ err error }
+// taking is a redundancy mode that takes rows over, or fails to.
+type taking struct{ err error }
 
-func (carrying) Inline() bool                                     { return true }
-func (c carrying) Carry(context.Context, []storage.Written) error { return c.err }
+func (taking) Inline() bool                                         { return true }
+func (t taking) Propagate(context.Context, []storage.Written) error { return t.err }
 
-// A write stays noted until its rows have been carried to their other side: only then are the notes
+// A write stays noted until its rows have been propagated to their other side: only then are the notes
 // of a change taken back, once what was told has been sent.
 func TestWritesAreNotedUntilTheyAreWhole(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
@@ -58,12 +58,12 @@ func TestWritesAreNotedUntilTheyAreWhole(t *testing.T) {
 				sent++
 				then()
 			})
-			relations := social.NewRelations(social.RelationsConfig{Store: noting, Redundancy: carrying{lost}})
+			relations := social.NewRelations(social.RelationsConfig{Store: noting, Redundancy: taking{lost}})
 			ctx, cancel := context.WithCancel(t.Context())
 			stale, err := do(ctx, relations, store)
 			cancel()
 			if err != nil || stale != (lost != nil) || (sent > 0) != (lost == nil) {
-				t.Errorf("%s, and the rows are carried: %v; stale %t, its notes were taken back %d times, %v", name, lost, stale, sent, err)
+				t.Errorf("%s, and the rows are propagated: %v; stale %t, its notes were taken back %d times, %v", name, lost, stale, sent, err)
 			}
 		}
 	}

@@ -79,5 +79,5 @@ type Repair struct {
 // Repaired is the outcome of a repair.
 type Repaired struct {
 	Done bool      // the row was still as observed, and is now as wanted
-	Also []Written // forward rows that followed from it; they have to be carried to their other side
+	Also []Written // forward rows that followed from it; they have to be propagated to their other side
 }

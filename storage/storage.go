@@ -106,8 +106,8 @@ type EdgeWriter interface {
 	// A row changed in this way gets the time of the edge or, if the row is not older than that,
 	// its own time plus 1. An accepted request always gets at least the time of the edge plus 1. If
 	// an edge of these kinds comes late or again, it writes nothing, but Also lists the rows that
-	// follow from it, as they are now: a caller can then carry on what a crash interrupted. Of two
-	// requests that accepted each other, only the later one is listed, so that carrying ends.
+	// follow from it, as they are now: a caller can then propagate what a crash interrupted. Of two
+	// requests that accepted each other, only the later one is listed, so that propagation ends.
 	Apply(ctx context.Context, side Side, edges []Edge, rule Rule) []Result[Applied]
 }
 

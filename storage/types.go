@@ -211,7 +211,7 @@ type Applied struct {
 	Also    []Written // forward rows that follow from it, see [EdgeWriter]
 }
 
-// Written is a forward row that has been written. It still has to be carried to its other side,
+// Written is a forward row that has been written. It still has to be propagated to its other side,
 // unless that was written in the same transaction.
 type Written struct {
 	Row

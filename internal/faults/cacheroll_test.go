@@ -71,7 +71,7 @@ func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
 	t.Logf("%v after the second was killed, the first began to keep things", time.Since(began).Round(time.Millisecond))
 }
 
-// TestReplicatorWithoutRedis: where a replicator of its own carries the rows over, the only
+// TestReplicatorWithoutRedis: where a replicator of its own propagates the rows, the only
 // gateway does not see them come, and keeps nothing either.
 func TestReplicatorWithoutRedis(t *testing.T) {
 	t.Parallel()

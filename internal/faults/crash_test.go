@@ -204,7 +204,7 @@ func (r *running) faults() []fault {
 	}
 	working := r.replicators
 	if len(working) == 0 {
-		working = r.gateways // which carry over themselves
+		working = r.gateways // which propagate rows themselves
 	}
 	add(r.replicatorKills, of(working))
 	add(r.gatewayKills, of(r.gateways))
@@ -223,11 +223,11 @@ func (r *running) faults() []fault {
 	return append(list, r.serverFault(r.servers[1], working))
 }
 
-// outageTime is how long a server is away before whoever carries over is killed:
+// outageTime is how long a server is away before the processes that propagate rows are killed:
 // longer than a replicator takes to write down how far it has come.
 const outageTime = 2200 * time.Millisecond
 
-// serverFault kills a server, and while it is away those who carry over, with all
+// serverFault kills a server, and while it is away the processes that propagate rows, with all
 // that they could not write to it.
 func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
 	var from time.Time
@@ -329,7 +329,7 @@ func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
 			continue
 		}
 		if counted := l.metric(t, counter, ""); float64(n) > counted {
-			t.Errorf("%d edges are missing that %s was to carry over, which counts %v", n, l.name, counted)
+			t.Errorf("%d edges are missing that %s was to propagate, which counts %v", n, l.name, counted)
 		}
 	}
 }

@@ -214,7 +214,7 @@ func (l *life) wasWell(t testing.TB) {
 
 // metNoServer reports that the program was started in the very moment in which a server was
 // killed, and could not open the store: whoever supervises it starts it again, as the
-// schedule does after the outage. If it did not, nobody would carry over, and that is seen.
+// schedule does after the outage. If it did not, nobody would propagate rows, and that is seen.
 func (l *life) metNoServer() bool {
 	text := l.Stderr()
 	return strings.HasPrefix(text, "kith: --store (KITH_STORE): shard ") && strings.Contains(text, "connection")

@@ -43,7 +43,7 @@ func driftOf(t testing.TB, g *graph) *drift {
 // load writes at a rate until what it returns is called.
 func (d *drift) load(t testing.TB, perSecond int) (stop func() (written int)) {
 	t.Helper()
-	return d.writing(t, perSecond, func(ctx context.Context, carry *incall.Redundancy, r *rand.Rand) error {
+	return d.writing(t, perSecond, func(ctx context.Context, mode *incall.Redundancy, r *rand.Rand) error {
 		switch r.IntN(20) {
 		case 0:
 			_, err := d.changeOne(ctx, r, storage.ChangeOptions{})
@@ -51,7 +51,7 @@ func (d *drift) load(t testing.TB, perSecond int) (stop func() (written int)) {
 		case 1:
 			return d.meddle(ctx, r)
 		}
-		return d.writeOne(ctx, carry, r)
+		return d.writeOne(ctx, mode, r)
 	})
 }
 

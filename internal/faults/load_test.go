@@ -27,7 +27,7 @@ func (g *graph) load(t testing.TB, perSecond int) (stop func() (written int)) {
 // writing has eight writers write at a rate until what it returns is called.
 func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context, *incall.Redundancy, *rand.Rand) error) (stop func() (written int)) {
 	t.Helper()
-	carry := g.carrier()
+	mode := g.inCall()
 	ctx, cancel := context.WithCancel(context.Background())
 	var n atomic.Int64
 	due := make(chan bool, perSecond)
@@ -50,7 +50,7 @@ func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context,
 			for range due {
 				// To its end, also when the load ends: half a write would be damage. A follow of
 				// somebody whom another write has made block the follower is refused.
-				if err := write(context.Background(), carry, r); err != nil && !errors.Is(err, storage.ErrForbidden) {
+				if err := write(context.Background(), mode, r); err != nil && !errors.Is(err, storage.ErrForbidden) {
 					t.Errorf("a write of the load: %v", err)
 					return
 				}
@@ -60,7 +60,7 @@ func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context,
 	}
 	var once sync.Once
 	end := func() int {
-		once.Do(func() { cancel(); running.Wait(); carry.Close() })
+		once.Do(func() { cancel(); running.Wait(); mode.Close() })
 		return int(n.Load())
 	}
 	t.Cleanup(func() { end() })
@@ -68,12 +68,12 @@ func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context,
 }
 
 // writeOne changes one edge on both sides.
-func (g *graph) writeOne(ctx context.Context, carry *incall.Redundancy, r *rand.Rand) error {
+func (g *graph) writeOne(ctx context.Context, mode *incall.Redundancy, r *rand.Rand) error {
 	written, err := g.changeOne(ctx, r, storage.ChangeOptions{Inverse: true})
 	if err != nil || !written.Changed {
 		return err
 	}
-	return carry.Carry(ctx, written.Written())
+	return mode.Propagate(ctx, written.Written())
 }
 
 // changeOne changes one edge on the forward side.
@@ -90,16 +90,16 @@ func (g *graph) changeOne(ctx context.Context, r *rand.Rand, options storage.Cha
 	return written.Value, written.Err
 }
 
-// carrier brings rows to the inverse side in the same call, until it is closed.
-func (g *graph) carrier() *incall.Redundancy {
+// inCall is a redundancy mode that applies rows to the inverse side in the same call, until it is closed.
+func (g *graph) inCall() *incall.Redundancy {
 	return incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
 }
 
 // takeBack ends, on both sides, every edge that the load has made.
 func (g *graph) takeBack(t testing.TB) {
 	t.Helper()
-	carry := g.carrier()
-	defer carry.Close()
+	mode := g.inCall()
+	defer mode.Close()
 	made := map[storage.UserID][]storage.EdgeChange{}
 	for _, e := range g.rows(t, storage.Forward) {
 		if e.From >= firstOther && e.Type != storage.None {
@@ -117,7 +117,7 @@ func (g *graph) takeBack(t testing.TB) {
 			}
 			ended = append(ended, written.Value.Written()...)
 		}
-		if err := carry.Carry(t.Context(), ended); err != nil {
+		if err := mode.Propagate(t.Context(), ended); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// quiet waits until everything that was written has been carried over, or given up
+// quiet waits until everything that was written has been propagated, or given up
 // and counted. Nobody may be writing.
 func (d *deployment) quiet(t testing.TB, h *history) {
 	t.Helper()

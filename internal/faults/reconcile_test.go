@@ -36,7 +36,7 @@ func TestLongDamageIsFoundAndRepaired(t *testing.T) {
 func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSecond int) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), data)
 	answers := expected.Of(t, data)
-	// One that replicates would carry over what was damaged.
+	// One that replicates would propagate what was damaged.
 	gateway := kithtest.Start(t, kithtest.Args("--store", g.location(), "--no-replicate"))
 	before := g.rows(t, storage.Forward)
 	damaged := g.vandal(t, 20, storage.Inverse).damageInverse(damages)

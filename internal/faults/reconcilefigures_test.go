@@ -139,12 +139,12 @@ func benchmarkRealtime(b *testing.B) {
 	servers := privateServers(b, flushes[0].options)
 	b.Run("store", func(b *testing.B) {
 		g := loadGraph(b, servers, testgraph.Generate(b, testgraph.Small))
-		carry := incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
-		defer carry.Close()
+		mode := incall.New(g.Store, nobody{}, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+		defer mode.Close()
 		writes := make([]write, connections)
 		for i := range writes {
 			r := rand.New(rand.NewPCG(uint64(i), 17))
-			writes[i] = func(ctx context.Context) (bool, error) { return false, g.writeOne(ctx, carry, r) }
+			writes[i] = func(ctx context.Context) (bool, error) { return false, g.writeOne(ctx, mode, r) }
 		}
 		d := &deployment{servers: servers, dsns: g.dsns}
 		d.inTurn(b, nil, writes, g.Store)

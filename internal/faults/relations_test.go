@@ -15,11 +15,11 @@ import (
 )
 
 // TestRelations has users follow, block and befriend each other through two gateways,
-// while those who carry rows over are killed and started again: in the end both sides
+// while those who propagate rows are killed and started again: in the end both sides
 // of follows and of requests agree, nobody follows somebody with whom there is a block,
 // and all counts are exact.
 //
-// In the mode sync the gateways carry over themselves, and one that is killed leaves
+// In the mode sync the gateways propagate rows themselves, and one that is killed leaves
 // something to reconcile: nobody is killed there.
 func TestRelations(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func TestTokens(t *testing.T) {
 			if mode == "sync" {
 				return
 			}
-			// Nothing is carried over now: every answer must own up to it.
+			// Nothing is propagated now: every answer must own up to it.
 			for _, n := range d.replicators {
 				n.kill(t)
 			}

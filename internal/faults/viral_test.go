@@ -71,11 +71,11 @@ func BenchmarkViral(b *testing.B) {
 // from.
 type viral struct {
 	*deployment
-	store *sqlstore.Store
-	carry *incall.Redundancy
-	life  *life
-	next  int64  // the next follower
-	asker string // the token of who reads
+	store  *sqlstore.Store
+	inCall *incall.Redundancy
+	life   *life
+	next   int64  // the next follower
+	asker  string // the token of who reads
 }
 
 func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users int) *viral {
@@ -92,8 +92,8 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	v := &viral{deployment: d, store: store, next: viralOthers + 1}
-	v.carry = incall.New(store, nil, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
-	t.Cleanup(v.carry.Close)
+	v.inCall = incall.New(store, nil, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	t.Cleanup(v.inCall.Close)
 	g := kithtest.Start(t, kithtest.Args("--store", d.location(), "--redundancy", mode, "--log-level", "warn", "--jwt-secret", secret))
 	v.asker = d.token(t, 2)
 	v.life = &life{Command: g.Command, gateway: g, name: "gateway"}
@@ -108,7 +108,7 @@ func (v *viral) follow(ctx context.Context, from, to int64) error {
 	if r.Err != nil || v.mode != "sync" {
 		return r.Err
 	}
-	return v.carry.Carry(ctx, r.Value.Written())
+	return v.inCall.Propagate(ctx, r.Value.Written())
 }
 
 // In the mode binlog followers write their own rows, and only the replicator the account's: while

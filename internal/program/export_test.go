@@ -62,7 +62,7 @@ func peopled(t *testing.T, shards []database) []database {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
-			carryAll(t, s, r.Value.Written())
+			propagateAll(t, s, r.Value.Written())
 		}
 	}
 	return shards
@@ -78,8 +78,8 @@ func opened(t *testing.T, shards []database) *sqlstore.Store {
 	return s
 }
 
-// carryAll brings rows to their other sides.
-func carryAll(t *testing.T, s *sqlstore.Store, rows []storage.Written) {
+// propagateAll applies rows to their other sides.
+func propagateAll(t *testing.T, s *sqlstore.Store, rows []storage.Written) {
 	t.Helper()
 	for len(rows) > 0 {
 		w := rows[0]

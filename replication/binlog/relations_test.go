@@ -180,7 +180,7 @@ func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 	return s.EdgeWriter.Apply(ctx, side, edges, rule)
 }
 
-// A replicator that is killed between applying a block and carrying on that it has
+// A replicator that is killed between applying a block and propagating that it has
 // ended a follow loses nothing, also if the block is taken back before another starts.
 func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
 	t.Parallel()

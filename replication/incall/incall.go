@@ -1,7 +1,7 @@
 // Package incall is the redundancy mode `sync`: the writer of a forward row writes the inverse row
 // as well, in the same request, and in the same transaction if both are in one database. (Seeds:
 // "好友中心" §7, redundancy by the service itself.) What follows from a row on its other side is
-// carried on in the same request.
+// propagated in the same request.
 //
 // If the second write fails, the first does not fail. The failure is counted, and the write is
 // retried in the background for a while; after that it is left to reconcile.
@@ -19,11 +19,11 @@ import (
 	"kith/storage"
 )
 
-// Redundancy carries rows to the inverse side in the call.
+// Redundancy propagates rows to the inverse side in the call.
 type Redundancy struct {
-	carrier replication.Carrier
-	logger  *slog.Logger
-	metrics *Metrics
+	propagator replication.Propagator
+	logger     *slog.Logger
+	metrics    *Metrics
 
 	retries chan []storage.Written
 	stop    context.CancelFunc
@@ -63,7 +63,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 // New starts the background retries, which end with Close.
 func New(store storage.EdgeWriter, publisher replication.Publisher, metrics *Metrics, logger *slog.Logger) *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Redundancy{carrier: replication.Carrier{Store: store, Publisher: publisher, Logger: logger}, logger: logger, metrics: metrics, stop: stop,
+	r := &Redundancy{propagator: replication.Propagator{Store: store, Publisher: publisher, Logger: logger}, logger: logger, metrics: metrics, stop: stop,
 		retries: make(chan []storage.Written, maxRetries)}
 	for range retriers {
 		r.done.Go(func() { r.retry(ctx) })
@@ -80,8 +80,8 @@ func (r *Redundancy) Close() {
 // Inline implements [social.Redundancy].
 func (r *Redundancy) Inline() bool { return true }
 
-// Carry implements [social.Redundancy].
-func (r *Redundancy) Carry(ctx context.Context, written []storage.Written) error {
+// Propagate implements [social.Redundancy].
+func (r *Redundancy) Propagate(ctx context.Context, written []storage.Written) error {
 	failed, err := r.try(ctx, written)
 	if len(failed) == 0 {
 		return nil
@@ -96,11 +96,11 @@ func (r *Redundancy) Carry(ctx context.Context, written []storage.Written) error
 	return err
 }
 
-// try carries rows. It returns those rows, and those that follow from them, that could not be
+// try propagates rows. It returns those rows, and those that follow from them, that could not be
 // written, each once.
 func (r *Redundancy) try(ctx context.Context, rows []storage.Written) (failed []storage.Written, err error) {
 	seen := map[storage.Row]bool{}
-	for _, left := range r.carrier.Carry(ctx, rows) {
+	for _, left := range r.propagator.Propagate(ctx, rows) {
 		if !seen[left.Row] {
 			seen[left.Row] = true
 			failed = append(failed, storage.Written{Row: left.Row})

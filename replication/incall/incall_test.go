@@ -30,7 +30,7 @@ func TestAcceptanceMakesBothFollow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.mode.Carry(t.Context(), changed.Written); err != nil {
+		if err := w.mode.Propagate(t.Context(), changed.Written); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +63,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 				w.store.set(id, true)
 			}
 			if err := w.change(t, 1, 2, storage.Blocking, 20); !errors.Is(err, errAway) {
-				t.Fatalf("carried: %v", err)
+				t.Fatalf("propagated: %v", err)
 			}
 			for _, id := range away.then {
 				w.store.set(id, true)
@@ -92,7 +92,7 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.store.set(2, true)
 	if err := w.change(t, 1, 2, storage.Following, 10); err == nil {
-		t.Fatal("carried")
+		t.Fatal("propagated")
 	}
 	w.close()
 	if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 1 {
@@ -104,7 +104,7 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 func TestWrittenOnBothSidesIsPublished(t *testing.T) {
 	w := newWorld(t)
 	row := storage.Row{Side: storage.Forward, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}}
-	if err := w.mode.Carry(t.Context(), []storage.Written{{Row: row, Inverse: true}}); err != nil {
+	if err := w.mode.Propagate(t.Context(), []storage.Written{{Row: row, Inverse: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if !w.told.has(row) || w.row(storage.Inverse, 1, 2) != (storage.Edge{}) {

@@ -87,14 +87,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// change does to an edge what a user may do and carries it.
+// change does to an edge what a user may do and propagates it.
 func (w *world) change(t *testing.T, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) error {
 	t.Helper()
 	r := w.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: storage.Blocking, At: at}}, storage.ChangeOptions{})[0]
 	if r.Err != nil || !r.Value.Changed {
 		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
 	}
-	return w.mode.Carry(t.Context(), r.Value.Written())
+	return w.mode.Propagate(t.Context(), r.Value.Written())
 }
 
 func (w *world) row(side storage.Side, from, to storage.UserID) storage.Edge {

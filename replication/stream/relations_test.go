@@ -28,7 +28,7 @@ func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 	return s.EdgeWriter.Apply(ctx, side, edges, rule)
 }
 
-// A consumer that is killed between applying a block and carrying on that it has ended
+// A consumer that is killed between applying a block and propagating that it has ended
 // a follow leaves the block to another, which finds out what has followed, also if the
 // block was taken back and that applied in the meantime.
 func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package stream carries forward rows from the gateways that wrote them to those
+// Package stream takes forward rows from the gateways that wrote them to those
 // that apply them to the inverse side, over a Redis Stream: the redundancy mode
 // `stream`.
 //

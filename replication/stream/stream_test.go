@@ -35,7 +35,7 @@ func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
 	for i, r := range rows {
 		written[i] = storage.Written{Row: r}
 	}
-	for _, left := range (replication.Carrier{Store: a.store}).Carry(ctx, written) {
+	for _, left := range (replication.Propagator{Store: a.store}).Propagate(ctx, written) {
 		return left.Err
 	}
 	return nil

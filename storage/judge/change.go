@@ -46,7 +46,7 @@ func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.
 	by.Follows += Counted(ch.Type) - Counted(old.Type)
 	own := j.turn(storage.Forward, pair, ch.Type, ch.At)
 	written := append([]storage.Written{own}, j.consequences(storage.Forward, own.Edge)...)
-	written = j.carry(written)
+	written = j.propagate(written)
 	return storage.Result[storage.Changed]{
 		Value: storage.Changed{Row: own.Edge, Changed: true, Inverse: written[0].Inverse, Also: written[1:]},
 		Found: true,

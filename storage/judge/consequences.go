@@ -82,8 +82,8 @@ func (j *Judge) follow(pair storage.Pair, at storage.Micros) []storage.Written {
 }
 
 // again lists what followed from an edge that came before, as it is now: its first writer may have
-// crashed before carrying that on. If two requests accepted each other, the later is the answer to
-// the earlier, and only the later is listed: if each led to the other, carrying would never end.
+// crashed before propagating that. If two requests accepted each other, the later is the answer to
+// the earlier, and only the later is listed: if each led to the other, propagation would never end.
 func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written) {
 	if !HasConsequences(side, e.Type) {
 		return nil
@@ -114,9 +114,9 @@ func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written
 	return also
 }
 
-// carry writes forward rows to their other side, with what follows from them there, and so on, as
+// propagate writes forward rows to their other side, with what follows from them there, and so on, as
 // far as the transaction holds the locks. It returns all forward rows that were written, each once.
-func (j *Judge) carry(written []storage.Written) []storage.Written {
+func (j *Judge) propagate(written []storage.Written) []storage.Written {
 	if j.Inline == nil {
 		return written
 	}

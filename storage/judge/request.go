@@ -34,7 +34,7 @@ func (j *Judge) Request(a Act) (storage.ChangedRequest, error) {
 	if err != nil {
 		return storage.ChangedRequest{}, err
 	}
-	changed := storage.ChangedRequest{Changed: len(written) > 0, Written: j.carry(written)}
+	changed := storage.ChangedRequest{Changed: len(written) > 0, Written: j.propagate(written)}
 	changed.Row, _ = j.row(storage.Requests, a.Request)
 	return changed, nil
 }

@@ -15,7 +15,7 @@ import (
 
 // Write is what a write has changed.
 type Write struct {
-	// Rows are rows of edges as they are now, each on the side that it names: a row carried to one
+	// Rows are rows of edges as they are now, each on the side that it names: a row propagated to one
 	// side only is listed for that side only. Some rows may be unchanged.
 	Rows []storage.Row
 	// Users have been created, erased or changed otherwise than by an edge.

@@ -21,7 +21,7 @@ type whole struct {
 type wholeKey struct{}
 
 // Whole returns a context whose writes stay noted until end is called. It is for rows of which
-// other gateways are told once they have been carried to their other side. If the whole is not
+// other gateways are told once they have been propagated to their other side. If the whole is not
 // complete, all caches are told of the part that was written.
 func Whole(ctx context.Context) (in context.Context, end func(complete bool)) {
 	if ctx.Value(wholeKey{}) != nil {

@@ -199,7 +199,7 @@ func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 	}
 }
 
-// Whoever applied it the first time may have ended before it carried on what followed.
+// Whoever applied it the first time may have ended before it propagated what followed.
 func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -224,7 +224,7 @@ func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 }
 
 // An unblock may have been applied before it comes again: what it has ended still has
-// to be carried on.
+// to be propagated.
 func (s blocking) ABlockThatIsPastReportsWhatItHasEnded(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)

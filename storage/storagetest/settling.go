@@ -15,7 +15,7 @@ import (
 // lives between two of whom one blocks the other, and every count is exact.
 type settling struct{ *harness }
 
-// A post carries forward rows to their other sides.
+// A post propagates forward rows to their other sides.
 type post struct {
 	mu   sync.Mutex
 	rows []storage.Row
