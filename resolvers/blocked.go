@@ -53,7 +53,7 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	return c, nil
 }
 
-// beyond tells where a list continues if the budget ended within its page: at the last user examined.
+// beyond returns where a list continues if the budget ended within its page: at the last user examined.
 func (r *Resolver) beyond(shown social.Shown, spell func(*cursor.Sealer, storage.Position) string) func() string {
 	if shown.Complete {
 		return nil

@@ -267,7 +267,7 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 	return ends.keys
 }
 
-// run reads everything at once, then what only that can tell, and returns the next
+// run reads everything at once, then what only that can reveal, and returns the next
 // level.
 func (b *batch) run(ctx context.Context) []wanted {
 	l := loaders.For(ctx)
@@ -343,7 +343,7 @@ func (b *batch) owners(ctx context.Context) []storage.UserID {
 func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	a, err := audienceOf(ctx)
 	if err != nil {
-		return // told by each field that needs it
+		return // reported by each field that needs it
 	}
 	fetchOpen(ctx, a, b.opens)
 	for _, p := range lists {

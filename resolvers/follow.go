@@ -129,7 +129,7 @@ func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other 
 	return viewer, other, err
 }
 
-// viewerGone tells a viewer whom the store does not know to sign in again.
+// viewerGone asks a viewer whom the store does not know to sign in again.
 func viewerGone(err error) error {
 	if errors.Is(err, storage.ErrUserUnknown) {
 		return apierr.Unauthenticated("the user who is signed in does not exist")

@@ -120,7 +120,7 @@ func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: owner, Limit: p.size, After: p.after, Before: p.before, Backward: p.backward}
 }
 
-// info tells what lies on both sides of the page of edges. If a cursor was given, something is
+// info reports what lies on both sides of the page of edges. If a cursor was given, something is
 // assumed to lie behind it.
 func (p pageArguments) info(side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
 	info := &model.PageInfo{

@@ -22,8 +22,8 @@ func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.Fr
 		return nil, err
 	}
 	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged || e.Kind == events.Corrected }
-	w := &requestWatch{resolver: r, viewer: viewer, told: map[storage.Pair]storage.Micros{}}
-	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), w)
+	w := &requestWatch{resolver: r, viewer: viewer, sent: map[storage.Pair]storage.Micros{}}
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), w)
 }
 
 // requestWatch is the state of one friendRequestChanged.
@@ -33,7 +33,7 @@ type requestWatch struct {
 	began    [len(requestSides)]storage.Micros // the newest when the subscription began, by side
 	newest   [len(requestSides)]storage.Micros // that the client knows of
 	page     [len(requestSides)]storage.Micros // where reading a gap continues; zero: it begins
-	told     map[storage.Pair]storage.Micros   // of the requests sent last
+	sent     map[storage.Pair]storage.Micros   // of the requests sent last
 }
 
 // stored are the states that rows of requests have.
@@ -144,10 +144,10 @@ func (w *requestWatch) sideOf(pair storage.Pair) storage.Side {
 // isNews reports whether the client does not know a row yet, and notes that it does now.
 func (w *requestWatch) isNews(row storage.Edge) bool {
 	pair := row.Pair()
-	if row.UpdateTime <= w.told[pair] {
+	if row.UpdateTime <= w.sent[pair] {
 		return false
 	}
-	noteTold(w.told, pair, row.UpdateTime)
+	noteSent(w.sent, pair, row.UpdateTime)
 	for i, side := range requestSides {
 		if side == w.sideOf(pair) {
 			w.newest[i] = max(w.newest[i], row.UpdateTime)

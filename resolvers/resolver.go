@@ -55,7 +55,7 @@ type Resolver struct {
 	// Hub sends events to subscriptions.
 	Hub *events.Hub
 
-	// Statuses tell what reconciling has found.
+	// Statuses report what reconciling has found.
 	Statuses reconcile.StatusReader
 }
 

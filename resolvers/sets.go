@@ -316,7 +316,7 @@ func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists soci
 	return q.matches(ctx, kind, lists, func(c social.Match) storage.Micros { return max(c.At.UpdateTime, c.Other) })
 }
 
-// matches is a page of matches. since tells since when each is one.
+// matches is a page of matches. since returns since when each is one.
 func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social.MatchQuery, since func(social.Match) storage.Micros) (setAnswer, error) {
 	var from social.MatchMark
 	if text := q.arguments.from; text != "" {

@@ -39,7 +39,7 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 			w.others[id] = true
 		}
 	}
-	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
 }
 
 // watch is the state of one relationshipChanged.
@@ -129,7 +129,7 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
 	f := &newFollowers{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
-	return tell(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
 }
 
 // newFollowers is the state of one newFollowers.
@@ -145,21 +145,21 @@ type newFollowers struct {
 // maxSeen bounds the memory for recognising repeated events.
 const maxSeen = 1000
 
-// inFlight is how much older than what a subscription has told of already the rows may be that
+// inFlight is how much older than what a subscription has sent already the rows may be that
 // a gap hides: writers at several gateways commit in another order than that of their times.
-// Those that were told of are remembered, and not told of twice.
+// Those that were sent are remembered, and not sent twice.
 const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
 
-// noteTold notes the version of what has been told of. If there is too much of it, then what
+// noteSent notes the version of what has been sent. If there is too much of it, then what
 // is too old to be read again goes, or else all.
-func noteTold[K comparable](told map[K]storage.Micros, what K, at storage.Micros) {
-	if len(told) >= maxSeen {
-		maps.DeleteFunc(told, func(_ K, old storage.Micros) bool { return old < at-inFlight })
+func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
+	if len(sent) >= maxSeen {
+		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-inFlight })
 	}
-	if len(told) >= maxSeen {
-		clear(told)
+	if len(sent) >= maxSeen {
+		clear(sent)
 	}
-	told[what] = at
+	sent[what] = at
 }
 
 func (f *newFollowers) begin(ctx context.Context) error {
@@ -194,7 +194,7 @@ func (f *newFollowers) answers(ctx context.Context, e events.Event) (list []*mod
 		if row.UpdateTime <= f.seen[row.From] || isAbsent(ctx, row.From) {
 			continue
 		}
-		noteTold(f.seen, row.From, row.UpdateTime)
+		noteSent(f.seen, row.From, row.UpdateTime)
 		fresh = append(fresh, row)
 	}
 	return f.convert(ctx, fresh), more, nil

@@ -3,7 +3,7 @@
 // bounded in bytes, and keeps what is read most often (W-TinyLFU), so that it finds hot users by
 // itself.
 //
-// The cache stays right because it is told of every change: by the writers of this gateway before
+// The cache stays right because every change is reported to it: by the writers of this gateway before
 // they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets
 // a user when the user changes. It changes lists as the tables are changed: a row counts if it is
 // newer than what is known of its pair, so rows may come late, twice, and in any order. If events
@@ -51,7 +51,7 @@ type Cache struct {
 	blocks   fills[[]storage.UserID]
 	lists    [2]fills[*list] // by side
 
-	told     told
+	reported reported
 	building sync.Mutex // of one long list at a time
 }
 
@@ -161,7 +161,7 @@ func (c *Cache) lives(d time.Duration) lifetime {
 	return lifetime{c.now().Add(d - rand.N(d/5))}
 }
 
-// stripe is a lock on some of the keys: under it, one step both replaces an entry and tells a read
+// stripe is a lock on some of the keys: under it, one step both replaces an entry and notifies a read
 // under way of a change.
 type stripe struct {
 	sync.Mutex

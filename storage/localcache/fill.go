@@ -57,14 +57,14 @@ func (f *fills[V]) leaveAll() {
 	f.open = nil
 }
 
-// change tells the read of a key that is under way, if there is one, of a change. The caller holds
+// change passes a change to the read of a key that is under way, if there is one. The caller holds
 // the stripe of the key.
-func (f *fills[V]) change(k key, tell func(*fill[V])) {
+func (f *fills[V]) change(k key, apply func(*fill[V])) {
 	f.mu.Lock()
 	one := f.open[k]
 	f.mu.Unlock()
 	if one != nil {
-		tell(one)
+		apply(one)
 	}
 }
 

@@ -25,7 +25,7 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 		c.forgetBlocks(owner, r.Edge)
 		if r.Side <= storage.Inverse {
 			c.change(r.Side, r.Edge, true)
-			c.told.add(r)
+			c.reported.add(r)
 		}
 	}
 	for _, id := range users {
@@ -146,23 +146,23 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 // done: rows of lists, and changes of users. The cache forgets what it kept before; it also forgets
 // everything after a gap, or if too many events come at a time.
 func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
-	told := hub.Subscribe(ctx)
+	subscription := hub.Subscribe(ctx)
 	c.Forget()
 	return func() {
 		for {
-			for e := range told.Events() {
+			for e := range subscription.Events() {
 				batch := []events.Event{e}
-				for range min(len(told.Events()), eventsAtOnce) {
-					if e, ok := <-told.Events(); ok {
+				for range min(len(subscription.Events()), eventsAtOnce) {
+					if e, ok := <-subscription.Events(); ok {
 						batch = append(batch, e)
 					}
 				}
 				c.take(ctx, batch)
 			}
-			if !errors.Is(told.Err(), events.ErrSlow) {
+			if !errors.Is(subscription.Err(), events.ErrSlow) {
 				return
 			}
-			told = hub.Subscribe(ctx)
+			subscription = hub.Subscribe(ctx)
 			c.Forget()
 		}
 	}
@@ -181,8 +181,8 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 		switch e.Kind {
 		case events.EdgeChanged:
 			for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
-				if c.told.has(storage.Row{Side: side, Edge: e.Edge}) {
-					continue // the writer has told of it
+				if c.reported.has(storage.Row{Side: side, Edge: e.Edge}) {
+					continue // the writer has reported it
 				}
 				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
 				if !c.change(side, e.Edge, false) {
@@ -222,7 +222,7 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 }
 
 // Expect makes sure that answers show the given rows, which are known to be in the tables, each on
-// the side it names, even if events have not told of them yet.
+// the side it names, even if their events have not come yet.
 func (c *Cache) Expect(rows []storage.Row) {
 	for _, r := range rows {
 		if r.Side > storage.Inverse {

@@ -1,6 +1,6 @@
-// Package notify tells caches of every write to a store: after its commit, and before the writer
+// Package notify reports to caches every write to a store: after its commit, and before the writer
 // goes on. It can also note which users a write is about to change before the write begins. If the
-// writer then dies, other processes tell the caches in its place.
+// writer then dies, other processes report to the caches in its place.
 package notify
 
 import (
@@ -24,24 +24,23 @@ type Write struct {
 	Counts map[storage.UserID]storage.UserChange
 }
 
-// Store is a store that tells of its writes.
+// Store is a store that reports its writes.
 type Store struct {
 	storage.Store
-	tell func(context.Context, Write)
-	log  *intents.Log
-	sent func(then func())
+	report func(context.Context, Write)
+	log    *intents.Log
+	sent   func(then func())
 }
 
-// Watch returns a store that calls tell with every write through it. It may tell of a write more
-// than once, and it also tells if the client has gone. tell returns false if it could not tell
-// everybody yet.
-func Watch(store storage.Store, tell func(context.Context, Write)) *Store {
-	return &Store{Store: store, tell: tell}
+// Watch returns a store that calls report with every write through it. It may report a write more
+// than once, and reports it even if the client has gone.
+func Watch(store storage.Store, report func(context.Context, Write)) *Store {
+	return &Store{Store: store, report: report}
 }
 
-// Noting makes the store note in log which users a write is about to change, until all caches have
-// been told. sent calls a function once everything to be told until now has reached Redis, and so
-// the other gateways.
+// Noting makes the store note in log which users a write is about to change, until it has
+// been reported to all caches. sent calls a function once everything reported until now has reached
+// Redis, and then the other gateways.
 func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
 	s.log, s.sent = log, sent
 	return s
@@ -54,12 +53,12 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 	left := &counted{}
 	ctx = storage.OnCounted(ctx, left.add)
 	if s.log == nil {
-		return ctx, func(w Write, _ ...error) { s.told(ctx, w, left) }
+		return ctx, func(w Write, _ ...error) { s.wrote(ctx, w, left) }
 	}
 	part, _ := ctx.Value(wholeKey{}).(*whole)
 	if part.covers(users) {
 		return ctx, func(w Write, errs ...error) {
-			s.told(ctx, w, left)
+			s.wrote(ctx, w, left)
 			if inDoubt(errs) {
 				part.fail()
 			}
@@ -67,7 +66,7 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 	}
 	intent := s.log.Begin(users)
 	return storage.BeforeCommit(ctx, intent.Wait), func(w Write, errs ...error) {
-		s.told(ctx, w, left)
+		s.wrote(ctx, w, left)
 		switch {
 		case intent == nil:
 		case inDoubt(errs):
@@ -82,11 +81,11 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 
 func (w Write) none() bool { return len(w.Rows) == 0 && len(w.Users) == 0 }
 
-// told tells of a write, if there was one.
-func (s *Store) told(ctx context.Context, w Write, left *counted) {
+// wrote reports a write, if there was one.
+func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
 	if !w.none() {
 		w.Counts = left.all()
-		s.tell(context.WithoutCancel(ctx), w)
+		s.report(context.WithoutCancel(ctx), w)
 	}
 }
 
@@ -126,8 +125,8 @@ func (w *Write) add(written []storage.Written) {
 	}
 }
 
-// Apply implements [storage.EdgeWriter]. It also tells of rows that were there before: their writer
-// may have died before it could tell.
+// Apply implements [storage.EdgeWriter]. It also reports rows that were there before: their writer
+// may have died before it could report them.
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	ctx, end := s.begin(ctx, ends(edges)...)
 	results := s.Store.Apply(ctx, side, edges, rule)

@@ -11,18 +11,18 @@ import (
 
 // whole joins several writes: other gateways hear of the first ones only when the last one is done.
 type whole struct {
-	mu     sync.Mutex
-	told   []*intents.Intent
-	sent   func(then func())
-	ended  bool
-	failed bool
+	mu       sync.Mutex
+	reported []*intents.Intent
+	sent     func(then func())
+	ended    bool
+	failed   bool
 }
 
 type wholeKey struct{}
 
-// Whole returns a context whose writes stay noted until end is called. It is for rows of which
-// other gateways are told once they have been propagated to their other side. If the whole is not
-// complete, all caches are told of the part that was written.
+// Whole returns a context whose writes stay noted until end is called. It is for rows
+// that are reported to other gateways once they have been propagated to their other side. If the whole is not
+// complete, the part that was written is reported to all caches.
 func Whole(ctx context.Context) (in context.Context, end func(complete bool)) {
 	if ctx.Value(wholeKey{}) != nil {
 		return ctx, func(bool) {} // it is part of another whole
@@ -38,7 +38,7 @@ func (w *whole) covers(users []storage.UserID) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.ended && slices.ContainsFunc(w.told, func(in *intents.Intent) bool { return in.Covers(users) })
+	return !w.ended && slices.ContainsFunc(w.reported, func(in *intents.Intent) bool { return in.Covers(users) })
 }
 
 // add returns false if there is no whole or it has already ended.
@@ -51,7 +51,7 @@ func (w *whole) add(intent *intents.Intent, sent func(func())) bool {
 	if w.ended {
 		return false
 	}
-	w.told, w.sent = append(w.told, intent), sent
+	w.reported, w.sent = append(w.reported, intent), sent
 	return true
 }
 
@@ -66,18 +66,18 @@ func (w *whole) end(complete bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
-	if len(w.told) == 0 {
+	if len(w.reported) == 0 {
 		return
 	}
 	if !complete || w.failed {
-		for _, intent := range w.told {
+		for _, intent := range w.reported {
 			intent.Leave()
 		}
 		return
 	}
-	told := w.told
+	reported := w.reported
 	w.sent(func() {
-		for _, intent := range told {
+		for _, intent := range reported {
 			intent.Done()
 		}
 	})

@@ -19,18 +19,19 @@ const (
 	changeTimeout = 2 * time.Second
 )
 
-// Changed tells Redis of users whose rows have been written: after the commit, and before the
-// writer answers. It costs one round trip, and none for what this process has already told. The
-// same change may be told twice, late and in any order. If a user's counts are not given, Redis
+// Changed reports to Redis users whose rows have been written: after the commit, and before the
+// writer answers. It costs one round trip, and none for what this process has already reported. The
+// same change may be reported twice, late and in any order. If a user's counts are not given, Redis
 // drops what it keeps of the user; it drops the lists that have changed, too.
 //
-// Once Changed has returned, no look-up that begins on any gateway finds older values, unless Redis
-// could not be told. In that case this gateway does not read Redis until it has told it, and the
-// others may find older values until then: for the TTL at most, if this process ends before.
+// Once Changed has returned, no look-up that begins on any gateway finds older values, unless the
+// change could not be reported. In that case this gateway does not read Redis until it has reported
+// it, and the others may find older values until then: for the TTL at most, if this process ends
+// before.
 //
 // It does not fail, and it continues after the context ends.
 func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
-	what = merged(slices.DeleteFunc(slices.Clone(what), c.told.has))
+	what = merged(slices.DeleteFunc(slices.Clone(what), c.reported.has))
 	if len(what) == 0 {
 		return
 	}
@@ -41,7 +42,7 @@ func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
 	}
 }
 
-// Then calls a function once Redis has been told of all changes until now. The function must not
+// Then calls a function once all changes until now have been reported to Redis. The function must not
 // wait.
 func (c *Cache) Then(call func()) {
 	if !c.late.then(call) {
@@ -77,7 +78,7 @@ func owners(what []storage.UserChange) []storage.UserID {
 	return ids
 }
 
-// deliver tells Redis under the epoch that is valid when it is done: a gateway that reads under
+// deliver reports to Redis under the epoch that is valid when it is done: a gateway that reads under
 // another epoch began to do so after the changes had been committed.
 func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
@@ -89,24 +90,24 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 			c.failed("learn")
 			return err
 		}
-		if right, err := c.tell(ctx, e, what); err != nil {
-			return fmt.Errorf("tell Redis of %d changed users: %w", len(what), err)
+		if right, err := c.report(ctx, e, what); err != nil {
+			return fmt.Errorf("report %d changed users to Redis: %w", len(what), err)
 		} else if right {
 			c.cfg.Metrics.changes.WithLabelValues("told").Add(float64(len(what)))
-			c.told.add(what)
+			c.reported.add(what)
 			return nil
 		}
 	}
 	return errors.New("the epoch of Redis keeps changing")
 }
 
-// tell writes a command for each user, and then asks for the epoch. On one server that takes the
+// report writes a command for each user, and then asks for the epoch. On one server that takes the
 // same round trip, because commands run one after another. It returns false if the epoch is over.
-func (c *Cache) tell(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
+func (c *Cache) report(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
 	for some := range slices.Chunk(what, changesAtOnce) {
 		pipe := c.cfg.Redis.Pipeline()
 		for _, w := range some {
-			c.tellOf(ctx, pipe, e, w)
+			c.reportUser(ctx, pipe, e, w)
 		}
 		if _, cluster := c.cfg.Redis.(*redis.ClusterClient); cluster {
 			if err := c.exchange(ctx, "change", pipe); err != nil {
@@ -125,9 +126,9 @@ func (c *Cache) tell(ctx context.Context, e *epoch, what []storage.UserChange) (
 	return true, nil
 }
 
-// tellOf tells of one user. If its counts are not known, it removes what is kept of the user, and
+// reportUser reports one user. If its counts are not known, it removes what is kept of the user, and
 // with it the leases of those filling it.
-func (c *Cache) tellOf(ctx context.Context, pipe redis.Pipeliner, e *epoch, w storage.UserChange) {
+func (c *Cache) reportUser(ctx context.Context, pipe redis.Pipeliner, e *epoch, w storage.UserChange) {
 	keys := []string{e.user(w.User)}
 	if w.Forward {
 		keys = append(keys, e.list(storage.Forward, w.User))

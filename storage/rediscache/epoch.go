@@ -117,7 +117,7 @@ func (c *Cache) askMasters(ctx context.Context) ([]string, error) {
 		}
 		run := infoField(info.Val(), "run_id")
 		if run == "" {
-			return errors.New("it does not tell its run_id")
+			return errors.New("it does not report its run_id")
 		}
 		mu.Lock()
 		defer mu.Unlock()

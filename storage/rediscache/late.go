@@ -18,11 +18,11 @@ type late struct {
 
 	some atomic.Bool // there are such changes
 
-	mu       sync.Mutex
-	changes  map[storage.UserID]storage.UserChange
-	tooMany  bool // they were dropped: a new epoch has to begin
-	carrying bool // a goroutine is trying to deliver them
-	after    []func()
+	mu         sync.Mutex
+	changes    map[storage.UserID]storage.UserChange
+	tooMany    bool // they were dropped: a new epoch has to begin
+	delivering bool // a goroutine is trying to deliver them
+	after      []func()
 }
 
 // then keeps a function to be called once nothing is left; it returns false if nothing is left now.
@@ -49,9 +49,9 @@ func (l *late) add(what []storage.UserChange) {
 		l.changes = make(map[storage.UserID]storage.UserChange)
 	}
 	l.keep(what)
-	if !l.carrying && l.closed.Err() == nil {
-		l.carrying = true
-		l.cache.running.Go(l.carry)
+	if !l.delivering && l.closed.Err() == nil {
+		l.delivering = true
+		l.cache.running.Go(l.deliver)
 	}
 }
 
@@ -76,8 +76,8 @@ const (
 	longPause  = time.Second
 )
 
-// carry tries until nothing is left.
-func (l *late) carry() {
+// deliver tries until nothing is left.
+func (l *late) deliver() {
 	pause := firstPause
 	for sleep.For(l.closed, pause) == nil {
 		if !l.try() {
@@ -88,7 +88,7 @@ func (l *late) carry() {
 		l.mu.Lock()
 		if len(l.changes) == 0 && !l.tooMany {
 			l.some.Store(false)
-			l.carrying = false
+			l.delivering = false
 			after := l.after
 			l.after = nil
 			l.mu.Unlock()
@@ -100,11 +100,11 @@ func (l *late) carry() {
 		l.mu.Unlock()
 	}
 	l.mu.Lock()
-	l.carrying = false
+	l.delivering = false
 	l.mu.Unlock()
 }
 
-// try tells Redis of everything remembered; what could not be delivered stays.
+// try reports everything remembered to Redis; what could not be delivered stays.
 func (l *late) try() bool {
 	l.mu.Lock()
 	changes, tooMany := l.changes, l.tooMany

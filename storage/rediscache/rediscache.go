@@ -2,7 +2,7 @@
 // gateways of a deployment share: one server or a cluster, version 6 or later.
 //
 // It answers as the store would, at some moment since the question or shortly before. After
-// [Cache.Changed] has been told of a change, it never answers with the value before the change.
+// [Cache.Changed] has reported a change, it never answers with the value before the change.
 // Three mechanisms ensure that, each sufficient by itself if the others hold:
 //
 //   - A look-up that fills a key holds a lease on it, which any change of the user ends. So a value
@@ -88,7 +88,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("redis cache: no source, or nobody who watches the connections")
 	}
 	if c.Prefix == "" || strings.ContainsAny(c.Prefix, "{}") {
-		return c, fmt.Errorf("redis cache: prefix %q is empty or has braces, which tell the slot of a key", c.Prefix)
+		return c, fmt.Errorf("redis cache: prefix %q is empty or has braces, which mark the slot of a key", c.Prefix)
 	}
 	for value, standard := range map[*time.Duration]time.Duration{
 		&c.TTL: 10 * time.Minute, &c.NothingTTL: time.Minute, &c.Timeout: 100 * time.Millisecond, &c.FillTimeout: 5 * time.Second,
@@ -116,12 +116,12 @@ func (c Config) withDefaults() (Config, error) {
 // Cache is a [storage.Snapshots] in front of another one. It is safe for concurrent use. Callers
 // must not change what it returns: it may be on its way into Redis.
 type Cache struct {
-	cfg     Config
-	source  *semaphore.Weighted
-	breaker *breaker
-	late    *late
-	told    told
-	tokens  atomic.Uint64
+	cfg      Config
+	source   *semaphore.Weighted
+	breaker  *breaker
+	late     *late
+	reported reported
+	tokens   atomic.Uint64
 
 	epoch      atomic.Pointer[epoch] // nil: not known
 	verified   atomic.Int64          // when Redis last confirmed the epoch, Unix nanoseconds
@@ -145,7 +145,7 @@ func New(config Config) (*Cache, error) {
 		cfg:      config,
 		source:   semaphore.NewWeighted(int64(config.MaxConcurrent)),
 		breaker:  &breaker{now: config.Now, metrics: config.Metrics},
-		told:     newTold(),
+		reported: newReported(),
 		instance: newInstance(),
 		closing:  cancel,
 	}

@@ -78,7 +78,7 @@ func (l *lookUp[Q, V]) get(ctx context.Context, v *visit, some []int) got {
 		commands[n] = l.kind.get(ctx, pipe, v.epoch, l.queries[i], v.token, c.leaseLife())
 	}
 	verifying := c.verifying(ctx, pipe)
-	_ = c.exchange(ctx, "get", pipe) // each command tells
+	_ = c.exchange(ctx, "get", pipe) // each command has its own error
 	if !c.verify(v.epoch, verifying) {
 		return got{failed: some}
 	}

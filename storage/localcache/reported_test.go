@@ -6,15 +6,15 @@ import (
 	"kith/storage"
 )
 
-// The rows told last are known, each once, and none before them.
-func TestTheRowsToldLastAreKnown(t *testing.T) {
-	var rows told
+// The rows reported last are known, each once, and none before them.
+func TestTheRowsReportedLastAreKnown(t *testing.T) {
+	var rows reported
 	row := func(n int) storage.Row {
 		return storage.Row{Edge: storage.Edge{From: 1, To: storage.UserID(n), Type: storage.Following, UpdateTime: storage.Micros(n)}}
 	}
-	const last = 2*toldKept + 10
+	const last = 2*reportedKept + 10
 	for n := 1; n <= last; n++ {
-		for range 2 { // told again, a row takes no other's place
+		for range 2 { // reported again, a row takes no other's place
 			rows.add(row(n))
 		}
 		if !rows.has(row(n)) || rows.has(row(n+1)) {
@@ -22,7 +22,7 @@ func TestTheRowsToldLastAreKnown(t *testing.T) {
 		}
 	}
 	for n := 1; n <= last; n++ {
-		if known := rows.has(row(n)); known != (n > last-toldKept) {
+		if known := rows.has(row(n)); known != (n > last-reportedKept) {
 			t.Fatalf("row %d of %d is known: %t", n, last, known)
 		}
 	}

@@ -24,8 +24,8 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// A teller is the state of one subscription: what its client knows.
-type teller[T any] interface {
+// A subscriber is the state of one subscription: what its client knows.
+type subscriber[T any] interface {
 	// begin reads how things stand when the subscription starts.
 	begin(ctx context.Context) error
 	// answers reads what an event has changed for the client. If more is true, it is to be
@@ -34,17 +34,17 @@ type teller[T any] interface {
 	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
 }
 
-// tell runs a subscription to the events of a source.
-func tell[T any](ctx context.Context, r *Resolver, source *events.Subscription, t teller[T]) (<-chan T, error) {
+// subscribe runs a subscription to the events of a source.
+func subscribe[T any](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T]) (<-chan T, error) {
 	begin, cancel := r.attempt(ctx)
 	defer cancel()
-	if err := t.begin(begin); err != nil {
+	if err := s.begin(begin); err != nil {
 		source.Close()
 		return nil, err
 	}
-	told := make(chan T)
+	answers := make(chan T)
 	go func() {
-		defer close(told)
+		defer close(answers)
 		defer ended(ctx, source)
 		defer survive(ctx)
 		for e := range source.Events() {
@@ -52,12 +52,12 @@ func tell[T any](ctx context.Context, r *Resolver, source *events.Subscription, 
 			for more := true; more; {
 				var list []T
 				var ok bool
-				if list, more, ok = patiently(ctx, r, source, t, e); !ok {
+				if list, more, ok = patiently(ctx, r, source, s, e); !ok {
 					return
 				}
 				for _, one := range list {
 					select {
-					case told <- one:
+					case answers <- one:
 					case <-ctx.Done():
 						return
 					}
@@ -65,7 +65,7 @@ func tell[T any](ctx context.Context, r *Resolver, source *events.Subscription, 
 			}
 		}
 	}()
-	return told, nil
+	return answers, nil
 }
 
 // attempt is the context of one read of an event's subject, in its present state.
@@ -75,10 +75,10 @@ func (r *Resolver) attempt(ctx context.Context) (context.Context, context.Cancel
 
 // patiently retries until it can read, because the event does not come again. ok is false
 // if the subscription has ended meanwhile, for instance because too many events were waiting.
-func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscription, t teller[T], e events.Event) (list []T, more, ok bool) {
+func patiently[T any](ctx context.Context, r *Resolver, source *events.Subscription, s subscriber[T], e events.Event) (list []T, more, ok bool) {
 	pause := firstPause
 	for attempt := 1; ; attempt++ {
-		list, more, err := once(ctx, r, t, e)
+		list, more, err := once(ctx, r, s, e)
 		switch {
 		case err == nil:
 			return list, more, true
@@ -107,7 +107,7 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 
 // once reads once. A part below an answer that could not be read is null there, as below other
 // fields.
-func once[T any](ctx context.Context, r *Resolver, t teller[T], e events.Event) (list []T, more bool, err error) {
+func once[T any](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
 	ctx, cancel := r.attempt(ctx)
 	defer cancel()
@@ -115,17 +115,17 @@ func once[T any](ctx context.Context, r *Resolver, t teller[T], e events.Event) 
 		return &gqlerror.Error{Err: err, Message: err.Error()}
 	}
 	ctx = graphql.WithResponseContext(ctx, keep, graphql.DefaultRecover)
-	list, more, err = t.answers(ctx, e)
+	list, more, err = s.answers(ctx, e)
 	if below := graphql.GetErrors(ctx); err == nil && len(below) > 0 {
 		subscription.Failed(ctx, below, 1)
 	}
 	return list, more, err
 }
 
-// ended tells a dropped client the reason.
+// ended gives a dropped client the reason.
 func ended(ctx context.Context, source *events.Subscription) {
 	if errors.Is(source.Err(), events.ErrSlow) {
-		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be told in time: subscribe again, and read what you missed"))
+		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be reported in time: subscribe again, and read what you missed"))
 	}
 }
 
