@@ -47,7 +47,7 @@ func RunAs(ctx context.Context, program any, settings *Settings, args []string, 
 	if err == nil {
 		return 0
 	}
-	if !errors.As(err, new(*exec.ExitError)) { // it has told its error itself
+	if !errors.As(err, new(*exec.ExitError)) { // it has shown its error itself
 		line := strings.ReplaceAll(err.Error(), "\n", "; ")
 		fmt.Fprintf(stderr, "kith: %s\n", line)
 	}

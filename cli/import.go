@@ -83,8 +83,8 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	if !ok {
 		return err // nobody else can have it open
 	}
-	if told := settings.forgetAll(context.WithoutCancel(ctx), served); told != nil {
-		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for some minutes: %w", told))
+	if failed := settings.forgetAll(context.WithoutCancel(ctx), served); failed != nil {
+		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for some minutes: %w", failed))
 	}
 	return err
 }

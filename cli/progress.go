@@ -33,7 +33,7 @@ type plainProgress struct {
 	out   io.Writer
 	every time.Duration
 	last  time.Time
-	told  int
+	shown int
 }
 
 func (p *plainProgress) show(s importer.Progress) {
@@ -55,17 +55,17 @@ func (p *plainProgress) show(s importer.Progress) {
 }
 
 func (p *plainProgress) problem(problem importer.Problem) {
-	p.told++
-	tell(p.out, problem, p.told)
+	p.shown++
+	showProblem(p.out, problem, p.shown)
 }
 
 func (p *plainProgress) done() {}
 
 // barProgress draws a bar of the bytes read, as they lie on disk.
 type barProgress struct {
-	out  io.Writer
-	bar  *progressbar.ProgressBar
-	told int
+	out   io.Writer
+	bar   *progressbar.ProgressBar
+	shown int
 }
 
 func (p *barProgress) show(s importer.Progress) {
@@ -97,8 +97,8 @@ func (p *barProgress) problem(problem importer.Problem) {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 	}
-	p.told++
-	tell(p.out, problem, p.told)
+	p.shown++
+	showProblem(p.out, problem, p.shown)
 }
 
 func (p *barProgress) done() {
@@ -124,8 +124,8 @@ func status(s importer.Progress) string {
 	return line
 }
 
-// tell shows the n-th line that could not be imported.
-func tell(out io.Writer, problem importer.Problem, n int) {
+// showProblem shows the n-th line that could not be imported.
+func showProblem(out io.Writer, problem importer.Problem, n int) {
 	fmt.Fprintln(out, problem)
 	if n == shownProblems {
 		fmt.Fprintln(out, "import: further lines that cannot be imported are only counted")

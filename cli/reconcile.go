@@ -79,12 +79,12 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	if err != nil {
 		return fmt.Errorf("%w; run the same command again to go on from there", err)
 	}
-	if err := c.tell(k.Stdout, report); err != nil {
+	if err := c.report(k.Stdout, report); err != nil {
 		return err
 	}
 	if len(report.Repaired) > 0 {
 		if err := settings.forgetAll(ctx, store); err != nil {
-			logger.WarnContext(ctx, "gateways are not told of the repairs", "error", err)
+			logger.WarnContext(ctx, "the repairs are not reported to the gateways", "error", err)
 		}
 	}
 	if err := leftOver(report.Left(), c.Repair); err != nil {
@@ -136,7 +136,7 @@ func (s *Settings) changes(ctx context.Context, store *sqlstore.Store, logger *s
 	return logs, func() { logs.Close() }, nil
 }
 
-func (c *ReconcileFullCmd) tell(out io.Writer, r reconcile.Report) error {
+func (c *ReconcileFullCmd) report(out io.Writer, r reconcile.Report) error {
 	if c.JSON {
 		return writeJSON(out, r)
 	}
@@ -151,12 +151,12 @@ func (c *ReconcileFullCmd) tell(out io.Writer, r reconcile.Report) error {
 	if r.Unsettled > 0 {
 		fmt.Fprintf(out, "%s kept changing, and may or may not disagree\n", humanize.Comma(int64(r.Unsettled)))
 	}
-	tellFindings(out, r.Findings, r.Found, r.Repaired)
+	listFindings(out, r.Findings, r.Found, r.Repaired)
 	return nil
 }
 
-// tellFindings lists findings, then how many there are of each kind.
-func tellFindings(out io.Writer, listed []reconcile.Finding, found, repaired map[reconcile.Kind]int) {
+// listFindings lists findings, then how many there are of each kind.
+func listFindings(out io.Writer, listed []reconcile.Finding, found, repaired map[reconcile.Kind]int) {
 	total := 0
 	for _, n := range found {
 		total += n

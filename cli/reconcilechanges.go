@@ -40,14 +40,14 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
 		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
-		BeforeRepair: repairs.Before, OnRepair: repairs.Told,
+		BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
 		Found: func(f reconcile.Finding) {
 			if len(listed) < c.List {
 				listed = append(listed, f)
 			}
 		},
 	}).Run(ctx)
-	if shown := c.tell(k.Stdout, report, listed); err == nil {
+	if shown := c.report(k.Stdout, report, listed); err == nil {
 		err = shown
 	}
 	if saved := reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeIncremental, time.Now())); err == nil {
@@ -59,7 +59,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	return err
 }
 
-func (c *ReconcileIncrementalCmd) tell(out io.Writer, r reconcile.IncrementalReport, listed []reconcile.Finding) error {
+func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalReport, listed []reconcile.Finding) error {
 	if c.JSON {
 		return writeJSON(out, struct {
 			Rows     int                    `json:"rows"`
@@ -76,14 +76,14 @@ func (c *ReconcileIncrementalCmd) tell(out io.Writer, r reconcile.IncrementalRep
 	for _, log := range r.Begun {
 		fmt.Fprintf(out, "%s: there was no checkpoint; it is looked at from now on, what was before is for kith reconcile full\n", log)
 	}
-	tellFindings(out, listed, r.Found, r.Repaired)
+	listFindings(out, listed, r.Found, r.Repaired)
 	return nil
 }
 
 // ReconcileRealtimeCmd is `kith reconcile realtime`.
 type ReconcileRealtimeCmd struct {
 	Window      time.Duration `default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
-	DryRun      bool          `help:"Only tell of what is found."`
+	DryRun      bool          `help:"Only report what is found."`
 	MaxPending  int           `default:"100000" placeholder:"EDGES" help:"How many edges are held in memory while their second half is awaited. Those beyond are counted, and left to the incremental mode. Default: ${default}."`
 	MetricsAddr string        `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz and /metrics. Default: nowhere."`
 }
@@ -130,7 +130,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	serving.Go(func() { keepStatus(ctx, store, metrics, logger) })
 	return reconcile.NewRealtime(reconcile.ChangesConfig{
 		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
-		Found: func(f reconcile.Finding) { tellFound(ctx, logger, f) }, BeforeRepair: repairs.Before, OnRepair: repairs.Told,
+		Found: func(f reconcile.Finding) { logFound(ctx, logger, f) }, BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
 		Metrics: metrics, Logger: logger,
 	}).Run(ctx)
 }
@@ -153,7 +153,7 @@ func keepStatus(ctx context.Context, store *sqlstore.Store, metrics *reconcile.M
 	}
 }
 
-func tellFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {
+func logFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {
 	p, table, inverse := f.Pair(), f.Side.String(), f.Side.Replica().String()
 	logger.WarnContext(ctx, "an edge disagrees", "kind", string(f.Kind), "pair", table, "from", p.From, "to", p.To,
 		table+"_type", f.Forward.Type, table+"_time", f.Forward.UpdateTime,

@@ -117,7 +117,7 @@ func (s *Settings) OpenRedis(ctx context.Context) (*deployment.Redis, error) {
 	return redis, nil
 }
 
-// forgetAll has the gateways forget what they know: more has changed than could be told.
+// forgetAll has the gateways forget what they know: more has changed than could be reported.
 func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
 	if err := s.deployment().ForgetAll(ctx, store); err != nil {
 		return Misset("redis", err)

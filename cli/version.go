@@ -23,7 +23,7 @@ type Build struct {
 	Platform  string // "linux/amd64"
 }
 
-// ThisBuild is what this program was built from. What the linker was not told is taken from
+// ThisBuild is what this program was built from. What was not given to the linker is taken from
 // what the go command has recorded.
 func ThisBuild() Build {
 	info, _ := debug.ReadBuildInfo() // nil without module support
@@ -62,16 +62,16 @@ func (b Build) String() string {
 type VersionCmd struct{}
 
 // BeforeReset prints the version and ends the program. Kong calls it before it reads the
-// environment, so that no setting can keep the version from being told.
-func (VersionCmd) BeforeReset(app *kong.Kong) error { return tellVersion(app) }
+// environment, so that no setting can keep the version from being shown.
+func (VersionCmd) BeforeReset(app *kong.Kong) error { return showVersion(app) }
 
 // versionFlag is `kith --version`.
 type versionFlag bool
 
 // BeforeReset is as that of [VersionCmd].
-func (versionFlag) BeforeReset(app *kong.Kong) error { return tellVersion(app) }
+func (versionFlag) BeforeReset(app *kong.Kong) error { return showVersion(app) }
 
-func tellVersion(app *kong.Kong) error {
+func showVersion(app *kong.Kong) error {
 	if _, err := fmt.Fprintln(app.Stdout, ThisBuild()); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func tellVersion(app *kong.Kong) error {
 	return nil
 }
 
-// newRegistry makes a registry with what every process tells of itself: Go's metrics, the
+// newRegistry makes a registry with what every process reports of itself: Go's metrics, the
 // operating system's, and which build it is.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
@@ -88,7 +88,7 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// NewMetrics registers kith_build_info, whose value is always 1: its labels are what it tells.
+// NewMetrics registers kith_build_info, whose value is always 1: its labels are what it reports.
 func NewMetrics(registerer prometheus.Registerer) {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "kith_build_info", Help: "1; the labels tell what this program was built from.",

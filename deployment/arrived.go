@@ -8,32 +8,32 @@ import (
 	"kith/storage"
 )
 
-// rowsTold remembers the rows of which the caches were told.
-type rowsTold struct {
+// reportedRows remembers the rows that were reported to the caches.
+type reportedRows struct {
 	known *lru.Cache[storage.Row, struct{}]
 }
 
-// mostRowsTold is how many rows are remembered, the latest: some 3 MB.
-const mostRowsTold = 1 << 14
+// mostReportedRows is how many rows are remembered, the latest: some 3 MB.
+const mostReportedRows = 1 << 14
 
-func newRowsTold() rowsTold {
-	known, err := lru.New[storage.Row, struct{}](mostRowsTold)
+func newReportedRows() reportedRows {
+	known, err := lru.New[storage.Row, struct{}](mostReportedRows)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return rowsTold{known}
+	return reportedRows{known}
 }
 
-// fresh returns the rows of which the caches were not told.
-func (r rowsTold) fresh(rows []storage.Row) []storage.Row {
+// fresh returns the rows that were not reported to the caches.
+func (r reportedRows) fresh(rows []storage.Row) []storage.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row storage.Row) bool {
 		_, known := r.known.Get(row)
 		return known
 	})
 }
 
-// remember records rows after the caches were told of them.
-func (r rowsTold) remember(rows []storage.Row) {
+// remember records rows after they were reported to the caches.
+func (r reportedRows) remember(rows []storage.Row) {
 	for _, row := range rows {
 		r.known.Add(row, struct{}{})
 	}

@@ -9,7 +9,7 @@ import (
 
 // The caches are notified of a row once; of a newer version, and of its other side, once more.
 func TestArrivedRowsAreReportedOnce(t *testing.T) {
-	told := newRowsTold()
+	told := newReportedRows()
 	row := func(side storage.Side, at storage.Micros) storage.Row {
 		return storage.Row{Side: side, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: at}}
 	}

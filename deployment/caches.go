@@ -16,7 +16,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Caches are the caches between a gateway and its store, and the store as a decorator that tells
+// Caches are the caches between a gateway and its store, and the store as a decorator that reports
 // them of every write. Without any cache, everything is the store itself.
 type Caches struct {
 	store *sqlstore.Store
@@ -24,8 +24,8 @@ type Caches struct {
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 
-	arrived rowsTold     // the last rows of which the caches were told
-	intents *intents.Log // nil: there are no other processes, or the binlog tells
+	arrived reportedRows // the last rows that were reported to the caches
+	intents *intents.Log // nil: there are no other processes, or the binlog reports
 
 	// Writer is the store for writers, and for whatever propagates rows to their other side.
 	Writer storage.Store
@@ -43,11 +43,11 @@ type CacheConfig struct {
 // OpenCaches makes the caches of a process. The one in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
-	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newRowsTold()}
+	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows()}
 	var source storage.Snapshots = cfg.Store
 	var err error
-	told := func(users []storage.UserID) { corrected(cfg.Bus, users) }
-	if c.redis, err = d.cacheOf(cfg.Redis, cfg.Store, told, cfg.Registerer); err != nil {
+	report := func(users []storage.UserID) { corrected(cfg.Bus, users) }
+	if c.redis, err = d.cacheOf(cfg.Redis, cfg.Store, report, cfg.Registerer); err != nil {
 		return nil, err
 	}
 	if c.redis != nil {
@@ -80,10 +80,10 @@ func (c *Caches) Reader() storage.Reader {
 	return c.local
 }
 
-// Exact reads from the store itself, and tells the caches of what it has read.
+// Exact reads from the store itself, and reports to the caches what it has read.
 func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
 
-// wrote tells everybody of a write of this process.
+// wrote reports a write of this process to everybody.
 func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	if c.redis != nil {
 		c.redis.Changed(ctx, changes(w)) // first, or the cache in memory would read what was before
@@ -91,7 +91,7 @@ func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	c.heard(ctx, w)
 }
 
-// heard tells everybody but Redis of a write of this process.
+// heard reports a write of this process to everybody but Redis.
 func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.Users, w.Counts)
@@ -124,8 +124,8 @@ func changes(w notify.Write) []storage.UserChange {
 	return list
 }
 
-// Arrived tells the caches of rows that were read from the store itself: later answers must not be
-// older. It tells of each row once: this process may have written the row, and reads that wait for
+// Arrived reports to the caches rows that were read from the store itself: later answers must not be
+// older. It reports each row once: this process may have written the row, and reads that wait for
 // it and subscriptions may read it again and again.
 func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 	if c.redis == nil && c.local == nil {

@@ -1,24 +1,24 @@
-// Package deployment defines how the processes on one store tell one another of changes: gateways,
+// Package deployment defines how the processes on one store notify one another of changes: gateways,
 // replicators and commands, the caches in their memory, and the cache that they share in Redis.
 //
-// A process that has written rows, or has propagated them to their other side, tells after the commit,
-// in this order:
+// A process that has written rows, or has propagated them to their other side, reports them
+// after the commit, in this order:
 //
 //  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
 //     that the write has left. Redis comes first because everyone who hears of the change reads
 //     there, and must not find the old value. If the change cannot be delivered, this process does
-//     not read Redis until it has been, and then tells everybody what was old there
+//     not read Redis until it has been, and then notifies everybody of what was old there
 //     (events.Corrected).
 //  2. The cache in its own memory, before the writer gets its answer: so the writer sees its own
 //     writes.
-//  3. The bus, for subscriptions and for the caches of the other processes. The bus is told of a
-//     row once it is on both sides, and of users at once.
+//  3. The bus, for subscriptions and for the caches of the other processes. A row is
+//     published once it is on both sides, and a user at once.
 //
-// A writer may be killed between its commit and telling. In the mode binlog the log tells in its
-// place: the replicator sees each change, tells Redis what its process has not told, propagates the
-// row, and then tells the bus. In the other modes, writers note in Redis before a commit which
-// users they change, and remove the note once everybody has been told; other processes sweep the
-// notes of dead ones (storage/intents).
+// A writer may be killed between its commit and its report. In the mode binlog the log takes its
+// place: the replicator sees each change, reports to Redis what its process has not reported,
+// propagates the row, and then publishes it on the bus. In the other modes, writers note in Redis
+// before a commit which users they change, and remove the note once everybody has been notified;
+// other processes sweep the notes of dead ones (storage/intents).
 //
 // A process that hears nothing from the others must not keep anything in memory. The bus notices
 // when it is cut off from Redis; without a Redis, leases in the store show whether there are other

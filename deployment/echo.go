@@ -11,12 +11,12 @@ import (
 	"kith/storage/notify"
 )
 
-// echo stands between the binlog and the other gateways. It tells the cache in Redis before it
-// tells them, because everyone who hears of a change reads there. Writers tell Redis themselves;
-// echo is for those that could not, or have not yet, and for what was written without Kith. A
-// change that a writer of this process has told costs nothing more; one that another process has
-// told costs a command that changes nothing. Several changes are told together, at the price of a
-// short delay.
+// echo stands between the binlog and the other gateways. It reports a change to the cache in Redis
+// and then notifies them, because everyone who hears of a change reads there. Writers report to
+// Redis themselves; echo is for those that could not, or have not yet, and for what was written
+// without Kith. A change that a writer of this process has reported costs nothing more; one that
+// another process has reported costs a command that changes nothing. Several changes are reported
+// together, at the price of a short delay.
 type echo struct {
 	caches *Caches
 
@@ -25,12 +25,12 @@ type echo struct {
 	changes []storage.UserChange
 	waiting bool
 
-	telling sync.Mutex // held while Redis is told
+	reporting sync.Mutex // held while changes are reported to Redis
 }
 
 const (
 	echoDelay = 20 * time.Millisecond
-	// echoMost is how many changes are told one by one. If there are more, all caches forget
+	// echoMost is how many changes are reported one by one. If there are more, all caches forget
 	// everything.
 	echoMost = 50_000
 )
@@ -49,12 +49,12 @@ func (e *echo) Send(ctx context.Context, list ...events.Event) {
 	e.queue = append(e.queue, list...)
 	if !e.waiting {
 		e.waiting = true
-		time.AfterFunc(echoDelay, func() { e.tell(context.WithoutCancel(ctx)) })
+		time.AfterFunc(echoDelay, func() { e.send(context.WithoutCancel(ctx)) })
 	}
 }
 
-// tell sends everything queued.
-func (e *echo) tell(ctx context.Context) {
+// send sends everything queued.
+func (e *echo) send(ctx context.Context) {
 	for {
 		e.mu.Lock()
 		list := e.queue
@@ -72,11 +72,11 @@ func (e *echo) tell(ctx context.Context) {
 	}
 }
 
-// catchUp tells Redis of all changes that the log has shown until now, and of more. If they are too
+// catchUp reports to Redis all changes that the log has shown until now, and more. If they are too
 // many, or all is set, it empties the cache in Redis and returns true.
 func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange) (emptied bool) {
-	e.telling.Lock() // so that concurrent calls have finished telling when this returns
-	defer e.telling.Unlock()
+	e.reporting.Lock() // so that concurrent calls have finished when this returns
+	defer e.reporting.Unlock()
 	e.mu.Lock()
 	changes := e.changes
 	e.changes = nil
@@ -89,8 +89,8 @@ func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange)
 }
 
 // reportApplied reports rows that this process has applied to the inverse side. In the same exchange,
-// and before anybody else hears of the rows, it tells Redis what the log has shown of their
-// writers, which may not have told it yet, or may have died before.
+// and before anybody else hears of the rows, it reports to Redis what the log has shown of their
+// writers, which may not have reported it yet, or may have died before.
 func (e *echo) reportApplied(ctx context.Context, w notify.Write) {
 	if e.catchUp(ctx, false, changes(w)) {
 		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})

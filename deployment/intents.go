@@ -15,7 +15,7 @@ import (
 
 // openIntents makes the log that notes in Redis what is about to be changed in a store, and that
 // sweeps what other processes have left behind. It returns nil if that is of no use: without a
-// Redis there are no other processes, and in the mode binlog the log tells. cache is nil if Redis
+// Redis there are no other processes, and in the mode binlog the log reports. cache is nil if Redis
 // holds no cache.
 func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscache.Cache, bus *events.Bus, registerer prometheus.Registerer) *intents.Log {
 	if redis.client == nil || d.Redundancy == Binlog {
@@ -45,8 +45,8 @@ func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscac
 	return log
 }
 
-// allReported calls a function once Redis and then the other gateways have been told of all changes
-// until now.
+// allReported calls a function once all changes until now have been reported to Redis and then to the
+// other gateways.
 func allReported(cache *rediscache.Cache, bus *events.Bus) func(then func()) {
 	if cache == nil {
 		return bus.Then
@@ -54,24 +54,24 @@ func allReported(cache *rediscache.Cache, bus *events.Bus) func(then func()) {
 	return func(then func()) { cache.Then(func() { bus.Then(then) }) }
 }
 
-// corrected tells all gateways that a shared cache had old data of users until now; of all users,
+// corrected notifies all gateways that a shared cache had old data of users until now; of all users,
 // if none are given.
 func corrected(bus *events.Bus, users []storage.UserID) {
-	told := make([]events.Event, len(users))
+	list := make([]events.Event, len(users))
 	for i, id := range users {
-		told[i] = events.Event{Kind: events.Corrected, User: id}
+		list[i] = events.Event{Kind: events.Corrected, User: id}
 	}
 	if len(users) == 0 {
-		told = []events.Event{{Kind: events.Gap}}
+		list = []events.Event{{Kind: events.Gap}}
 	}
-	bus.Send(context.Background(), told...)
+	bus.Send(context.Background(), list...)
 }
 
-// ChangingAll notes that everything is about to be changed, for commands that tell the gateways at
+// ChangingAll notes that everything is about to be changed, for commands that notify the gateways at
 // their end. If a command does not reach its end, gateways forget everything.
 func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
 	b, err := d.connectPeers(ctx, store)
-	if b == nil || err != nil { // telling fails as well, and reports it
+	if b == nil || err != nil { // notifying them fails as well, and reports it
 		return func() {}
 	}
 	intent := b.intents.Begin(nil)

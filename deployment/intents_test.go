@@ -54,7 +54,7 @@ func TestCommandsNoteWhatTheyChange(t *testing.T) {
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	repairs.Before(reconcile.KeysOf(storage.Forward, []storage.Pair{edge.Pair()}))
 	noted("before a repair", 1)
-	repairs.Told(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
+	repairs.Repaired(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
 	noted("when it has been told", 0)
 	repairs.Close()
 

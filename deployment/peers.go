@@ -60,10 +60,10 @@ func InBackground(run func(context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// Repairs tells the gateways of repaired rows. On SQLite the relation_log tells them in this
-// process's place, but it does not tell Redis.
+// Repairs reports repaired rows to the gateways. On SQLite the relation_log does so in this
+// process's place, but it does not report to Redis.
 type Repairs struct {
-	*peers // nil: there is nobody to tell
+	*peers // nil: there is nobody to notify
 	store  *sqlstore.Store
 	open   *intents.Intent
 }
@@ -81,8 +81,8 @@ func (r *Repairs) Before(keys []reconcile.Key) {
 	r.open.Wait()
 }
 
-// Told tells of what was repaired.
-func (r *Repairs) Told(ctx context.Context, rows []storage.Row) {
+// Repaired reports what was repaired.
+func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 	if r.peers == nil {
 		return
 	}
@@ -106,14 +106,14 @@ func (r *Repairs) Close() {
 	}
 }
 
-// OpenRepairs connects to the gateways and the cache, to tell them of repairs.
+// OpenRepairs connects to the gateways and the cache, to report repairs to them.
 func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
 	b, err := d.connectPeers(ctx, store)
 	return &Repairs{peers: b, store: store}, err
 }
 
 // ForgetAll makes the gateways, and the cache that they share, forget what they know, because more
-// has changed than can be told.
+// has changed than can be reported.
 func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
 	b, err := d.connectPeers(ctx, store)
 	if b == nil {

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// presence tells a gateway whether it is the only one on its store. Each gateway holds a lease. A
+// presence reports to a gateway whether it is the only one on its store. Each gateway holds a lease. A
 // new one waits until the others have counted it, since they may have kept in memory what it is
 // about to change.
 type presence struct {
@@ -58,13 +58,13 @@ func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func())
 
 // watch reports again and again whether there are others, until the context is done. If the store
 // does not answer, it reports that there may be.
-func (r *presence) watch(ctx context.Context, tell func(alone bool)) {
+func (r *presence) watch(ctx context.Context, report func(alone bool)) {
 	ticks := time.NewTicker(presenceEvery)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ticks.C:
-			tell(r.alone(ctx))
+			report(r.alone(ctx))
 		case <-ctx.Done():
 			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceEvery)
 			defer cancel()

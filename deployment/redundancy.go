@@ -39,9 +39,9 @@ type Redundancy struct {
 // Redundant is what a mode needs.
 type Redundant struct {
 	Store      *sqlstore.Store
-	Caches     *Caches // are told of what is applied
+	Caches     *Caches // what is applied is reported to them
 	Redis      *Redis
-	Bus        *events.Bus // is told what has been applied
+	Bus        *events.Bus // what has been applied is published on it
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 
@@ -77,7 +77,7 @@ func (r *Redundancy) Close() {
 func (r *Redundancy) sync(with Redundant) {
 	var publisher replication.Publisher = with.Bus
 	if with.Store.HasLog() {
-		publisher = nobody{} // the relation_log tells
+		publisher = nobody{} // the relation_log reports
 	}
 	sync := incall.New(with.Caches.Writer, publisher, incall.NewMetrics(with.Registerer), with.Logger)
 	r.Redundancy, r.close = sync, sync.Close

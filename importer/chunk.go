@@ -53,7 +53,7 @@ type splitter struct {
 	lines   int            // of a chunk
 	strict  bool           // whether the first malformed line ends it
 	base    storage.Micros // time of the line with the ordinal 0
-	room    int            // how many more problems are kept to be told
+	room    int            // how many more problems are kept to be reported
 	pos     position
 	behind  int64 // bytes of the files before pos.File
 	stream  *stream

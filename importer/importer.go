@@ -88,7 +88,7 @@ type run struct {
 	users       map[storage.UserID]bool // true: exists; false: could not be made
 	began       time.Time               // of this run
 	refusals    int                     // how many users could not be made
-	told        int                     // problems so far
+	reported    int                     // problems so far
 }
 
 // Import is an import ready to run: its files have been examined.
@@ -226,7 +226,7 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 		return err
 	}
 	for _, p := range c.problems {
-		im.tell(p)
+		im.report(p)
 	}
 	totals, err := im.write(ctx, c)
 	if err != nil {
@@ -261,10 +261,10 @@ func (im *run) progress() {
 	im.OnProgress(p)
 }
 
-// tell reports a problem, as long as there is room for it.
-func (im *run) tell(p Problem) {
-	if im.OnProblem != nil && im.told < im.Problems {
-		im.told++
+// report reports a problem, as long as there is room for it.
+func (im *run) report(p Problem) {
+	if im.OnProblem != nil && im.reported < im.Problems {
+		im.reported++
 		im.OnProblem(p)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"kith/graphfile"
 )
 
-// ErrMalformed: a line cannot be read and the import was told to be strict.
+// ErrMalformed: a line cannot be read and the import is strict.
 var ErrMalformed = errors.New("malformed line")
 
 // Report counts what became of the lines. Of an import gone on with, it covers

@@ -11,7 +11,7 @@ import (
 	"kith/graphfile"
 )
 
-// sniff tells by the first line that is not a comment or empty whether the file holds users
+// sniff finds out by the first line that is not a comment or empty whether the file holds users
 // or edges. Users are recognised by their header, or, in a .csv file without one, by
 // a line that is not an edge but begins with an id. Any other file is taken for an
 // edge list, whose splitter reports each line it cannot read.

@@ -59,7 +59,7 @@ func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err err
 		switch {
 		case result.Err != nil:
 			totals.Refused++
-			im.tell(Problem{File: rows[i].file, Line: rows[i].line, Reason: storage.ErrHandleTaken, Text: rows[i].user.Handle})
+			im.report(Problem{File: rows[i].file, Line: rows[i].line, Reason: storage.ErrHandleTaken, Text: rows[i].user.Handle})
 			continue
 		case result.Value:
 			totals.UsersMade++
@@ -134,7 +134,7 @@ func (im *run) findEnds(ctx context.Context, c *chunk) (totals Report, err error
 		if !result.Found {
 			im.refusals++
 			totals.Refused++
-			im.tell(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
+			im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
 				Reason: fmt.Errorf("user %d, named here or soon after: %w", ids[i], errUnlisted)})
 		}
 	}
@@ -156,7 +156,7 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err err
 		if result.Err != nil {
 			im.refusals++
 			totals.Refused++
-			im.tell(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
+			im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
 				Reason: fmt.Errorf("user %d, named here or soon after: %w", users[i].ID, storage.ErrHandleTaken), Text: users[i].Handle})
 		}
 		if result.Value {
@@ -166,7 +166,7 @@ func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err err
 	return totals, nil
 }
 
-// createUsers creates users and tells for each whether this import created it, in this
+// createUsers creates users and reports for each whether this import created it, in this
 // run or, if an earlier run was killed, in that one. The only error of a single
 // result is [storage.ErrHandleTaken].
 func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) ([]storage.Result[bool], error) {

@@ -268,7 +268,7 @@ func (r *incrementalRun) settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errDealing, err)
 	}
-	r.tell(findings...)
+	r.reportFindings(findings...)
 	repaired, left, err := r.repair(ctx, findings)
 	for _, f := range findings {
 		r.report.Found[f.Kind]++

@@ -43,8 +43,8 @@ func keysOfHalves(edges []*halves) []Key {
 	return keys
 }
 
-// tell counts and reports findings.
-func (c *common) tell(findings ...Finding) {
+// reportFindings counts and reports findings.
+func (c *common) reportFindings(findings ...Finding) {
 	for _, f := range findings {
 		c.Metrics.Found(c.mode, f.Kind, 1)
 		if c.Found != nil {

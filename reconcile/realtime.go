@@ -52,13 +52,13 @@ type logFollowed struct {
 // unpaired is an edge whose halves are not the same yet.
 type unpaired struct {
 	halves
-	element *list.Element // in the queue; nil while it is looked up
-	since   time.Time     // when its first half was read
-	last    time.Time     // when its last half was read
-	due     time.Time     // when to look it up
-	epoch   *epoch
-	told    bool // the disagreement has been reported
-	done    bool
+	element  *list.Element // in the queue; nil while it is looked up
+	since    time.Time     // when its first half was read
+	last     time.Time     // when its last half was read
+	due      time.Time     // when to look it up
+	epoch    *epoch
+	reported bool // whether the disagreement has been
+	done     bool
 }
 
 // An epoch is a period of time. Once all edges of an epoch and of those before it are settled, so
@@ -311,9 +311,9 @@ func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
 // others.
 func (r *Realtime) dealWith(ctx context.Context, findings []Finding, of []*unpaired) error {
 	for i, u := range of {
-		if !u.told { // otherwise its last repair failed
-			u.told = true
-			r.tell(findings[i])
+		if !u.reported { // otherwise its last repair failed
+			u.reported = true
+			r.reportFindings(findings[i])
 		}
 	}
 	_, left, err := r.repair(ctx, findings)
