@@ -1,0 +1,106 @@
+package ids
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// TestRenewed lives through several leases.
+func TestRenewed(t *testing.T) {
+	t.Parallel()
+	l := newLeases()
+	g := start(t, l, Config{Lease: 300 * time.Millisecond})
+	machine, first := g.MachineID(), l.until(leaseKind, 0)
+	eventually(t, "three leases later", func() bool { return l.until(leaseKind, 0) > first+900_000 })
+	next(t, g)
+	if g.MachineID() != machine {
+		t.Errorf("machine %d became %d", machine, g.MachineID())
+	}
+}
+
+// TestLeaseEnds: no ids when the lease cannot be renewed, and ids again when it can.
+func TestLeaseEnds(t *testing.T) {
+	t.Parallel()
+	l := newLeases()
+	g := start(t, l, Config{Lease: 600 * time.Millisecond})
+	next(t, g)
+	if err := g.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.fail(errors.New("the store is down"))
+	ended := l.until(leaseKind, 0)
+	var err error
+	eventually(t, "the lease ends", func() bool {
+		var id storage.UserID
+		id, err = g.Next(t.Context())
+		if err == nil && madeAt(g, id)+unit > ended {
+			t.Fatalf("an id of %d µs after the lease", madeAt(g, id)-ended)
+		}
+		return err != nil
+	})
+	if !errors.Is(err, ErrEnded) || !errors.Is(err, storage.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	eventually(t, "not ready", func() bool { return errors.Is(g.Ready(t.Context()), ErrEnded) }) // up to a unit later
+	l.fail(nil)
+	eventually(t, "ids again", func() bool { _, err := g.Next(t.Context()); return err == nil })
+}
+
+// TestSlotLost: somebody else has the slot when the store answers again.
+func TestSlotLost(t *testing.T) {
+	t.Parallel()
+	l := newLeases()
+	g := start(t, l, Config{Lease: 300 * time.Millisecond})
+	machine := g.MachineID()
+	l.steal(leaseKind, storage.MicrosOf(time.Now().Add(time.Hour)))
+	eventually(t, "another machine id", func() bool { return g.MachineID() != machine })
+	var id storage.UserID
+	eventually(t, "ids again", func() bool { var err error; id, err = g.Next(t.Context()); return err == nil })
+	if int(id&0xffff) != g.MachineID() {
+		t.Errorf("an id of machine %d by machine %d", id&0xffff, g.MachineID())
+	}
+}
+
+// TestClose: the lease ends with the last id that was made, and no sooner.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	l := newLeases()
+	g := start(t, l, Config{})
+	id := next(t, g)
+	if err := g.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if until, want := l.until(leaseKind, 0), madeAt(g, id)+unit; until != want {
+		t.Errorf("the lease ends at %d, the last id's time at %d", until, want)
+	}
+	if _, err := g.Next(t.Context()); !errors.Is(err, ErrEnded) {
+		t.Errorf("an id after the end: %v", err)
+	}
+	if err := g.Ready(t.Context()); !errors.Is(err, ErrEnded) {
+		t.Errorf("ready after the end: %v", err)
+	}
+	calls := l.calls
+	if err := g.Close(t.Context()); err != nil || l.calls != calls {
+		t.Errorf("closed again: %v, %d calls more", err, l.calls-calls)
+	}
+
+	unused := start(t, l, Config{})
+	before := l.count(leaseKind)
+	if err := unused.Close(t.Context()); err != nil || l.count(leaseKind) != before-1 {
+		t.Errorf("without an id made the slot is free at once: %d of %d, %v", l.count(leaseKind), before, err)
+	}
+}
+
+// TestRenew: a lease that had ended begins anew, for somebody else may have had it.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ now, from storage.Micros }{{150, 100}, {199, 100}, {200, 200}, {250, 250}} {
+		f := &flake{from: 100, until: 200}
+		if f.renew(c.now, 300); f.from != c.from || f.until != 300 {
+			t.Errorf("at %d it becomes %d to %d", c.now, f.from, f.until)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package ids
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// TestOnAStore takes the leases of real ones, from several gateways at once.
+func TestOnAStore(t *testing.T) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		onAStore(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		t.Parallel()
+		onAStore(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	})
+}
+
+func onAStore(t *testing.T, location string) {
+	t.Helper()
+	const gateways = 6
+	var mu sync.Mutex
+	var all []*Generator
+	seen := map[int]bool{}
+	var running sync.WaitGroup
+	for range gateways {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		running.Go(func() {
+			for range 4 {
+				g, err := New(t.Context(), store, Config{Lease: 3 * time.Second})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if seen[g.MachineID()] {
+					t.Errorf("machine %d twice", g.MachineID())
+				}
+				seen[g.MachineID()] = true
+				all = append(all, g)
+				mu.Unlock()
+				if _, err := g.Next(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	machine := 9
+	for range 2 { // the second time after the first was closed
+		set, err := New(t.Context(), store, Config{MachineID: &machine, Lease: 3 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next(t, set)
+		if _, err := New(t.Context(), store, Config{MachineID: &machine, Wait: 300 * time.Millisecond}); !errors.Is(err, storage.ErrNoLease) {
+			t.Errorf("a second gateway of the same machine id: %v", err)
+		}
+		if err := set.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, g := range all {
+		next(t, g)
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func madeAt(g *Generator, id storage.UserID) storage.Micros {
+	return storage.MicrosOf(g.flake.maker.ToTime(int64(id)))
+}
