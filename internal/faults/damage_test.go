@@ -136,7 +136,7 @@ func (v *vandal) two(way int) {
 	for {
 		a := v.next()
 		for _, b := range v.rows {
-			if a.From != b.From || v.taken[b.Pair()] || v.place.Of(a.To) != v.place.Of(b.To) || a.UpdateTime == b.UpdateTime {
+			if a.From != b.From || v.taken[b.Pair()] || v.shardMap.Of(a.To) != v.shardMap.Of(b.To) || a.UpdateTime == b.UpdateTime {
 				continue
 			}
 			v.taken[b.Pair()] = true
@@ -210,7 +210,7 @@ func (v *vandal) ends() (rows []storage.Edge, users []storage.UserID) {
 			return slices.Compare(x[:], y[:]) < 0
 		}
 		for _, e := range v.rows {
-			if v.place.Of(v.side.Owner(e.Pair())) != i {
+			if v.shardMap.Of(v.side.Owner(e.Pair())) != i {
 				continue
 			}
 			if first == (storage.Edge{}) || less(e, first) {
@@ -221,7 +221,7 @@ func (v *vandal) ends() (rows []storage.Edge, users []storage.UserID) {
 			}
 		}
 		rows = append(rows, first, last)
-		here := slices.DeleteFunc(slices.Clone(v.users), func(id storage.UserID) bool { return v.place.Of(id) != i })
+		here := slices.DeleteFunc(slices.Clone(v.users), func(id storage.UserID) bool { return v.shardMap.Of(id) != i })
 		users = append(users, here[0], here[len(here)-1])
 	}
 	return rows, users

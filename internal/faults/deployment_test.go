@@ -36,7 +36,7 @@ type deployment struct {
 	redis       *testenv.RedisServer // nil: without
 	gateways    []*node
 	replicators []*node
-	place       *shard.Map
+	shardMap    *shard.Map
 	shards      []*sql.DB // as the test looks into them
 	issuer      *identity.Issuer
 }
@@ -95,7 +95,7 @@ func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *teste
 	if mode == "binlog" {
 		testenv.NeedsBinlog(t)
 	}
-	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, place: shard.NewMap(len(dsns))}
+	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, shardMap: shard.NewMap(len(dsns))}
 	d.begin(t, users)
 	return d
 }
@@ -238,7 +238,7 @@ func (d *deployment) token(t testing.TB, id int64) string {
 }
 
 // shardOf is the shard that owns a user.
-func (d *deployment) shardOf(id int64) int { return d.place.Of(storage.UserID(id)) }
+func (d *deployment) shardOf(id int64) int { return d.shardMap.Of(storage.UserID(id)) }
 
 // onShard returns the first n users whose shard is s.
 func (d *deployment) onShard(s, n int) []int64 {

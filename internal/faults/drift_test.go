@@ -86,7 +86,7 @@ func (d *drift) meddle(ctx context.Context, r *rand.Rand) error {
 	case 3: // an edge that nobody else makes: what it leaves is not of the file
 		e.From, by = storage.UserID(2*firstOther+n), 1
 	}
-	tx, err := d.byHand[d.place.Of(e.To)].BeginTx(ctx, nil)
+	tx, err := d.byHand[d.shardMap.Of(e.To)].BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,11 @@ import (
 // further users to write among, and a way past the store and the binlogs.
 type graph struct {
 	*sqlstore.Store
-	dsns   []string
-	place  *shard.Map
-	past   []*sql.Conn // by shard; what they write is in no binlog
-	users  []storage.UserID
-	others []storage.UserID // not of the file
+	dsns     []string
+	shardMap *shard.Map
+	past     []*sql.Conn // by shard; what they write is in no binlog
+	users    []storage.UserID
+	others   []storage.UserID // not of the file
 }
 
 // firstOther is above every id of the files.
@@ -35,7 +35,7 @@ const firstOther = 10_000_000
 func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *graph {
 	t.Helper()
 	g := &graph{dsns: servers.FreshDatabases(t, 2)}
-	g.place = shard.NewMap(len(g.dsns))
+	g.shardMap = shard.NewMap(len(g.dsns))
 	var err error
 	if g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: g.location()}); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func (g *graph) whole(t testing.TB) {
 // exec writes past the store and the binlog, on the shard of a user.
 func (g *graph) exec(t testing.TB, owner storage.UserID, text string, args ...any) {
 	t.Helper()
-	if _, err := g.past[g.place.Of(owner)].ExecContext(t.Context(), text, args...); err != nil {
+	if _, err := g.past[g.shardMap.Of(owner)].ExecContext(t.Context(), text, args...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -72,7 +72,7 @@ const listeners = 450
 // onFile is a deployment on a file of SQLite.
 func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
 	t.Helper()
-	d := &deployment{mode: "sync", redis: redis, place: shard.NewMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
+	d := &deployment{mode: "sync", redis: redis, shardMap: shard.NewMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
 	d.begin(t, listeners)
 	return d
 }

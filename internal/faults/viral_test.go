@@ -80,7 +80,7 @@ type viral struct {
 
 func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users int) *viral {
 	t.Helper()
-	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), place: shard.NewMap(shards)}
+	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), shardMap: shard.NewMap(shards)}
 	d.layOut(t, users)
 	var err error
 	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {
