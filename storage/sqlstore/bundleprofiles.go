@@ -29,10 +29,8 @@ func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
 			rest, at = append(rest, b.Counts.Keys[i]), append(at, i)
 		}
 	}
-	if len(rest) > 0 {
-		for k, r := range s.Counts(ctx, rest) {
-			b.Counts.Results[at[k]] = r
-		}
+	for k, r := range s.Counts(ctx, rest) {
+		b.Counts.Results[at[k]] = r
 	}
 }
 
