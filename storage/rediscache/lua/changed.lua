@@ -1,9 +1,13 @@
--- Tells that a user has a version. It may come late, twice and in any order.
---   user   if the profile that is held is right at the version before, the counts become what is
---          given; otherwise what is held goes, and only the version is kept, so that
---          nothing older is taken.
---   lists  what is older goes; the version is kept; a fill under way loses its lease.
--- KEYS: user, lists… ARGV: version, the version before, counts, mark in ms, version in 8 bytes.
+-- Records that a user has a new version, in the user's profile and in those lists that have
+-- changed. The same change may come late, twice and in any order.
+--   user   If the profile in Redis has counts and is as of the version before the change or later,
+--          only its counts are replaced. Otherwise the profile is removed. The version stays, so
+--          that no older profile is stored.
+--   lists  A list of an older version is removed. The version stays. A fill that is under way
+--          loses its lease.
+-- KEYS: user, lists…
+-- ARGV: the version, the version before it, the counts, how long a bare version is kept in ms, the
+-- version in 8 bytes.
 local version = tonumber(ARGV[1])
 local before = tonumber(ARGV[2])
 local held = redis.call('HMGET', KEYS[1], 'p', 'v')

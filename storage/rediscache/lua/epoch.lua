@@ -1,5 +1,7 @@
--- Agrees on the epoch of some runs of Redis: the one that is there, or a new one.
--- KEYS: epoch. ARGV: runs, a new name, whether it has to be new.
+-- Returns the epoch that is valid for the given runs of Redis. If there is none, or if a new one
+-- is demanded, a new epoch begins.
+-- KEYS: epoch.
+-- ARGV: the runs, the name of the new epoch, 1 if a new one is demanded and 0 otherwise.
 local held = redis.call('GET', KEYS[1])
 if held and ARGV[3] == '0' and string.sub(held, 1, #ARGV[1] + 1) == ARGV[1] .. '.' then
   return held

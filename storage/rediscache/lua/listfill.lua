@@ -1,6 +1,7 @@
--- Stores a list under a lease: 1. Refused: 0 where the lease is not held any more, -1
--- where something newer is known.
--- KEYS: list. ARGV: token, version, list, life in ms.
+-- Stores a list under a lease. Returns 1 if it was stored, 0 if the lease is no longer held, and
+-- -1 if a newer version is known.
+-- KEYS: list.
+-- ARGV: token, version, list, TTL in ms.
 local held = redis.call('GETRANGE', KEYS[1], 0, 9 + #ARGV[1])
 if string.sub(held, 1, 1) ~= 'M' or string.sub(held, 10) ~= ARGV[1] then
   return 0

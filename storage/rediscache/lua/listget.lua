@@ -1,6 +1,8 @@
--- Returns a list that is held and wide enough; else takes the lease: 1, or 0 where
--- somebody else has it. See listbytes.go for the forms.
--- KEYS: list. ARGV: token, lease in ms, longest, ended since.
+-- Returns a list if it is there and long enough. Otherwise it takes the lease and returns 1, or
+-- returns 0 if somebody else has the lease. listbytes.go has the forms of a value.
+-- KEYS: list.
+-- ARGV: token, lease in ms, the longest list that is wanted, the time since which tombstones are
+-- wanted.
 local head = redis.call('GETRANGE', KEYS[1], 0, 25)
 local mark
 if string.sub(head, 1, 1) == 'V' then

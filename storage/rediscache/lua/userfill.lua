@@ -1,6 +1,7 @@
--- Stores a user under a lease: 1. Refused: 0 where the lease is not held any more, -1
--- where something newer is known.
--- KEYS: user. ARGV: token, version, profile, counts, life in ms.
+-- Stores a user under a lease. Returns 1 if it was stored, 0 if the lease is no longer held, and
+-- -1 if a newer version is known.
+-- KEYS: user.
+-- ARGV: token, version, profile, counts, TTL in ms.
 local held = redis.call('HMGET', KEYS[1], 'l', 'v')
 if held[1] ~= ARGV[1] then
   return 0

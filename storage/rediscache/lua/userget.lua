@@ -1,6 +1,7 @@
--- Returns a user that is held as {profile, version, counts}; else takes the lease: 1, or
--- 0 where somebody else has it.
--- KEYS: user. ARGV: token, lease in ms.
+-- Returns a user as {profile, version, counts} if it is there. Otherwise it takes the lease and
+-- returns 1, or returns 0 if somebody else has the lease.
+-- KEYS: user.
+-- ARGV: token, lease in ms.
 local held = redis.call('HMGET', KEYS[1], 'p', 'v', 'c', 'l')
 if held[1] then
   return {held[1], held[2], held[3]}
