@@ -70,7 +70,7 @@ const (
 	changesAtOnce = 1000
 )
 
-// Metrics tell how many are hidden and how well that is known.
+// Metrics report how many are hidden and how well that is known.
 type Metrics struct {
 	hidden   prometheus.Gauge
 	failures prometheus.Counter

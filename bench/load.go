@@ -44,7 +44,7 @@ type stream interface {
 	// with, "" for none. more is false when there is nothing left to ask.
 	next(body []byte) (request []byte, token string, more bool)
 
-	// judge tells what is wrong with the response to the latest request; thorough, it
+	// judge reports what is wrong with the response to the latest request; thorough, it
 	// decodes the response.
 	judge(status int, response []byte, thorough bool) error
 }

@@ -69,7 +69,7 @@ type meter struct {
 	databases []int
 }
 
-// measure tells what is used between two moments.
+// measure returns what is used between two moments.
 func (m *meter) measure(ctx context.Context, begin, end time.Time) Usage {
 	if !sleepUntil(ctx, begin) {
 		return unknownUsage

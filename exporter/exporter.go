@@ -35,7 +35,7 @@ type Config struct {
 	// Page is how many rows are read and kept at a time. Defaults to DefaultPage.
 	Page int
 
-	// OnProgress is told of each page and, at the beginning, of none. It may be nil.
+	// OnProgress is called when a shard begins, and after each page. It may be nil.
 	OnProgress func(Progress)
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // connections are those that stay open: their number is bounded (see slots.go), and they
-// have to be told when the gateway stops.
+// have to be notified when the gateway stops.
 type connections struct {
 	Subscriptions
 

@@ -121,7 +121,7 @@ func identified(next http.Handler) http.Handler {
 	})
 }
 
-// newID returns 16 hexadecimal digits. They tell requests apart; they are no secret.
+// newID returns 16 hexadecimal digits. They distinguish requests; they are no secret.
 func newID() string {
 	var id [8]byte
 	for i, bits := 0, rand.Uint64(); i < len(id); i, bits = i+1, bits>>8 {

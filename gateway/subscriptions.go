@@ -20,7 +20,7 @@ type Subscriptions struct {
 	// that opened it; zero: never. Defaults to never.
 	Expires func(context.Context) time.Time
 
-	// Party tells from a context whose connection it is. Defaults to an empty party,
+	// Party returns from a context whose connection it is. Defaults to an empty party,
 	// for which only MaxConnections and MaxConnectionCost count.
 	Party func(context.Context) Party
 

@@ -33,7 +33,7 @@ var (
 	truths       = []string{"false", "true"}
 )
 
-// Columns tells at which place of a record each field of a user is, −1 for none.
+// Columns reports at which place of a record each field of a user is, −1 for none.
 type Columns []int
 
 // DefaultColumns are those of a file without a header.

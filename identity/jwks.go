@@ -137,7 +137,7 @@ func (j *jwks) keepFresh() {
 	}
 }
 
-// asURL tells URLs from names of files.
+// asURL distinguishes URLs from names of files.
 func asURL(location string) (*url.URL, bool) {
 	if !strings.HasPrefix(location, "https://") && !strings.HasPrefix(location, "http://") {
 		return nil, false

@@ -136,7 +136,7 @@ func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, reha
 }
 
 // VerifyUnknown takes as long as Verify for a user that there is not, so that the
-// time does not tell which handles exist. No password fits.
+// time does not reveal which handles exist. No password fits.
 func (p *Passwords) VerifyUnknown(ctx context.Context, password string) error {
 	_, err := p.bounded(ctx, password, make([]byte, saltLength), p.cost, keyLength)
 	return err

@@ -76,7 +76,7 @@ var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope",
 // since 1970, 0 for never. Tokens of an [Issuer] have it.
 const claimPassword = "pwd"
 
-// PasswordTimes tell when users have last changed their passwords.
+// PasswordTimes report when users have last changed their passwords.
 type PasswordTimes interface {
 	// ChangedAt is 0 for a user who has never changed the password.
 	ChangedAt(id storage.UserID) storage.Micros

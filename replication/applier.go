@@ -13,7 +13,7 @@ import (
 	"kith/storage/shard"
 )
 
-// A Publisher is told what has been applied, for caches and subscriptions.
+// A Publisher publishes what has been applied, for caches and subscriptions.
 type Publisher interface {
 	// Publish is called with forward rows whose inverse rows and counts have been written, as they
 	// are now. It may be called for the same row again. It must not block for long: the shard's
@@ -33,7 +33,7 @@ type Config struct {
 	// that has been laid out for so many shards.
 	ShardOf func(storage.UserID) int
 
-	// Publisher is told what has been applied. Defaults to none.
+	// Publisher publishes what has been applied. Defaults to none.
 	Publisher Publisher
 
 	// BatchRows is how many rows one transaction takes at most. Defaults to 1,000: single rows are
@@ -169,7 +169,7 @@ type ShardFailure struct {
 	Err   error
 }
 
-// Status tells how far behind the inverse side is, and why.
+// Status reports how far behind the inverse side is, and why.
 func (a *Applier) Status() Status {
 	a.mu.Lock()
 	feeds := slices.Clone(a.feeds)

@@ -29,7 +29,7 @@ type Redundancy interface {
 	Propagate(ctx context.Context, written []storage.Written) error
 }
 
-// People tells which users exist.
+// People reports which users exist.
 type People interface {
 	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }

@@ -62,7 +62,7 @@ func SearchHandles(ctx context.Context, d Directory, audience *Audience, budget 
 // up in one statement.
 const searchStride = 400
 
-// owners tells which claims are the handles of users who may be shown. If a shard
+// owners reports which claims are the handles of users who may be shown. If a shard
 // does not answer, its users stay in: they are then reported with an error, not as
 // if they did not exist.
 func owners(ctx context.Context, d Directory, audience *Audience, claims []storage.HandleOwner) []bool {

@@ -25,11 +25,11 @@ const settleTime = 5 * time.Second
 func (t *Relations) settle(ctx context.Context, written []storage.Written) (all []storage.Written, stale bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	told := map[storage.Row]bool{}
+	seen := map[storage.Row]bool{}
 	for fresh := written; ; {
 		fresh = slices.DeleteFunc(slices.Clone(fresh), func(w storage.Written) bool {
-			known := told[w.Row] // rows that exist already are handed over again
-			told[w.Row] = true
+			known := seen[w.Row] // rows that exist already are handed over again
+			seen[w.Row] = true
 			return known
 		})
 		if len(fresh) == 0 {

@@ -121,7 +121,7 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 	return nil
 }
 
-// viewerFollows tells which owners the viewer follows, among those whose visibility depends on it.
+// viewerFollows reports which owners the viewer follows, among those whose visibility depends on it.
 func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users []*storage.Profile) (func(storage.UserID) bool, error) {
 	var pairs []storage.Pair
 	for i, id := range ids {

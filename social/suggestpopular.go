@@ -52,7 +52,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 	return out, nil
 }
 
-// PopularReader is what a store can tell of popular users.
+// PopularReader is what a store knows of popular users.
 type PopularReader interface {
 	Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error)
 	// Users is that of [storage.UserReader].

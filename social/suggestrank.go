@@ -83,7 +83,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 	return kept, nil
 }
 
-// outside tells which of the candidates the user follows; nil if the pool knows.
+// outside reports which of the candidates the user follows; nil if the pool knows.
 func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
 	if s.pool.whole {
 		return nil, nil

@@ -52,7 +52,7 @@ func (f *flake) renew(now, until storage.Micros) {
 	f.until = until
 }
 
-// next makes an id, or tells how long to wait before the next call. The library
+// next makes an id, or returns how long to wait before the next call. The library
 // itself would sleep, holding its lock, until the clock has caught up with the ids,
 // even for hours.
 func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) {

@@ -232,7 +232,7 @@ func (g *Generator) Next(ctx context.Context) (storage.UserID, error) {
 	}
 }
 
-// next makes an id, or tells how long to wait before the next call.
+// next makes an id, or returns how long to wait before the next call.
 func (g *Generator) next() (storage.UserID, time.Duration, error) {
 	if g.closed {
 		return 0, 0, ErrEnded

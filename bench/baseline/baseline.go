@@ -1,7 +1,7 @@
 // Package baseline answers the six questions and the mixed load by hand: no GraphQL, no
 // batching, no limits, nothing verified, no failures but status 500, one shard; the best
 // SQL known for each question and JSON put together byte by byte. It takes the same
-// requests as Kith, gives the same answers from the same tables, and so tells what Kith
+// requests as Kith, gives the same answers from the same tables, and so shows what Kith
 // costs. `kith bench baseline` runs it.
 package baseline
 
@@ -92,7 +92,7 @@ func pool(driver, address string, conns int) (*sql.DB, error) {
 	return db, nil
 }
 
-// request is what is read of a GraphQL request: the operation tells the question.
+// request is what is read of a GraphQL request: the operation names the question.
 type request struct {
 	Query     string
 	Variables struct {

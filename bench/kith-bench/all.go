@@ -113,7 +113,7 @@ func questionsNamed(names []string) ([]*bench.Question, error) {
 	return questions, nil
 }
 
-// measure completes what is to be measured, does so, and tells.
+// measure completes what is to be measured, does so, and reports.
 func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config) (err error) {
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")

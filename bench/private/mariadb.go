@@ -43,7 +43,7 @@ func StartMariaDB(ctx context.Context, folder string) (*MariaDB, error) {
 	}
 	common := []string{"--no-defaults", "--datadir=" + filepath.Join(folder, "data"), "--tmpdir=" + tmp, "--innodb-log-file-size=512M"}
 	if os.Getuid() == 0 {
-		common = append(common, "--user=root") // mariadbd refuses root unless told
+		common = append(common, "--user=root") // mariadbd refuses root without it
 	}
 	install := exec.CommandContext(ctx, installDB, append(common, "--auth-root-authentication-method=normal", "--skip-test-db")...)
 	if out, err := install.CombinedOutput(); err != nil {

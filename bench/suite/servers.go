@@ -22,12 +22,12 @@ import (
 
 // servers are the databases beside the gateways.
 type servers struct {
-	token     string // that tells this run's databases from others'
+	token     string // that distinguishes this run's databases from others'
 	mysql     *mysql.Config
 	redisURL  string
 	databases []string // made on a server that is not the run's own
 
-	mariaPID, redisPID int // 0: unknown, so that their CPU is not told
+	mariaPID, redisPID int // 0: unknown, so that their CPU is not reported
 	private            []*private.Process
 }
 

@@ -17,7 +17,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// makeStore makes a store that holds a graph, as `kith import` does, and tells how many
+// makeStore makes a store that holds a graph, as `kith import` does, and returns how many
 // edges there are. Everybody of the graph is a user, those without edges too.
 func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (location string, edges int, err error) {
 	r.stores++

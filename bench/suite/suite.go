@@ -47,7 +47,7 @@ type Config struct {
 	// asked of a warm gateway for the first time.
 	Heat time.Duration
 
-	// Log is told what is being done.
+	// Log gets what is being done.
 	Log func(format string, args ...any)
 }
 
@@ -195,7 +195,7 @@ func (s *subject) wantsToBeAlone() bool {
 	return s.state == report.Warm && s.engine != report.MariaDBRedis
 }
 
-// heat has a gateway read what it keeps in memory, and tells how long that took.
+// heat has a gateway read what it keeps in memory, and returns how long that took.
 func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
 	load := r.load(s, graph)
 	load.EachOnce, load.Duration = true, r.Heat

@@ -88,7 +88,7 @@ func Unavailable(format string, args ...any) error {
 	return err
 }
 
-// Internal: a fault of the server. The sentence must tell nothing about it; the
+// Internal: a fault of the server. The sentence must reveal nothing about it; the
 // log does.
 func Internal(format string, args ...any) error { return newError(CodeInternal, format, args) }
 

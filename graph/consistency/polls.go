@@ -39,7 +39,7 @@ const (
 // lateFunc returns which of some marks have not arrived, and of which that is not known.
 type lateFunc func(context.Context, Token) (late, unknown Token)
 
-// wait returns when the marks have arrived, or the context is done; fresh tells which of the two.
+// wait returns when the marks have arrived, or the context is done; fresh reports which of the two.
 func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool) {
 	w := &waiter{late: late, due: time.Now().Add(pauses[0]), ended: make(chan struct{})}
 	if !p.join(w, ask) {

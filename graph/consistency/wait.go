@@ -60,7 +60,7 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 }
 
 // late returns the marks whose inverse rows have not arrived, and those whose shard
-// does not answer. Caches are told of the rows that have arrived.
+// does not answer. The rows that have arrived are reported to the caches.
 func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 	var arrived []storage.Row
 	for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {

@@ -25,7 +25,7 @@ type Sealer struct {
 // sealed marks the kind of a sealed cursor.
 const sealed Kind = 0x80
 
-// Lengths in bytes. Plain texts are padded to one length, which would tell how long a
+// Lengths in bytes. Plain texts are padded to one length, which would reveal how long a
 // handle is.
 const (
 	plainLength = 64 // at least the bytes of every kind's numbers

@@ -22,7 +22,7 @@ type Field struct {
 	Side  storage.Side // of the list, the edge or the end of a relationship that Ahead names
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
-	Length uint64 // of a list that has no argument to tell, but is no longer than this
+	Length uint64 // of a list that has no argument for it, but is no longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
 }
 

@@ -118,7 +118,7 @@ func listArguments(field *ast.FieldDefinition) []string {
 	return names
 }
 
-// introspectionLengths tells how long the lists of introspection are in this
+// introspectionLengths returns how long the lists of introspection are in this
 // schema: all types, all directives, and for the rest the mean, rounded up. The
 // means are right if a query walks all types, and validation lets lists
 // of types nest only twice.

@@ -25,14 +25,14 @@ func Attach(ctx context.Context, failed func(err error, attempt int), turn func(
 	return context.WithValue(ctx, key{}, e), e
 }
 
-// Err is the error that [Fail] was told first; nil if none.
+// Err is the error that was passed to [Fail] first; nil if none.
 func (e *Ending) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err
 }
 
-// Fail has the client of a subscription told why it ends. The resolver calls it
+// Fail reports to the client of a subscription why it ends. The resolver calls it
 // with its own context, then closes its channel; without it, closing means that the
 // subscription is complete. Errors are shown and masked as those of fields are.
 func Fail(ctx context.Context, err error) {
@@ -48,7 +48,7 @@ func Fail(ctx context.Context, err error) {
 }
 
 // Failed reports, with the resolver's own context, that the subject of an event could not be
-// read. The client is not told: if it matters to the answers, the read is repeated.
+// read. The client does not learn of it: if it matters to the answers, the read is repeated.
 func Failed(ctx context.Context, err error, attempt int) {
 	if e, ok := ctx.Value(key{}).(*Ending); ok {
 		e.failed(err, attempt)

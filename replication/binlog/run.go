@@ -13,8 +13,8 @@ import (
 	"kith/storage/events"
 )
 
-// Events is told of changes that concern caches, except those of edges, of which the applier's
-// publisher is told. [events.Bus] is one.
+// Events publishes changes that concern caches, except those of edges, which the applier's
+// publisher publishes. [events.Bus] is one.
 type Events interface {
 	Send(ctx context.Context, list ...events.Event)
 }
@@ -30,10 +30,10 @@ type Config struct {
 	// Checkpoints stores the positions.
 	Checkpoints storage.Checkpoints
 
-	// Events is told of users, counts and states that have changed, and of gaps. Defaults to none.
+	// Events publishes users, counts and states that have changed, and gaps. Defaults to none.
 	Events Events
 
-	// Changed is told what each transaction has changed about users, before Events is told; nil:
+	// Changed gets what each transaction has changed about users, before Events does; nil:
 	// none.
 	Changed func(ctx context.Context, list []storage.UserChange)
 

@@ -78,7 +78,7 @@ func (s statement) savepoint() string {
 }
 
 // changes reports whether the statement changes or removes rows of one of the tables in a way that
-// the binlog does not show row by row. If it cannot tell, it returns true.
+// the binlog does not show row by row. If it is not sure, it returns true.
 func (s statement) changes(databases, tables []string) bool {
 	from, to := 0, 0
 	one := func(i int) (int, int) { // a name, perhaps with its database before it

@@ -21,7 +21,7 @@ import (
 const (
 	// heartbeat is how often an idle server sends something, and silence is how long it may send
 	// nothing: a frozen server is noticed in that time. Without heartbeats, an idle server could
-	// not be told from a frozen one.
+	// not be distinguished from a frozen one.
 	heartbeat = time.Second
 	silence   = 3 * time.Second
 

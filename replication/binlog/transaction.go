@@ -142,7 +142,7 @@ func (a *assembler) commit(raw []byte) *transaction {
 	t.print = crc32.Update(a.first, castagnoli, raw)
 	t.bookkeeping = !a.foreign && !t.ours()
 	if len(t.rows) > 0 {
-		// MariaDB tells seconds. The rows' own clock is finer, and is used if it agrees.
+		// MariaDB reports seconds. The rows' own clock is finer, and is used if it agrees.
 		const agree = storage.Micros(2 * time.Second / time.Microsecond)
 		if own := t.rows[0].Edge.UpdateTime; max(own-t.committed, t.committed-own) <= agree {
 			t.committed = own

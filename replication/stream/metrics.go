@@ -46,7 +46,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}),
 		claimed: counter("claimed_entries_total", "Entries taken over because their consumer had not acknowledged them in time."),
 		poison:  counter("dead_letters_total", "Entries that could not be decoded and were moved to the dead-letter stream."),
-		backlog: gauge("backlog_entries", "Entries that no consumer has been given yet; -1 when Redis cannot tell."),
+		backlog: gauge("backlog_entries", "Entries that no consumer has been given yet; -1 when Redis does not know."),
 		pending: gauge("pending_entries", "Entries given to a consumer and not acknowledged yet."),
 		age:     gauge("oldest_entry_seconds", "Age of the oldest entry that is not acknowledged."),
 	}
@@ -70,7 +70,7 @@ func (m *Metrics) observe(s State) {
 
 // State is how far the consumers of all gateways are behind.
 type State struct {
-	Backlog int64         // entries that no consumer has been given yet; -1 if Redis cannot tell
+	Backlog int64         // entries that no consumer has been given yet; -1 if Redis does not know
 	Pending int64         // entries given to a consumer and not acknowledged yet
 	Age     time.Duration // of the oldest of them, by the clock of Redis; 0 if there is none
 	At      time.Time     // when this was measured; zero: never

@@ -24,7 +24,7 @@ type Log interface {
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
 
-// Publisher is told what has changed.
+// Publisher publishes what has changed.
 type Publisher interface {
 	Send(ctx context.Context, list ...events.Event)
 }

@@ -91,7 +91,7 @@ func (b *Bus) hear(is bool) {
 	}
 }
 
-// Publish tells everybody of rows that are on both sides. Like Send, it does not wait.
+// Publish reports to everybody rows that are on both sides. Like Send, it does not wait.
 func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
 	list := make([]Event, len(rows))
 	for i, r := range rows {
@@ -100,7 +100,7 @@ func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
 	b.Send(ctx, list...)
 }
 
-// Send tells everybody of events: this gateway's hub before it returns, the other gateways as soon
+// Send reports events to everybody: this gateway's hub before it returns, the other gateways as soon
 // as they can be reached. It does not wait for them.
 func (b *Bus) Send(_ context.Context, list ...Event) {
 	if len(list) == 0 {

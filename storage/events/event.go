@@ -1,5 +1,5 @@
-// Package events tells what has changed: a [Hub] tells the subscriptions and the caches of this
-// gateway, a [Bus] tells those of the others.
+// Package events reports what has changed: a [Hub] to the subscriptions and the caches of this
+// gateway, a [Bus] to those of the others.
 //
 // Events are hints to look again, not the data itself: one may come twice, or after a newer one
 // about the same edge. None is lost unnoticed: if some may be missing, everybody gets a [Gap].
@@ -26,7 +26,7 @@ const (
 	// StateChanged: User was deactivated, has come back, or is being deleted.
 	StateChanged
 	// Corrected: a shared cache had old data of User until now, and events about User may be missing,
-	// because a writer died before it could tell. Caches that may have read from the shared cache
+	// because a writer died before it could report. Caches that may have read from the shared cache
 	// forget what they have of User, and subscriptions of User read again.
 	Corrected
 )

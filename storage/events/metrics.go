@@ -36,7 +36,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		received:    counter("received_total", "Events received from other gateways."),
 		gaps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_events_gaps_total",
-			Help: "Gaps told to all subscribers of this gateway, by reason (connected, missing, unreadable).",
+			Help: "Gaps reported to all subscribers of this gateway, by reason (connected, missing, unreadable).",
 		}, []string{"reason"}),
 		queued: gauge("queued", "Events waiting to be sent to other gateways."),
 	}

@@ -3,7 +3,7 @@ package idset
 import "kith/storage"
 
 // Find returns the position of a user, and so the time of its edge. O(n): it looks through the
-// list, the newest 512 first and then the packed rest. [Set.Contains] tells at once whether there
+// list, the newest 512 first and then the packed rest. [Set.Contains] reports at once whether there
 // is one, and [Timeline.Has] finds a known position at once.
 func (t *Timeline) Find(peer storage.UserID) (at storage.Position, found bool) {
 	o, known := t.dir.find(peer)

@@ -19,7 +19,7 @@ const (
 // chunks but one with it. So any number of goroutines may use a version while others make the next.
 //
 // In memory a user takes from 0.13 bytes, if a set holds nearly all users, to 8, and more only if a
-// few thousand are scattered over hundreds of pages; [Set.Bytes] tells. All sets share the
+// few thousand are scattered over hundreds of pages; [Set.Bytes] reports it. All sets share the
 // directory and its memory.
 type Set struct {
 	dir    *Directory // nil: the set is plain, see [Of]

@@ -1,7 +1,7 @@
 // Package intents records in Redis which users writers are about to change, from before a write
-// begins until all caches have been told of it. If an intent is no longer renewed, its writer has
-// died or is stuck, perhaps between its commit and telling. Any process on the same store then
-// tells the caches in its place.
+// begins until it has been reported to all caches. If an intent is no longer renewed, its writer has
+// died or is stuck, perhaps between its commit and its report. Any process on the same store then
+// notifies the caches in its place.
 //
 // Intents are members of one sorted set: what is about to be changed, scored by the time at which a
 // process has to look after it. A writer adds it with the score 0. The first process that sweeps
@@ -23,13 +23,13 @@ import (
 	"kith/storage"
 )
 
-// Config says where intents are kept and who is told of those left behind.
+// Config says where intents are kept and what is done about those left behind.
 type Config struct {
 	Redis redis.UniversalClient
 	Key   string
 
-	// Sweep tells all caches that users may have changed; without users, that all may have. It
-	// calls done once all caches have been told.
+	// Sweep notifies all caches that users may have changed; without users, that all may have. It
+	// calls done once all caches have been notified.
 	Sweep func(ctx context.Context, users []storage.UserID, done func())
 
 	// Metrics counts. Defaults to none.
@@ -68,7 +68,7 @@ const (
 	shortGather = time.Millisecond
 	longGather  = 50 * time.Millisecond
 
-	// maxOpen bounds the intents of writes under way and of those not told because Redis does not
+	// maxOpen bounds the intents of writes under way and of those not reported because Redis does not
 	// answer. What exceeds it is not noted.
 	maxOpen = 10_000
 
@@ -222,7 +222,7 @@ func (in *Intent) Covers(users []storage.UserID) bool {
 	return len(users) > 0
 }
 
-// Done removes the intent: all caches have been told of the write, or nothing was written.
+// Done removes the intent: the write has been reported to all caches, or nothing was written.
 func (in *Intent) Done() {
 	if in == nil {
 		return

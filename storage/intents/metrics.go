@@ -23,10 +23,10 @@ func newMetrics() *Metrics {
 	}
 	return &Metrics{
 		noted: counters("noted_total", "Intents that were written down in Redis before a write, or could not be.", "outcome"),
-		swept: counters("swept_total", "Intents that were left behind, and so all caches were told.", "how"),
+		swept: counters("swept_total", "Intents that were left behind, and so reported to all caches.", "how"),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kith_intents_sweep_failures_total", Help: "Times that Redis could not be asked for intents that were left behind."}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_intents_open", Help: "Writes of this process that not all caches have been told of yet."}),
+			Name: "kith_intents_open", Help: "Writes of this process that have not been reported to all caches yet."}),
 	}
 }

@@ -2,13 +2,13 @@ package judge
 
 import "kith/storage"
 
-// blockedBy tells, on the shard of one user, whether another blocks it.
+// blockedBy reports, on the shard of one user, whether another blocks it.
 func (j *Judge) blockedBy(user, other storage.UserID) bool {
 	e, _ := j.row(storage.Inverse, storage.Pair{From: other, To: user})
 	return e.Type == storage.Blocking
 }
 
-// blocked tells, on the shard of one user, whether one of the two blocks the other.
+// blocked reports, on the shard of one user, whether one of the two blocks the other.
 func (j *Judge) blocked(user, other storage.UserID) bool {
 	e, _ := j.row(storage.Forward, storage.Pair{From: user, To: other})
 	return e.Type == storage.Blocking || j.blockedBy(user, other)
@@ -89,7 +89,7 @@ func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written
 		return nil
 	}
 	pair := storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
-	tell := func(side storage.Side, kind storage.EdgeType) bool {
+	report := func(side storage.Side, kind storage.EdgeType) bool {
 		r, exists := j.row(side, pair)
 		if exists = exists && r.Type == kind; exists {
 			also = append(also, storage.Written{Row: storage.Row{Side: side, Edge: r}})
@@ -98,17 +98,17 @@ func (j *Judge) again(side storage.Side, e storage.Edge) (also []storage.Written
 	}
 	switch {
 	case side == storage.Forward:
-		tell(storage.Requests, storage.Cancelled)
+		report(storage.Requests, storage.Cancelled)
 	case side == storage.Inverse:
-		tell(storage.Forward, storage.None)
-		tell(storage.Requests, storage.Cancelled)
+		report(storage.Forward, storage.None)
+		report(storage.Requests, storage.Cancelled)
 	case e.Type == storage.Removed:
-		tell(storage.Forward, storage.None)
+		report(storage.Forward, storage.None)
 	default:
 		request, _ := j.row(storage.Requests, pair)
-		answered := request.UpdateTime > e.UpdateTime && tell(storage.Requests, storage.Accepted)
+		answered := request.UpdateTime > e.UpdateTime && report(storage.Requests, storage.Accepted)
 		if answered || e.Type == storage.Accepted {
-			tell(storage.Forward, storage.Following)
+			report(storage.Forward, storage.Following)
 		}
 	}
 	return also

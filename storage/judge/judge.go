@@ -20,7 +20,7 @@ import (
 // an owner and a peer, following and friend_request from the owner to the peer, follower and
 // friend_request_inbox from the peer to the owner.
 type Judge struct {
-	// Inline tells whose rows belong to the transaction besides those of its owners; nil: nobody's.
+	// Inline reports whose rows belong to the transaction besides those of its owners; nil: nobody's.
 	// The judge writes forward rows to the other side at once if Inline says so.
 	Inline func(storage.UserID) bool
 

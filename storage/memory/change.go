@@ -75,7 +75,7 @@ func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change 
 	return changed, nil
 }
 
-// inline tells which users are in one database with a user.
+// inline reports which users are in one database with a user.
 func (s *Store) inline(user storage.UserID) func(storage.UserID) bool {
 	return func(other storage.UserID) bool { return s.together(user, other) }
 }
