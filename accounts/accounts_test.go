@@ -245,8 +245,8 @@ func (s *slow) Passwords(ctx context.Context, ids []storage.UserID) []storage.Re
 	return results
 }
 
-// Whoever signs in by the old password while it is being changed gets a token that is
-// over, and a second change by it is refused.
+// A sign-in with the old password while it is being changed yields a token that has expired, and a
+// second change with the old password is refused.
 func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	a, id, store := service(t, identity.LimitsConfig{})
 	g := open(t, store, time.Now)
@@ -286,7 +286,7 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	wantCode(t, "a change by an old password", err, apierr.CodeForbidden)
 }
 
-// What other gateways have changed is read, and ends connections once.
+// A gateway reads the states that other gateways have changed, and ends connections once.
 func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 3)

@@ -42,7 +42,7 @@ func (d *days) want(t *testing.T, what string, day time.Time, want ...storage.Us
 	}
 }
 
-// Of each user and day there is one note.
+// There is one note for each user and day.
 func TestActivityIsNotedOnceADay(t *testing.T) {
 	t.Parallel()
 	a, store, now := activity(t)
@@ -58,7 +58,7 @@ func TestActivityIsNotedOnceADay(t *testing.T) {
 	store.want(t, "on the next", *now, 7)
 }
 
-// What cannot be written is noted by the next request.
+// If a note cannot be written, the next request notes it again.
 func TestActivityIsNotedAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	a, store, now := activity(t)
@@ -73,7 +73,7 @@ func TestActivityIsNotedAgainAfterAFailure(t *testing.T) {
 	store.want(t, "by the next", *now, 7)
 }
 
-// Who waits is written when the gateway stops.
+// Notes that wait are written when the gateway stops.
 func TestActivityIsWrittenAtTheEnd(t *testing.T) {
 	t.Parallel()
 	a, store, now := activity(t)

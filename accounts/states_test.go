@@ -260,8 +260,8 @@ func (everybody) Users(_ context.Context, ids []storage.UserID) []storage.Result
 	return results
 }
 
-// Whoever has deactivated an account signs in to come back; an account that is being
-// deleted is no account.
+// A user who has deactivated the account comes back by signing in. An account that is being deleted does
+// not exist for a sign-in.
 func TestWhoIsHiddenSignsIn(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")

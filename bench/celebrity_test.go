@@ -153,9 +153,9 @@ func ratio(quiet, famous []time.Duration, percent int) float64 {
 	return at(famous, percent).Seconds() / at(quiet, percent).Seconds()
 }
 
-// What an answer about a celebrity costs does not depend on how many followers there are: no
-// question takes more statements, or asks for many more keys, than about users of 100 followers.
-// Lists that are long are read in a few larger steps.
+// The cost of an answer about a celebrity does not depend on the number of followers: no question takes
+// more statements, or many more keys, than about users with 100 followers. Long lists are read in a
+// few larger steps.
 func TestCelebrity(t *testing.T) {
 	f := fame{followers: 20_000, blocks: 20}
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")

@@ -205,7 +205,7 @@ func TestOneExportAtATime(t *testing.T) {
 	second.Close()
 }
 
-// Whole shards are kept; one whose file is gone, or shorter, is written anew.
+// Complete shards are kept. A shard is written again if one of its files is missing or shorter.
 func TestAWholeShardIsKept(t *testing.T) {
 	store, dir := filled(t), t.TempDir()
 	mustExport(t, store, Config{Dir: dir, Plain: true})

@@ -63,7 +63,7 @@ func TestVariablesAreThoseOfTheRequest(t *testing.T) {
 	}
 }
 
-// What an operation may cost is looked at every time: it depends on its variables.
+// The cost of an operation is checked every time, because it depends on the variables.
 func TestCostIsThatOfTheRequest(t *testing.T) {
 	s := serve(t, gateway.Config{Limits: limits.Limits{Cost: 30}})
 	const query = "query($n: Int, $yes: Boolean!) { page(first: $n) ...F @include(if: $yes) } fragment F on Query { more: page(first: $n) }"

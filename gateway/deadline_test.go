@@ -93,7 +93,7 @@ func TestDeadlineEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// What the drivers make of the request's context ends with it, and without a goroutine each.
+// Contexts that drivers derive from the request's context end with it, without a goroutine each.
 func TestContextsMadeOfADeadlineEndWithIt(t *testing.T) {
 	d := withDeadline(t.Context(), time.Now().Add(time.Hour))
 	before := runtime.NumGoroutine()

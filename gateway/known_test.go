@@ -30,8 +30,8 @@ var variableTypes = []string{
 	`ID = "7"`, "Int = 7", `[ID!] = ["7"]`,
 }
 
-// Whatever variables are looked at without the validator become what it makes of them, and
-// whatever it refuses is left to it.
+// If variables are converted without the validator, the result is the validator's. Variables that
+// it refuses are left to it.
 func TestVariablesAreCoercedAsTheValidatorDoes(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: variableSchema})
 	value := drawnValue(3)
@@ -155,7 +155,7 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 	}
 }
 
-// Of a request nothing is kept but its text and the name of its operation.
+// The cache keeps the text of a request and the name of its operation, and nothing else.
 func TestKnownOperationsHoldNothingOfARequest(t *testing.T) {
 	for i := range reflect.TypeFor[known]().NumField() {
 		field := reflect.TypeFor[known]().Field(i)

@@ -119,7 +119,7 @@ func TestParseLineDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// What the parser accepts must say the same when it is written out again.
+// If the parser accepts a line, writing it out again gives a line of the same meaning.
 func FuzzParseLine(f *testing.F) {
 	for _, seed := range []string{"1 2\n", "1,2,3.5", "# x", "1\t2\t2024-02-29T13:14:15.25+02:00\r\n", "9223372036854775807 1 0", "-1 2", "1,,2"} {
 		f.Add([]byte(seed))

@@ -23,7 +23,7 @@ func texts(least int) *rapid.Generator[string] {
 	})
 }
 
-// What a record says is what comes back, whatever users have written.
+// A record that is written and read is the same, whatever text users have put in it.
 func TestAnyUserSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := storage.UserID(rapid.Int64Range(1, 1<<63-1).Draw(t, "id"))

@@ -251,7 +251,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What is imported is the set of the file's pairs, whatever the chunks.
+// Whatever the chunks, the import stores each pair of the file once.
 func TestImportIsTheSetOfTheFile(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -49,7 +49,7 @@ func echo[K, V any](l *storage.Lookup[K, V], of func(K) V) {
 	}
 }
 
-// What leaves together goes to the store as one, and each loader gets its own answers.
+// Look-ups that are sent together reach the store as one bundle, and each loader gets its own answers.
 func TestWhatLeavesTogetherIsOneBundle(t *testing.T) {
 	store := &echoing{}
 	l := loaders.For(loaders.Attach(t.Context(), store))
@@ -99,7 +99,7 @@ func TestBundleThatFailsHasNoAnswers(t *testing.T) {
 	}
 }
 
-// Of a reader for answers of many steps, every look-up is remembered.
+// A reader for answers of several steps remembers every look-up.
 func TestReaderRemembers(t *testing.T) {
 	store := &echoing{}
 	ctx := loaders.Attach(t.Context(), store)

@@ -81,8 +81,8 @@ func isUser(id storage.UserID, r storage.Result[storage.User]) bool {
 	return r.Err == nil && r.Found == (id%2 == 0) && (!r.Found || r.Value.ID == id)
 }
 
-// Whoever asks, in whichever way and however many at a time: each key is read once, and
-// everyone gets the answers to its own keys, in their order.
+// Each key is read once, whether callers ask for one key or for many. Every caller gets the answers to
+// its own keys, in their order.
 func TestNoKeyIsReadTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := newCounting()
@@ -140,7 +140,7 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 	})
 }
 
-// What is asked of several loaders leaves as one batch for each, and what is known as none.
+// Each of several loaders sends its keys as one batch. Keys that are known are not sent.
 func TestQuestionsLeaveTogether(t *testing.T) {
 	store := newCounting()
 	ctx := loaders.Attach(loaders.WithWait(t.Context(), long), store)
@@ -158,7 +158,7 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 	}
 }
 
-// Who waits for keys, one of which another is reading, waits for that one too.
+// A caller also waits for those of its keys that another caller is reading.
 func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	store := held{newCounting(), make(chan bool), make(chan bool)}
 	ctx := loaders.Attach(t.Context(), store)

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// Of a large group that differs only a part is read: a second pass of digests tells
-// which.
+// If a large group differs, a second pass of digests finds the part that differs, and only that part is
+// read.
 func TestOfALargeGroupAPartIsRead(t *testing.T) {
 	g := newGraph(t, 21, 3, 40, 1200) // as good as a class for each user
 	lost := g.rows(storage.Forward)[0].Pair()

@@ -148,8 +148,8 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 	}
 }
 
-// Of rows that arrive together and name one pair, those with consequences are applied
-// one by one, the others only as the newest.
+// If several rows of one pair arrive together, each row with consequences is applied, and only the
+// newest of the others.
 func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	g := newGate()
 	hold := make(chan struct{})

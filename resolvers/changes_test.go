@@ -139,7 +139,7 @@ func (v *village) counts(users ...storage.UserID) {
 	}
 }
 
-// What FORBIDDEN says: the same as the relationship of the one who tries.
+// The messages of FORBIDDEN. They reveal no more than the viewer's relationship to the user shows.
 const (
 	blocking = "you block this user: unblock it first"
 	blocked  = "this user blocks you"

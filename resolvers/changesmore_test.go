@@ -116,8 +116,8 @@ func TestFriendRequestsPage(t *testing.T) {
 	})
 }
 
-// What is decided between two users is on both shards when it is answered, in every
-// redundancy mode; only follows wait to be propagated.
+// In every redundancy mode, blocks and requests are on both shards before the mutation is answered. Only
+// follows may be propagated later.
 func TestTiesAreCompleteInEveryMode(t *testing.T) {
 	onShards(t, apitest.Options{Redundancy: never{}}, func(t *testing.T, v *village) {
 		for _, pair := range v.twoPairs() {
@@ -231,7 +231,7 @@ func TestFriendRequestChanged(t *testing.T) {
 		v.does(v.d, "block", v.a)
 		want(out, "CANCELLED", "null")
 
-		// What happens unseen is sent after the next gap.
+		// A change whose event is lost is sent after the next gap.
 		at := row.UpdateTime + 1_000_000_000
 		missed := []storage.Edge{{From: v.c, To: v.a, Type: storage.Pending, UpdateTime: at}}
 		for _, side := range []storage.Side{storage.Requests, storage.Inbox} {

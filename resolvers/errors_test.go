@@ -255,8 +255,8 @@ func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 	answer.DataIs(`{"user": null}`)
 }
 
-// What cannot be a handle is nobody's: nothing is asked for it, and it fails nothing of
-// its query.
+// A text that cannot be a handle belongs to nobody. It costs no look-up, and the rest of its query is
+// answered.
 func TestWhatIsNoHandleIsNobody(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 2)

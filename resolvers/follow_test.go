@@ -134,8 +134,8 @@ type never struct{ err error }
 func (never) Inline() bool                                         { return false }
 func (n never) Propagate(context.Context, []storage.Written) error { return n.err }
 
-// What comes from the inverse side is waited for, but not for ever: then the old
-// value is served, and said to be stale.
+// A read waits for the inverse side for a bounded time. After that the old value is served and marked
+// as stale.
 func TestPayloadIsStaleWhereTheInverseSideLags(t *testing.T) {
 	for name, mode := range map[string]never{"late": {}, "failed": {errors.New("no connection")}} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 	}
 }
 
-// What a token makes the gateway look up is paid for.
+// The look-ups that a token needs count towards the cost of the query.
 func TestTokensHaveAPrice(t *testing.T) {
 	api, _ := threeUsers(t, apitest.Options{Limits: limits.Limits{Cost: 3}})
 	a := api.As(1).Ask(`mutation { __typename }`, nil)

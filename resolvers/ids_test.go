@@ -40,8 +40,8 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 	}
 }
 
-// What is wrong with one id of a list is reported at its path, and the others are answered, in
-// the statements that they would take alone.
+// An error about one id of a list is reported at its path. The other ids are answered, in as many
+// statements as they would take alone.
 func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
 	asks := []struct {

@@ -108,8 +108,8 @@ func checkKnown(t *testing.T, k known, want int) {
 	}
 }
 
-// What the budget does not reach is said to be incomplete, and reached by going on:
-// never a silent empty.
+// If the budget ends early, the answer says that it is incomplete, and its cursor leads to the rest. It
+// is never silently empty.
 func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		famous(t, store, func(k int) int { return 2000 + k }, 3)

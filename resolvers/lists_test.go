@@ -209,7 +209,7 @@ func TestListsHoldFollowsOnly(t *testing.T) {
 	})
 }
 
-// What a page may be asked for.
+// The arguments of a page have bounds.
 func TestPageArgumentsThatAreRefused(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		star(t, store, 5)

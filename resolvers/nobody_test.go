@@ -73,8 +73,8 @@ func asksAboutX() []string {
 	return asks
 }
 
-// Whoever is hidden from everybody is to others as if it had never been: every field and
-// every mutation that takes an id answers alike, and changes nothing.
+// A hidden user looks to others like one who has never existed: every field and every mutation that
+// takes an id gives the same answer for both, and changes nothing.
 func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		ids := []storage.UserID{} // whose handles begin no other

@@ -139,7 +139,7 @@ func TestRelationshipsHaveAtMostTwoThousandPairs(t *testing.T) {
 	})
 }
 
-// What needs a viewer is null without an error where nobody is signed in.
+// If nobody is signed in, fields that need a viewer are null, without an error.
 func TestFieldsOfTheViewerAreNullWhereNobodyIsSignedIn(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		pairs(t, store)
@@ -150,7 +150,7 @@ func TestFieldsOfTheViewerAreNullWhereNobodyIsSignedIn(t *testing.T) {
 	})
 }
 
-// What lies below a relationship is a user like any other.
+// The users of a relationship have all fields of a user.
 func TestUsersBelowRelationships(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		pairs(t, store)

@@ -84,12 +84,12 @@ func aliased(n int, field string) string {
 // countedQueries tell what each query costs. Whatever is reached through a user
 // costs one statement for a look-up and level, however many users there are.
 //
-// Whose lists are open is in the rows of their owners: a relationship between two
-// others costs the look-up of the first of them. Who is signed in costs one statement,
-// for blocks, where there is a list, a set, or such a relationship.
+// The row of an owner says whether its lists are open. So a relationship between two others costs a
+// look-up of the first of them. For a viewer, queries with a list, a set answer or such a relationship
+// cost one more statement, which reads blocks.
 //
-// What is asked of one shard at the same time is one statement, where it is little: a user
-// with a page of its (userpage), users or counts with edges (bundle).
+// Small look-ups on one shard at the same time share a statement: a user with a page of its list
+// (userpage), users or counts with edges (bundle).
 var countedQueries = []struct {
 	name  string
 	query string

@@ -60,8 +60,8 @@ func TestSubscriptionsReadAGapAgain(t *testing.T) {
 	subscriptionsReadAgain(t, events.Event{Kind: events.Gap})
 }
 
-// What a writer did not live to tell of is hidden in the same way: of its users it is said that
-// they are corrected.
+// A writer that dies before it reports a change leaves a gap, too: its users are reported as
+// corrected.
 func TestSubscriptionsReadACorrectedUserAgain(t *testing.T) {
 	subscriptionsReadAgain(t, events.Event{Kind: events.Corrected, User: 1})
 }
@@ -162,8 +162,8 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 	}
 }
 
-// What was missed may be older than what was sent meanwhile: another gateway's clock, or
-// another transaction, was faster.
+// A change that was missed may be older than one sent meanwhile, because the clock of another gateway
+// is ahead, or another transaction was faster.
 func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 	for _, c := range []struct {
 		field string

@@ -112,7 +112,7 @@ func TestRelationshipChanged(t *testing.T) {
 	follow(3, "unfollow", "1")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}`)
 
-	// What happens unseen is sent after the next gap.
+	// A change whose event is lost is sent after the next gap.
 	apitest.Follow(t, store, 2, 1)
 	hub.Publish(events.Event{Kind: events.Gap})
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_2","status":"FOLLOWED_BY","to":{"handle":"u2"}}}}`)

@@ -116,7 +116,7 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 	}
 }
 
-// Whoever is followed can be marked, and nobody else.
+// A user can mark those whom it follows, and nobody else.
 func TestMarksAreOfFollows(t *testing.T) {
 	store := memory.New()
 	world := newWorld(t, store, 1, true, func() bool { return false }, 0)

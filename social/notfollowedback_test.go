@@ -55,7 +55,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	})
 }
 
-// Of the long list only the page is read, and one more row, which tells that there are more.
+// One row more than the page is read of the long list. It shows that there are more.
 func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge

@@ -170,7 +170,7 @@ func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func
 	}
 }
 
-// Whatever is in memory answers as rows do, for every audience.
+// Lists in memory give the same answers as rows, for every audience.
 func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := drawGraph(t)

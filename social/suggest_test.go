@@ -243,8 +243,8 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	}
 }
 
-// Who is pinned comes first, in that order, unless there is no such user, and is left out
-// as everybody is.
+// Pinned users come first, in their order. Those who do not exist are passed over, and a pinned user
+// is left out for the same reasons as any other.
 func TestThePinnedComeFirst(t *testing.T) {
 	store := memory.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
@@ -273,7 +273,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 	}
 }
 
-// Of somebody who follows more than a pool takes, no more is read than the pool and one more.
+// If a user follows more than a pool takes, one row more than the pool is read.
 func TestPoolsAreReadInTwoSteps(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge
@@ -290,7 +290,7 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 	}
 }
 
-// Of many candidates the first are read, and as many as drop out.
+// For a page, as many candidates are read as it shows, and as many again as drop out.
 func TestCandidatesAreReadForThePage(t *testing.T) {
 	store := memory.New()
 	edges := []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// What happens to two rows alike, or to each by what the other had, is where sums of
-// weak checksums stay as they were.
+// Damage that a sum of weak checksums does not show: the same change to two rows, or values that two
+// rows have swapped.
 var pairedDamage = map[string]func(a, b *storage.Edge){
 	"times swapped": func(a, b *storage.Edge) { a.UpdateTime, b.UpdateTime = b.UpdateTime, a.UpdateTime },
 	"types swapped": func(a, b *storage.Edge) { a.Type, b.Type = b.Type, a.Type },

@@ -82,7 +82,7 @@ func TestBenchAllFails(t *testing.T) {
 	}
 }
 
-// What may hold a password is not kept.
+// Settings that may hold a password are not kept.
 func TestCommandIsKeptWithoutPasswords(t *testing.T) {
 	dsn := "root:secret@tcp(127.0.0.1:1)/"
 	_, err := benchCommand(t, "--engines", "mariadb", "--mariadb", dsn)

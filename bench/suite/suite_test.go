@@ -130,7 +130,7 @@ func TestRunOnGivenServers(t *testing.T) {
 	}
 }
 
-// What cannot be measured is an error that says why.
+// If something cannot be measured, the error says why.
 func TestRunFails(t *testing.T) {
 	c := tiny(t)
 	c.Engines, c.Program = []string{report.SQLite}, "/no/such/kith"

@@ -81,7 +81,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 }
 
-// What a read may bring is bounded: at the bound it is taken, one above it is not.
+// A token is bounded in marks, spans and bytes: at the bound it is accepted, one above it is not.
 func TestTokensAreBounded(t *testing.T) {
 	k := tokens(nil)
 	marks := func(n int) string {

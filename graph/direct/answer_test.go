@@ -41,7 +41,7 @@ func TestAnswersEndAtTheirBound(t *testing.T) {
 		answer := api.Ask(query, apitest.Vars{"ids": ids})
 		runtime.ReadMemStats(&after)
 		answer.Refused("QUERY_TOO_COSTLY")
-		// Of 199 MB. gqlgen's tree of what is to be written is some 100 bytes for each value.
+		// The tree that gqlgen makes of an answer takes some 100 bytes for each value: 199 MB here.
 		if made := after.TotalAlloc - before.TotalAlloc; made > 60<<20 {
 			t.Errorf("%s: %d MB of memory for a refused answer", name, made>>20)
 		}

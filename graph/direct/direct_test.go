@@ -32,7 +32,7 @@ func sameAnswers(t apitest.T, directly, slowly *apitest.API, query string, vars 
 	}
 }
 
-// What is remembered of a query is right for other variables, and for other users.
+// A query's plan is right for other variables and other users, too.
 func TestKnownQueriesAreAnsweredAnew(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, users)

@@ -8,7 +8,7 @@ import (
 	"kith/storage/memory"
 )
 
-// What the schema shows can be asked for.
+// Every field of the schema can be queried.
 func TestTheSchemaHasNoDefer(t *testing.T) {
 	api := apitest.New(t, memory.New(), apitest.Options{})
 	if a := api.Ask(`{ __schema { directives { name } } }`, nil).Whole(); strings.Contains(a.Text, "defer") || !strings.Contains(a.Text, "include") {

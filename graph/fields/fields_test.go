@@ -10,7 +10,7 @@ import (
 	"kith/graph/generated"
 )
 
-// Whoever adds a field says what it needs, what it costs and how it is written.
+// Each field has an entry with its needs, its cost and the way it is written.
 func TestEveryFieldOfTheSchemaHasAnEntryAndNoOtherHas(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
 	for name, d := range schema.Types {

@@ -50,8 +50,8 @@ func TestTextsAreBounded(t *testing.T) {
 	wantCode(t, prepare(literal, nil), apierr.CodeBadInput)
 }
 
-// What is refused is refused soon, however large it is, however many fields it is given to,
-// and without being converted.
+// A large input is refused quickly and without being converted, whatever its size and however many
+// fields it is passed to.
 func TestLargeVariablesAreRefusedSoon(t *testing.T) {
 	prepare := newPrepareCached(t)
 	leaves := make([]any, 60_000)

@@ -82,8 +82,8 @@ func wantCode(t *testing.T, errs gqlerror.List, code apierr.Code) *apierr.Error 
 
 func within(t *testing.T, limit time.Duration, f func()) {
 	t.Helper()
-	// What the machine does besides takes nothing of the process's own time; what the runtime does
-	// besides may: one of ten that is fast counts.
+	// Other processes do not count in the process's own time, but the runtime's work does. So the
+	// fastest of ten runs counts.
 	best := time.Hour
 	for try := 0; try < 10 && best > limit*slowdown; try++ {
 		start := cpuTime(t)

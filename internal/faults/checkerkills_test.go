@@ -119,8 +119,8 @@ func (c *checker) canGoOn(t testing.TB) bool {
 	return found
 }
 
-// What differs after many killed dry runs is found by the last one, exactly; and after
-// many killed repairs, repaired.
+// After many killed dry runs, the last one finds exactly the differences. After many killed repairs,
+// the last one has repaired them.
 func killedIncremental(t *testing.T, k killing) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
 	d, c := driftOf(t, g), g.checker(t)
@@ -146,8 +146,8 @@ func killedIncremental(t *testing.T, k killing) {
 	g.whole(t)
 }
 
-// What killed lives have left, the next one repairs; and what one could not hold, the
-// incremental mode.
+// Each run repairs what killed runs before it have left. The incremental mode repairs what was too much
+// for a run to hold.
 func killedRealtime(t *testing.T, k killing) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
 	d, c := driftOf(t, g), g.checker(t)

@@ -24,7 +24,7 @@ var (
 	rate     = flag.Int("rate", 500, "follows per second of the lag benchmark")
 )
 
-// What benchmarks write on.
+// The graph of the benchmarks.
 const (
 	benchUsers  = 20_000
 	connections = 16

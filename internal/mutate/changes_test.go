@@ -52,7 +52,7 @@ func f(a, b int, err error) (int, error) {
 	}
 }
 
-// What a test holds the code to is noticed, and what none does is listed.
+// A change that a test notices is not counted. One that no test notices is.
 func TestSurvivorsAreReported(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

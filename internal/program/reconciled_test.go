@@ -9,7 +9,7 @@ import (
 	"kith/internal/kithtest"
 )
 
-// Whoever scrapes a gateway sees a full scan that ran elsewhere.
+// The metrics of a gateway show a full scan that ran in another process.
 func TestAGatewayServesWhatAFullScanHasLeft(t *testing.T) {
 	t.Parallel()
 	store := location(newSQLite(t, 2)...)

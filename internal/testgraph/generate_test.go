@@ -40,7 +40,7 @@ func content(t *testing.T, g Graph) []byte {
 	return text
 }
 
-// What is measured here, real follow graphs have as well.
+// The graph has the properties that were measured on real follow graphs.
 func TestGeneratedGraphsAreSkewed(t *testing.T) {
 	for _, s := range []Shape{Small, Large} {
 		t.Run(fmt.Sprint(s.Users, " users"), func(t *testing.T) {
@@ -120,8 +120,8 @@ func largest(degrees map[int64]int) (most int) {
 	return most
 }
 
-// Whom one's followings follow, one follows more often than if the same users, with as
-// many followings and followers, followed anybody.
+// A user follows friends of friends more often than in a random graph in which each user has as many
+// followings and followers.
 func TestGeneratedGraphsHaveTriads(t *testing.T) {
 	edges := Small.Edges()
 	anybody := slices.Clone(edges)

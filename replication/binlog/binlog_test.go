@@ -300,7 +300,7 @@ func TestRotationAndPurge(t *testing.T) {
 	}
 	r.stop(t)
 
-	// What is purged has not been applied.
+	// The purged part of the log has not been applied.
 	w.write(t, w.follow(5, 6), w.follow(6, 5))
 	server.Exec(t, "FLUSH BINARY LOGS")
 	purge(t, server)

@@ -19,9 +19,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Whatever number of events comes one by one, a calm connection is read from in
-// bursts, and none is lost. Where there is more at once than a read takes, it is not
-// waited for.
+// Events that come one by one are read in bursts, and none is lost. If more is there than one read
+// takes, the next read does not wait.
 func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	here, there := pipe(t)
 	conn := &counted{Conn: here}

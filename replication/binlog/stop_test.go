@@ -14,8 +14,8 @@ import (
 	"kith/storage"
 )
 
-// What the binlog does not say row by row stops replication, with an error that
-// names it.
+// If the binlog does not show a change row by row, replication stops with an error that names the
+// change.
 func TestStopsLoudly(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -131,7 +131,7 @@ func TestResyncCopiesAnew(t *testing.T) {
 	w.settle(t)
 }
 
-// What others do on the same server is of no concern.
+// Changes of other databases on the same server are ignored.
 func TestOtherTablesDoNotMatter(t *testing.T) {
 	t.Parallel()
 	options := []string{"--log-bin-compress=ON", "--log-bin-compress-min-len=10"}

@@ -87,7 +87,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// What still waits when the program ends is counted as left to reconcile.
+// Rows that still wait when the program ends are counted as left to reconcile.
 func TestWhatIsLeftIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.store.set(2, true)

@@ -21,7 +21,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// What a consuming process receives.
+// The settings of a consuming process.
 const (
 	envRedis = "KITH_TEST_STREAM_REDIS"
 	envStore = "KITH_TEST_STREAM_STORE"

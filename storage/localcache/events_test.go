@@ -360,8 +360,8 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 	}
 }
 
-// What another gateway may have read while Redis had something old is forgotten when that
-// has been corrected: of this user, and nothing else.
+// While Redis holds old data of a user, other gateways may read it. When it is corrected they forget
+// that user, and nobody else.
 func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 3)

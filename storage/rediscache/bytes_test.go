@@ -76,8 +76,8 @@ func TestValuesAreReadBack(t *testing.T) {
 	})
 }
 
-// Whatever lies in Redis is an error or a value, never a panic; and a list of which a
-// byte is another is an error.
+// Any bytes in Redis decode to a value or an error, and never to a panic. A list with one changed byte is
+// an error.
 func TestDamagedValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

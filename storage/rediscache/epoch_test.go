@@ -40,7 +40,7 @@ func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 	}
 }
 
-// What a Redis brings back from its disk is not believed: changes are missing there.
+// Data that a Redis loads from its disk is not used, because changes are missing there.
 func TestRestartWithOldData(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)

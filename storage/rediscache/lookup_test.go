@@ -206,7 +206,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 }
 
-// What a caller has asked for who leaves is read and stored all the same.
+// If a caller gives up, its values are read and stored all the same.
 func TestLeavingDoesNotEndTheLookUp(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -264,7 +264,7 @@ func TestLivesDiffer(t *testing.T) {
 	}
 }
 
-// What cannot be read goes, and is filled anew.
+// A value that cannot be decoded is removed and filled again.
 func TestMalformedValuesGo(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
