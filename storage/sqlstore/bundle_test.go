@@ -43,6 +43,9 @@ func checkBundles(t *testing.T, location string) {
 		switch {
 		case asked(b.Pages[0])+asked(b.Pages[1]) > 0:
 			pages++
+			if all, keys := seen.all(), asked(b.Users)+asked(b.Counts)+1; all[0].Keys != keys {
+				t.Fatalf("a statement for %d keys counts %d", keys, all[0].Keys)
+			}
 		case asked(b.Edges[0])+asked(b.Edges[1]) > 0:
 			edges++
 		default:
