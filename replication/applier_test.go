@@ -454,6 +454,33 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// Lag is counted from the commit, if the source knows it, or else from the time of the first row; a
+// time in the future counts as now.
+func TestLagIsCountedFromTheCommit(t *testing.T) {
+	now := time.Now()
+	ago := func(d time.Duration) storage.Micros { return storage.MicrosOf(now.Add(-d)) }
+	for name, c := range map[string]struct {
+		committed, row storage.Micros
+		want           time.Duration
+	}{
+		"committed":           {committed: ago(time.Hour), row: ago(time.Minute), want: time.Hour},
+		"only the row's time": {row: ago(time.Minute), want: time.Minute},
+		"in the future":       {row: ago(-time.Hour)},
+	} {
+		g := newGate()
+		g.set(2, true)
+		a, _ := start(t, g, nil)
+		f := a.Feed("test")
+		if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], c.row)), Committed: c.committed}); err != nil {
+			t.Fatal(err)
+		}
+		if lag := f.Lag(); lag < c.want || lag > c.want+30*time.Second {
+			t.Errorf("%s: a lag of %s, want %s", name, lag, c.want)
+		}
+		f.Close()
+	}
+}
+
 // Rows of several sources that are applied in one transaction are counted by source.
 func TestRowsAreCountedBySource(t *testing.T) {
 	registry := prometheus.NewRegistry()

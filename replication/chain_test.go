@@ -184,6 +184,8 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 		row(storage.Forward, 1, to, storage.Blocking, 5), row(storage.Forward, 1, to, storage.Blocking, 2), // an old one passed over
 		requests[2], requests[3],
 		row(storage.Forward, 1, to, storage.Following, 6), row(storage.Forward, 1, to, storage.None, 6)) // of one time the first counts
+	submit(row(storage.Requests, 2, to, storage.Pending, 7), row(storage.Requests, 2, to, storage.Cancelled, 7))
+	requests = append(requests, row(storage.Requests, 2, to, storage.Pending, 7))
 	close(hold)
 	if err := f.Flush(t.Context()); err != nil {
 		t.Fatal(err)

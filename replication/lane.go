@@ -198,10 +198,11 @@ func newest(side storage.Side, batch []row) []row {
 		}
 		i, seen := at[r.Edge.Pair()]
 		switch {
-		case !seen, hasConsequences(rows[i].Row) && r.Edge.UpdateTime >= rows[i].Edge.UpdateTime:
+		case seen && r.Edge.UpdateTime <= rows[i].Edge.UpdateTime: // of one time the first counts
+		case !seen, hasConsequences(rows[i].Row):
 			at[r.Edge.Pair()] = len(rows)
 			rows = append(rows, r)
-		case r.Edge.UpdateTime > rows[i].Edge.UpdateTime:
+		default:
 			rows[i] = r
 		}
 	}

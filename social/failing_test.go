@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/storage"
+	"kith/storage/memory"
 )
 
 // failing is a store of which some reads fail after the first good ones. Reads of users do not fail: a
@@ -84,6 +85,14 @@ func (f *failing) PackedNeighbours(ctx context.Context, side storage.Side, owner
 		return failed[[]storage.UserID](len(owners))
 	}
 	return f.Reader.PackedNeighbours(ctx, side, owners)
+}
+
+// Whether an answer fits the budget is unknown if the counts cannot be read.
+func TestFitsFailsWithItsRead(t *testing.T) {
+	f := &failing{Reader: onRows{memory.New()}, bad: 1}
+	if _, fits, err := New(f, 0, nil).Fits(t.Context(), Friends(1)); fits || !errors.Is(err, errRead) {
+		t.Errorf("fits: %t, %v", fits, err)
+	}
 }
 
 // An answer for which something could not be read is an error, and never a shorter answer.

@@ -44,6 +44,24 @@ func (s *packingStore) PackedNeighbours(ctx context.Context, side storage.Side, 
 	return lists
 }
 
+// A list that a filter names more than once is read once.
+func TestEachListOfAFilterIsReadOnce(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	for star := storage.UserID(1); star <= 2; star++ {
+		for follower := storage.UserID(10); follower < 30; follower++ {
+			edges = append(edges, storage.Edge{From: follower, To: star, Type: storage.Following, UpdateTime: 1})
+		}
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	a, b := Filter{On: []List{{storage.Inverse, 1}}}, Filter{On: []List{{storage.Inverse, 2}}}
+	reader := &packingStore{Reader: onRows{store}, packed: func(storage.UserID) bool { return false }}
+	got := peopleOf(t, New(reader, 0, nil), PeopleQuery{Filter: Filter{All: []Filter{a, {Any: []Filter{a, b}}, b, b}}, First: 5})
+	if got.Total != 20 || reader.rowLists != 2 {
+		t.Errorf("%+v, from %d lists", got, reader.rowLists)
+	}
+}
+
 // Two lists that are longer than the budget are complete where they are kept packed, and
 // read as rows as far as the budget goes where they are not.
 func TestLongListsArePacked(t *testing.T) {

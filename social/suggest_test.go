@@ -288,6 +288,11 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 	if err != nil || len(edges) != 301 || !slices.Equal(reader.limits, []int{firstPool, 301 - firstPool}) {
 		t.Errorf("%d followings from pages of %v rows: %v", len(edges), reader.limits, err)
 	}
+	reader.limits = nil
+	edges, err = g.newest(t.Context(), 1, storage.Position{UpdateTime: 10, Peer: 10})
+	if err != nil || len(edges) != 8 || !slices.Equal(reader.limits, []int{firstPool}) {
+		t.Errorf("%d followings, the last, from pages of %v rows: %v", len(edges), reader.limits, err)
+	}
 }
 
 // For a page, as many candidates are read as it shows, and as many again as drop out.

@@ -360,6 +360,42 @@ func TestEdgesOfManyOwners(t *testing.T) {
 	}
 }
 
+// For edges of few owners their lists are read and kept; for those of more, the edges are read.
+func TestListsOfFewOwnersAreRead(t *testing.T) {
+	for owners, lists := range map[int]int64{8: 1, 9: 0} {
+		store := &counted{Store: memory.New()}
+		people(t, store, 30)
+		followers(t, store, 20)
+		cache := newCache(t, store, 1<<20)
+		pairs := make([]storage.Pair, owners)
+		for i := range pairs {
+			pairs[i] = storage.Pair{From: storage.UserID(2 + i), To: 1}
+		}
+		for i, r := range cache.Edges(t.Context(), storage.Forward, pairs) {
+			if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
+				t.Errorf("edge %v: %+v", pairs[i], r)
+			}
+		}
+		if store.calls.Load() != lists || store.rows.Load() != 1-lists {
+			t.Errorf("of %d owners lists were read %d times and edges %d times", owners, store.calls.Load(), store.rows.Load())
+		}
+	}
+}
+
+func TestHitsAndMissesAreCounted(t *testing.T) {
+	store := memory.New()
+	people(t, store, 3)
+	m := gauges{prometheus.NewRegistry()}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+	defer cache.Close()
+	cache.Users(t.Context(), []storage.UserID{1})
+	cache.Users(t.Context(), []storage.UserID{1, 2, 3, 99})
+	cache.Users(t.Context(), []storage.UserID{1, 2})
+	if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != 3 || misses != 4 {
+		t.Errorf("%.0f hits and %.0f misses, want 3 and 4", hits, misses)
+	}
+}
+
 func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
 	store := memory.New()
 	people(t, store, 5)
@@ -492,6 +528,7 @@ func TestUsersAreNumbered(t *testing.T) {
 // gauges are metrics, gauges and counters, that can be read.
 type gauges struct{ *prometheus.Registry }
 
+// value is the sum of a metric over its labels.
 func (g gauges) value(t *testing.T, name string) float64 {
 	t.Helper()
 	families, err := g.Gather()
@@ -500,7 +537,11 @@ func (g gauges) value(t *testing.T, name string) float64 {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue() + f.GetMetric()[0].GetCounter().GetValue()
+			sum := 0.0
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+			return sum
 		}
 	}
 	t.Fatalf("no metric %s", name)
