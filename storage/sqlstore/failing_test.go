@@ -525,6 +525,13 @@ func faultyWrites() map[string]operation {
 		"decline":        request(storage.Decline, 21, 32),
 		"end a friend":   request(storage.Remove, 5, 6),
 		"ask each other": request(storage.Ask, 30, 21),
+		"ask somebody on the shard who has no counts": func(ctx context.Context, s *Store) error {
+			to := storage.UserID(2001)
+			for s.place.Of(to) != s.place.Of(23) {
+				to++
+			}
+			return request(storage.Ask, 23, to)(ctx, s)
+		},
 	}
 	for _, side := range storage.Sides {
 		for _, n := range []int{1, 3, 70} {
