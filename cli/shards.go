@@ -137,7 +137,7 @@ type ShardsMoveCmd struct {
 type fromTo struct {
 	From   *int `placeholder:"N" help:"The shard that has the buckets."`
 	To     *int `placeholder:"N" help:"The shard that gets them."`
-	DryRun bool `help:"Only tell how much would be copied, and about how long that takes."`
+	DryRun bool `help:"Only show how much would be copied, and about how long that takes."`
 }
 
 // check refuses what is no shard, and then what is missing.

@@ -176,7 +176,7 @@ func (d *deployment) grown(t testing.TB, added string) {
 	}
 	now := shard.NewMap(1)
 	now.Set(store.Map().Now())
-	d.place = now
+	d.shardMap = now
 	db, err := sql.Open("mysql", added)
 	if err != nil {
 		t.Fatal(err)

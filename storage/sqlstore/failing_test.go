@@ -527,7 +527,7 @@ func faultyWrites() map[string]operation {
 		"ask each other": request(storage.Ask, 30, 21),
 		"ask somebody on the shard who has no counts": func(ctx context.Context, s *Store) error {
 			to := storage.UserID(2001)
-			for s.place.Of(to) != s.place.Of(23) {
+			for s.shards.Of(to) != s.shards.Of(23) {
 				to++
 			}
 			return request(storage.Ask, 23, to)(ctx, s)
