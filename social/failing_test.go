@@ -95,6 +95,31 @@ func TestFitsFailsWithItsRead(t *testing.T) {
 	}
 }
 
+// Suggestions fail with a read that fails once, even if the next one would succeed.
+func TestSuggestionsFailWithOneRead(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	for to := storage.UserID(2); to < 8; to++ {
+		edges = append(edges, storage.Edge{From: 1, To: to, Type: storage.Following, UpdateTime: storage.Micros(to)})
+		for candidate := storage.UserID(100); candidate < 130; candidate++ {
+			edges = append(edges, storage.Edge{From: to, To: candidate, Type: storage.Following, UpdateTime: 1})
+		}
+	}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	for good := 0; ; good++ {
+		f := &failing{Reader: onRows{store}, good: good, bad: 1}
+		g := New(f, 0, nil)
+		g.sizes.maxPool = 3 // whether a candidate is followed is not known from the pool
+		_, err := g.Suggest(t.Context(), SuggestionQuery{User: 1, First: 5})
+		if f.reads <= good {
+			break
+		}
+		if !errors.Is(err, errRead) {
+			t.Errorf("read %d fails: %v", good+1, err)
+		}
+	}
+}
+
 // An answer for which something could not be read is an error, and never a shorter answer.
 func TestAnswersFailWithTheirReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -102,12 +127,11 @@ func TestAnswersFailWithTheirReads(t *testing.T) {
 		drawPeople(t, store)
 		planner := drawPlanner(t, store)
 		good := rapid.IntRange(0, 6).Draw(t, "reads that do not fail")
-		bad := rapid.SampledFrom([]int{1, math.MaxInt32}).Draw(t, "reads that fail")
 		first := rapid.IntRange(0, 5).Draw(t, "first")
 		suggest := SuggestionQuery{User: storage.UserID(rapid.IntRange(1, people).Draw(t, "user")), Via: 2}
 		none := func(List) bool { return false }
 		for _, q := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), drawFilter(t, 2), none, suggest) {
-			f := &failing{Reader: onRows{store}, good: good, bad: bad}
+			f := &failing{Reader: onRows{store}, good: good, bad: math.MaxInt32}
 			answer, _, err := q.page(t.Context(), readBy(planner, f), nil, first)
 			if sizes, ok := answer.([]storage.Result[Size]); ok { // each has an error of its own
 				for _, s := range sizes {
