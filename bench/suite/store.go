@@ -36,7 +36,7 @@ func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) 
 		return "", 0, err
 	}
 	began := time.Now()
-	edges, err = fill(ctx, store, graph)
+	edges, err = Fill(ctx, store, graph)
 	if err := errors.Join(err, store.Close()); err != nil {
 		return "", 0, fmt.Errorf("fill %s: %w", name, err)
 	}
@@ -73,8 +73,9 @@ func (r *run) copyStore(location string) (string, error) {
 	return "sqlite:" + to, nil
 }
 
-// fill makes the users and imports the edges, which are generated meanwhile.
-func fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges int, err error) {
+// Fill makes all users of a graph in an empty store and imports the edges, which are generated
+// meanwhile. It returns how many edges there are.
+func Fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges int, err error) {
 	const atOnce = 5000
 	users := make([]storage.User, 0, atOnce)
 	now := storage.MicrosOf(time.Now())

@@ -53,11 +53,17 @@ func NeedsBinlog(t testing.TB) {
 	}
 }
 
-// chosenEngine is the engine that is asked for. If its programs are not there, the test is
-// skipped, as it is without MariaDB.
+// chosenEngine is the engine that is asked for.
 func chosenEngine(t testing.TB) *engine {
 	t.Helper()
-	switch name := Engine(); name {
+	return engineNamed(t, Engine())
+}
+
+// engineNamed is the engine of a name, see [Engine]. If its programs are not there, the test is
+// skipped, as it is without MariaDB.
+func engineNamed(t testing.TB, name string) *engine {
+	t.Helper()
+	switch name {
 	case "mariadb":
 		return mariaDBEngine(program(t, "mariadbd"), program(t, "mariadb-install-db"), "")
 	case "mariadb11":
@@ -67,7 +73,7 @@ func chosenEngine(t testing.TB) *engine {
 	case "tidb":
 		return tiDBEngine(installed(t, name, "tidb-server"))
 	default:
-		t.Fatalf("KITH_TEST_ENGINE is %q: there are mariadb, mariadb11, mysql and tidb", name)
+		t.Fatalf("there is no engine %q: there are mariadb, mariadb11, mysql and tidb", name)
 		return nil
 	}
 }

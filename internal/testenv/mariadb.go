@@ -29,7 +29,19 @@ func MariaDB(t testing.TB, options ...string) *MariaDBServer {
 	if len(options) > 0 {
 		NotOn(t, "the test needs options of mariadbd or mysqld", "tidb")
 	}
-	server, err := startDatabase(chosenEngine(t), options)
+	return startFor(t, chosenEngine(t), options)
+}
+
+// Database starts a server of the engine of a name, as [MariaDB] does of the [Engine] that is asked
+// for: a test that compares engines starts several.
+func Database(t testing.TB, engine string) *MariaDBServer {
+	t.Helper()
+	return startFor(t, engineNamed(t, engine), nil)
+}
+
+func startFor(t testing.TB, e *engine, options []string) *MariaDBServer {
+	t.Helper()
+	server, err := startDatabase(e, options)
 	if err != nil {
 		t.Fatal(err)
 	}
