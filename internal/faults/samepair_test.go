@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestSamePair has 16 connections follow and unfollow the same pair at once, through
@@ -48,8 +49,10 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 	writers.Wait()
 
 	changes := 0
+	var took []time.Duration
 	for _, list := range results {
 		for _, r := range list {
+			took = append(took, r.ended.Sub(r.began))
 			if r.err != nil || r.code != "" || !r.done || r.stale {
 				t.Errorf("%v: %v %s %s, stale: %v", r.operation, r.err, r.code, r.message, r.stale)
 			}
@@ -59,6 +62,8 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 			changes += len(r.changes)
 		}
 	}
+	slices.Sort(took)
+	t.Logf("%d operations took %v at the median, %v at most", len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)-1].Round(time.Millisecond))
 	if changes < connections {
 		t.Errorf("only %d changes in %d operations: nobody fought", changes, connections*times)
 	}
