@@ -292,7 +292,7 @@ func (w *writer) lockUser(id storage.UserID) error {
 
 // lockCountsOf locks the counts of a user, if there are any.
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
-	err = w.Read(1, sqlLockCounts, []any{int64(id)}, func(rows *sql.Rows) error {
+	err = w.readLocked([]storage.UserID{id}, sqlLockCounts, []any{int64(id)}, func(rows *sql.Rows) error {
 		found = true
 		_, err := w.scanLocked(rows)
 		return err

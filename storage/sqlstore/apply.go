@@ -137,7 +137,19 @@ SELECT user_id, following_count, follower_count, friend_count, version, packed
 FROM user_counts
 WHERE user_id IN (?)
 ORDER BY user_id /*! FOR UPDATE */`
+
+	// Served by the primary key. Only where a statement that locks several rows waits badly, see
+	// [db.Tx.ReadLocked].
+	sqlLockOneCounts = `
+SELECT user_id
+FROM user_counts
+WHERE user_id = ? /*! FOR UPDATE */`
 )
+
+// readLocked is [db.Tx.ReadLocked] of a statement that locks counts of owners, who ascend.
+func (w *writer) readLocked(owners []storage.UserID, text string, args []any, each func(*sql.Rows) error) error {
+	return w.ReadLocked(owners, sqlLockOneCounts, text, args, each)
+}
 
 var sqlInsertNoCounts = db.Text{
 	MySQL: `
@@ -157,7 +169,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 			missing[id] = true
 		}
 		text := db.Listed(sqlLockCounts, len(chunk))
-		err := w.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
+		err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			id, err := w.scanLocked(rows)
 			delete(missing, id)
 			return err
@@ -175,7 +187,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		// Whoever inserted such a row holds it until the end of its transaction: the
 		// insert above has waited for that, and this statement locks what it left.
 		text = db.Listed(sqlLockCounts, len(chunk))
-		if err := w.Read(len(chunk), text, db.Arguments(chunk), func(rows *sql.Rows) error {
+		if err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {
 			_, err := w.scanLocked(rows)
 			return err
 		}); err != nil {

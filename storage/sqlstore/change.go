@@ -62,7 +62,7 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 		c.uncounted[id] = true
 	}
 	for chunk := range slices.Chunk(owners, c.store.sql.MaxKeys) {
-		err := c.Read(len(chunk), db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), func(rows *sql.Rows) error {
+		err := c.readLocked(chunk, db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), func(rows *sql.Rows) error {
 			var id storage.UserID
 			var n storage.Counts
 			var flags int64

@@ -36,6 +36,7 @@ var unexplained = map[string]string{
 	"sqlClaimHeld":        "its table has few rows",
 	"sqlNoted":            "it is run by moves, see TestBucketsMoveUnderLoad",
 	"sqlForgetNoted":      "it is run by moves, see TestBucketsMoveUnderLoad",
+	"sqlLockOneCounts":    "only TiDB runs it, where rows are locked by others",
 }
 
 // mayTurn are the look-ups that may build a temporary table and sort it. It holds a

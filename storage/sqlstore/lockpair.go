@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -84,7 +85,8 @@ func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (cou
 		args = append(args, int64(c.user), int64(other), int64(c.user))
 	}
 	args = append(args, db.Arguments(owners)...)
-	err = c.Read(len(owners), db.Listed(rows.lock, len(owners)), args, func(row *sql.Rows) error {
+	slices.Sort(owners)
+	err = c.readLocked(owners, db.Listed(rows.lock, len(owners)), args, func(row *sql.Rows) error {
 		owner, n, err := c.scanPair(row, other, rows.sides)
 		if owner == c.user {
 			counts = n

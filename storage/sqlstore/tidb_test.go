@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,6 +53,56 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 		}
 		if err := rows.Err(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestManyFollowTheSame: 16 writers at a time have others follow the same two users, whose counts each
+// of them locks together with the follower's: such changes do not share a transaction. No
+// statement loses so many races that the transaction begins again.
+func TestManyFollowTheSame(t *testing.T) {
+	t.Parallel()
+	const writers, each = 16, 20
+	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	seen := &recorder{}
+	s, err := Open(t.Context(), Config{Location: "mysql:" + dsn, MaxConns: 4 * writers, OnStatement: seen.record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	users := make([]storage.User, 2+writers*each)
+	for i := range users {
+		users[i] = storage.User{ID: storage.UserID(1 + i), Handle: "u" + strconv.Itoa(i)}
+	}
+	for _, r := range s.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	seen.reset()
+	began := time.Now()
+	var following sync.WaitGroup
+	for i := range writers {
+		following.Go(func() {
+			for j := range each {
+				from := users[2+i*each+j].ID
+				both := []storage.EdgeChange{{To: 1, Type: storage.Following, At: 1}, {To: 2, Type: storage.Following, At: 1}}
+				for _, r := range s.ChangeEdges(t.Context(), from, both, storage.ChangeOptions{Inverse: true}) {
+					if r.Err != nil {
+						t.Errorf("%s: %v", from, r.Err)
+					}
+				}
+			}
+		})
+	}
+	following.Wait()
+	t.Logf("%d changes in %v", writers*each, time.Since(began).Round(time.Millisecond))
+	if n := s.Counts(t.Context(), []storage.UserID{1})[0]; n.Err != nil || n.Value.Follower != writers*each {
+		t.Errorf("%+v", n)
+	}
+	for _, st := range seen.all() {
+		if st.Err != nil {
+			t.Fatalf("%s: %v", st.Lookup, st.Err)
 		}
 	}
 }

@@ -42,6 +42,9 @@ type Dialect struct {
 	// A join is made as a whole before its ORDER BY and LIMIT, even if one side is a constant row.
 	LimitsBehindJoins bool
 
+	// A statement that waits for a row runs again whenever the row has been let go, see [Tx.ReadLocked].
+	WaitsByTrying bool
+
 	retryable   func(error) bool // a race for locks was lost: run the transaction again
 	unavailable func(error) bool // the server is at fault, not the statement
 }

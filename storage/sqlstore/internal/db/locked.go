@@ -1,0 +1,33 @@
+package db
+
+import (
+	"database/sql"
+	"time"
+
+	"kith/storage"
+)
+
+// ReadLocked is Read of a statement that locks rows of some owners and ends with FOR UPDATE, or with
+// OF behind that. one locks the row of one owner; owners ascend.
+//
+// A server that waits by trying (TiDB) runs a statement of several rows again whenever one of them
+// has been let go, and gives up after 256 times. A statement that locks one row by its key waits in
+// a queue. So there the statement does not wait; if a row is locked, the rows are locked one by one,
+// and the statement runs again. TestManyFollowTheSame takes 2 s instead of 21 s for it.
+func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, each func(*sql.Rows) error) error {
+	if !t.DB.Dialect.WaitsByTrying {
+		return t.Read(len(owners), text, args, each)
+	}
+	began := time.Now()
+	err := scan(t.ctx, t.tx, text+" NOWAIT", args, each)
+	if !isMySQLError(err, 3572) { // a row is locked
+		t.observe(len(owners), began, err, text, args)
+		return err
+	}
+	for _, owner := range owners {
+		if err := t.Read(1, one, []any{int64(owner)}, func(*sql.Rows) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return t.Read(len(owners), text, args, each)
+}
