@@ -231,16 +231,12 @@ const outageTime = 2200 * time.Millisecond
 // that they could not write to it.
 func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
 	var from time.Time
-	end := s.Kill
-	if testenv.Engine() == "tidb" {
-		end = s.Stop // killed, the store that it has in tests loses its locks, and with them halves of transactions
-	}
 	return fault{
 		name: "mariadb",
 		begin: func(t testing.TB) {
 			r.calm.Store(true)
 			from = time.Now()
-			end(t)
+			s.Kill(t)
 		},
 		repair: func(t testing.TB) {
 			time.Sleep(time.Until(from.Add(outageTime)))
