@@ -115,7 +115,11 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 // ownServers are two that no other test uses: they are killed.
 func ownServers(t testing.TB) testenv.Servers {
 	t.Helper()
-	return testenv.Servers{testenv.MariaDB(t), testenv.MariaDB(t)}
+	servers := testenv.Servers{testenv.MariaDB(t), testenv.MariaDB(t)}
+	for _, s := range servers {
+		s.CommitInOneStep(t)
+	}
+	return servers
 }
 
 // seedOf is what a test's random choices begin with; KITH_TEST_SEED repeats one.

@@ -199,6 +199,7 @@ func TestImportSurvivesItsServer(t *testing.T) {
 	g := testgraph.Generate(t, testgraph.Small)
 	graph := g.Edges(t)
 	server := testenv.MariaDB(t)
+	server.CommitInOneStep(t)
 	shards := []database{
 		{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]},
 		{"mysql", server.CreateDatabase(t, "kith")},
