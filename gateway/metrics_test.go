@@ -15,7 +15,7 @@ func TestMetrics(t *testing.T) {
 	s := serve(t, gateway.Config{
 		Metrics:        gateway.NewMetrics(registry),
 		Gatherer:       registry,
-		RequestTimeout: 50 * time.Millisecond,
+		RequestTimeout: 2 * time.Second,
 		CORSOrigins:    []string{"https://app.example.org"},
 	})
 	s.query("query NameOfMine { hello }")
