@@ -16,7 +16,7 @@ import (
 // CopyCmd is `kith copy LOCATION`.
 type CopyCmd struct {
 	To      string  `arg:"" help:"The store that becomes the copy, as in KITH_STORE: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…]. It has to be empty."`
-	MaxLoad float64 `default:"1" placeholder:"SHARE" help:"The share of time in which the copy may read, above 0; 1 is without pauses. Default: ${default}."`
+	MaxLoad float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied and compared, above 0; 1 is without pauses. Default: ${default}."`
 	JSON    bool    `name:"json" help:"Write the report as JSON."`
 }
 

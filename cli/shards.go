@@ -108,7 +108,7 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 
 // movingFlags are the flags of commands that move.
 type movingFlags struct {
-	MaxLoad float64       `default:"1" placeholder:"SHARE" help:"The share of time in which the copy may read, above 0; 1 is without pauses. Default: ${default}."`
+	MaxLoad float64       `default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied, compared and removed, above 0; 1 is without pauses. Default: ${default}."`
 	Keep    time.Duration `default:"60s" help:"How long the rows stay where they were, for programs that do not know of the move yet. Default: ${default}."`
 	JSON    bool          `name:"json" help:"Write the report as JSON."`
 }
@@ -234,9 +234,9 @@ func noShard(store *sqlstore.Store, ordinal int) error {
 	return fmt.Errorf("there is no shard %d: the store has %d (kith shards status)", ordinal, store.Shards())
 }
 
-// rowsPerSecond is what a copy is expected to do: less than was measured between two MariaDB servers
-// on two cores, see docs/shards.md.
-const rowsPerSecond = 10_000
+// rowsPerSecond is what a move is expected to do without pauses: less than was measured between two
+// MariaDB servers on two cores, see docs/shards.md.
+const rowsPerSecond = 12_000
 
 // move carries a plan out.
 func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.Context, plan sqlstore.Move, dry bool) error {

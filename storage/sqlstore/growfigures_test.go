@@ -3,12 +3,14 @@ package sqlstore_test
 import (
 	"context"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"kith/internal/sleep"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/shard"
@@ -19,11 +21,18 @@ import (
 // MariaDB becomes one of four databases on two servers, under 500 writes and 500 reads a second:
 // what writes and reads take before, during and after, and how long writes wait at each switch.
 //
-//	KITH_TEST_LONG=1 go test ./storage/sqlstore -run TestLongGrowToFour -v
+//	KITH_TEST_LONG=1 KITH_TEST_MAX_LOAD=0.2 go test ./storage/sqlstore -run TestLongGrowToFour -v
 func TestLongGrowToFour(t *testing.T) {
 	testenv.Long(t)
 	testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
 	const users = 20_000
+	load := 0.5
+	if text := os.Getenv("KITH_TEST_MAX_LOAD"); text != "" {
+		var err error
+		if load, err = strconv.ParseFloat(text, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
 	servers := testenv.SharedMariaDB(t, 2)
 	dsns := servers.FreshDatabases(t, 2)
 	g := newGrower(t, "mysql:"+dsns[0], "", users)
@@ -49,7 +58,7 @@ func TestLongGrowToFour(t *testing.T) {
 			t.Fatal(err)
 		}
 		report, err := g.mover.Move(ctx, sqlstore.Move{Buckets: plan.buckets, From: plan.from, To: to},
-			sqlstore.MoveConfig{Token: strconv.Itoa(to), Keep: 2 * time.Second})
+			sqlstore.MoveConfig{Token: strconv.Itoa(to), Keep: 2 * time.Second, Load: sleep.Throttle{Load: load}})
 		if err != nil {
 			t.Fatal(err)
 		}

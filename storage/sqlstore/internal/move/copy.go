@@ -32,20 +32,18 @@ func (m *Mover) pages(ctx context.Context, t table, ordinal int, each func(rows 
 	from := side{m.db, ordinal}
 	var after row
 	for {
-		var all []row
-		err := m.cfg.Load.Do(ctx, func() (err error) {
-			all, err = t.page(ctx, from, m.db.IsSQLite(), after, pageRows)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		last := len(all) < pageRows
 		var upTo row // nil: the end of the table
-		if !last {
-			upTo = t.key(all[len(all)-1])
-		}
-		if err := each(m.ours(t, all), upTo); err != nil || last {
+		err := m.cfg.Load.Do(ctx, func() error {
+			all, err := t.page(ctx, from, m.db.IsSQLite(), after, pageRows)
+			if err != nil {
+				return err
+			}
+			if len(all) == pageRows {
+				upTo = t.key(all[len(all)-1])
+			}
+			return each(m.ours(t, all), upTo)
+		})
+		if err != nil || upTo == nil {
 			return err
 		}
 		after = upTo

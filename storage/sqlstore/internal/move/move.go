@@ -71,7 +71,7 @@ type Config struct {
 // atOnce is how many rows one statement takes, and pageRows how many are read at a time.
 const (
 	atOnce   = 200
-	pageRows = 2000
+	pageRows = 500
 
 	// A row that is written often is noted often, and copied once for all notes that are read together.
 	notesAtOnce = 10_000
