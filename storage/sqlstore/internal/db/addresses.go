@@ -2,6 +2,7 @@ package db
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -25,11 +26,11 @@ func (d *DB) withCredentials(address string) (string, error) {
 	return first.FormatDSN(), nil
 }
 
-// stored is an address as kith_shards has it, without credentials. It returns an error if those it
-// has are not those of the first shard.
+// stored is an address as kith_shards has it: without credentials, and wherever a program is started.
+// It returns an error if the credentials it has are not those of the first shard.
 func (d *DB) stored(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
-		return address, nil
+		return filepath.Abs(address)
 	}
 	cfg, err := parseDSN(address)
 	if err != nil {
