@@ -217,7 +217,7 @@ func (l *life) wasWell(t testing.TB) {
 // schedule does after the outage. If it did not, nobody would propagate rows, and that is seen.
 func (l *life) metNoServer() bool {
 	text := l.Stderr()
-	return strings.HasPrefix(text, "kith: --store (KITH_STORE): shard ") && strings.Contains(text, "connection")
+	return strings.HasPrefix(text, "kith: --store (KITH_STORE): ") && strings.Contains(text, "connection")
 }
 
 func (d *deployment) allWell(t testing.TB) {

@@ -43,14 +43,14 @@ func TestFollowManyStatements(t *testing.T) {
 			}
 			few, many := statements(viewers[0], 50), statements(viewers[1], 200)
 			t.Logf("followMany of 50: %v statements, of 200: %v", few, many)
-			// One look-up of users on each of four shards and the transaction's lock, read,
+			// One look-up of users on each of four shards and the transaction's epoch, lock, read,
 			// rows and counts. In the call, the inverse rows of three shards besides, and
 			// those of the viewer's shard in the same transaction, lock and counts of which
 			// are one with the others. Nobody is read again for the answer: the writes tell
 			// the counts that they have left.
-			want := 4.0 + 4
+			want := 4.0 + 5
 			if mode == "sync" {
-				want += 3*4 + 1
+				want += 3*5 + 1
 			}
 			if few != want || many != want {
 				t.Errorf("followMany of 50 takes %v statements, of 200 %v; want %v", few, many, want)

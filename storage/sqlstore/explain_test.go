@@ -34,6 +34,7 @@ var unexplained = map[string]string{
 	"sqlClaims":           "its table has few rows",
 	"sqlRemoveClaim":      "its table has few rows",
 	"sqlClaimHeld":        "its table has few rows",
+	"sqlSecrets":          "its table has few rows",
 	"sqlNoted":            "it is run by moves, see TestBucketsMoveUnderLoad",
 	"sqlForgetNoted":      "it is run by moves, see TestBucketsMoveUnderLoad",
 	"sqlLockOneCounts":    "only TiDB runs it, where rows are locked by others",
