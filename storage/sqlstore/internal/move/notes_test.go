@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
@@ -15,9 +16,10 @@ import (
 	"kith/storage/storagetest"
 )
 
-// TestEveryWriteIsNoted: while all buckets leave, the store keeps its promises, and what it has noted
+// TestLongEveryWriteIsNoted: while all buckets leave, the store keeps its promises, and what it has noted
 // is enough to make the other shard's rows what they should be: nothing else is ever copied here.
-func TestEveryWriteIsNoted(t *testing.T) {
+func TestLongEveryWriteIsNoted(t *testing.T) {
+	testenv.Long(t)
 	t.Parallel()
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		dir := t.TempDir()
