@@ -114,13 +114,10 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 			kind = storage.None
 		}
 		changed := s.ChangeEdges(ctx, from, []storage.EdgeChange{{To: to, Type: kind, At: at}}, storage.ChangeOptions{})[0]
-		if err = changed.Err; err == nil {
+		if err = changed.Err; err == nil && changed.Value.Changed {
 			g.acknowledged.Store(pair, kind)
-			edge := changed.Value.Row
-			if changed.Value.Changed {
-				if err = s.Apply(ctx, storage.Inverse, []storage.Edge{edge}, storage.IfNewer)[0].Err; err != nil {
-					g.acknowledged.Delete(pair) // on one side only
-				}
+			if err = s.Apply(ctx, storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0].Err; err != nil {
+				g.acknowledged.Delete(pair) // on one side only, until it changes again
 			}
 		}
 	}
