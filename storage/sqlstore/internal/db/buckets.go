@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kith/storage"
@@ -144,8 +145,7 @@ func (d *DB) attach(ctx context.Context, address string) error {
 
 // append makes a shard known. Readers have the list of before or the one of afterwards.
 func (d *DB) append(n *Shard) {
-	all := d.All()
-	longer := append(all[:len(all):len(all)], n)
+	longer := append(slices.Clone(d.All()), n)
 	d.shards.Store(&longer)
 	d.growing.Lock()
 	defer d.growing.Unlock()

@@ -15,9 +15,6 @@ import (
 // meanwhile is noted, copied again and compared. In the end the old store takes no writes any more, and
 // is read until everybody uses the new one.
 
-// copyName is the checkpoint in the new store that says whose copy it is.
-const copyName = "copy/from"
-
 // ErrCopied means that the store has been copied, and is not to be written to.
 var ErrCopied = fmt.Errorf("%w: the store has been copied to another one, which is to be used", storage.ErrLayout)
 
