@@ -3,6 +3,7 @@ package sqlstore_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"kith/internal/testenv"
@@ -18,12 +19,13 @@ func TestEraseContinuesAfterACrash(t *testing.T) {
 }
 
 func eraseWithCrashes(t *testing.T, location string) {
-	var ran, stopBehind int
+	var ran atomic.Int64 // statements of several shards run at once
+	var stopBehind int64
 	var crash context.CancelFunc
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
 		Location: location, StatementTimeout: generous,
 		OnStatement: func(context.Context, sqlstore.Statement) {
-			if ran++; ran == stopBehind {
+			if ran.Add(1) == stopBehind {
 				crash()
 			}
 		},
@@ -40,9 +42,10 @@ func eraseWithCrashes(t *testing.T, location string) {
 
 		var ctx context.Context
 		ctx, crash = context.WithCancel(t.Context())
-		ran, stopBehind = 0, n
+		ran.Store(0)
+		stopBehind = int64(n)
 		err := store.Erase(ctx, user.ID, 30)
-		whole := err == nil && ran < n
+		whole := err == nil && ran.Load() < int64(n)
 		crash()
 		stopBehind = 0
 		registered := store.Register(t.Context(), next, "hash") == nil
