@@ -19,7 +19,6 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
 	g := newGrower(t, sqlite(t, 1), "", 300)
-	g.pause = 3 * time.Millisecond
 	secret, err := g.mover.Secret(t.Context(), "tokens")
 	if err != nil {
 		t.Fatal(err)
