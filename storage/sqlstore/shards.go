@@ -24,9 +24,6 @@ type MoveProgress = move.Progress
 // MoveReport tells of a move that has ended.
 type MoveReport = move.Report
 
-// ErrMoved is the error of a write that has waited too long for buckets that are being moved.
-var ErrMoved = db.ErrMoved
-
 // ShardStatus is what a shard has.
 type ShardStatus struct {
 	Ordinal int
