@@ -31,6 +31,11 @@ type Bundle struct {
 	Specials *Lookup[UserID, []UserID]
 	Marks    *Lookup[Pair, EdgeMark]
 	Messages *Lookup[Pair, string]
+
+	Posts        *Lookup[PostID, Post]
+	PostPages    *Lookup[PostsQuery, []Post]
+	Comments     *Lookup[CommentID, Comment]
+	CommentPages *Lookup[CommentsQuery, []Comment]
 }
 
 // Set is a list as a set: a *[kith/storage/idset.List].
@@ -91,6 +96,10 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 	read(&all, ctx, r, b.Specials, Reader.Specials)
 	read(&all, ctx, r, b.Marks, Reader.Marks)
 	read(&all, ctx, r, b.Messages, Reader.Messages)
+	read(&all, ctx, r, b.Posts, Reader.Posts)
+	read(&all, ctx, r, b.PostPages, Reader.PostPages)
+	read(&all, ctx, r, b.Comments, Reader.Comments)
+	read(&all, ctx, r, b.CommentPages, Reader.CommentPages)
 	all.run()
 }
 

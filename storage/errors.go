@@ -37,6 +37,9 @@ var (
 	// ErrNotFollowing: the user does not follow the other.
 	ErrNotFollowing = errors.New("not following")
 
+	// ErrPostUnknown: there is no such post, or no longer.
+	ErrPostUnknown = errors.New("no such post")
+
 	// ErrLogPruned: a part of the requested log has been removed.
 	ErrLogPruned = errors.New("log pruned")
 

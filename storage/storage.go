@@ -119,6 +119,8 @@ type Reader interface {
 	EdgeReader
 	PackedReader
 	RelationReader
+	PostReader
+	CommentReader
 	Bundler
 }
 
@@ -143,8 +145,11 @@ type Store interface {
 	EdgeChanger
 	RequestChanger
 	MarkWriter
+	BesideWriter
 	StateStore
 	SuggestionStore
+	PostWriter
+	CommentWriter
 	HandleSearcher
 	Leaser
 	Pinger

@@ -55,12 +55,13 @@ const (
 	MaxAvatarURLLength = 500
 )
 
-// Counts is one row of `user_counts`. Only edges of type [Following] count.
+// Counts is one row of `user_counts`. Of edges only those of type [Following] count.
 type Counts struct {
 	Following int64
 	Follower  int64
 	Friend    int64 // mutual follows: both halves of each lie on the user's own shard
-	Version   int64 // rises with every change of the user's edges, requests or profile
+	Posts     int64
+	Version   int64 // rises with every change of the user's edges, requests, posts or profile
 }
 
 // Of returns the length of the user's list on the given side.

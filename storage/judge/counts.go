@@ -9,8 +9,8 @@ import (
 // Diff is by how much a user's counts change, and the last day on which the change makes the user
 // active.
 type Diff struct {
-	Following, Follower, Friend int64
-	Active                      storage.Day
+	Following, Follower, Friend, Posts int64
+	Active                             storage.Day
 }
 
 // Followed adds to the count of followers what the change of a row adds. A new follower makes the

@@ -1,0 +1,51 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+
+	"kith/storage"
+)
+
+// MayPublish returns [storage.ErrUserUnknown] for a user who is being deleted.
+func MayPublish(author storage.UserID, state storage.UserState) error {
+	if state >= storage.Deleting {
+		return fmt.Errorf("%w: %s", storage.ErrUserUnknown, author)
+	}
+	return nil
+}
+
+// MayComment decides on the shard of a post's author, whose rows towards the other user and back are
+// known: [storage.ErrForbidden] if one of the two blocks the other.
+func (j *Judge) MayComment(author, by storage.UserID) error {
+	if author != by && j.blocked(author, by) {
+		return forbidden(storage.Pair{From: by, To: author})
+	}
+	return nil
+}
+
+// MayDeleteComment returns [storage.ErrForbidden] unless a user has written the comment, or the post
+// below which it stands.
+func MayDeleteComment(c storage.Comment, by storage.UserID) error {
+	if by != c.By && by != c.Author {
+		return fmt.Errorf("%w: comment %d is not of user %s", storage.ErrForbidden, c.Number, by)
+	}
+	return nil
+}
+
+// EditPost changes a post, and reports whether anything is different then.
+func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edited storage.Post, changed bool) {
+	edited = p
+	if change.Text != nil {
+		edited.Text = *change.Text
+	}
+	if change.Media != nil {
+		edited.Media = *change.Media
+	}
+	if edited.Text == p.Text && slices.Equal(edited.Media, p.Media) {
+		return p, false
+	}
+	edited.EditedAt = max(at, p.CreatedAt, p.EditedAt+1)
+	edited.Counts.Version++
+	return edited, true
+}

@@ -1,0 +1,181 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+)
+
+// PostID names a post: its author, on whose shard it lies, and its number, which is unique in the
+// store.
+type PostID struct {
+	Author UserID
+	Number int64
+}
+
+// Post is a post with its counts, at one moment. A post that has been deleted is no post.
+type Post struct {
+	PostID
+	Text      string  // at most MaxPostLength characters
+	Media     []Media // at most MaxMedia
+	CreatedAt Micros
+	EditedAt  Micros // 0: never
+	Counts    PostCounts
+}
+
+// PostCounts is one row of `post_counts`.
+type PostCounts struct {
+	Comments int64
+	Version  int64 // rises with every change of the post or of its counts
+}
+
+// Media names a file that belongs to a post. The file itself is kept elsewhere.
+type Media struct {
+	Name string    // at most MaxMediaNameLength characters
+	URL  string    // at most MaxMediaURLLength characters
+	Kind MediaKind // what the file is
+}
+
+// MediaKind says what a file is. Stores keep the numbers.
+type MediaKind uint8
+
+const (
+	Image MediaKind = 1
+	Video MediaKind = 2
+	Audio MediaKind = 3
+	Cover MediaKind = 4 // the picture that stands for a video until it plays
+)
+
+// Comment is what a user has written below a post.
+type Comment struct {
+	CommentID
+	Post      int64 // the number of the post, whose author is that of the id
+	By        UserID
+	Text      string // at most MaxCommentLength characters
+	CreatedAt Micros
+}
+
+// CommentID names a comment. It lies beside its post, on the shard of the post's author.
+type CommentID struct {
+	Author UserID // of the post
+	Number int64
+}
+
+// Limits of posts and comments. Lengths are in characters.
+const (
+	MaxPostLength      = 2000
+	MaxCommentLength   = 500
+	MaxMedia           = 9
+	MaxMediaNameLength = 100
+	MaxMediaURLLength  = 500
+	MaxClientKeyLength = 64
+)
+
+// Place is where a post or a comment is in a list that runs newest first: by CreatedAt descending,
+// then by its number descending. It stays valid after its row is gone.
+type Place struct {
+	CreatedAt Micros
+	Number    int64
+}
+
+// Compare orders places as lists run, newest first: negative when m comes before n in a list.
+func (m Place) Compare(n Place) int {
+	return cmp.Or(cmp.Compare(n.CreatedAt, m.CreatedAt), cmp.Compare(n.Number, m.Number))
+}
+
+// Place is where the post is in lists.
+func (p Post) Place() Place { return Place{p.CreatedAt, p.Number} }
+
+// Place is where the comment is in lists.
+func (c Comment) Place() Place { return Place{c.CreatedAt, c.Number} }
+
+// PostsQuery asks for a range of one author's posts, newest first. It is comparable, so that it can
+// be a loader's key.
+type PostsQuery struct {
+	Author UserID
+	After  Place // only posts strictly behind it (older), unless zero
+	Limit  int   // how many at most, ≥ 1
+}
+
+// CommentsQuery asks for a range of one post's comments, newest first. It is comparable.
+type CommentsQuery struct {
+	Post  PostID
+	After Place // only comments strictly behind it (older), unless zero
+	Limit int   // how many at most, ≥ 1
+}
+
+// PostReader reads posts.
+type PostReader interface {
+	// Posts reads posts by id.
+	Posts(ctx context.Context, ids []PostID) []Result[Post]
+
+	// PostPages reads a range of each author's posts. Every query is Found.
+	PostPages(ctx context.Context, queries []PostsQuery) []Result[[]Post]
+
+	// LatestPosts lists the newest posts of all authors behind a place, newest first, at most
+	// limit. The zero Place is the beginning.
+	LatestPosts(ctx context.Context, after Place, limit int) ([]Post, error)
+}
+
+// CommentReader reads comments.
+type CommentReader interface {
+	// Comments reads comments by id. A comment on a post that has been deleted is not Found.
+	Comments(ctx context.Context, ids []CommentID) []Result[Comment]
+
+	// CommentPages reads a range of each post's comments. Callers have read the post: comments on
+	// deleted posts may still be listed. Every query is Found.
+	CommentPages(ctx context.Context, queries []CommentsQuery) []Result[[]Comment]
+}
+
+// NewPost is a post to be published.
+type NewPost struct {
+	PostID
+	Key   string // by which the author's client knows it: printable ASCII, 1 to MaxClientKeyLength
+	Text  string
+	Media []Media
+	At    Micros
+}
+
+// PostChange holds the new values; nil leaves a value as it is.
+type PostChange struct {
+	Text  *string
+	Media *[]Media
+}
+
+// PostWriter writes posts. Every change of posts raises the author's version, and the post's own.
+type PostWriter interface {
+	// Publish makes a post and counts it with its author. If the author has published with the key
+	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
+	// been deleted since. [ErrUserUnknown] unless there is such an author, who is not being deleted.
+	Publish(ctx context.Context, post NewPost) (p Post, published bool, err error)
+
+	// EditPost changes the given values and sets EditedAt, and returns the post as it is afterwards.
+	// If the values are what they were, nothing changes. [ErrPostUnknown].
+	EditPost(ctx context.Context, id PostID, change PostChange, at Micros) (p Post, changed bool, err error)
+
+	// DeletePost deletes a post for good, with its text and media, and counts it no longer. If there
+	// is no such post, nothing changes.
+	DeletePost(ctx context.Context, id PostID) (changed bool, err error)
+}
+
+// NewComment is a comment to be written.
+type NewComment struct {
+	Post   PostID
+	Number int64
+	By     UserID
+	Key    string // as in [NewPost], of By for this post
+	Text   string
+	At     Micros
+}
+
+// CommentWriter writes comments. Every change of comments raises the post's version.
+type CommentWriter interface {
+	// AddComment writes a comment and counts it with its post. If the same user has commented on the
+	// post with the key before, AddComment changes nothing and returns that comment and false.
+	// [ErrPostUnknown] if there is no such post. [ErrForbidden] if, on the shard of the post's author,
+	// one of the two blocks the other.
+	AddComment(ctx context.Context, comment NewComment) (c Comment, added bool, err error)
+
+	// DeleteComment deletes a comment for good, and counts it no longer. If there is no such comment,
+	// nothing changes. [ErrForbidden] unless by is the user who wrote it, or the author of the post.
+	DeleteComment(ctx context.Context, id CommentID, by UserID) (changed bool, err error)
+}
