@@ -5,8 +5,11 @@ import "context"
 // Comparer compares the two sides of all edges, mostly inside the databases, one group of edges at
 // a time, see [Cut].
 type Comparer interface {
-	// Shards is the number of shards.
+	// Shards is the number of shards. It may grow.
 	Shards() int
+
+	// Served reports which buckets a shard has now.
+	Served(ctx context.Context, shard int) (Served, error)
 
 	// NextOwner returns the id of the users-th user after another on a shard, in ascending order,
 	// so that a scan can be cut into ranges; false if there are fewer users.
@@ -38,8 +41,18 @@ type Comparer interface {
 	ForbiddenFollows(ctx context.Context, shard int, owners OwnerRange) ([]Pair, error)
 }
 
-// OwnerRange is the owners with After < id ≤ UpTo.
-type OwnerRange struct{ After, UpTo UserID }
+// Served is what a shard has at one moment.
+type Served struct {
+	Epoch   int64  // rises with every change of what follows
+	Buckets Choice // whose rows the shard has to read
+	Others  bool   // whether it may hold rows of other buckets, which are on their way from or to another shard
+}
+
+// OwnerRange is the owners with After < id ≤ UpTo, of some buckets.
+type OwnerRange struct {
+	After, UpTo UserID
+	Buckets     Choice // nil: all of whom there are rows
+}
 
 // WrongCount is a count that is not what it should be.
 type WrongCount struct {

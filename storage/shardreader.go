@@ -2,9 +2,11 @@ package storage
 
 import "context"
 
-// ShardReader reads all that a shard holds, as of one moment.
+// ShardReader reads all that a shard holds, as of one moment. Buckets may move from one shard to another
+// while it does, so who reads all shards reads those buckets of each that are still missing, until
+// none is.
 type ShardReader interface {
-	// Shards is the number of shards.
+	// Shards is the number of shards. It may grow.
 	Shards() int
 
 	// ReadShard calls read with one shard as it is at one moment, which is not later than read's
@@ -17,6 +19,10 @@ type ShardReader interface {
 // ShardMoment is one shard at one moment. It is read in pages; one that is shorter than its limit is
 // the last.
 type ShardMoment interface {
+	// Served are the buckets that the shard had at the moment, as numbers of a [Choice]. Users and
+	// rows of other buckets may be listed, too: they are on their way, and another shard has them.
+	Served() Choice
+
 	// Users lists the users whose ids are greater than after, ascending, at most limit. Hidden users
 	// are included, deleted users are not.
 	Users(ctx context.Context, after UserID, limit int) ([]UserWithState, error)
@@ -25,6 +31,10 @@ type ShardMoment interface {
 	// at most limit: of every type, tombstones included, unless they are of time 0, which count as
 	// no row. The zero Pair is the beginning.
 	Rows(ctx context.Context, side Side, after Pair, limit int) ([]Edge, error)
+
+	// Beside lists the rows of a kind that lie beside edges, behind a pair, by From, then by To, at
+	// most limit. The zero Pair is the beginning.
+	Beside(ctx context.Context, kind BesideKind, after Pair, limit int) ([]Beside, error)
 }
 
 // UserWithState is a user and whether it is visible.

@@ -20,6 +20,8 @@ type Write struct {
 	Rows []storage.Row
 	// Users have been created, erased or changed otherwise than by an edge.
 	Users []storage.UserID
+	// Counted are users of whom nothing but counts has changed, and otherwise than by an edge.
+	Counted []storage.UserID
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
 	Counts map[storage.UserID]storage.UserChange
 }
@@ -79,7 +81,10 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 	}
 }
 
-func (w Write) none() bool { return len(w.Rows) == 0 && len(w.Users) == 0 }
+// All are the users in whom something has changed otherwise than by an edge.
+func (w Write) All() []storage.UserID { return slices.Concat(w.Users, w.Counted) }
+
+func (w Write) none() bool { return len(w.Rows)+len(w.Users)+len(w.Counted) == 0 }
 
 // wrote reports a write, if there was one.
 func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
@@ -218,6 +223,24 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	return mark, is, err
 }
 
+// AddBeside implements [storage.BesideWriter].
+func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	owners := make([]storage.UserID, len(rows))
+	for i, r := range rows {
+		owners[i] = r.From
+	}
+	ctx, end := s.begin(ctx, owners...)
+	results := s.Store.AddBeside(ctx, kind, rows)
+	var w Write
+	for i, r := range results {
+		if r.Found && r.Value {
+			w.Users = append(w.Users, owners[i])
+		}
+	}
+	end(w, errorsOf(results)...)
+	return results
+}
+
 // SetState implements [storage.StateStore].
 func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	ctx, end := s.begin(ctx, user)
@@ -232,6 +255,31 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	err := s.Store.Erase(ctx, user, at)
 	end(changed(user, err == nil), err)
 	return err
+}
+
+// Publish implements [storage.PostWriter]. It also reports a post that was there before: its writer
+// may have died before it could report it.
+func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
+	ctx, end := s.begin(ctx, post.Author)
+	p, published, err := s.Store.Publish(ctx, post)
+	end(recounted(post.Author, err == nil), err)
+	return p, published, err
+}
+
+// DeletePost implements [storage.PostWriter].
+func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	ctx, end := s.begin(ctx, id.Author)
+	deleted, err := s.Store.DeletePost(ctx, id)
+	end(recounted(id.Author, err == nil), err)
+	return deleted, err
+}
+
+// recounted is a write that has changed a user's counts, or nothing.
+func recounted(user storage.UserID, is bool) (w Write) {
+	if is {
+		w.Counted = []storage.UserID{user}
+	}
+	return w
 }
 
 // changed is a write that has changed a user, or nothing.

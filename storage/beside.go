@@ -1,0 +1,37 @@
+package storage
+
+import "context"
+
+// BesideKind is a kind of rows that lie beside edges, by the key of two users, and belong to From.
+type BesideKind uint8
+
+const (
+	BesideMark      BesideKind = iota // the mark on the follow From → To
+	BesideMessage                     // the message of the pending request From → To
+	BesideDismissal                   // From does not want To suggested
+)
+
+// BesideKinds are all of them.
+var BesideKinds = [...]BesideKind{BesideMark, BesideMessage, BesideDismissal}
+
+// A Beside is a row that lies beside edges, of one kind.
+type Beside struct {
+	Pair
+	Special bool   // of a mark
+	Text    string // the remark of a mark, or the message
+	At      Micros // of a dismissal
+}
+
+// BesideWriter writes what lies beside edges as it was elsewhere, for imports.
+type BesideWriter interface {
+	// AddBeside writes rows of one kind where there is none. Without an Err, the Value reports
+	// whether the row was written. A row is not Found if it has nothing to lie beside: a mark
+	// without the follow, a message without the pending request, a dismissal by a user who does not
+	// exist. A message is there if it is not empty.
+	//
+	// Marks and messages raise the version of From. A mark beyond [MaxSpecials] gets
+	// [ErrLimitReached]; of the dismissals of a user the newest [MaxDismissals] stay. Rows of one
+	// shard are written in several transactions: after an error some may be there, and calling it
+	// again is harmless.
+	AddBeside(ctx context.Context, kind BesideKind, rows []Beside) []Result[bool]
+}
