@@ -38,6 +38,9 @@ type Store struct {
 
 	checkpoints map[string][]byte
 
+	posts    map[storage.PostID]*post
+	comments map[storage.CommentID]comment
+
 	requestTTL time.Duration
 	together   func(a, b storage.UserID) bool
 }
@@ -81,6 +84,9 @@ func New(options ...Option) *Store {
 		states:    make(map[storage.UserID]storage.StateChange),
 
 		checkpoints: make(map[string][]byte),
+
+		posts:    make(map[storage.PostID]*post),
+		comments: make(map[storage.CommentID]comment),
 
 		requestTTL: storage.DefaultRequestTTL,
 		together:   func(storage.UserID, storage.UserID) bool { return true },

@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/shard"
 )
 
 var (
@@ -16,6 +18,16 @@ var (
 
 // Shards implements [storage.Comparer].
 func (s *Store) Shards() int { return 1 }
+
+// Served implements [storage.Comparer]: there is one shard, which has all buckets.
+func (s *Store) Served(ctx context.Context, _ int) (storage.Served, error) {
+	return storage.Served{Epoch: 1, Buckets: bytes.Repeat([]byte{'1'}, shard.Buckets)}, ctx.Err()
+}
+
+// isOf reports whether a range has an owner.
+func isOf(r storage.OwnerRange, owner storage.UserID) bool {
+	return r.After < owner && owner <= r.UpTo && (r.Buckets == nil || r.Buckets.Has(shard.BucketOf(owner)))
+}
 
 // NextOwner implements [storage.Comparer].
 func (s *Store) NextOwner(ctx context.Context, _ int, after storage.UserID, users int) (storage.UserID, bool, error) {
@@ -59,7 +71,7 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, _ int, owners st
 func (s *Store) owned(side storage.Side, owners storage.OwnerRange) []storage.Edge {
 	var rows []storage.Edge
 	for owner, peers := range s.tables[side] {
-		if owners.After < owner && owner <= owners.UpTo {
+		if isOf(owners, owner) {
 			rows = slices.AppendSeq(rows, maps.Values(peers))
 		}
 	}
@@ -91,7 +103,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, _ int, owner
 	defer s.mu.RUnlock()
 	are := make(map[storage.UserID]int64)
 	for id := range s.counts {
-		if owners.After < id && id <= owners.UpTo {
+		if isOf(owners, id) {
 			are[id] = 0
 		}
 	}

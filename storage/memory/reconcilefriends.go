@@ -17,7 +17,7 @@ func (s *Store) WrongFriends(ctx context.Context, _ int, owners storage.OwnerRan
 	defer s.mu.RUnlock()
 	var wrong []storage.WrongCount
 	for _, id := range slices.Sorted(maps.Keys(s.counts)) {
-		if have, are := s.counts[id].Friend, s.countFriends(id); owners.After < id && id <= owners.UpTo && have != are {
+		if have, are := s.counts[id].Friend, s.countFriends(id); isOf(owners, id) && have != are {
 			wrong = append(wrong, storage.WrongCount{User: id, Have: have, Are: are})
 		}
 	}

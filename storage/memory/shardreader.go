@@ -1,11 +1,13 @@
 package memory
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 var _ storage.ShardReader = (*Store)(nil)
@@ -20,14 +22,15 @@ func (s *Store) ReadShard(ctx context.Context, _ int, read func(storage.ShardMom
 
 // moment is everything that the store holds, as of now.
 type moment struct {
-	users []storage.UserWithState
-	rows  map[storage.Side][]storage.Edge
+	users  []storage.UserWithState
+	rows   map[storage.Side][]storage.Edge
+	beside map[storage.BesideKind][]storage.Beside
 }
 
 func (s *Store) moment() *moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m := &moment{rows: make(map[storage.Side][]storage.Edge)}
+	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allBeside()}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}
@@ -36,6 +39,9 @@ func (s *Store) moment() *moment {
 	}
 	return m
 }
+
+// Served implements [storage.ShardMoment]: there is one shard, which has all buckets.
+func (m *moment) Served() storage.Choice { return bytes.Repeat([]byte{'1'}, shard.Buckets) }
 
 // Users implements [storage.ShardMoment].
 func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {
@@ -51,6 +57,14 @@ func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (pa
 func (m *moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
 	page := slices.DeleteFunc(slices.Clone(m.rows[side]), func(e storage.Edge) bool {
 		return side.Compare(e.Pair(), after) <= 0 || e.Type == storage.None && e.UpdateTime == 0
+	})
+	return page[:min(limit, len(page))], ctx.Err()
+}
+
+// Beside implements [storage.ShardMoment].
+func (m *moment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
+	page := slices.DeleteFunc(slices.Clone(m.beside[kind]), func(b storage.Beside) bool {
+		return storage.Forward.Compare(b.Pair, after) <= 0
 	})
 	return page[:min(limit, len(page))], ctx.Err()
 }

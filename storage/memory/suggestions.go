@@ -35,16 +35,23 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	if _, counted := s.counts[user]; !counted {
 		return fmt.Errorf("dismiss %d for user %d: %w", dismissed, user, storage.ErrUserUnknown)
 	}
+	maps.DeleteFunc(s.dismissed[user], func(_ storage.UserID, at storage.Micros) bool { return at < forget })
+	if at >= forget {
+		s.dismiss(user, dismissed, at)
+	}
+	return nil
+}
+
+// dismiss keeps the newest dismissals of a user.
+func (s *Store) dismiss(user, dismissed storage.UserID, at storage.Micros) {
 	list := s.dismissed[user]
 	if list == nil {
 		list = make(map[storage.UserID]storage.Micros)
 		s.dismissed[user] = list
 	}
 	list[dismissed] = max(list[dismissed], at)
-	maps.DeleteFunc(list, func(_ storage.UserID, at storage.Micros) bool { return at < forget })
-
 	if len(list) <= storage.MaxDismissals {
-		return nil
+		return
 	}
 	newest := slices.SortedFunc(maps.Keys(list), func(a, b storage.UserID) int {
 		return cmp.Or(cmp.Compare(list[b], list[a]), cmp.Compare(b, a))
@@ -52,7 +59,6 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	for _, surplus := range newest[storage.MaxDismissals:] {
 		delete(list, surplus)
 	}
-	return nil
 }
 
 // activeOn remembers the last day on which a user has been active.

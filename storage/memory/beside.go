@@ -1,0 +1,90 @@
+package memory
+
+import (
+	"context"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+)
+
+// allBeside is all that lies beside edges, in the order of its keys.
+func (s *Store) allBeside() map[storage.BesideKind][]storage.Beside {
+	all := make(map[storage.BesideKind][]storage.Beside)
+	for pair, mark := range s.marks {
+		all[storage.BesideMark] = append(all[storage.BesideMark], storage.Beside{Pair: pair, Special: mark.Special, Text: mark.Remark})
+	}
+	for pair, message := range s.messages {
+		all[storage.BesideMessage] = append(all[storage.BesideMessage], storage.Beside{Pair: pair, Text: message})
+	}
+	for user, list := range s.dismissed {
+		for dismissed, at := range list {
+			all[storage.BesideDismissal] = append(all[storage.BesideDismissal], storage.Beside{Pair: storage.Pair{From: user, To: dismissed}, At: at})
+		}
+	}
+	for _, rows := range all {
+		slices.SortFunc(rows, func(a, b storage.Beside) int { return storage.Forward.Compare(a.Pair, b.Pair) })
+	}
+	return all
+}
+
+// AddBeside implements [storage.BesideWriter].
+func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(rows))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, row := range rows {
+		switch kind {
+		case storage.BesideMark:
+			results[i] = s.addMark(row)
+		case storage.BesideMessage:
+			results[i] = s.addMessage(row)
+		case storage.BesideDismissal:
+			results[i] = s.addDismissal(row)
+		}
+	}
+	return results
+}
+
+func (s *Store) addMark(row storage.Beside) storage.Result[bool] {
+	if edge, _ := s.edge(storage.Forward, row.Pair); edge.Type != storage.Following {
+		return storage.Result[bool]{}
+	}
+	if _, marked := s.marks[row.Pair]; marked {
+		return storage.Result[bool]{Found: true}
+	}
+	change := storage.MarkChange{Special: &row.Special, Remark: &row.Text}
+	mark, err := judge.Mark(row.From, storage.EdgeMark{}, change, func() (int, error) { return len(s.specials(row.From)), nil })
+	if err != nil {
+		return storage.Result[bool]{Err: err}
+	}
+	s.marks[row.Pair] = mark
+	s.raiseVersion(row.From)
+	return storage.Result[bool]{Value: true, Found: true}
+}
+
+func (s *Store) addMessage(row storage.Beside) storage.Result[bool] {
+	if s.row(storage.Requests, row.Pair).Type != storage.Pending {
+		return storage.Result[bool]{}
+	}
+	if s.messages[row.Pair] != "" {
+		return storage.Result[bool]{Found: true}
+	}
+	s.messages[row.Pair] = row.Text
+	s.raiseVersion(row.From)
+	return storage.Result[bool]{Value: true, Found: true}
+}
+
+func (s *Store) addDismissal(row storage.Beside) storage.Result[bool] {
+	if _, counted := s.counts[row.From]; !counted {
+		return storage.Result[bool]{}
+	}
+	if _, dismissed := s.dismissed[row.From][row.To]; dismissed {
+		return storage.Result[bool]{Found: true}
+	}
+	s.dismiss(row.From, row.To, row.At)
+	return storage.Result[bool]{Value: true, Found: true}
+}

@@ -1,0 +1,233 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+)
+
+// A post is one that has been published, and perhaps deleted since.
+type post struct {
+	storage.Post
+	key     string
+	deleted bool
+}
+
+type comment struct {
+	storage.Comment
+	key string
+}
+
+func (c comment) on() storage.PostID { return storage.PostID{Author: c.Author, Number: c.Post} }
+
+// Posts implements [storage.PostReader].
+func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	return lookUp(ctx, s, ids, func(id storage.PostID) (storage.Post, bool) {
+		if p := s.posts[id]; p != nil && !p.deleted {
+			return p.Post, true
+		}
+		return storage.Post{}, false
+	})
+}
+
+// PostPages implements [storage.PostReader].
+func (s *Store) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+	return lookUp(ctx, s, queries, func(q storage.PostsQuery) ([]storage.Post, bool) {
+		return s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.Author == q.Author }), true
+	})
+}
+
+// LatestPosts implements [storage.PostReader].
+func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int) ([]storage.Post, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.postsBehind(after, limit, func(*post) bool { return true }), nil
+}
+
+func (s *Store) postsBehind(after storage.Place, limit int, wanted func(*post) bool) []storage.Post {
+	var list []storage.Post
+	for _, p := range s.posts {
+		if !p.deleted && wanted(p) {
+			list = append(list, p.Post)
+		}
+	}
+	return pageOf(list, storage.Post.Place, after, limit)
+}
+
+// pageOf is a range of a list that runs newest first.
+func pageOf[T any](list []T, place func(T) storage.Place, after storage.Place, limit int) []T {
+	list = slices.DeleteFunc(list, func(one T) bool {
+		return after != (storage.Place{}) && place(one).Compare(after) <= 0
+	})
+	slices.SortFunc(list, func(a, b T) int { return place(a).Compare(place(b)) })
+	return list[:min(limit, len(list))]
+}
+
+// Publish implements [storage.PostWriter].
+func (s *Store) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Post{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, exists := s.users[n.Author]; !exists {
+		return storage.Post{}, false, fmt.Errorf("publish: %w: %s", storage.ErrUserUnknown, n.Author)
+	}
+	if err := judge.MayPublish(n.Author, s.states[n.Author].State); err != nil {
+		return storage.Post{}, false, err
+	}
+	for id, p := range s.posts {
+		if id.Author == n.Author && p.key == n.Key {
+			known, err := s.post(id)
+			return known, false, err
+		}
+	}
+	p := storage.Post{PostID: n.PostID, Text: n.Text, Media: slices.Clone(n.Media), CreatedAt: n.At, Counts: storage.PostCounts{Version: 1}}
+	s.posts[n.PostID] = &post{Post: p, key: n.Key}
+	s.countPosts(ctx, n.Author, 1)
+	s.activeOn(n.Author, n.At)
+	return p, true, nil
+}
+
+func (s *Store) countPosts(ctx context.Context, author storage.UserID, by int64) {
+	counts := s.counts[author]
+	counts.Posts += by
+	counts.Version++
+	s.counts[author] = counts
+	storage.Counted(ctx, []storage.UserChange{{User: author, Counts: counts, Before: counts.Version - 1}})
+}
+
+// post returns a post that has not been deleted.
+func (s *Store) post(id storage.PostID) (storage.Post, error) {
+	if p := s.posts[id]; p != nil && !p.deleted {
+		return p.Post, nil
+	}
+	return storage.Post{}, fmt.Errorf("%w: %d of user %s", storage.ErrPostUnknown, id.Number, id.Author)
+}
+
+// EditPost implements [storage.PostWriter].
+func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Post{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, err := s.post(id)
+	if err != nil {
+		return p, false, err
+	}
+	p, changed := judge.EditPost(p, change, at)
+	p.Media = slices.Clone(p.Media)
+	s.posts[id].Post = p
+	return p, changed, nil
+}
+
+// DeletePost implements [storage.PostWriter].
+func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.post(id); err != nil {
+		return false, nil
+	}
+	s.posts[id].deleted = true
+	s.countPosts(ctx, id.Author, -1)
+	return true, nil
+}
+
+// Comments implements [storage.CommentReader].
+func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+	return lookUp(ctx, s, ids, func(id storage.CommentID) (storage.Comment, bool) {
+		c, exists := s.comments[id]
+		if _, err := s.post(c.on()); !exists || err != nil {
+			return storage.Comment{}, false
+		}
+		return c.Comment, true
+	})
+}
+
+// CommentPages implements [storage.CommentReader].
+func (s *Store) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+	return lookUp(ctx, s, queries, func(q storage.CommentsQuery) ([]storage.Comment, bool) {
+		var list []storage.Comment
+		for _, c := range s.comments {
+			if c.on() == q.Post {
+				list = append(list, c.Comment)
+			}
+		}
+		return pageOf(list, storage.Comment.Place, q.After, q.Limit), true
+	})
+}
+
+// AddComment implements [storage.CommentWriter].
+func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return storage.Comment{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.post(n.Post); err != nil {
+		return storage.Comment{}, false, err
+	}
+	for _, c := range s.comments {
+		if c.on() == n.Post && c.By == n.By && c.key == n.Key {
+			return c.Comment, false, nil
+		}
+	}
+	if err := s.judge(storage.Pair{From: n.Post.Author, To: n.By}).MayComment(n.Post.Author, n.By); err != nil {
+		return storage.Comment{}, false, err
+	}
+	c := storage.Comment{
+		CommentID: storage.CommentID{Author: n.Post.Author, Number: n.Number},
+		Post:      n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At,
+	}
+	s.comments[c.CommentID] = comment{c, n.Key}
+	s.countComments(n.Post, 1)
+	return c, true, nil
+}
+
+func (s *Store) countComments(id storage.PostID, by int64) {
+	if p := s.posts[id]; p != nil {
+		p.Counts.Comments += by
+		p.Counts.Version++
+	}
+}
+
+// DeleteComment implements [storage.CommentWriter].
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c, exists := s.comments[id]
+	if _, err := s.post(c.on()); !exists || err != nil {
+		return false, nil
+	}
+	if err := judge.MayDeleteComment(c.Comment, by); err != nil {
+		return false, err
+	}
+	delete(s.comments, id)
+	s.countComments(c.on(), -1)
+	return true, nil
+}
+
+// erasePosts removes what a user has written, and what others have written below it.
+func (s *Store) erasePosts(user storage.UserID) {
+	for id, c := range s.comments {
+		if c.By == user || c.Author == user {
+			delete(s.comments, id)
+			s.countComments(c.on(), -1)
+		}
+	}
+	maps.DeleteFunc(s.posts, func(id storage.PostID, _ *post) bool { return id.Author == user })
+}
