@@ -26,9 +26,9 @@ func (d *DB) withCredentials(address string) (string, error) {
 	return first.FormatDSN(), nil
 }
 
-// stored is an address as kith_shards has it: without credentials, and wherever a program is started.
+// Plain is an address as kith_shards has it: without credentials, and wherever a program is started.
 // It returns an error if the credentials it has are not those of the first shard.
-func (d *DB) stored(address string) (string, error) {
+func (d *DB) Plain(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
 		return filepath.Abs(address)
 	}

@@ -37,6 +37,8 @@ type Claim struct {
 	Other int    // the shard at the other end of a move
 	Token string // of the process that moves
 	Since storage.Micros
+
+	Seen time.Time // when this process first read it as it is; not stored
 }
 
 // The epoch and the buckets of a shard at one moment. Served by the primary keys.
@@ -74,6 +76,35 @@ SELECT epoch
 FROM kith_epoch
 WHERE id = 1 /*! LOCK IN SHARE MODE */`
 )
+
+// isServed reports whether the shard's rows of the buckets are the ones to read.
+func (c Claim) isServed() bool {
+	switch c.State {
+	case Owned, Leaving, Closed:
+		return true
+	case Left:
+		return c.Other == OtherStore // it is read until everybody uses the other store
+	}
+	return false
+}
+
+// served are the buckets of which a shard has the rows to read.
+func served(claims []Claim) storage.Choice {
+	chosen := storage.Choose(shard.Buckets, nil)
+	for _, c := range claims {
+		for b := c.First; b <= c.Last && c.isServed(); b++ {
+			chosen[b] = '1'
+		}
+	}
+	return chosen
+}
+
+// Served reports which buckets a shard has now.
+func (d *DB) Served(ctx context.Context, ordinal int) (storage.Served, error) {
+	epoch, claims, err := d.claimsOf(ctx, d.Shard(ordinal))
+	others := slices.ContainsFunc(claims, func(c Claim) bool { return !c.isServed() })
+	return storage.Served{Epoch: epoch, Buckets: served(claims), Others: others}, err
+}
 
 // Refresh reads which shard owns which bucket, and opens shards that have been added. If a shard
 // cannot be read, its buckets stay as they were known.
@@ -139,35 +170,8 @@ func (d *DB) attach(ctx context.Context, address string) error {
 	if err != nil {
 		return errors.Join(err, n.close())
 	}
-	d.append(n)
+	d.change(func(list []*Shard) []*Shard { return append(list, n) })
 	return nil
-}
-
-// append makes a shard known. Readers have the list of before or the one of afterwards.
-func (d *DB) append(n *Shard) {
-	longer := append(slices.Clone(d.All()), n)
-	d.shards.Store(&longer)
-	d.growing.Lock()
-	defer d.growing.Unlock()
-	if d.grown != nil {
-		close(d.grown)
-		d.grown = nil
-	}
-}
-
-// Grown is closed once there are more shards than a number.
-func (d *DB) Grown(than int) <-chan struct{} {
-	d.growing.Lock()
-	defer d.growing.Unlock()
-	if len(d.All()) > than {
-		already := make(chan struct{})
-		close(already)
-		return already
-	}
-	if d.grown == nil {
-		d.grown = make(chan struct{})
-	}
-	return d.grown
 }
 
 // readClaims reads the buckets of all shards, and makes the map of them.
@@ -183,7 +187,7 @@ func (d *DB) readClaims(ctx context.Context) error {
 	failed := EveryShard(len(shards), func(i int) error {
 		epoch, claims, err := d.claimsOf(ctx, shards[i])
 		if err == nil {
-			epochs[i], d.claims[i] = epoch, claims
+			epochs[i], d.claims[i] = epoch, seenSince(d.claims[i], claims)
 		}
 		return err
 	})
@@ -200,23 +204,35 @@ func (d *DB) readClaims(ctx context.Context) error {
 	return err
 }
 
-// claimsOf reads the epoch and the buckets of a shard, which it begins if there are none.
-func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Claim, err error) {
-	for range 2 {
-		claims = nil
-		err = d.Query(ctx, "buckets", n.Ordinal, 1, sqlReadBuckets, nil, func(rows *sql.Rows) error {
-			var first, last, state, other, since sql.NullInt64
-			var token sql.NullString
-			err := rows.Scan(&epoch, &first, &last, &state, &other, &token, &since)
-			if first.Valid {
-				claims = append(claims, Claim{
-					Range: shard.Range{First: int(first.Int64), Last: int(last.Int64)}, State: ClaimState(state.Int64),
-					Other: int(other.Int64), Token: token.String, Since: storage.Micros(since.Int64),
-				})
+// seenSince notes since when claims have been as they are. No clock of another machine is asked.
+func seenSince(before, claims []Claim) []Claim {
+	now := time.Now()
+	for i, c := range claims {
+		claims[i].Seen = now
+		for _, was := range before {
+			if c.Seen = was.Seen; c == was {
+				claims[i].Seen = was.Seen
 			}
-			return err
-		})
+		}
+	}
+	return claims
+}
+
+// claimsOf reads the epoch and the buckets of a shard, which it begins if there are none. If another
+// database has taken the shard's place, it is that one's.
+func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Claim, err error) {
+	const tries = 10 // of databases that have been replaced again and again
+	for range tries {
+		claims = nil
+		err = d.Query(ctx, "buckets", n.Ordinal, 1, sqlReadBuckets, nil, claimScan(&epoch, &claims))
 		if err != nil || epoch > 0 {
+			break
+		}
+		if epoch != 0 {
+			if n, err = d.successor(ctx, n); err == nil {
+				d.replace(n)
+				continue
+			}
 			break
 		}
 		if err = d.beginEpoch(ctx, n); err != nil {
@@ -225,6 +241,22 @@ func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Clai
 		}
 	}
 	return epoch, claims, err
+}
+
+// claimScan scans what [sqlReadBuckets] reads.
+func claimScan(epoch *int64, claims *[]Claim) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var first, last, state, other, since sql.NullInt64
+		var token sql.NullString
+		err := rows.Scan(epoch, &first, &last, &state, &other, &token, &since)
+		if first.Valid {
+			*claims = append(*claims, Claim{
+				Range: shard.Range{First: int(first.Int64), Last: int(last.Int64)}, State: ClaimState(state.Int64),
+				Other: int(other.Int64), Token: token.String, Since: storage.Micros(since.Int64),
+			})
+		}
+		return err
+	}
 }
 
 // beginEpoch records the buckets that a shard has from the beginning, unless they are recorded.

@@ -112,12 +112,7 @@ func (d *DB) fitsNumber(ctx context.Context) error {
 // fits reports whether a shard is what its position in the list says. Shards that have been added
 // come behind those of the beginning, and began without buckets.
 func (d *DB) fits(n *Shard, m *meta) error {
-	var begin shard.Range
-	if n.Ordinal < d.laidOut {
-		begin = shard.Even(n.Ordinal, d.laidOut)
-	} else {
-		begin = noBuckets
-	}
+	begin := d.begins(n.Ordinal)
 	switch {
 	case m.layout > layoutVersion:
 		return fmt.Errorf("%w: %s has layout %d, this program knows %d: start a newer one",
@@ -136,8 +131,13 @@ func (d *DB) fits(n *Shard, m *meta) error {
 	return nil
 }
 
-// noBuckets is the range of a shard that has been added.
-var noBuckets = shard.Range{First: 0, Last: -1}
+// begins is the range that a shard is made with. One that has been added has none.
+func (d *DB) begins(ordinal int) shard.Range {
+	if ordinal < d.laidOut {
+		return shard.Even(ordinal, d.laidOut)
+	}
+	return shard.Range{First: 0, Last: -1}
+}
 
 // readMeta returns nil when the shard is new.
 func (d *DB) readMeta(ctx context.Context, n *Shard) (*meta, error) {

@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"time"
+
+	"kith/storage"
 )
 
 // A Moment is one shard as it is at one moment, read over one connection.
@@ -50,6 +52,15 @@ func endMoment(conn *sql.Conn) {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	_ = conn.Close()
+}
+
+// Served are the buckets of which the shard has the rows to read. It may have others: of buckets that
+// are on their way.
+func (m *Moment) Served(ctx context.Context) (storage.Choice, error) {
+	var epoch int64
+	var claims []Claim
+	err := m.Scan(ctx, "shard.buckets", sqlReadBuckets, nil, claimScan(&epoch, &claims))
+	return served(claims), err
 }
 
 // Scan runs a SELECT of a moment under the time limit of [DB.Scan].

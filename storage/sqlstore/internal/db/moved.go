@@ -27,6 +27,8 @@ const (
 	Dismissals = RowKind(5)        // all of a user
 	UserRows   = RowKind(6)        // of users, user_counts and user_states
 	HandleRow  = RowKind(7)
+	PostRows   = RowKind(8) // of post and post_counts; the peer is the number of the post
+	CommentRow = RowKind(9) // the peer is the number of the comment
 )
 
 // A MovedRow names rows.
@@ -110,8 +112,8 @@ const (
 	// maxMove is how long a write waits for buckets that are being moved.
 	maxMove = 10 * time.Second
 
-	// givenUp is when whoever moves them must have died: it lets writes wait for less than a second.
-	givenUp = 3 * time.Second
+	// GivenUp is when whoever moves them must have died: it lets writes wait for less than that.
+	GivenUp = 3 * time.Second
 )
 
 // Rerouted runs a write again, with a new map, as long as it fails with [ErrMoved].
@@ -132,7 +134,7 @@ func (d *DB) awaitMap(ctx context.Context, began time.Time) bool {
 	if waited > maxMove || !pause(ctx, 2) {
 		return false
 	}
-	if waited > givenUp && d.Rescue != nil {
+	if waited > GivenUp && d.Rescue != nil {
 		d.Rescue(ctx)
 	}
 	_ = d.Refresh(ctx) // the write fails again, and says so
