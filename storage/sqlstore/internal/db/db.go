@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,8 +67,10 @@ type DB struct {
 	cfg    Config
 	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added behind
 
-	growing sync.Mutex
-	grown   chan struct{} // closed when a shard is added; nil if nobody waits
+	changing sync.Mutex
+	changes  int           // how often shards has changed
+	changed  chan struct{} // closed when it changes; nil if nobody waits
+	replaced []*Shard      // whose connections may be in use
 
 	refreshing sync.Mutex
 	refreshed  time.Time // when the map was last read
@@ -75,7 +78,8 @@ type DB struct {
 	laidOut    int       // how many shards the store had at first
 }
 
-// All is all shards, in the order of their ordinals. It may grow, see [DB.Refresh].
+// All is all shards, in the order of their ordinals. It may grow, and shards may be replaced, see
+// [DB.Refresh].
 func (d *DB) All() []*Shard { return *d.shards.Load() }
 
 // Shard is one shard.
@@ -101,7 +105,9 @@ func (d *DB) StatementTimeout() time.Duration { return d.cfg.StatementTimeout }
 // Close releases every connection.
 func (d *DB) Close() error {
 	var errs []error
-	for _, n := range d.All() {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	for _, n := range slices.Concat(d.All(), d.replaced) {
 		errs = append(errs, n.close())
 	}
 	return errors.Join(errs...)

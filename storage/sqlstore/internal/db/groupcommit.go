@@ -73,7 +73,7 @@ func (t *GroupCommit[K, J]) Do(ctx context.Context, key K, job J, run func(conte
 	if !taken {
 		return context.Cause(ctx)
 	}
-	<-w.done // it is being written: whoever is told of writes has to hear of this one
+	<-w.done // it is being written: whoever is notified of writes has to learn of this one
 	return nil
 }
 

@@ -98,7 +98,7 @@ type Migrated struct {
 	Version int64
 }
 
-// Migrations tells the version of every shard's tables.
+// Migrations returns the version of every shard's tables.
 func (d *DB) Migrations(ctx context.Context) ([]Migrated, error) {
 	list := make([]Migrated, len(d.All()))
 	err := EveryShard(len(list), func(i int) error {

@@ -227,6 +227,24 @@ const MaxText = 1 << 20
 // the database's name is added to it.
 type namedLock string
 
+const (
+	// Served by the primary key of the data dictionary.
+	sqlHasMigrations = `
+SELECT COUNT(*)
+FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name = 'kith_migrations'`
+
+	// Served by the primary key.
+	sqlFirstMigration = `
+INSERT INTO kith_migrations (version_id, is_applied)
+SELECT 0, TRUE
+FROM DUAL
+WHERE NOT EXISTS (SELECT 1 FROM kith_migrations)`
+)
+
+// SessionLock takes the lock, and gives the table of versions its first row if that is missing.
+// Goose makes table and row in one transaction, but MySQL commits the table at once, so a program
+// that is killed in between leaves it empty, and goose refuses an empty one.
 func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	name, err := l.of(ctx, conn)
 	if err != nil {
@@ -237,6 +255,22 @@ func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err == nil && got.Int64 != 1 {
 		err = fmt.Errorf("another gateway has been migrating for a minute (lock %q)", string(l))
 	}
+	if err != nil {
+		return err
+	}
+	if err := writeFirstMigration(ctx, conn); err != nil {
+		return errors.Join(err, l.SessionUnlock(ctx, conn))
+	}
+	return nil
+}
+
+// writeFirstMigration writes the row of version 0 to an empty table of versions, if there is the table.
+func writeFirstMigration(ctx context.Context, conn *sql.Conn) error {
+	var tables int
+	if err := conn.QueryRowContext(ctx, sqlHasMigrations).Scan(&tables); err != nil || tables == 0 {
+		return err
+	}
+	_, err := conn.ExecContext(ctx, sqlFirstMigration)
 	return err
 }
 

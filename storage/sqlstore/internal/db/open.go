@@ -38,7 +38,7 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 	if err != nil {
 		return err
 	}
-	// Which server of the family it is, the server has told. What suits TiDB suits the others, too.
+	// The server has said which one of the family it is. What suits TiDB suits the others, too.
 	for _, n := range shards {
 		if n.dialect == tiDBDialect {
 			d.Dialect = tiDBDialect
@@ -47,13 +47,16 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 	if err := errors.Join(d.refuseRepeats(ctx), d.migrate(ctx, shards)); err != nil {
 		return err
 	}
+	if err := d.followed(ctx, shards); err != nil {
+		return err
+	}
 	if err := d.checkLayout(ctx); err != nil {
 		return err
 	}
 	return d.Refresh(ctx)
 }
 
-// Check tells what can be told of a location without connecting to it.
+// Check reports what is wrong with a location, as far as that shows without a connection.
 func Check(location string) error {
 	_, _, err := parseLocation(location)
 	return err

@@ -31,7 +31,7 @@ func NewNumbers(n int, behind ...*sql.RawBytes) *Numbers {
 	return row
 }
 
-// Scan reads a row. If it cannot be read, Err tells, and the row is one of NULLs.
+// Scan reads a row. If it cannot be read, Err says so, and the row is one of NULLs.
 func (n *Numbers) Scan(rows *sql.Rows) {
 	err := rows.Scan(n.into...)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -50,8 +51,11 @@ var sqliteDialect = &Dialect{
 	},
 }
 
-// SQLite has neither an exclusive or nor an aggregate of it.
+// SQLite has neither an exclusive or nor an aggregate of it, and no CRC32.
 func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("crc32", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		return int64(crc32.ChecksumIEEE(fmt.Append(nil, args[0]))), nil
+	})
 	sqlite.MustRegisterFunction("mix_of_edges", &sqlite.FunctionImpl{
 		NArgs:         4,
 		Deterministic: true,

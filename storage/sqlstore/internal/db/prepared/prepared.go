@@ -120,7 +120,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	}
 	made, err := c.PrepareContext(ctx, text)
 	if err != nil {
-		c.no++ // there are too many, or the statement is wrong, which the answer to it will tell
+		c.no++ // there are too many, or the statement is wrong, which the answer to it will say
 		return nil
 	}
 	whole, ok := made.(statement)
@@ -140,7 +140,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 func (c *conn) drop(at *list.Element) {
 	k := c.order.Remove(at).(*kept)
 	delete(c.kept, k.text)
-	_ = k.Close() // the connection tells of its end by itself
+	_ = k.Close() // the connection reports its end by itself
 }
 
 // Close implements [driver.Conn]. The server forgets the statements with the connection.
