@@ -66,7 +66,7 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	err := d.Hasty(ctx, "buckets", ordinal, func(tx *db.Tx) error {
-		if err := tx.Read(1, sqlLockEpoch, nil, func(*sql.Rows) error { return nil }); err != nil {
+		if _, err := lockEpoch(tx); err != nil {
 			return err
 		}
 		old, err := claimsIn(tx)
@@ -83,6 +83,15 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 		err = d.Refresh(ctx)
 	}
 	return err
+}
+
+// lockEpoch waits until no transaction holds the epoch of a shard. errStep, if the database is no shard.
+func lockEpoch(tx *db.Tx) (epoch int64, err error) {
+	err = tx.Read(1, sqlLockEpoch, nil, func(rows *sql.Rows) error { return rows.Scan(&epoch) })
+	if err == nil && epoch <= 0 {
+		err = errStep
+	}
+	return epoch, err
 }
 
 func claimsIn(tx *db.Tx) (claims []db.Claim, err error) {
@@ -108,6 +117,11 @@ func writeClaims(tx *db.Tx, old, wanted []db.Claim) error {
 	}
 	_, err := tx.Exec(1, sqlRaiseEpoch)
 	return err
+}
+
+// RaiseEpoch changes no claims.
+func RaiseEpoch(ctx context.Context, d *db.DB, ordinal int) error {
+	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) { return old, nil })
 }
 
 // merged joins owned claims that are side by side; they are in order.
@@ -164,22 +178,34 @@ func find(claims []db.Claim, r shard.Range) (db.Claim, bool) {
 func now() storage.Micros { return storage.MicrosOf(time.Now()) }
 
 // Rescue ends the waits of writes for moves that do not go on: those that are decided are carried
-// on, the others go back to where nothing waits.
+// on, the others go back to where nothing waits. A claim that has just been closed is left alone,
+// however long whoever asks has waited for others: its mover is at work.
 func Rescue(ctx context.Context, d *db.DB) {
 	claims := d.Claims()
 	for i, list := range claims {
 		for _, c := range list {
-			switch p := (Plan{c.Range, i, c.Other}); c.State {
-			case db.Closed:
-				_ = Reopen(ctx, d, p) // whoever waits tries again
-			case db.Left:
-				if c.Other < 0 {
-					continue // gone to another store
-				}
+			switch {
+			case time.Since(c.Seen) < db.GivenUp:
+			case c.State == db.Closed:
+				_ = reopen(ctx, d, i, c) // whoever waits tries again
+			case c.State == db.Left && c.Other != db.OtherStore:
 				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
-					_ = Open(ctx, d, p)
+					_ = Open(ctx, d, Plan{c.Range, i, c.Other})
 				}
 			}
 		}
 	}
+}
+
+// reopen takes buckets back into use that have been closed and not decided. Their mover, if it lives,
+// finds that they are not as they were.
+func reopen(ctx context.Context, d *db.DB, ordinal int, closed db.Claim) error {
+	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) {
+		if c, ok := find(old, closed.Range); !ok || c.Since != closed.Since || c.Token != closed.Token {
+			return nil, errStep
+		}
+		open := closed
+		open.State, open.Since = db.Leaving, now()
+		return cut(old, closed.Range, open, db.Closed)
+	})
 }

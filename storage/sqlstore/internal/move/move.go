@@ -47,7 +47,7 @@ type Progress struct {
 	Again int64 // that have been copied again because they had been written
 }
 
-// Report tells of a move that has ended.
+// Report describes a move that has ended.
 type Report struct {
 	Plan
 	Rows     int64         `json:"rows"`     // copied at first
@@ -65,7 +65,17 @@ type Config struct {
 	Load       sleep.Throttle // how much of the time statements may run
 	Keep       time.Duration  // how long the rows stay where they were, for gateways that know of nothing yet
 	OnProgress func(Progress)
-	Step       func(string) // is told of every step, before it; for tests
+	Step       func(string) // is called before every step; for tests
+}
+
+func (c Config) withDefaults() Config {
+	if c.OnProgress == nil {
+		c.OnProgress = func(Progress) {}
+	}
+	if c.Step == nil {
+		c.Step = func(string) {}
+	}
+	return c
 }
 
 // atOnce is how many rows one statement takes, and pageRows how many are read at a time.
@@ -112,13 +122,7 @@ func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 }
 
 func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
-	if cfg.OnProgress == nil {
-		cfg.OnProgress = func(Progress) {}
-	}
-	if cfg.Step == nil {
-		cfg.Step = func(string) {}
-	}
-	m := &Mover{db: d, to: d, cfg: cfg, plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains}
+	m := &Mover{db: d, to: d, cfg: cfg.withDefaults(), plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains}
 	m.target = func(int) int { return plan.To }
 	m.guard = m.holds
 	return m
@@ -316,13 +320,6 @@ func (m *Mover) open(ctx context.Context) error {
 func Open(ctx context.Context, d *db.DB, p Plan) error {
 	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
 		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
-	})
-}
-
-// Reopen ends the wait of writes before a move has been decided: it has been given up, or is late.
-func Reopen(ctx context.Context, d *db.DB, p Plan) error {
-	return step(ctx, d, p.From, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Leaving, Other: p.To, Since: now()}, db.Closed)
 	})
 }
 

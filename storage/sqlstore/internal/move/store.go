@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"kith/storage"
@@ -18,64 +19,35 @@ import (
 // ErrCopied means that the store has been copied, and is not to be written to.
 var ErrCopied = fmt.Errorf("%w: the store has been copied to another one, which is to be used", storage.ErrLayout)
 
-const (
-	// Served by the primary key.
-	sqlSecrets = `
-SELECT name, value
-FROM kith_secrets
-ORDER BY name`
+// A copier is the movers of the shards that are still to be copied, each with its ordinal.
+type copier struct {
+	from, to *db.DB
+	cfg      Config
+	movers   []*Mover
+}
 
-	sqlWriteSecrets = `
-REPLACE INTO kith_secrets (name, value)
-VALUES (?, ?)`
-)
-
-// CopyStore copies a store to an empty one, or goes on with that. closed is how long the old store
-// took no writes before the copy was whole.
-func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (Report, error) {
-	began := time.Now()
-	var report Report
-	var movers []*Mover
-	for i := range from.All() {
-		if err := leave(ctx, from, i, cfg.Token); err != nil {
-			return report, err
+// CopyStore copies a store to an empty one, or goes on with that. A shard of which that has been
+// decided stays as it is; [ErrCopied] if all have. The report's Waited is how long the old store took no
+// writes before the copy was whole.
+func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report, err error) {
+	began, closed := time.Now(), time.Now()
+	c := copier{from: from, to: to, cfg: cfg.withDefaults()}
+	var one sync.Mutex
+	c.cfg.OnProgress = func(p Progress) { one.Lock(); defer one.Unlock(); cfg.withDefaults().OnProgress(p) }
+	all, err := c.leave(ctx)
+	if err == nil {
+		err = c.each(Copying, func(m *Mover) error { return m.copy(ctx) })
+	}
+	if err == nil {
+		err = c.each(Comparing, func(m *Mover) error { return m.compareKeys(ctx) })
+	}
+	for again := true; again && err == nil; {
+		if err = c.each(Switching, func(m *Mover) error { return m.catchUp(ctx) }); err == nil {
+			closed = time.Now()
+			again, err = c.trySwitch(ctx)
 		}
-		m := newMover(from, Plan{From: i, To: db.OtherStore}, cfg)
-		m.to, m.target = to, func(bucket int) int { shard, _ := to.Map.Now().Owner(bucket); return shard }
-		m.wanted = func(bucket int) bool { shard, _ := from.Map.Now().Owner(bucket); return shard == i }
-		m.guard = func(*db.Tx) error { return nil } // nobody uses it
-		movers = append(movers, m)
 	}
-	each := func(phase Phase, f func(*Mover) error) error {
-		for _, m := range movers {
-			m.enter(phase)
-			if err := f(m); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	err := each(Copying, func(m *Mover) error { return m.copy(ctx) })
-	if err == nil {
-		err = each(Comparing, func(m *Mover) error { return m.compareKeys(ctx) })
-	}
-	if err == nil {
-		err = each(Switching, func(m *Mover) error { return m.catchUp(ctx) })
-	}
-	closed := time.Now()
-	if err == nil {
-		err = each(Switching, func(m *Mover) error { return m.change(ctx, db.Closed, db.Leaving) })
-	}
-	if err == nil {
-		err = each(Switching, func(m *Mover) error { _, err := m.copyNoted(ctx, true); return err })
-	}
-	if err == nil {
-		err = copySecrets(ctx, from, to)
-	}
-	if err == nil {
-		err = each(Switching, func(m *Mover) error { return m.change(ctx, db.Left, db.Closed) })
-	}
-	for _, m := range movers {
+	for _, m := range all {
 		report.Rows, report.Again = report.Rows+m.report.Rows, report.Again+m.report.Again
 		report.Compared, report.Mended = report.Compared+m.report.Compared, report.Mended+m.report.Mended
 	}
@@ -83,28 +55,111 @@ func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (Report, error)
 	return report, err
 }
 
-// leave notes from now on what is written to a shard.
-func leave(ctx context.Context, d *db.DB, ordinal int, token string) error {
-	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) {
-		for i, c := range old {
-			switch {
-			case c.State == db.Left && c.Other == db.OtherStore:
-				return nil, ErrCopied
-			case c.State != db.Owned && c.Other != db.OtherStore:
-				return nil, fmt.Errorf("%w: buckets %d–%d of shard %d are being moved: end that first (kith shards resume)", storage.ErrLayout, c.First, c.Last, ordinal)
+// leave lets what is written to the shards be noted, those apart of which the copy has been decided.
+func (c *copier) leave(ctx context.Context) (movers []*Mover, err error) {
+	if err := c.from.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	claims := c.from.Claims()
+	for i, list := range claims {
+		for _, claim := range list {
+			if claim.State != db.Owned && claim.Other != db.OtherStore {
+				return nil, fmt.Errorf("%w: buckets %d–%d of shard %d are being moved: end that first (kith shards resume)", storage.ErrLayout, claim.First, claim.Last, i)
 			}
-			old[i].State, old[i].Other, old[i].Token, old[i].Since = db.Leaving, db.OtherStore, token, now()
+		}
+	}
+	for i, list := range claims {
+		if !slices.ContainsFunc(list, func(claim db.Claim) bool { return claim.State != db.Left }) {
+			continue
+		}
+		m := newMover(c.from, Plan{From: i, To: db.OtherStore}, c.cfg)
+		m.to, m.target = c.to, func(bucket int) int { shard, _ := c.to.Map.Now().Owner(bucket); return shard }
+		m.wanted = func(bucket int) bool { shard, _ := c.from.Map.Now().Owner(bucket); return shard == i }
+		m.guard = func(*db.Tx) error { return nil } // nobody uses it
+		m.cfg.Step(fmt.Sprint("leave ", i))
+		if err := m.leave(ctx); err != nil {
+			return nil, err
+		}
+		movers = append(movers, m)
+	}
+	if c.movers = movers; len(movers) == 0 {
+		return nil, ErrCopied
+	}
+	return movers, nil
+}
+
+// each lets the movers do something in turn.
+func (c *copier) each(phase Phase, f func(*Mover) error) error {
+	for _, m := range c.movers {
+		m.enter(phase)
+		if err := f(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// atOnce lets the movers do a step at the same time, while writes wait.
+func (c *copier) atOnce(name string, f func(*Mover) error) error {
+	return db.EveryShard(len(c.movers), func(i int) error {
+		c.movers[i].cfg.Step(fmt.Sprint(name, " ", c.movers[i].plan.From))
+		return f(c.movers[i])
+	})
+}
+
+// trySwitch closes the shards, copies what is noted, and decides for one after the other. If that takes
+// too long, or who waits has taken a shard back into use, those that are not decided are written to
+// again: it is to be tried again.
+func (c *copier) trySwitch(ctx context.Context) (again bool, err error) {
+	late := errors.New("it takes too long")
+	limited, cancel := context.WithTimeoutCause(ctx, 2*closedFor, late)
+	defer cancel()
+	err = c.atOnce("close", func(m *Mover) error { return m.change(limited, db.Closed, db.Leaving) })
+	if err == nil {
+		err = c.atOnce("last rows", func(m *Mover) error { _, err := m.copyNoted(limited, true); return err })
+	}
+	if err == nil {
+		c.cfg.Step("secrets")
+		err = copySecrets(limited, c.from, c.to)
+	}
+	for err == nil && len(c.movers) > 0 {
+		c.cfg.Step(fmt.Sprint("decide ", c.movers[0].plan.From))
+		if err = c.movers[0].change(ctx, db.Left, db.Closed); err == nil {
+			c.movers = c.movers[1:]
+		}
+	}
+	if err == nil || ctx.Err() != nil {
+		return false, err
+	}
+	back := c.atOnce("open", func(m *Mover) error { return m.change(ctx, db.Leaving, db.Leaving, db.Closed) })
+	if errors.Is(context.Cause(limited), late) || errors.Is(err, errStep) {
+		return back == nil, back
+	}
+	return false, errors.Join(err, back)
+}
+
+// leave notes from now on what is written to the shard.
+func (m *Mover) leave(ctx context.Context) error {
+	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		for i, c := range old {
+			if c.State == db.Left || c.State != db.Owned && c.Other != db.OtherStore {
+				return nil, fmt.Errorf("%w: buckets %d–%d of shard %d have just gone", storage.ErrUnavailable, c.First, c.Last, m.plan.From)
+			}
+			old[i].State, old[i].Other, old[i].Token, old[i].Since = db.Leaving, db.OtherStore, m.cfg.Token, now()
 		}
 		return old, nil
 	})
 }
 
-// change changes the state of all claims of the shard.
-func (m *Mover) change(ctx context.Context, to, from db.ClaimState) error {
+// change changes the state of all claims of the shard. errStep, if they are in none of the states.
+func (m *Mover) change(ctx context.Context, to db.ClaimState, from ...db.ClaimState) error {
 	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
 		for i, c := range old {
-			if c.State != from || c.Token != m.cfg.Token {
+			if c.Token != m.cfg.Token {
 				return nil, fmt.Errorf("%w: the copy has been taken over or back by another process", storage.ErrUnavailable)
+			}
+			if !slices.Contains(from, c.State) {
+				return nil, errStep
 			}
 			old[i].State, old[i].Since = to, now()
 		}
@@ -165,17 +220,5 @@ func (m *Mover) compareKeys(ctx context.Context) error {
 
 // copySecrets copies what keys are derived from, so that tokens and cursors stay good.
 func copySecrets(ctx context.Context, from, to *db.DB) error {
-	t := table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}}
-	rows, err := t.query(ctx, side{from, 0}, sqlSecrets, nil)
-	if err != nil || len(rows) == 0 {
-		return err
-	}
-	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error {
-		for _, r := range rows {
-			if _, err := tx.Exec(1, sqlWriteSecrets, r[0], []byte(r[1].(string))); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error { return secrets.copyAll(ctx, side{from, 0}, tx) })
 }

@@ -24,7 +24,7 @@ type table struct {
 var tables = []table{
 	{"users", db.UserRows, []string{"user_id"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "created_at", "updated_at",
 		"followings_visibility", "followers_visibility", "undiscoverable"}},
-	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day"}},
+	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count"}},
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}},
 	{"following", db.RowKind(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}},
@@ -33,6 +33,9 @@ var tables = []table{
 	{"friend_request_inbox", db.RowKind(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}},
 	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark"}},
 	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}},
+	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state"}},
+	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "version"}},
+	{"comment", db.CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}},
 }
 
 // packedTables are emptied of what has moved away.
@@ -43,7 +46,7 @@ var packedTables = []table{
 }
 
 // texts are the columns that are not integers.
-var texts = map[string]bool{"handle": true, "bio": true, "avatar_url": true, "password_hash": true, "message": true, "remark": true, "name": true, "value": true}
+var texts = map[string]bool{"handle": true, "bio": true, "avatar_url": true, "password_hash": true, "message": true, "remark": true, "text": true, "media": true, "client_key": true, "name": true, "value": true, "kind": true, "owner": true, "address": true}
 
 // A row is the values of a table's keys and columns, in that order: int64, string or nil.
 type row []any
@@ -73,7 +76,7 @@ func (t table) bucket(r row) int {
 	return shard.BucketOf(storage.UserID(r[0].(int64)))
 }
 
-// text tells rows apart.
+// text distinguishes rows.
 func (r row) text() string { return fmt.Sprintf("%#v", []any(r)) }
 
 func (t table) all() []string { return slices.Concat(t.keys, t.columns) }

@@ -51,7 +51,7 @@ func (p *packing) fold() error {
 	return nil
 }
 
-// foldSome puts changes of peers behind one into their chunks, and tells how far it has
+// foldSome puts changes of peers behind one into their chunks, and returns how far it has
 // come.
 func (p *packing) foldSome(tx *db.Tx, after storage.UserID) (upTo storage.UserID, more bool, err error) {
 	changes, err := p.changesAfter(tx, after)
@@ -63,7 +63,7 @@ func (p *packing) foldSome(tx *db.Tx, after storage.UserID) (upTo storage.UserID
 	if err != nil {
 		return after, false, err
 	}
-	if len(chunks) > p.Sizes.Window { // the last one tells only where the others end
+	if len(chunks) > p.Sizes.Window { // the last one only shows where the others end
 		end := chunks[p.Sizes.Window].first
 		chunks = chunks[:p.Sizes.Window]
 		n := slices.IndexFunc(changes, func(c change) bool { return c.at.Peer >= end })

@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// MariaDB has to be told the list index: of the rows it
+// MariaDB needs the list index as a hint: of the rows it
 // wants the few that are no follows. The cast keeps MariaDB from making decimals of numbers with
 // a sign and without.
 var sqlList = db.OfFollows[string]{

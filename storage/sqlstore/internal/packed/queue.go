@@ -64,7 +64,7 @@ func (l *Lists) packWaiting(ctx context.Context) {
 	q := &l.queue
 	for list, ok := q.next(); ok; list, ok = q.next() {
 		limited, cancel := context.WithTimeout(ctx, packTime)
-		// Config.OnStatement has been told of an error. Until packing works, rows are read.
+		// Config.OnStatement has been called with the error. Until packing works, rows are read.
 		_ = l.Pack(limited, list.Side, list.Owner)
 		cancel()
 		q.rest(list, l.Sizes.Again)
@@ -94,7 +94,7 @@ func (q *queue) rest(list Name, long time.Duration) {
 	}
 }
 
-// Idle tells tests that nothing is packed in the background, nor waits for it.
+// Idle reports, for tests, that nothing is packed in the background, nor waits for it.
 func (l *Lists) Idle() bool {
 	q := &l.queue
 	q.mu.Lock()

@@ -1,0 +1,166 @@
+package move
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+
+	"kith/storage/sqlstore/internal/db"
+)
+
+// compare sees that both sides have the same rows. Those that differ because they have just been
+// written are noted; any other is mended, and counted.
+func (m *Mover) compare(ctx context.Context) error {
+	for _, t := range tables {
+		m.phase.Table = t.name
+		var after row
+		err := m.pages(ctx, t, m.plan.From, func(rows []row, upTo row) error {
+			copied, err := m.window(ctx, t, after, upTo)
+			after = upTo
+			if err != nil {
+				return err
+			}
+			m.progress(len(rows))
+			return m.settle(ctx, t, rows, copied)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// window reads the copied rows behind one key and up to another.
+func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []row, err error) {
+	to := side{m.db, m.plan.To}
+	for {
+		page, err := t.page(ctx, to, m.db.IsSQLite(), after, pageRows)
+		if err != nil {
+			return nil, err
+		}
+		last := len(page) < pageRows
+		for i, r := range page {
+			if upTo != nil && compareKeys(t.key(r), upTo) > 0 {
+				page, last = page[:i], true
+				break
+			}
+		}
+		if len(page) > 0 {
+			after = t.key(page[len(page)-1])
+		}
+		rows = append(rows, m.ours(t, slices.Clone(page))...)
+		if last {
+			return rows, nil
+		}
+	}
+}
+
+func compareKeys(a, b row) int {
+	for i := range a {
+		var c int
+		switch x := a[i].(type) {
+		case int64:
+			c = cmp.Compare(x, b[i].(int64))
+		case string:
+			c = cmp.Compare(x, b[i].(string))
+		}
+		if c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// settle compares the rows of a window. Those that differ are read again once what is noted has been
+// copied. What differs even then has been written since, and is noted, or a note is missing.
+func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
+	differ := difference(t, rows, copied)
+	m.report.Compared += int64(len(rows) - len(differ))
+	if len(differ) == 0 {
+		return nil
+	}
+	if _, err := m.copyNoted(ctx, false); err != nil {
+		return err
+	}
+	var left []row
+	for chunk := range slices.Chunk(differ, atOnce) {
+		to, err := m.copies(ctx, t, chunk)
+		if err != nil {
+			return err
+		}
+		from, err := t.find(ctx, side{m.db, m.plan.From}, chunk)
+		if err != nil {
+			return err
+		}
+		left = append(left, difference(t, from, to)...)
+	}
+	left, err := m.withoutNote(ctx, t, left)
+	m.report.Mended += int64(len(left))
+	for chunk := range slices.Chunk(left, atOnce) {
+		c, err := m.changeOf(ctx, t, chunk)
+		if err == nil {
+			err = m.put(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// copies reads the rows of some keys where they have gone.
+func (m *Mover) copies(ctx context.Context, t table, keys []row) (rows []row, err error) {
+	shares := make(map[int][]row)
+	for _, k := range keys {
+		to := m.target(t.bucket(k))
+		shares[to] = append(shares[to], k)
+	}
+	for to, share := range shares {
+		found, err := t.find(ctx, side{m.to, to}, share)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, found...)
+	}
+	return rows, nil
+}
+
+// withoutNote is the keys of rows of which there is no note. It is asked after the rows have been
+// read, and nobody else takes notes away.
+func (m *Mover) withoutNote(ctx context.Context, t table, keys []row) ([]row, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	noted := make(map[db.MovedRow]bool)
+	err := side{m.db, m.plan.From}.read(ctx, sqlNoted, []any{math.MaxInt32}, func(rows *sql.Rows) error {
+		var position int64
+		var r db.MovedRow
+		err := rows.Scan(&position, &r.Kind, &r.Owner, &r.Peer, &r.Handle)
+		noted[r] = true
+		return err
+	})
+	return slices.DeleteFunc(keys, func(k row) bool { return noted[t.note(k)] }), err
+}
+
+// difference is the keys of rows that are not the same in both lists.
+func difference(t table, a, b []row) (keys []row) {
+	other := make(map[string]string, len(b))
+	for _, r := range b {
+		other[t.key(r).text()] = r.text()
+	}
+	for _, r := range a {
+		k := t.key(r).text()
+		if other[k] != r.text() {
+			keys = append(keys, t.key(r))
+		}
+		delete(other, k)
+	}
+	for _, r := range b {
+		if _, extra := other[t.key(r).text()]; extra {
+			keys = append(keys, t.key(r))
+		}
+	}
+	return keys
+}

@@ -1,0 +1,106 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kith/internal/sleep"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// remove waits until every gateway knows of the move, and removes the rows from where they were.
+func (m *Mover) remove(ctx context.Context) error {
+	m.enter(Removing)
+	if c, ok := find(m.db.Claims()[m.plan.From], m.plan.Buckets); ok {
+		left := time.Duration(now()-c.Since) * time.Microsecond
+		m.cfg.Step("keep")
+		if err := sleep.For(ctx, m.cfg.Keep-left); err != nil {
+			return err
+		}
+	}
+	m.cfg.Step("remove")
+	if err := m.removeRows(ctx, db.Left); err != nil {
+		return err
+	}
+	m.enter(Done)
+	return nil
+}
+
+// removeRows removes the plan's rows from the shard that has them no longer, and then its claim.
+func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
+	for _, t := range slices.Concat(tables, packedTables) {
+		m.phase.Table = t.name
+		var keys []row // of a few buckets a page has only some, which are not worth a transaction
+		flush := func() error {
+			defer func() { keys = nil }()
+			return m.removeKeys(ctx, t, keys, state)
+		}
+		err := m.pages(ctx, t, m.plan.From, func(rows []row, upTo row) error {
+			for _, r := range rows {
+				keys = append(keys, t.key(r))
+			}
+			if len(keys) < removedAtOnce && upTo != nil {
+				return nil
+			}
+			return flush()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, db.Claim{Range: shard.Range{First: 0, Last: -1}}, state)
+	})
+	if errors.Is(err, errStep) {
+		return nil // another has done it
+	}
+	return err
+}
+
+// removedAtOnce is how many rows one transaction removes, while which the shard's writers wait.
+const removedAtOnce = pageRows
+
+// removeKeys removes rows by their keys.
+func (m *Mover) removeKeys(ctx context.Context, t table, keys []row, state db.ClaimState) error {
+	for chunk := range slices.Chunk(keys, removedAtOnce) {
+		err := m.db.Exclusive(ctx, "move", m.plan.From, func(tx *db.Tx) error {
+			if err := errors.Join(m.mark(tx), m.gone(tx, state)); err != nil {
+				return err
+			}
+			for part := range slices.Chunk(chunk, atOnce) {
+				if err := t.remove(tx, part); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	m.report.Removed += int64(len(keys))
+	m.progress(len(keys))
+	return nil
+}
+
+// gone returns an error unless the rows of the plan are to be removed from the shard.
+func (m *Mover) gone(tx *db.Tx, state db.ClaimState) error {
+	found := false
+	err := tx.Read(1, sqlClaimHeld, []any{m.plan.Buckets.First}, func(rows *sql.Rows) error {
+		var is db.ClaimState
+		var token string
+		err := rows.Scan(&is, &token)
+		found = is == state
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: the buckets are the shard's again", storage.ErrUnavailable)
+	}
+	return err
+}
