@@ -105,6 +105,27 @@ WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
 SET message = ''
 WHERE from_user_id = ? AND to_user_id IN (?)`, db.RowKind(storage.Requests)},
+	// Served by the primary key, idx_post_list or idx_post_key.
+	{`
+SELECT post_id
+FROM post
+WHERE author_id = ? LIMIT ?`, `
+DELETE FROM post
+WHERE author_id = ? AND post_id IN (?)`, db.PostRows},
+	// Served by the primary key.
+	{`
+SELECT post_id
+FROM post_counts
+WHERE author_id = ? LIMIT ?`, `
+DELETE FROM post_counts
+WHERE author_id = ? AND post_id IN (?)`, db.PostRows},
+	// Behind the posts: nobody adds a comment any more. Served by the primary key or idx_comment_list.
+	{`
+SELECT comment_id
+FROM comment
+WHERE author_id = ? LIMIT ?`, `
+DELETE FROM comment
+WHERE author_id = ? AND comment_id IN (?)`, db.CommentRow},
 	// Served by the primary key.
 	{`
 SELECT side
@@ -162,6 +183,9 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, r.Value)
 	}
 	if err := s.releaseHandle(ctx, user); err != nil {
+		return err
+	}
+	if err := s.eraseComments(ctx, user); err != nil {
 		return err
 	}
 	for i := range erasedRows {

@@ -1,0 +1,199 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"kith/storage"
+	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// Served by the primary keys.
+var sqlComments = db.Text{
+	MySQL: `
+SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
+FROM comment c FORCE INDEX (PRIMARY)
+JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id
+WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0`,
+	SQLite: `
+WITH wanted(a, n) AS (VALUES (?, ?))
+SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
+FROM wanted
+CROSS JOIN comment c ON c.author_id = a AND c.comment_id = n
+JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id
+WHERE p.state = 0`,
+}
+
+const (
+	// Served by idx_comment_list.
+	sqlCommentPage = `
+SELECT ? AS query, author_id, comment_id, post_id, user_id, text, created_at
+FROM comment /*! FORCE INDEX (idx_comment_list) */
+WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+ORDER BY created_at DESC, comment_id DESC LIMIT ?`
+
+	// Served by idx_comment_key.
+	sqlCommentOfKey = `
+SELECT author_id, comment_id, post_id, user_id, text, created_at
+FROM comment
+WHERE user_id = ? AND author_id = ? AND post_id = ? AND client_key = ?`
+
+	sqlInsertComment = `
+INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+	// Served by the primary key.
+	sqlDeleteComments = `
+DELETE FROM comment
+WHERE author_id = ? AND comment_id IN (?)`
+)
+
+// Comments implements [storage.CommentReader].
+func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+	shardOf := func(id storage.CommentID) int { return s.shards.Of(id.Author) }
+	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.CommentID, found func(storage.CommentID, storage.Comment)) error {
+		text, args := commentsStatement(s.sql, ids)
+		return s.db.Query(ctx, "comments", shard, len(ids), text, args, func(rows *sql.Rows) error {
+			c, err := scanComment(rows)
+			found(c.CommentID, c)
+			return err
+		})
+	})
+}
+
+func commentsStatement(dialect *db.Dialect, ids []storage.CommentID) (text string, args []any) {
+	wanted := db.Filled(ids)
+	for _, id := range wanted {
+		args = append(args, int64(id.Author), id.Number)
+	}
+	return db.Listed(dialect.Text(sqlComments), len(wanted)), args
+}
+
+func scanComment(rows *sql.Rows, front ...any) (c storage.Comment, err error) {
+	err = rows.Scan(append(front, &c.Author, &c.Number, &c.Post, &c.By, &c.Text, &c.CreatedAt)...)
+	return c, err
+}
+
+// CommentPages implements [storage.CommentReader].
+func (s *Store) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+	shardOf := func(q storage.CommentsQuery) int { return s.shards.Of(q.Post.Author) }
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.CommentsQuery, found func(storage.CommentsQuery, []storage.Comment)) error {
+		selects, args := make([]string, len(queries)), make([]any, 0, 7*len(queries))
+		for i, q := range queries {
+			selects[i] = sqlCommentPage
+			args = append(append(args, i, int64(q.Post.Author), q.Post.Number), behind(q.After, q.Limit)...)
+		}
+		pages := make([][]storage.Comment, len(queries))
+		err := s.db.Query(ctx, "comments.pages", shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
+			var i int
+			c, err := scanComment(rows, &i)
+			if err == nil {
+				pages[i] = append(pages[i], c)
+			}
+			return err
+		})
+		for i, q := range queries {
+			found(q, inOrder(pages[i], storage.Comment.Place))
+		}
+		return err
+	})
+}
+
+// AddComment implements [storage.CommentWriter].
+func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
+	var c storage.Comment
+	added := false
+	err := s.transact(ctx, "comment", s.ownerOf(comment.Post.Author), func(w *writer) (err error) {
+		c, added, err = w.addComment(comment)
+		return err
+	})
+	if err != nil {
+		return storage.Comment{}, false, err
+	}
+	return c, added, nil
+}
+
+func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, added bool, err error) {
+	if _, err := w.lockPost(comment.Post); err != nil {
+		return c, false, err
+	}
+	author, post := int64(comment.Post.Author), comment.Post.Number
+	err = w.Read(1, sqlCommentOfKey, []any{int64(comment.By), author, post, comment.Key}, func(rows *sql.Rows) (err error) {
+		c, err = scanComment(rows)
+		return err
+	})
+	if err != nil || c.Number != 0 {
+		return c, false, err
+	}
+	j := w.store.judge()
+	if err := w.look(j, []storage.Pair{{From: comment.Post.Author, To: comment.By}}, storage.Forward, storage.Inverse); err != nil {
+		return c, false, err
+	}
+	if err := j.MayComment(comment.Post.Author, comment.By); err != nil {
+		return c, false, err
+	}
+	c = storage.Comment{
+		CommentID: storage.CommentID{Author: comment.Post.Author, Number: comment.Number},
+		Post:      post, By: comment.By, Text: comment.Text, CreatedAt: comment.At,
+	}
+	w.touchComment(c.CommentID)
+	if _, err := w.Exec(1, sqlInsertComment, author, c.Number, post, int64(c.By), comment.Key, c.Text, int64(c.CreatedAt)); err != nil {
+		return c, false, err
+	}
+	return c, true, w.countComments(comment.Post, 1)
+}
+
+func (w *writer) touchComment(id storage.CommentID) {
+	w.Touch(db.MovedRow{Kind: db.CommentRow, Owner: id.Author, Peer: storage.UserID(id.Number)})
+}
+
+// DeleteComment implements [storage.CommentWriter]. The comment tells which post is to be locked.
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+	changed := false
+	err := s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
+		changed = false
+		c, err := w.comment(id)
+		if err != nil || c.Number == 0 {
+			return err
+		}
+		if err := judge.MayDeleteComment(c, by); err != nil {
+			return err
+		}
+		post := storage.PostID{Author: id.Author, Number: c.Post}
+		if err := w.lockPostCounts(post); err != nil {
+			return err
+		}
+		n, err := w.deleteComments(post, []int64{id.Number})
+		changed = n > 0
+		return err
+	})
+	return changed && err == nil, err
+}
+
+// comment reads a comment; the zero one if there is none.
+func (w *writer) comment(id storage.CommentID) (c storage.Comment, err error) {
+	text, args := commentsStatement(w.store.sql, []storage.CommentID{id})
+	err = w.Read(1, text, args, func(rows *sql.Rows) (err error) {
+		c, err = scanComment(rows)
+		return err
+	})
+	return c, err
+}
+
+// deleteComments deletes comments on a post, whose counts are locked, as far as they are there.
+func (w *writer) deleteComments(post storage.PostID, numbers []int64) (deleted int, err error) {
+	args := []any{int64(post.Author)}
+	for _, n := range numbers {
+		args = append(args, n)
+		w.touchComment(storage.CommentID{Author: post.Author, Number: n})
+	}
+	deleted, err = w.Exec(len(numbers), db.Listed(sqlDeleteComments, len(numbers)), args...)
+	if err != nil || deleted == 0 {
+		return 0, err
+	}
+	return deleted, w.countComments(post, -int64(deleted))
+}
+
+func isPostUnknown(err error) bool { return errors.Is(err, storage.ErrPostUnknown) }

@@ -1,0 +1,177 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// A post and its counts are one row of each of two tables, with the same key, so that a comment does
+// not write the text again.
+
+// Served by the primary keys.
+var sqlPosts = db.Text{
+	MySQL: `
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.version
+FROM post p FORCE INDEX (PRIMARY)
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0`,
+	SQLite: `
+WITH wanted(a, n) AS (VALUES (?, ?))
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.version
+FROM wanted
+CROSS JOIN post p ON p.author_id = a AND p.post_id = n
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.state = 0`,
+}
+
+const (
+	// The bounds are written as those of pages.go. Served by idx_post_list and the primary key of
+	// post_counts.
+	sqlPostPage = `
+SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.version
+FROM post p /*! FORCE INDEX (idx_post_list) */
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
+
+	// Served by idx_post_latest and the primary key of post_counts.
+	sqlLatestPosts = `
+SELECT /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.version
+FROM post p /*! FORCE INDEX (idx_post_latest) */
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
+)
+
+// Posts implements [storage.PostReader].
+func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
+	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.PostID, found func(storage.PostID, storage.Post)) error {
+		text, args := postsStatement(s.sql, ids)
+		return s.db.Query(ctx, "posts", shard, len(ids), text, args, func(rows *sql.Rows) error {
+			p, err := scanPost(rows)
+			found(p.PostID, p)
+			return err
+		})
+	})
+}
+
+func postsStatement(dialect *db.Dialect, ids []storage.PostID) (text string, args []any) {
+	wanted := db.Filled(ids)
+	for _, id := range wanted {
+		args = append(args, int64(id.Author), id.Number)
+	}
+	return db.Listed(dialect.Text(sqlPosts), len(wanted)), args
+}
+
+// PostPages implements [storage.PostReader].
+func (s *Store) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+	shardOf := func(q storage.PostsQuery) int { return s.shards.Of(q.Author) }
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.PostsQuery, found func(storage.PostsQuery, []storage.Post)) error {
+		selects, args := make([]string, len(queries)), make([]any, 0, 6*len(queries))
+		for i, q := range queries {
+			selects[i] = sqlPostPage
+			args = append(append(args, i, int64(q.Author)), behind(q.After, q.Limit)...)
+		}
+		pages := make([][]storage.Post, len(queries))
+		err := s.db.Query(ctx, "posts.pages", shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
+			var i int
+			p, err := scanPost(rows, &i)
+			if err == nil {
+				pages[i] = append(pages[i], p)
+			}
+			return err
+		})
+		for i, q := range queries {
+			found(q, inOrder(pages[i], storage.Post.Place))
+		}
+		return err
+	})
+}
+
+// LatestPosts implements [storage.PostReader]: each shard is asked for as many as are wanted.
+func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int) ([]storage.Post, error) {
+	lists := make([][]storage.Post, len(s.db.All()))
+	err := db.EveryShard(len(lists), func(i int) (err error) {
+		from := after
+		lists[i], err = ownPage(limit, func(limit int, own func(storage.Post, bool)) error {
+			return s.db.Query(ctx, "posts.latest", i, limit, sqlLatestPosts, behind(from, limit), func(rows *sql.Rows) error {
+				p, err := scanPost(rows)
+				from = p.Place()
+				own(p, s.shards.Of(p.Author) == i)
+				return err
+			})
+		})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topOf(lists, limit, func(a, b storage.Post) int { return a.Place().Compare(b.Place()) }), nil
+}
+
+// behind are the arguments of the bounds of a page. The zero place is ahead of all.
+func behind(after storage.Place, limit int) []any {
+	if after == (storage.Place{}) {
+		after = storage.Place{CreatedAt: math.MaxInt64, Number: math.MaxInt64}
+	}
+	return []any{int64(after.CreatedAt), int64(after.CreatedAt), after.Number, limit}
+}
+
+// inOrder sorts a page only if the rows of a UNION ALL came out of order, which no engine does.
+func inOrder[T any](page []T, place func(T) storage.Place) []T {
+	newerFirst := func(a, b T) int { return place(a).Compare(place(b)) }
+	if !slices.IsSortedFunc(page, newerFirst) {
+		slices.SortFunc(page, newerFirst)
+	}
+	return page
+}
+
+// scanPost reads a row of a post, with what stands in front of it.
+func scanPost(rows *sql.Rows, front ...any) (p storage.Post, err error) {
+	var media []byte
+	into := slices.Concat(front, []any{&p.Author, &p.Number, &p.Text, &media, &p.CreatedAt, &p.EditedAt, &p.Counts.Comments, &p.Counts.Version})
+	if err = rows.Scan(into...); err == nil {
+		p.Media, err = parseMedia(media)
+	}
+	return p, err
+}
+
+// mediaJSON is how media are stored.
+type mediaJSON struct {
+	Name string            `json:"name"`
+	URL  string            `json:"url"`
+	Kind storage.MediaKind `json:"kind"`
+}
+
+func spellMedia(list []storage.Media) (string, error) {
+	all := make([]mediaJSON, len(list))
+	for i, m := range list {
+		all[i] = mediaJSON(m)
+	}
+	var text bytes.Buffer
+	spell := json.NewEncoder(&text)
+	spell.SetEscapeHTML(false) // one byte would become six
+	err := spell.Encode(all)
+	return string(bytes.TrimSpace(text.Bytes())), err
+}
+
+func parseMedia(text []byte) ([]storage.Media, error) {
+	var all []mediaJSON
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("read the media of a post: %w", err)
+	}
+	var list []storage.Media
+	for _, m := range all {
+		list = append(list, storage.Media(m))
+	}
+	return list, nil
+}

@@ -1,0 +1,214 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"kith/storage"
+	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// Writes of posts lock the author's counts first, if they change them, and then the counts of the
+// post. Whoever holds the latter may write the post and its comments.
+const (
+	// Served by the primary key.
+	sqlLockPostCounts = `
+SELECT version
+FROM post_counts
+WHERE author_id = ? AND post_id = ? /*! FOR UPDATE */`
+
+	// Served by idx_post_key.
+	sqlPostOfKey = `
+SELECT post_id, state
+FROM post
+WHERE author_id = ? AND client_key = ?`
+
+	sqlInsertPost = `
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at)
+VALUES (?, ?, ?, ?, ?, ?)`
+
+	sqlInsertPostCounts = `
+INSERT INTO post_counts (author_id, post_id, version)
+VALUES (?, ?, 1)`
+
+	// Served by the primary key.
+	sqlEditPost = `
+UPDATE post /*! FORCE INDEX (PRIMARY) */
+SET text = ?, media = ?, edited_at = ?
+WHERE author_id = ? AND post_id = ?`
+
+	// Served by the primary key.
+	sqlDeletePost = `
+UPDATE post /*! FORCE INDEX (PRIMARY) */
+SET text = '', media = '[]', state = 1
+WHERE author_id = ? AND post_id = ?`
+
+	// Served by the primary key.
+	sqlCountComments = `
+UPDATE post_counts
+SET comment_count = comment_count + ?, version = version + 1
+WHERE author_id = ? AND post_id = ?`
+
+	// Publishing counts as being active. Served by the primary key.
+	sqlCountPosts = `
+UPDATE user_counts
+SET post_count = post_count + ?, version = version + 1, packed_version = packed_version + 1,
+  active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
+WHERE user_id = ?`
+)
+
+// Publish implements [storage.PostWriter].
+func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
+	var p storage.Post
+	published := false
+	err := s.transact(ctx, "publish", s.ownerOf(post.Author), func(w *writer) (err error) {
+		p, published, err = w.publish(post)
+		return err
+	})
+	if err != nil {
+		return storage.Post{}, false, err
+	}
+	return p, published, nil
+}
+
+func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
+	author, err := w.lockState(post.Author)
+	if err == nil {
+		err = judge.MayPublish(post.Author, author.State)
+	}
+	if err != nil {
+		return storage.Post{}, false, err
+	}
+	known := storage.PostID{Author: post.Author}
+	state := 0
+	err = w.Read(1, sqlPostOfKey, []any{int64(post.Author), post.Key}, func(rows *sql.Rows) error {
+		return rows.Scan(&known.Number, &state)
+	})
+	if err != nil {
+		return storage.Post{}, false, err
+	}
+	if known.Number != 0 {
+		w.unchanged(nil)
+		p, err := w.post(known)
+		return p, false, err
+	}
+	media, err := spellMedia(post.Media)
+	if err != nil {
+		return storage.Post{}, false, err
+	}
+	w.touchPost(post.PostID)
+	if _, err := w.Exec(1, sqlInsertPost, int64(post.Author), post.Number, post.Key, post.Text, media, int64(post.At)); err != nil {
+		return storage.Post{}, false, err
+	}
+	if _, err := w.Exec(1, sqlInsertPostCounts, int64(post.Author), post.Number); err != nil {
+		return storage.Post{}, false, err
+	}
+	if err := w.countPosts(post.Author, 1, storage.DayOf(post.At)); err != nil {
+		return storage.Post{}, false, err
+	}
+	return storage.Post{
+		PostID: post.PostID, Text: post.Text, Media: post.Media, CreatedAt: post.At, Counts: storage.PostCounts{Version: 1},
+	}, true, nil
+}
+
+// countPosts changes the number of an author's posts, whose counts are locked.
+func (w *writer) countPosts(author storage.UserID, by int64, active storage.Day) error {
+	w.leaves(author, judge.Diff{Posts: by}, false)
+	_, err := w.Exec(1, sqlCountPosts, by, int64(active), int64(active), int64(author))
+	return err
+}
+
+// post reads a post. [storage.ErrPostUnknown]
+func (w *writer) post(id storage.PostID) (p storage.Post, err error) {
+	text, args := postsStatement(w.store.sql, []storage.PostID{id})
+	found := false
+	err = w.Read(1, text, args, func(rows *sql.Rows) (err error) {
+		p, err = scanPost(rows)
+		found = true
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %d of user %s", storage.ErrPostUnknown, id.Number, id.Author)
+	}
+	return p, err
+}
+
+// lockPost locks the counts of a post, and reads it. [storage.ErrPostUnknown]
+func (w *writer) lockPost(id storage.PostID) (storage.Post, error) {
+	if err := w.lockPostCounts(id); err != nil {
+		return storage.Post{}, err
+	}
+	return w.post(id)
+}
+
+func (w *writer) lockPostCounts(id storage.PostID) error {
+	w.touchPost(id)
+	return w.Read(1, sqlLockPostCounts, []any{int64(id.Author), id.Number}, func(*sql.Rows) error { return nil })
+}
+
+func (w *writer) touchPost(id storage.PostID) {
+	w.Touch(db.MovedRow{Kind: db.PostRows, Owner: id.Author, Peer: storage.UserID(id.Number)})
+}
+
+// countComments changes the number of comments on a post, whose counts are locked, and raises the
+// post's version.
+func (w *writer) countComments(id storage.PostID, by int64) error {
+	_, err := w.Exec(1, sqlCountComments, by, int64(id.Author), id.Number)
+	return err
+}
+
+// EditPost implements [storage.PostWriter].
+func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
+	var p storage.Post
+	changed := false
+	err := s.transact(ctx, "post.edit", s.ownerOf(id.Author), func(w *writer) error {
+		old, err := w.lockPost(id)
+		if err != nil {
+			return err
+		}
+		if p, changed = judge.EditPost(old, change, at); !changed {
+			return nil
+		}
+		media, err := spellMedia(p.Media)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Exec(1, sqlEditPost, p.Text, media, int64(p.EditedAt), int64(id.Author), id.Number); err != nil {
+			return err
+		}
+		return w.countComments(id, 0)
+	})
+	if err != nil {
+		return storage.Post{}, false, err
+	}
+	return p, changed, nil
+}
+
+// DeletePost implements [storage.PostWriter].
+func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	changed := false
+	err := s.transact(ctx, "post.delete", s.ownerOf(id.Author), func(w *writer) error {
+		changed = false
+		if _, err := w.lockCountsOf(id.Author); err != nil {
+			return err
+		}
+		switch _, err := w.lockPost(id); {
+		case isPostUnknown(err):
+			w.unchanged(nil)
+			return nil
+		case err != nil:
+			return err
+		}
+		changed = true
+		if _, err := w.Exec(1, sqlDeletePost, int64(id.Author), id.Number); err != nil {
+			return err
+		}
+		if err := w.countComments(id, 0); err != nil {
+			return err
+		}
+		return w.countPosts(id.Author, -1, 0)
+	})
+	return changed && err == nil, err
+}
