@@ -3,13 +3,13 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Checkpoints lie on the first shard.
+// Checkpoints lie on the first shard. They are read and written in transactions, which hold its epoch: if
+// another database takes the shard's place, none is left behind, see [move.Replace].
 const (
 	// Served by the primary key.
 	sqlLoadCheckpoint = `
@@ -35,30 +35,37 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
 }
 
 // LoadCheckpoint implements [storage.Checkpoints].
-func (s *Store) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error) {
-	var value []byte
-	err := s.db.Shard(0).Write.QueryRowContext(ctx, sqlLoadCheckpoint, name).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, false, nil
-	}
+func (s *Store) LoadCheckpoint(ctx context.Context, name string) (value []byte, found bool, err error) {
+	err = s.transactOn(ctx, "checkpoints", 0, func(w *writer) error {
+		value, found = nil, false
+		return w.Read(1, sqlLoadCheckpoint, []any{name}, func(rows *sql.Rows) error {
+			found = true
+			return rows.Scan(&value)
+		})
+	})
 	if err != nil {
-		return nil, false, fmt.Errorf("load checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
+		return nil, false, fmt.Errorf("load checkpoint %s: %w", name, err)
 	}
-	return value, true, nil
+	return value, found, nil
 }
 
 // SaveCheckpoint implements [storage.Checkpoints].
 func (s *Store) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
-	if _, err := s.db.Shard(0).Write.ExecContext(ctx, s.sql.Text(sqlSaveCheckpoint), name, value); err != nil {
-		return fmt.Errorf("save checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
-	}
-	return nil
+	return s.writeCheckpoint(ctx, "save", s.sql.Text(sqlSaveCheckpoint), name, value)
 }
 
 // DeleteCheckpoint implements [storage.Checkpoints].
 func (s *Store) DeleteCheckpoint(ctx context.Context, name string) error {
-	if _, err := s.db.Shard(0).Write.ExecContext(ctx, sqlDeleteCheckpoint, name); err != nil {
-		return fmt.Errorf("delete checkpoint %s: %w", name, s.sql.StorageError(ctx, err))
+	return s.writeCheckpoint(ctx, "delete", sqlDeleteCheckpoint, name)
+}
+
+func (s *Store) writeCheckpoint(ctx context.Context, what, text, name string, more ...any) error {
+	err := s.transactOn(ctx, "checkpoints", 0, func(w *writer) error {
+		_, err := w.Exec(1, text, append([]any{name}, more...)...)
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("%s checkpoint %s: %w", what, name, err)
 	}
-	return nil
+	return err
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"strings"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // Served by the primary key.
@@ -24,6 +26,24 @@ func (s *Store) NextOwner(ctx context.Context, shard int, after storage.UserID, 
 	return id, ok, err
 }
 
+// Served implements [storage.Comparer].
+func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
+	return s.db.Served(ctx, shard)
+}
+
+// isOf reports whether an owner is in one of the buckets of a range.
+func isOf(r storage.OwnerRange, owner storage.UserID) bool {
+	return r.Buckets == nil || r.Buckets.Has(shard.BucketOf(owner))
+}
+
+// sqlOfBuckets is what a statement of digests gets if a shard has rows of others.
+var sqlOfBuckets = [len(storage.Sides)]string{
+	storage.Forward:  "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Inverse:  "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Requests: "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Inbox:    "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+}
+
 // Digests implements [storage.Comparer].
 func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	digests := make(map[int]storage.Digest)
@@ -34,7 +54,12 @@ func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owner
 		}
 		text, args = sqlDigestsByGroup[side], append(append(partsOf(cut), args...), []byte(classes))
 	}
-	err := s.db.Scan(ctx, "reconcile.digests", shard, s.sql.Text(text), args, func(rows *sql.Rows) error {
+	statement := s.sql.Text(text)
+	if owners.Buckets != nil {
+		statement = strings.Replace(statement, "\nGROUP BY", sqlOfBuckets[side], 1)
+		args = append(args, []byte(owners.Buckets))
+	}
+	err := s.db.Scan(ctx, "reconcile.digests", shard, statement, args, func(rows *sql.Rows) error {
 		var group int
 		var d storage.Digest
 		err := rows.Scan(&group, &d.Rows, &d.Mixed)
@@ -60,7 +85,9 @@ func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, own
 		}
 		p := side.Pair(owner, peer)
 		e.From, e.To = p.From, p.To
-		row(e)
+		if isOf(owners, owner) {
+			row(e)
+		}
 		return nil
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
-	"errors"
 	"fmt"
 
 	"kith/storage/sqlstore/internal/db"
@@ -34,29 +33,27 @@ const secretLength = 32
 
 // Secret returns 32 bytes that only the gateways of this store know, for one purpose such
 // as "consistency tokens": the same on every gateway and after every start. Secrets of
-// different purposes tell nothing about one another (HKDF, RFC 5869). The first call on a
+// different purposes reveal nothing about one another (HKDF, RFC 5869). The first call on a
 // store makes the secret that all others are derived from.
 func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
-	store, err := s.readSecret(ctx)
-	if err == nil && store == nil {
+	var store []byte
+	err := s.transactOn(ctx, "secrets", 0, func(w *writer) error {
+		read := func() error {
+			return w.Read(1, sqlReadSecret, nil, func(rows *sql.Rows) error { return rows.Scan(&store) })
+		}
+		if err := read(); err != nil || store != nil {
+			return err
+		}
 		made := make([]byte, secretLength)
 		_, _ = rand.Read(made) // it never fails
 		// Another gateway may be faster: then its secret is the store's.
-		if _, err = s.db.Shard(0).Write.ExecContext(ctx, s.sql.Text(sqlWriteSecret), made); err == nil {
-			store, err = s.readSecret(ctx)
+		if _, err := w.Exec(1, s.sql.Text(sqlWriteSecret), made); err != nil {
+			return err
 		}
-	}
+		return read()
+	})
 	if err != nil {
-		return nil, fmt.Errorf("read the store's secret on shard 0 (%s): %w", s.db.Shard(0).Name, s.sql.StorageError(ctx, err))
+		return nil, fmt.Errorf("read the store's secret: %w", err)
 	}
 	return hkdf.Key(sha256.New, store, nil, purpose, secretLength)
-}
-
-// readSecret returns nil where there is none yet.
-func (s *Store) readSecret(ctx context.Context) (value []byte, err error) {
-	err = s.db.Shard(0).Write.QueryRowContext(ctx, sqlReadSecret).Scan(&value)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return value, err
 }

@@ -61,16 +61,85 @@ ORDER BY from_user_id, to_user_id LIMIT ?`,
 	},
 }
 
+// As [sqlRestOfOwner], of what lies beside edges. Served by the primary keys.
+var sqlRestBeside = [len(storage.BesideKinds)]string{
+	storage.BesideMark: `
+SELECT from_user_id, to_user_id, special, remark, 0
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ?
+ORDER BY to_user_id LIMIT ?`,
+	storage.BesideMessage: `
+SELECT from_user_id, to_user_id, 0, message, 0
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
+ORDER BY to_user_id LIMIT ?`,
+	storage.BesideDismissal: `
+SELECT user_id, dismissed_id, 0, '', at
+FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
+WHERE user_id = ? AND dismissed_id > ?
+ORDER BY dismissed_id LIMIT ?`,
+}
+
+// As [sqlRowsOfOwnersBehind]. Served by the primary keys.
+var sqlBesideBehind = [len(storage.BesideKinds)]db.Text{
+	storage.BesideMark: {
+		MySQL: `
+SELECT from_user_id, to_user_id, special, remark, 0
+FROM edge_marks FORCE INDEX (PRIMARY)
+WHERE from_user_id > ?
+ORDER BY from_user_id, to_user_id LIMIT ?`,
+		SQLite: `
+SELECT from_user_id, to_user_id, special, remark, 0
+FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
+WHERE from_user_id > ?
+ORDER BY from_user_id, to_user_id LIMIT ?`,
+	},
+	storage.BesideMessage: {
+		MySQL: `
+SELECT from_user_id, to_user_id, 0, message, 0
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND type = 1 AND message <> ''
+ORDER BY from_user_id, to_user_id LIMIT ?`,
+		SQLite: `
+SELECT from_user_id, to_user_id, 0, message, 0
+FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
+WHERE from_user_id > ? AND type = 1 AND message <> ''
+ORDER BY from_user_id, to_user_id LIMIT ?`,
+	},
+	storage.BesideDismissal: {
+		MySQL: `
+SELECT user_id, dismissed_id, 0, '', at
+FROM suggestion_dismissals FORCE INDEX (PRIMARY)
+WHERE user_id > ?
+ORDER BY user_id, dismissed_id LIMIT ?`,
+		SQLite: `
+SELECT user_id, dismissed_id, 0, '', at
+FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
+WHERE user_id > ?
+ORDER BY user_id, dismissed_id LIMIT ?`,
+	},
+}
+
 // ReadShard implements [storage.ShardReader].
 func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
-	return s.db.ReadMoment(ctx, shard, func(m *db.Moment) error { return read(moment{m, s.sql}) })
+	_ = s.db.Refresh(ctx) // so that Shards counts new ones; what the shard has, the moment itself reads
+	return s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
+		served, err := m.Served(ctx)
+		if err != nil {
+			return err
+		}
+		return read(moment{m, s.sql, served})
+	})
 }
 
 // moment implements [storage.ShardMoment].
 type moment struct {
 	*db.Moment
-	sql *db.Dialect
+	sql    *db.Dialect
+	served storage.Choice
 }
+
+func (m moment) Served() storage.Choice { return m.served }
 
 func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
 	var users []storage.UserWithState
@@ -92,21 +161,45 @@ func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]s
 func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
 	var edges []storage.Edge
 	scan := scanEdges(side)
-	add := func(rows *sql.Rows) error {
+	err := m.behind(ctx, after, limit, sqlRestOfOwner[side], m.sql.Text(sqlRowsOfOwnersBehind[side]), func(rows *sql.Rows) error {
 		e, err := scan.next(rows)
 		edges = append(edges, e)
 		return err
-	}
-	if after.From > 0 {
-		args := []any{int64(after.From), int64(after.To), limit}
-		if err := m.Scan(ctx, "shard.rows", sqlRestOfOwner[side], args, add); err != nil {
-			return nil, err
-		}
-	}
-	if left := limit - len(edges); left > 0 {
-		if err := m.Scan(ctx, "shard.rows", m.sql.Text(sqlRowsOfOwnersBehind[side]), []any{int64(after.From), left}, add); err != nil {
-			return nil, err
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return edges, nil
+}
+
+func (m moment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
+	var list []storage.Beside
+	err := m.behind(ctx, after, limit, sqlRestBeside[kind], m.sql.Text(sqlBesideBehind[kind]), func(rows *sql.Rows) error {
+		var b storage.Beside
+		err := rows.Scan(&b.From, &b.To, &b.Special, &b.Text, &b.At)
+		list = append(list, b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// behind reads the rest of an owner's rows, and then those of the owners behind.
+func (m moment) behind(ctx context.Context, after storage.Pair, limit int, rest, behind string, each func(*sql.Rows) error) error {
+	left := limit
+	count := func(rows *sql.Rows) error {
+		left--
+		return each(rows)
+	}
+	if after.From > 0 {
+		if err := m.Scan(ctx, "shard.rows", rest, []any{int64(after.From), int64(after.To), left}, count); err != nil {
+			return err
+		}
+	}
+	if left == 0 {
+		return nil
+	}
+	return m.Scan(ctx, "shard.rows", behind, []any{int64(after.From), left}, count)
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"kith/internal/sleep"
@@ -21,7 +20,7 @@ type MoveConfig = move.Config
 // MoveProgress is how far a move is.
 type MoveProgress = move.Progress
 
-// MoveReport tells of a move that has ended.
+// MoveReport describes a move that has ended.
 type MoveReport = move.Report
 
 // ShardStatus is what a shard has.
@@ -48,6 +47,16 @@ func (s *Store) AddShard(ctx context.Context, address string) (ordinal int, err 
 	return s.db.Add(ctx, address)
 }
 
+// ReplaceShard lets an empty database take the place of a shard that has no buckets. [move.Replace].
+func (s *Store) ReplaceShard(ctx context.Context, ordinal int, address string, cfg MoveConfig) error {
+	return move.Replace(ctx, s.db, ordinal, address, cfg)
+}
+
+// RaiseEpoch writes to a shard what everybody can do without: a mark in its log.
+func (s *Store) RaiseEpoch(ctx context.Context, ordinal int) error {
+	return move.RaiseEpoch(ctx, s.db, ordinal)
+}
+
 // Move moves buckets, or goes on with a move that was cut off. [move.Run].
 func (s *Store) Move(ctx context.Context, plan Move, cfg MoveConfig) (MoveReport, error) {
 	return move.Run(ctx, s.db, plan, cfg)
@@ -63,43 +72,10 @@ func (s *Store) AbortMove(ctx context.Context, plan Move, cfg MoveConfig) error 
 	return move.Abort(ctx, s.db, plan, cfg)
 }
 
-// CopyTo copies the store to another one, which has to be empty or the unfinished copy of this one, while
-// this one is in use. In the end this one takes no writes any more. [move.CopyStore].
-func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveReport, error) {
-	if !s.sql.Moves {
-		return MoveReport{}, db.ErrStill
-	}
-	if s.UUID() == to.UUID() {
-		return MoveReport{}, fmt.Errorf("%w: it is the same store", storage.ErrLayout)
-	}
-	const name = "copy/from" // a checkpoint of the copy
-	of, found, err := to.LoadCheckpoint(ctx, name)
-	if err != nil {
-		return MoveReport{}, err
-	}
-	empty, err := to.Empty(ctx)
-	switch {
-	case err != nil:
-		return MoveReport{}, err
-	case !found && !empty, found && string(of) != s.UUID():
-		return MoveReport{}, fmt.Errorf("%w: the store that is to become the copy has users of its own", storage.ErrLayout)
-	}
-	if err := to.SaveCheckpoint(ctx, name, []byte(s.UUID())); err != nil {
-		return MoveReport{}, err
-	}
-	return move.CopyStore(ctx, s.db, to.db, cfg)
-}
-
-// IsCopied reports whether the store is being copied to another one, or has been.
-func (s *Store) IsCopied() bool { return move.IsCopied(s.db.Claims()) }
-
-// AbortCopy lets the store be written to again that is being copied, or has been.
-func (s *Store) AbortCopy(ctx context.Context) error { return move.AbortCopy(ctx, s.db) }
-
 // Moves are the moves that have been begun and not ended.
 func (s *Store) Moves() []Move { return move.Moves(s.db.Claims()) }
 
-// ShardsStatus tells what every shard has, in the order of their ordinals.
+// ShardsStatus returns what every shard has, in the order of their ordinals.
 func (s *Store) ShardsStatus() []ShardStatus {
 	var list []ShardStatus
 	claims := s.db.Claims()
@@ -129,8 +105,11 @@ func (s *Store) Watch(ctx context.Context) {
 	}
 }
 
-// Grown is closed once the store has more shards than a number.
-func (s *Store) Grown(than int) <-chan struct{} { return s.db.Grown(than) }
+// Changes is how often shards have been added or replaced since the store was opened.
+func (s *Store) Changes() int { return s.db.Changes() }
+
+// Changed is closed once shards have been added or replaced more often than a number.
+func (s *Store) Changed(than int) <-chan struct{} { return s.db.Changed(than) }
 
 // rescue ends what waits for a mover that has died.
 func (s *Store) rescue(ctx context.Context) {

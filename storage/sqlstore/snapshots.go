@@ -18,7 +18,7 @@ import (
 // Served by the primary keys.
 var sqlProfiles = db.Text{
 	MySQL: `
-SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count,
+SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
 FROM (SELECT ? AS user_id) wanted
@@ -26,7 +26,7 @@ LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id`,
 	SQLite: `
 WITH wanted(user_id) AS (VALUES (?))
-SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count,
+SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
 FROM wanted
@@ -35,7 +35,7 @@ LEFT JOIN users u ON u.user_id = wanted.user_id`,
 }
 
 // Lists, but for those that are packed. Served by the primary keys, so that peers ascend: all
-// ids are positive, and SQLite takes the list index unless it is told something of the peer.
+// ids are positive, and SQLite takes the list index unless there is a condition on the peer.
 // The bound is in the key that is looked up: as a condition beside it MariaDB asks it of every
 // row of a list, which takes 80 ms where there are a million.
 var sqlLists = db.OfFollows[db.Text]{
@@ -98,14 +98,14 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
 		text := db.Listed(s.sql.Text(sqlProfiles), len(wanted))
-		row := newUserRow(5 + userNumbers)
+		row := newUserRow(1 + countNumbers + userNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
 			row.Scan(rows)
-			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(5)}
+			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(1 + countNumbers)}
 			id := storage.UserID(row.At(0))
 			p.Counts = row.counts(1)
 			if p.Exists {
-				p.User = row.user(id, 5)
+				p.User = row.user(id, 1+countNumbers)
 			}
 			if p.Exists || p.Counted {
 				found(id, p)

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// Served by the primary key.
+const sqlMessageOfRequest = `
+SELECT message
+FROM friend_request
+WHERE from_user_id = ? AND to_user_id = ? AND type = 1`
+
+// Served by the primary key.
+const sqlWriteMessage = `
+UPDATE friend_request
+SET message = ?
+WHERE from_user_id = ? AND to_user_id = ?`
+
+var sqlAddDismissal = db.Text{
+	MySQL: `
+INSERT IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
+VALUES (?, ?, ?)`,
+	SQLite: `
+INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
+VALUES (?, ?, ?)`,
+}
+
+// besideAtOnce is how many rows one transaction writes.
+const besideAtOnce = 200
+
+// AddBeside implements [storage.BesideWriter].
+func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(rows), func(at []int) []storage.Result[bool] {
+		return s.addBesideByShard(ctx, kind, db.Chosen(rows, at))
+	})
+}
+
+// addBesideByShard writes the rows of different shards at once, and those of one shard in the order
+// of their owners, who are locked.
+func (s *Store) addBesideByShard(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(rows))
+	parts := s.db.Split(len(rows), len(rows), func(i int) int { return s.shards.Of(rows[i].From) })
+	db.AtOnce(parts, func(p db.Part) {
+		slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(rows[i].From, rows[j].From) })
+		for at := range slices.Chunk(p.At, besideAtOnce) {
+			chunk := make([]storage.Beside, len(at))
+			for j, i := range at {
+				chunk[j] = rows[i]
+			}
+			added, err := s.addBesideOn(ctx, p.Shard, kind, chunk)
+			for j, i := range at {
+				if results[i] = (storage.Result[bool]{Err: err}); err == nil {
+					results[i] = added[j]
+				}
+			}
+		}
+	})
+	return results
+}
+
+// addBesideOn writes rows of one shard, which ascend by owner, in one transaction.
+func (s *Store) addBesideOn(ctx context.Context, shard int, kind storage.BesideKind, rows []storage.Beside) (results []storage.Result[bool], err error) {
+	err = s.transactOn(ctx, "beside", shard, func(w *writer) error {
+		results = results[:0]
+		for len(rows) > len(results) {
+			owner, n := rows[len(results)].From, len(results)+1
+			for n < len(rows) && rows[n].From == owner {
+				n++
+			}
+			added, err := w.addBeside(kind, owner, rows[len(results):n])
+			if err != nil {
+				return err
+			}
+			results = append(results, added...)
+		}
+		return nil
+	})
+	return results, err
+}
+
+// addBeside writes rows of one owner, whose counts it locks.
+func (w *writer) addBeside(kind storage.BesideKind, owner storage.UserID, rows []storage.Beside) ([]storage.Result[bool], error) {
+	results := make([]storage.Result[bool], len(rows))
+	if counted, err := w.lockCountsOf(owner); err != nil || !counted {
+		return results, err
+	}
+	adder := &besideAdder{writer: w, owner: owner, specials: -1}
+	add := [...]func(storage.Beside) (found, added bool, err error){
+		storage.BesideMark: adder.mark, storage.BesideMessage: adder.message, storage.BesideDismissal: adder.dismissal,
+	}[kind]
+	changed := false
+	for i, row := range rows {
+		found, added, err := add(row)
+		switch {
+		case errors.Is(err, storage.ErrLimitReached):
+			results[i].Err = err
+		case err != nil:
+			return nil, err
+		}
+		results[i].Found, results[i].Value = found, added
+		changed = changed || added
+	}
+	switch {
+	case !changed:
+		return results, nil
+	case kind == storage.BesideDismissal:
+		return results, w.forgetBeyond(owner)
+	}
+	w.leaves(owner, judge.Diff{}, false)
+	_, err := w.Exec(1, sqlRaiseVersion, int64(owner))
+	return results, err
+}
+
+// besideAdder adds rows of one owner.
+type besideAdder struct {
+	*writer
+	owner    storage.UserID
+	specials int // how many there are; −1: not counted yet
+}
+
+func (a *besideAdder) mark(row storage.Beside) (found, added bool, err error) {
+	var old storage.EdgeMark
+	err = a.Read(1, sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&old.Special, &old.Remark)
+	})
+	if err != nil || !found || old != (storage.EdgeMark{}) {
+		return found, false, err
+	}
+	mark, err := judge.Mark(row.From, old, storage.MarkChange{Special: &row.Special, Remark: &row.Text}, a.countSpecials)
+	if err != nil {
+		return false, false, err
+	}
+	if mark.Special {
+		a.specials++
+	}
+	return true, true, a.writeMark(row.Pair, mark)
+}
+
+// countSpecials counts them once.
+func (a *besideAdder) countSpecials() (n int, err error) {
+	if a.specials < 0 {
+		a.specials, err = a.writer.countSpecials(a.owner)
+	}
+	return a.specials, err
+}
+
+func (a *besideAdder) message(row storage.Beside) (found, added bool, err error) {
+	old := ""
+	err = a.Read(1, sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&old)
+	})
+	if err != nil || !found || old != "" {
+		return found, false, err
+	}
+	a.touchEdges(storage.Requests, []storage.Edge{{From: row.From, To: row.To}})
+	_, err = a.Exec(1, sqlWriteMessage, row.Text, int64(row.From), int64(row.To))
+	return true, true, err
+}
+
+func (a *besideAdder) dismissal(row storage.Beside) (found, added bool, err error) {
+	a.Touch(db.MovedRow{Kind: db.Dismissals, Owner: row.From})
+	n, err := a.Exec(1, a.store.sql.Text(sqlAddDismissal), int64(row.From), int64(row.To), int64(row.At))
+	return err == nil, n > 0, err
+}
