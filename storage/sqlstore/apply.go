@@ -133,7 +133,7 @@ func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
 const (
 	// Served by the primary key.
 	sqlLockCounts = `
-SELECT user_id, following_count, follower_count, friend_count, version, packed
+SELECT user_id, following_count, follower_count, friend_count, post_count, version, packed
 FROM user_counts
 WHERE user_id IN (?)
 ORDER BY user_id /*! FOR UPDATE */`
@@ -201,7 +201,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
 	var n storage.Counts
 	var flags int64
-	err = rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version, &flags)
+	err = rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Version, &flags)
 	w.noteLocked(id, n, flags)
 	return id, err
 }

@@ -11,7 +11,7 @@ import (
 
 // Edges on both sides of a few owners, with users and counts beside them, are one UNION ALL:
 // of a SELECT for the users, one for the counts and one for each owner and side. The first
-// column of a row tells what it is of. The casts keep MariaDB from making decimals of numbers
+// column of a row says what it is of. The casts keep MariaDB from making decimals of numbers
 // with a sign and without.
 type edgeBundle struct {
 	numbers int  // how many a row has
@@ -25,18 +25,18 @@ type edgeBundle struct {
 // the primary keys.
 var edgeBundles = [...]edgeBundle{
 	{
-		numbers: 6,
+		numbers: 2 + countNumbers,
 		counts: `
-SELECT 1, user_id, version, following_count, follower_count, friend_count
+SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count
 FROM user_counts
 WHERE user_id IN (?)`,
 		edges: [2]string{
 			storage.Forward: `
-SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL
 FROM following
 WHERE from_user_id = ? AND to_user_id IN (?)`,
 			storage.Inverse: `
-SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL
 FROM follower
 WHERE to_user_id = ? AND from_user_id IN (?)`,
 		},
@@ -50,7 +50,7 @@ SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED)
 FROM users
 WHERE user_id IN (?)`,
 		counts: `
-SELECT 1, user_id, version, following_count, follower_count, friend_count, NULL, NULL, NULL, NULL, NULL
+SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, NULL, NULL, NULL, NULL
 FROM user_counts
 WHERE user_id IN (?)`,
 		edges: [2]string{

@@ -13,7 +13,7 @@ import (
 // for in counts apart, which need not be of the same moment. Served by the primary keys.
 const sqlBundledProfiles = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
@@ -37,7 +37,7 @@ func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
 func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		text, args := db.In(sqlBundledProfiles, ids)
-		row := newUserRow(1 + userNumbers + 4)
+		row := newUserRow(1 + userNumbers + countNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			row.Scan(rows)
 			id := storage.UserID(row.At(0))

@@ -160,7 +160,7 @@ func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []
 	})
 }
 
-// insertPart writes users of one shard and tells which of them were new.
+// insertPart writes users of one shard and returns which of them were new.
 func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User, at []int) (map[storage.UserID]bool, error) {
 	made := make(map[storage.UserID]bool, len(at))
 	err := s.transactOn(ctx, "users", shard, func(w *writer) error {

@@ -25,7 +25,9 @@ func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.
 	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, args, func(rows *sql.Rows) error {
 		var p storage.Pair
 		err := rows.Scan(&p.From, &p.To)
-		follows = append(follows, p)
+		if isOf(owners, p.From) {
+			follows = append(follows, p)
+		}
 		return err
 	})
 	if err != nil {

@@ -121,7 +121,7 @@ func (w *writer) changeTogether(jobs []*edgeTowards) error {
 	}
 }
 
-// decideAll judges all changes, and tells who has done something on which day.
+// decideAll judges all changes, and returns who has done something on which day.
 func (c *edgeChange) decideAll(jobs []*edgeTowards, counts map[storage.UserID]storage.Counts) map[storage.UserID]storage.Day {
 	acted := make(map[storage.UserID]storage.Day)
 	follows := make(map[storage.UserID]int64, len(counts))

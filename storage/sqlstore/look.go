@@ -11,7 +11,7 @@ import (
 )
 
 // The rows of some users towards others, with the number of the table in front. Served by the
-// primary keys, which MariaDB has to be told: for owners with few rows it takes the list
+// primary keys, which MariaDB needs as a hint: for owners with few rows it takes the list
 // indexes, and reads them all.
 var (
 	// Of one owner.
@@ -107,7 +107,7 @@ func (w *writer) look(j *judge.Judge, keys []storage.Pair, sides ...storage.Side
 	return nil
 }
 
-// scanInto tells a judge of rows of a lookStatement.
+// scanInto passes a judge the rows of a lookStatement.
 func scanInto(j *judge.Judge) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var side storage.Side

@@ -25,7 +25,7 @@ FROM relation_log
 WHERE position > ?
 ORDER BY position LIMIT ?`
 
-	// The sequence tells the last position also when its entry is gone. Served by the primary key.
+	// The sequence has the last position also when its entry is gone. Served by the primary key.
 	sqlEndsOfLog = `
 SELECT
   (SELECT MIN(position) FROM relation_log),
@@ -106,7 +106,7 @@ func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) 
 	return entries, nil
 }
 
-// refusePruned tells when entries behind a position are gone.
+// refusePruned returns an error if entries behind a position are gone.
 func (s *Store) refusePruned(ctx context.Context, shard int, after int64) error {
 	first, last, err := s.endsOfLog(ctx, shard)
 	if err == nil && (first.Valid && first.Int64 > after+1 || !first.Valid && last > after) {

@@ -117,7 +117,7 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n storage.Counts
-		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Version)
+		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Version)
 		wrong[id] = -n.Of(side)
 		return err
 	})

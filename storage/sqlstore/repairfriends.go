@@ -64,7 +64,9 @@ func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.Owne
 	err := s.db.Scan(ctx, "reconcile.friends", shard, sqlWrongFriends, args, func(rows *sql.Rows) error {
 		var w storage.WrongCount
 		err := rows.Scan(&w.User, &w.Have, &w.Are)
-		wrong = append(wrong, w)
+		if isOf(owners, w.User) {
+			wrong = append(wrong, w)
+		}
 		return err
 	})
 	if err != nil {

@@ -35,7 +35,7 @@ type Config struct {
 	// apart do not meet. Defaults to [storage.DefaultRequestTTL].
 	RequestTTL time.Duration
 
-	// OnStatement, when set, is told of every statement of a look-up or a write.
+	// OnStatement, when set, is called with every statement of a look-up or a write.
 	// It is called by many goroutines at once.
 	OnStatement func(context.Context, Statement)
 }
@@ -93,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Check tells what can be told of a location without connecting to it.
+// Check reports what is wrong with a location, as far as that shows without a connection.
 func Check(location string) error { return db.Check(location) }
 
 // UUID is the identity that the store was given when it was laid out.
@@ -102,7 +102,7 @@ func (s *Store) UUID() string { return s.db.UUID }
 // Shards is the number of shards.
 func (s *Store) Shards() int { return len(s.db.All()) }
 
-// Migrations tells the version of every shard's tables.
+// Migrations returns the version of every shard's tables.
 func (s *Store) Migrations(ctx context.Context) ([]Migrated, error) { return s.db.Migrations(ctx) }
 
 // Ping implements [storage.Pinger].

@@ -35,7 +35,13 @@ func (r *userRow) user(id storage.UserID, from int) storage.User {
 	}
 }
 
-// counts are four numbers from one on: version, following_count, follower_count, friend_count.
+// countNumbers is how many numbers a user's counts are: version, following_count, follower_count,
+// friend_count, post_count.
+const countNumbers = 5
+
+// counts are the countNumbers from one on.
 func (r *userRow) counts(from int) storage.Counts {
-	return storage.Counts{Version: r.At(from), Following: r.At(from + 1), Follower: r.At(from + 2), Friend: r.At(from + 3)}
+	return storage.Counts{
+		Version: r.At(from), Following: r.At(from + 1), Follower: r.At(from + 2), Friend: r.At(from + 3), Posts: r.At(from + 4),
+	}
 }

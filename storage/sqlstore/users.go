@@ -25,7 +25,7 @@ WHERE handle IN (?)`
 
 	// Served by the primary key.
 	sqlCounts = `
-SELECT user_id, following_count, follower_count, friend_count, version
+SELECT user_id, following_count, follower_count, friend_count, post_count, version
 FROM user_counts
 WHERE user_id IN (?)`
 )
@@ -93,7 +93,7 @@ func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 		return s.db.Query(ctx, "counts", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			var id storage.UserID
 			var c storage.Counts
-			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Version)
+			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Version)
 			found(id, c)
 			return err
 		})
@@ -119,7 +119,7 @@ func (s *Store) UserIDsAfter(ctx context.Context, shard int, after storage.UserI
 }
 
 // ownPage reads a page of what a shard owns: a shard also has rows that are on their way to it, or have
-// gone. next reads a page behind the last one, and tells of each row whether it is the shard's.
+// gone. next reads a page behind the last one, and reports of each row whether it is the shard's.
 func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) error) (page []T, err error) {
 	for {
 		read, wanted := 0, limit-len(page)

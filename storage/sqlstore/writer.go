@@ -73,7 +73,7 @@ func (w *writer) touchMark(p storage.Pair) {
 }
 
 // unchanged notes the owners, all locked, whose counts the transaction leaves as they were: somebody
-// has written the same before, and may not have lived to tell.
+// has written the same before, and may have been killed before it reported it.
 func (w *writer) unchanged(diffs judge.Diffs) {
 	for owner, n := range w.locked {
 		if _, changed := diffs[owner]; !changed {
@@ -90,7 +90,7 @@ func (w *writer) leaves(owner storage.UserID, d judge.Diff, profileChanged bool)
 		return
 	}
 	before := n.Version
-	n.Following, n.Follower, n.Friend, n.Version = n.Following+d.Following, n.Follower+d.Follower, n.Friend+d.Friend, n.Version+1
+	n.Following, n.Follower, n.Friend, n.Posts, n.Version = n.Following+d.Following, n.Follower+d.Follower, n.Friend+d.Friend, n.Posts+d.Posts, n.Version+1
 	if profileChanged {
 		before = n.Version
 	}

@@ -87,7 +87,7 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
   AND NOT EXISTS (SELECT 1 FROM follower e WHERE e.to_user_id = c.user_id AND e.type = 1)`,
 }
 
-// WrongCounts implements [storage.Comparer]. Mostly none are, and that is sooner told
+// WrongCounts implements [storage.Comparer]. Mostly none are, and that is found sooner
 // than which.
 func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	agree, err := s.countsAgree(ctx, side, shard, owners)
@@ -107,6 +107,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 			return nil, err
 		}
 	}
+	maps.DeleteFunc(wrong, func(user storage.UserID, _ storage.WrongCount) bool { return !isOf(owners, user) })
 	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int { return cmp.Compare(a.User, b.User) }), nil
 }
 
