@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,29 +61,66 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	}
 }
 
-// rowsOf counts the rows of a store's tables.
+// rowsOf tells of the rows of a store's tables: how many, and a hash of all that is in them but for what
+// packed lists need.
 func rowsOf(t *testing.T, addresses []string) string {
 	t.Helper()
 	var text strings.Builder
-	for _, table := range []string{"users", "handles", "following", "follower", "edge_marks", "suggestion_dismissals", "user_counts", "kith_secrets"} {
-		sum := 0
+	for _, table := range []string{
+		"users", "handles", "following", "follower", "friend_request", "friend_request_inbox", "edge_marks", "suggestion_dismissals", "post", "post_counts", "comment",
+		"user_counts", "user_states", "kith_secrets",
+	} {
+		var all []string
 		for _, address := range addresses {
-			driver := "mysql"
-			if !strings.Contains(address, "(") {
-				driver = "sqlite"
-			}
-			db, err := sql.Open(driver, address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var n int
-			if err := db.QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {
-				t.Fatal(err)
-			}
-			sum += n
-			db.Close()
+			all = append(all, rowsIn(t, address, table)...)
 		}
-		fmt.Fprintf(&text, "%s %d ", table, sum)
+		slices.Sort(all)
+		hash := fnv.New32a()
+		for _, row := range all {
+			fmt.Fprintln(hash, row)
+		}
+		fmt.Fprintf(&text, "%s %d %x ", table, len(all), hash.Sum32())
 	}
 	return text.String()
+}
+
+// rowsIn are the rows of one table, each as text with the names of its columns.
+func rowsIn(t *testing.T, address, table string) (list []string) {
+	t.Helper()
+	driver := "mysql"
+	if !strings.Contains(address, "(") {
+		driver = "sqlite"
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query("SELECT * FROM " + table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+	for i := range into {
+		into[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		var row []string
+		for i, c := range columns {
+			if !slices.Contains([]string{"packed", "packed_version", "follower_class"}, c) {
+				row = append(row, fmt.Sprintf("%s=%q", c, values[i].String))
+			}
+		}
+		slices.Sort(row)
+		list = append(list, strings.Join(row, " "))
+	}
+	return list
 }

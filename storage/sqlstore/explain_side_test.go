@@ -52,12 +52,19 @@ func fillSideTables(t *testing.T, s *Store) {
 			return fmt.Sprintf("(%d, %d, %d, 7%s)", 1_000_000+user, i%2, 10_000+i, strings.Repeat(", 1", strings.Count(table, "type")))
 		})
 	}
+	insert("post (author_id, post_id, client_key, text, media, created_at, state)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, 'k%d', 't', '[]', %d, %d)", user, 10_000*user+i, i, i, i%10/9)
+	})
+	insert("post_counts (author_id, post_id)", func(user, i int) string { return fmt.Sprintf("(%d, %d)", user, 10_000*user+i) })
+	insert("comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, 'k%d', 't', %d)", user, 10_000*user+i, 10_000*user+i%3, 1+(user+i)%2000, i, i)
+	})
 	run("UPDATE user_counts SET active_day = 20000 - user_id % 100")
 	if s.HasLog() {
 		run("ANALYZE")
 		return
 	}
-	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change")
+	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, post, post_counts, comment")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
@@ -89,6 +96,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 		s.Dismissals(ctx, dismissed)
 		s.StatesOf(ctx, ids)
 		runSnapshots(t, s, ids)
+		runPosts(t, s, ids)
 	}
 	for _, limit := range []int{1, 100, 1000} {
 		runLimited(t, s, limit)
@@ -135,6 +143,49 @@ func runSnapshots(t *testing.T, s *Store, ids []storage.UserID) {
 		s.Lists(t.Context(), side, queries)
 		s.Lists(t.Context(), side, []storage.ListQuery{{Owner: 1, Longest: 1e6}})
 	}
+}
+
+// runPosts reads posts and comments, of authors with many and with few.
+func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
+	t.Helper()
+	posts, comments := make([]storage.PostID, len(authors)), make([]storage.CommentID, len(authors))
+	pages, below := make([]storage.PostsQuery, len(authors)), make([]storage.CommentsQuery, len(authors))
+	for i, id := range authors {
+		posts[i] = storage.PostID{Author: id, Number: 10_000 * int64(id)}
+		comments[i] = storage.CommentID{Author: id, Number: 10_000*int64(id) + 1}
+		pages[i] = storage.PostsQuery{Author: id, Limit: 20}
+		below[i] = storage.CommentsQuery{Post: posts[i], After: storage.Place{CreatedAt: 3, Number: 10_000*int64(id) + 3}, Limit: 20}
+	}
+	s.Posts(t.Context(), posts)
+	s.PostPages(t.Context(), pages)
+	s.Comments(t.Context(), comments)
+	s.CommentPages(t.Context(), below)
+	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
+		if _, err := s.LatestPosts(t.Context(), after, len(authors)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runPostWrites runs the writes of an author.
+func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
+	t.Helper()
+	check := func(_, _ any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	id, text := storage.PostID{Author: author, Number: 90_000_000 + int64(author)}, "new"
+	for range 2 {
+		check(s.Publish(t.Context(), storage.NewPost{PostID: id, Key: "new", At: 5}))
+		check(s.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 6))
+		n := storage.NewComment{Post: id, Number: id.Number, By: 7, Key: "new", At: 7}
+		check(s.AddComment(t.Context(), n))
+	}
+	changed, err := s.DeleteComment(t.Context(), storage.CommentID{Author: author, Number: id.Number}, 7)
+	check(nil, changed, err)
+	changed, err = s.DeletePost(t.Context(), id)
+	check(nil, changed, err)
 }
 
 // runLimited runs the look-ups that list from a place on.
@@ -185,6 +236,21 @@ func runSideWrites(t *testing.T, s *Store) {
 				t.Fatal(err)
 			}
 		}
+		asked := storage.Edge{From: user, To: followedForPlans + 1, Type: storage.Pending, UpdateTime: 1e9}
+		for _, r := range s.Apply(ctx, storage.Requests, []storage.Edge{asked}, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		for kind, to := range [...]storage.UserID{storage.BesideMark: followedForPlans, storage.BesideMessage: asked.To, storage.BesideDismissal: 5} {
+			row := storage.Beside{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
+			for _, r := range s.AddBeside(ctx, storage.BesideKind(kind), []storage.Beside{row}) {
+				if r.Err != nil || !r.Value {
+					t.Fatalf("beside %d → %d: %+v", user, to, r)
+				}
+			}
+		}
+		runPostWrites(t, s, user)
 		if _, err := s.SetState(ctx, user, storage.Deleting, 2e9); err != nil {
 			t.Fatal(err)
 		}
@@ -235,6 +301,9 @@ func runScans(t *testing.T, s *Store) {
 				check(at.Users(ctx, after.From, limit))
 				check(at.Rows(ctx, storage.Forward, after, limit))
 				check(at.Rows(ctx, storage.Requests, after, limit))
+				for _, kind := range storage.BesideKinds {
+					check(at.Beside(ctx, kind, after, limit))
+				}
 			}
 		}
 		return nil

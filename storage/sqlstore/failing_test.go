@@ -480,7 +480,15 @@ func faultyWrites() map[string]operation {
 			_, _, err := s.SetMark(ctx, storage.Pair{From: 1, To: 11}, storage.MarkChange{Special: &special, Remark: &remark})
 			return err
 		},
-		"Dismiss":    func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
+		"Dismiss": func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
+		"AddBeside, marks": func(ctx context.Context, s *Store) error {
+			return errorOf(s.AddBeside(ctx, storage.BesideMark, []storage.Beside{
+				{Pair: storage.Pair{From: 1, To: 6}, Special: true}, {Pair: storage.Pair{From: 1, To: 7}, Text: "x"},
+			}))
+		},
+		"AddBeside, dismissals": func(ctx context.Context, s *Store) error {
+			return errorOf(s.AddBeside(ctx, storage.BesideDismissal, []storage.Beside{{Pair: storage.Pair{From: 1, To: 32}, At: 3e15}}))
+		},
 		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
 		"SetState": func(ctx context.Context, s *Store) error {
 			_, err := s.SetState(ctx, 20, storage.Deleting, 2e15)

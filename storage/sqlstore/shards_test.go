@@ -31,6 +31,8 @@ type grower struct {
 	pause    time.Duration // of each writer between its writes: a rate
 
 	acknowledged sync.Map // storage.Pair → storage.EdgeType: what each pair's one writer was last told
+	posts        sync.Map // storage.PostID → *atomic.Int64: how many comments each has
+	numbers      atomic.Int64
 	writes       atomic.Int64
 	slowest      atomic.Int64
 	failures     atomic.Int64
@@ -96,7 +98,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	at := storage.MicrosOf(time.Now())
 	pair := storage.Pair{From: from, To: to}
 	var err error
-	switch r.IntN(10) {
+	switch r.IntN(12) {
 	case 0:
 		_, _, err = s.SetMark(ctx, pair, storage.MarkChange{Remark: new(fmt.Sprint(at))})
 		if errors.Is(err, storage.ErrNotFollowing) {
@@ -108,6 +110,10 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 		_, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
 	case 3:
 		err = s.MarkActive(ctx, []storage.UserID{from, to}, storage.DayOf(at))
+	case 4:
+		err = g.publish(ctx, s, r, from, at)
+	case 5:
+		err = g.comment(ctx, s, from, to, at)
 	default:
 		kind := storage.Following
 		if r.IntN(3) == 0 {
@@ -124,6 +130,69 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	if err != nil && !(g.late.Load() && errors.Is(err, storage.ErrUnavailable)) {
 		g.failures.Add(1)
 		g.t.Errorf("a write of %d and %d: %v", from, to, err)
+	}
+}
+
+// publish publishes a post, and sometimes deletes it again.
+func (g *grower) publish(ctx context.Context, s *sqlstore.Store, r *rand.Rand, author storage.UserID, at storage.Micros) error {
+	id := storage.PostID{Author: author, Number: g.numbers.Add(1)}
+	_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "x", At: at})
+	if err == nil && r.IntN(4) == 0 {
+		_, err = s.DeletePost(ctx, id)
+	} else if err == nil {
+		g.posts.Store(id, new(atomic.Int64))
+	}
+	return err
+}
+
+// comment comments on the first post of an author that is found, and sometimes deletes the comment.
+func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by storage.UserID, at storage.Micros) error {
+	page := s.PostPages(ctx, []storage.PostsQuery{{Author: author, Limit: 1}})[0]
+	if page.Err != nil || len(page.Value) == 0 {
+		return page.Err
+	}
+	comments, kept := g.posts.Load(page.Value[0].PostID)
+	if !kept {
+		return nil // it is about to be deleted
+	}
+	number := g.numbers.Add(1)
+	c, _, err := s.AddComment(ctx, storage.NewComment{Post: page.Value[0].PostID, Number: number, By: by, Key: fmt.Sprint(number), Text: "x", At: at})
+	if err != nil {
+		return err
+	}
+	comments.(*atomic.Int64).Add(1)
+	if number%3 == 0 {
+		if _, err = s.DeleteComment(ctx, c.CommentID, by); err == nil {
+			comments.(*atomic.Int64).Add(-1)
+		}
+	}
+	return err
+}
+
+// checkPosts sees that the posts are as the writers know them, and counted.
+func (g *grower) checkPosts() {
+	g.t.Helper()
+	posts := 0
+	g.posts.Range(func(id, comments any) bool {
+		posts++
+		r := g.mover.Posts(g.t.Context(), []storage.PostID{id.(storage.PostID)})[0]
+		if want := comments.(*atomic.Int64).Load(); r.Err != nil || !r.Found || r.Value.Counts.Comments != want {
+			g.t.Errorf("post %v: found %t with %d comments (%v), acknowledged were %d", id, r.Found, r.Value.Counts.Comments, r.Err, want)
+		}
+		return true
+	})
+	if posts == 0 {
+		g.t.Error("nothing has been published")
+	}
+	for ordinal, address := range g.mover.Addresses() {
+		for _, wrong := range []string{
+			"SELECT user_id FROM user_counts WHERE post_count <> (SELECT COUNT(*) FROM post WHERE author_id = user_id AND state = 0)",
+			"SELECT author_id FROM post_counts c WHERE comment_count <> (SELECT COUNT(*) FROM comment m WHERE m.author_id = c.author_id AND m.post_id = c.post_id)",
+		} {
+			if users := g.owners(address, wrong); len(users) > 0 {
+				g.t.Errorf("shard %d: %s: users %v", ordinal, wrong, users)
+			}
+		}
 	}
 }
 
@@ -147,6 +216,7 @@ func (g *grower) check() {
 			}
 		}
 	}
+	g.checkPosts()
 	for ordinal, address := range s.Addresses() {
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			wrong, err := s.WrongCounts(ctx, side, ordinal, storage.OwnerRange{UpTo: 1 << 62})
@@ -157,6 +227,7 @@ func (g *grower) check() {
 		for table, owner := range map[string]string{
 			"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id",
 			"edge_marks": "from_user_id", "suggestion_dismissals": "user_id", "user_states": "user_id",
+			"post": "author_id", "post_counts": "author_id", "comment": "author_id",
 		} {
 			for _, id := range g.owners(address, "SELECT DISTINCT "+owner+" FROM "+table) {
 				if s.ShardOf(id) != ordinal {

@@ -1,0 +1,45 @@
+package sqlstore
+
+import "strings"
+
+// What the test of plans makes an exception of, and why.
+
+// unexplained are statements that are not explained, by their names. Each finds its rows by a key.
+var unexplained = map[string]string{
+	"sqlReadMeta":         "no observer is told of it",
+	"sqlPruneLog":         "no observer is told of it",
+	"sqlReadLog":          "only SQLite has the table",
+	"sqlEndsOfLog":        "only SQLite has the table",
+	"sqlLeavePacking":     "it is run when packing is broken off",
+	"sqlHasMigrations":    "no observer is told of it",
+	"sqlFirstMigration":   "no observer is told of it",
+	"sqlReadBuckets":      "its tables have few rows",
+	"sqlAddedShards":      "its table has few rows",
+	"sqlEpoch":            "its table has one row",
+	"sqlLockEpoch":        "its table has one row",
+	"sqlRaiseEpoch":       "its table has one row",
+	"sqlClaims":           "its table has few rows",
+	"sqlRemoveClaim":      "its table has few rows",
+	"sqlClaimHeld":        "its table has few rows",
+	"sqlLoadCheckpoint":   "its table has few rows",
+	"sqlDeleteCheckpoint": "its table has few rows",
+	"sqlReadSecret":       "its table has few rows",
+	"sqlPresentEpoch":     "its table has one row",
+	"sqlAwait":            "its table has one row",
+	"sqlRetire":           "its table has one row",
+	"SQLBeginShard":       "its table has one row",
+	"sqlSuccessor":        "its table has few rows",
+	"sqlNoted":            "it is run by moves, see TestBucketsMoveUnderLoad",
+	"sqlForgetNoted":      "it is run by moves, see TestBucketsMoveUnderLoad",
+	"sqlLockOneCounts":    "only TiDB runs it, where rows are locked by others",
+}
+
+// mayTurn are the look-ups that may build a temporary table and sort it. It holds a
+// sample of a fixed size.
+var mayTurn = []string{"popular"}
+
+// ofShards are the look-ups of who owns what: at most a row for each shard or bucket, which are all read.
+var ofShards = []string{"shards", "buckets", "shard.buckets"}
+
+// isScan reports statements that read all rows of a range of owners.
+func isScan(st Statement) bool { return strings.HasPrefix(st.Lookup, "reconcile.") }
