@@ -1,0 +1,341 @@
+package storagetest_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes about posts and comments.
+
+var postMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"posts have no media", func(s *memory.Store) storage.Store { return noMedia{s} }, "posts/EveryFieldComesBack", promiseOnly},
+	{"a post twice is answered once", func(s *memory.Store) storage.Store { return postsOnce{s} }, "posts/ManyAreRead", promiseOnly},
+	{"keys of posts are ignored", func(s *memory.Store) storage.Store { return keysIgnored{s} }, "posts/PublishedAgainItIsTheSame", promiseOnly},
+	{"posts after a place include its own", func(s *memory.Store) storage.Store { return placeIncluded{s} }, "posts/PagesRunNewestFirst", promiseOnly},
+	{"the latest posts begin anew", func(s *memory.Store) storage.Store { return latestAgain{s} }, "posts/TheLatestAreOfAllAuthors", promiseOnly},
+	{"deleted posts are counted", func(s *memory.Store) storage.Store {
+		return &deletedCounted{Store: s, deleted: map[storage.UserID]int64{}}
+	}, "posts/TheyAreCounted", promiseOnly},
+	{"what is not given is removed", func(s *memory.Store) storage.Store { return editsAll{s} }, "posts/OnlyWhatIsGivenIsEdited", promiseOnly},
+	{"deleted posts can be published again", func(s *memory.Store) storage.Store { return keyForgotten{s} }, "posts/WhatIsDeletedIsGone", promiseOnly},
+	{"anybody publishes", func(s *memory.Store) storage.Store { return anybodyPublishes{s} }, "posts/NobodyPublishesNothing", promiseOnly},
+	{"a key is looked up without a lock", func(s *memory.Store) storage.Store {
+		return &unlockedKeys{Store: s, keys: map[string]storage.PostID{}}
+	}, "posts/OneKeyIsPublishedOnce", lostRace},
+	{"comments have no writer", func(s *memory.Store) storage.Store { return anonymous{s} }, "comments/EveryFieldComesBack", promiseOnly},
+	{"keys of comments are ignored", func(s *memory.Store) storage.Store { return commentKeysIgnored{s} }, "comments/AddedAgainItIsTheSame", promiseOnly},
+	{"comments run oldest first", func(s *memory.Store) storage.Store { return oldestComments{s} }, "comments/PagesRunNewestFirst", promiseOnly},
+	{"comments are counted for ever", func(s *memory.Store) storage.Store { return commentsForEver{s} }, "comments/TheyAreCounted", promiseOnly},
+	{"anybody deletes comments", func(s *memory.Store) storage.Store { return anybodyDeletes{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
+	{"an author cannot delete comments", func(s *memory.Store) storage.Store { return onlyItsWriter{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
+	{"comments outlive their posts", func(s *memory.Store) storage.Store {
+		return &commentsOutlive{Store: s, known: map[storage.CommentID]storage.Comment{}}
+	}, "comments/WithoutAPostThereIsNone", promiseOnly},
+	{"only the author's blocks forbid comments", func(s *memory.Store) storage.Store { return ownBlocksOnly{s} }, "comments/ABlockForbidsThem", promiseOnly},
+	{"comments are counted without a lock", func(s *memory.Store) storage.Store {
+		return &unlockedComments{Store: s, counts: map[storage.PostID]int64{}}
+	}, "comments/CountsAreExactWhereManyWrite", lostRace},
+	{"the erased keep their comments", func(s *memory.Store) storage.Store {
+		return &erasedComments{Store: s, by: map[storage.CommentID]storage.UserID{}}
+	}, "erase/PostsAndCommentsAreRemoved", promiseOnly},
+	{"posts are written after the end", func(s *memory.Store) storage.Store { return deafPosts{s} }, "cancellation/NoPostIsWritten", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, postMistakes...) }
+
+type noMedia struct{ *memory.Store }
+
+func (s noMedia) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := s.Store.Posts(ctx, ids)
+	for i := range results {
+		results[i].Value.Media = nil
+	}
+	return results
+}
+
+type postsOnce struct{ *memory.Store }
+
+func (s postsOnce) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := s.Store.Posts(ctx, ids)
+	for i, id := range ids {
+		if slices.Index(ids, id) < i {
+			results[i] = storage.Result[storage.Post]{}
+		}
+	}
+	return results
+}
+
+type keysIgnored struct{ *memory.Store }
+
+func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+	n.Key = storage.UserID(n.Number).String()
+	return s.Store.Publish(ctx, n)
+}
+
+type placeIncluded struct{ *memory.Store }
+
+func (s placeIncluded) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		if queries[i].After.Number > 0 {
+			queries[i].After.Number++
+		}
+	}
+	return s.Store.PostPages(ctx, queries)
+}
+
+type latestAgain struct{ *memory.Store }
+
+func (s latestAgain) LatestPosts(ctx context.Context, _ storage.Place, limit int) ([]storage.Post, error) {
+	return s.Store.LatestPosts(ctx, storage.Place{}, limit)
+}
+
+type deletedCounted struct {
+	*memory.Store
+	deleted map[storage.UserID]int64
+}
+
+func (s *deletedCounted) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	changed, err := s.Store.DeletePost(ctx, id)
+	if changed {
+		s.deleted[id.Author]++
+	}
+	return changed, err
+}
+
+func (s *deletedCounted) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	for i, id := range ids {
+		results[i].Value.Posts += s.deleted[id]
+	}
+	return results
+}
+
+type editsAll struct{ *memory.Store }
+
+func (s editsAll) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
+	if change.Media == nil {
+		change.Media = new([]storage.Media)
+	}
+	return s.Store.EditPost(ctx, id, change, at)
+}
+
+type keyForgotten struct{ *memory.Store }
+
+func (s keyForgotten) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+	p, published, err := s.Store.Publish(ctx, n)
+	if errors.Is(err, storage.ErrPostUnknown) {
+		n.Key += "'"
+		return s.Store.Publish(ctx, n)
+	}
+	return p, published, err
+}
+
+type anybodyPublishes struct{ *memory.Store }
+
+func (s anybodyPublishes) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+	p, published, err := s.Store.Publish(ctx, n)
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return storage.Post{PostID: n.PostID}, true, nil
+	}
+	return p, published, err
+}
+
+type unlockedKeys struct {
+	*memory.Store
+	mu   sync.Mutex
+	keys map[string]storage.PostID
+}
+
+func (s *unlockedKeys) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
+	key := n.Author.String() + n.Key
+	s.mu.Lock()
+	id, known := s.keys[key]
+	s.mu.Unlock()
+	if known {
+		return s.Posts(ctx, []storage.PostID{id})[0].Value, false, nil
+	}
+	runtime.Gosched()
+	s.mu.Lock()
+	s.keys[key] = n.PostID
+	s.mu.Unlock()
+	n.Key = storage.UserID(n.Number).String()
+	return s.Store.Publish(ctx, n)
+}
+
+type anonymous struct{ *memory.Store }
+
+func (s anonymous) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+	results := s.Store.Comments(ctx, ids)
+	for i := range results {
+		results[i].Value.By = 0
+	}
+	return results
+}
+
+type commentKeysIgnored struct{ *memory.Store }
+
+func (s commentKeysIgnored) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+	n.Key = storage.UserID(n.Number).String()
+	return s.Store.AddComment(ctx, n)
+}
+
+type oldestComments struct{ *memory.Store }
+
+func (s oldestComments) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+	results := s.Store.CommentPages(ctx, queries)
+	for i := range results {
+		slices.Reverse(results[i].Value)
+	}
+	return results
+}
+
+type commentsForEver struct{ *memory.Store }
+
+func (s commentsForEver) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := s.Store.Posts(ctx, ids)
+	for i := range results {
+		results[i].Value.Counts.Comments = results[i].Value.Counts.Version - 1
+	}
+	return results
+}
+
+type anybodyDeletes struct{ *memory.Store }
+
+func (s anybodyDeletes) DeleteComment(ctx context.Context, id storage.CommentID, _ storage.UserID) (bool, error) {
+	return s.Store.DeleteComment(ctx, id, id.Author)
+}
+
+type onlyItsWriter struct{ *memory.Store }
+
+func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+	if c := s.Comments(ctx, []storage.CommentID{id})[0]; c.Found && c.Value.By != by {
+		return false, storage.ErrForbidden
+	}
+	return s.Store.DeleteComment(ctx, id, by)
+}
+
+type commentsOutlive struct {
+	*memory.Store
+	known map[storage.CommentID]storage.Comment
+}
+
+func (s *commentsOutlive) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
+	results := s.Store.Comments(ctx, ids)
+	for i, id := range ids {
+		if c, known := s.known[id]; known {
+			results[i] = storage.Result[storage.Comment]{Value: c, Found: true}
+		}
+	}
+	return results
+}
+
+func (s *commentsOutlive) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+	c, added, err := s.Store.AddComment(ctx, n)
+	if added {
+		s.known[c.CommentID] = c
+	}
+	return c, added, err
+}
+
+type ownBlocksOnly struct{ *memory.Store }
+
+func (s ownBlocksOnly) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+	c, added, err := s.Store.AddComment(ctx, n)
+	block := s.Edges(ctx, storage.Forward, []storage.Pair{{From: n.Post.Author, To: n.By}})[0].Value
+	if errors.Is(err, storage.ErrForbidden) && block.Type != storage.Blocking {
+		return c, false, nil
+	}
+	return c, added, err
+}
+
+type unlockedComments struct {
+	*memory.Store
+	mu     sync.Mutex
+	counts map[storage.PostID]int64
+}
+
+func (s *unlockedComments) count(id storage.PostID, by int64) {
+	s.mu.Lock()
+	n := s.counts[id]
+	s.mu.Unlock()
+	runtime.Gosched()
+	s.mu.Lock()
+	s.counts[id] = n + by
+	s.mu.Unlock()
+}
+
+func (s *unlockedComments) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+	c, added, err := s.Store.AddComment(ctx, n)
+	if added {
+		s.count(n.Post, 1)
+	}
+	return c, added, err
+}
+
+func (s *unlockedComments) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+	c := s.Comments(ctx, []storage.CommentID{id})[0].Value
+	changed, err := s.Store.DeleteComment(ctx, id, by)
+	if changed {
+		s.count(storage.PostID{Author: c.Author, Number: c.Post}, -1)
+	}
+	return changed, err
+}
+
+func (s *unlockedComments) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := s.Store.Posts(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, id := range ids {
+		results[i].Value.Counts.Comments = s.counts[id]
+	}
+	return results
+}
+
+// erasedComments writes again what an erased user has written below posts of others.
+type erasedComments struct {
+	*memory.Store
+	by map[storage.CommentID]storage.UserID
+}
+
+func (s *erasedComments) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
+	c, added, err := s.Store.AddComment(ctx, n)
+	if added {
+		s.by[c.CommentID] = c.By
+	}
+	return c, added, err
+}
+
+func (s *erasedComments) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	var again []storage.NewComment
+	for id, by := range s.by {
+		if c := s.Comments(ctx, []storage.CommentID{id})[0]; c.Found && by == user && c.Value.Author != user {
+			again = append(again, storage.NewComment{
+				Post: storage.PostID{Author: id.Author, Number: c.Value.Post}, Number: id.Number, By: by,
+				Key: storage.UserID(id.Number).String(), Text: c.Value.Text, At: c.Value.CreatedAt,
+			})
+		}
+	}
+	err := s.Store.Erase(ctx, user, at)
+	for _, n := range again {
+		_, _, _ = s.Store.AddComment(ctx, n)
+	}
+	return err
+}
+
+type deafPosts struct{ *memory.Store }
+
+func (s deafPosts) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	return s.Store.DeletePost(context.WithoutCancel(ctx), id)
+}
