@@ -115,7 +115,7 @@ func (s blocking) EachOfManyOwnersLosesItsOwn(t *testing.T) {
 		s.apply(t, storage.Forward, forward...)
 		for i, got := range s.apply(t, storage.Inverse, inverse...) {
 			if len(got.Also) != 1 || got.Also[0].Edge.From != owners[i] {
-				t.Fatalf("owner %d of %d: told %+v", i, n, got.Also)
+				t.Fatalf("owner %d of %d: got %+v", i, n, got.Also)
 			}
 		}
 		for _, got := range found(t, s.store.Counts(t.Context(), owners), n) {
@@ -163,7 +163,7 @@ func (s blocking) AnOwnBlockCancelsThePendingRequest(t *testing.T) {
 				also = s.apply(t, storage.Forward, row)[0].Also
 			}
 			request.Type, request.UpdateTime = storage.Cancelled, at(max(9, time+1))
-			wantWritten(t, "told", also, []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: request}}})
+			wantWritten(t, "returned", also, []storage.Written{{Row: storage.Row{Side: storage.Requests, Edge: request}}})
 			wantEqual(t, "request", s.edgeOf(t, storage.Requests, request.Pair()), request)
 			wantEqual(t, "block", s.edgeOf(t, storage.Forward, row.Pair()), row)
 		}

@@ -150,6 +150,9 @@ type bundleKeys struct {
 	users   []storage.UserID
 	handles []string
 	pairs   []storage.Pair
+
+	posts    []storage.PostID
+	comments []storage.CommentID
 }
 
 // bundleKeys makes users who have to do with one another.
@@ -180,6 +183,11 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		keys.pairs = append(keys.pairs, storage.Pair{From: ids[1], To: id}, storage.Pair{From: id, To: ids[2]})
 	}
 	keys.pairs = append(keys.pairs, storage.Pair{From: ids[2], To: ids[4]})
+	for i, u := range users {
+		post := s.post(t, u.ID, i).PostID
+		keys.posts = append(keys.posts, post, storage.PostID{Author: u.ID, Number: s.number()})
+		keys.comments = append(keys.comments, s.comment(t, post, s.id(), i).CommentID)
+	}
 	return keys
 }
 
@@ -203,6 +211,14 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.PageQuery{Owner: user, Limit: 2 + i%3, Backward: i%2 == 1}
 		case reflect.TypeFor[storage.RowsQuery]():
 			key = storage.RowsQuery{Owner: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.PostID]():
+			key = k.posts[i%len(k.posts)]
+		case reflect.TypeFor[storage.PostsQuery]():
+			key = storage.PostsQuery{Author: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.CommentID]():
+			key = k.comments[i%len(k.comments)]
+		case reflect.TypeFor[storage.CommentsQuery]():
+			key = storage.CommentsQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
 		default:
 			panic(fmt.Sprintf("the suite knows no keys of type %s: add them here", t))
 		}

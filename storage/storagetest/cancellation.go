@@ -78,6 +78,26 @@ func (s cancellation) NoAccountIsChanged(t *testing.T) {
 	wantList(t, "password", found(t, s.store.Passwords(t.Context(), ids), 1), []storage.Password{{Hash: hashOf(old.ID)}})
 }
 
+func (s cancellation) NoPostIsWritten(t *testing.T) {
+	post := s.post(t, s.newUsers(t, 1)[0].ID, 1)
+	c, text := s.comment(t, post.PostID, s.id(), 1), "changed"
+	_, _, err := s.store.Publish(ended(t), s.newPost(post.Author, 2))
+	wantEndedErr(t, "publish", err)
+	_, _, err = s.store.EditPost(ended(t), post.PostID, storage.PostChange{Text: &text}, at(3))
+	wantEndedErr(t, "edit", err)
+	_, err = s.store.DeletePost(ended(t), post.PostID)
+	wantEndedErr(t, "delete", err)
+	_, _, err = s.store.AddComment(ended(t), s.newComment(post.PostID, s.id(), 2))
+	wantEndedErr(t, "comment", err)
+	_, err = s.store.DeleteComment(ended(t), c.CommentID, c.By)
+	wantEndedErr(t, "delete a comment", err)
+	_, err = s.store.LatestPosts(ended(t), storage.Place{}, 1)
+	wantEndedErr(t, "latest posts", err)
+	post.Counts = storage.PostCounts{Comments: 1, Version: post.Counts.Version + 1}
+	s.wantPost(t, post)
+	wantEqual(t, "posts", s.countsOf(t, post.Author).Posts, 1)
+}
+
 func (s cancellation) NoSlotIsLeased(t *testing.T) {
 	_, err := s.store.Lease(ended(t), "ended", "one", 1, at(0), at(100))
 	wantEndedErr(t, "lease", err)

@@ -20,7 +20,7 @@ func crowded(work func(worker int)) { atOnce(crowd, work) }
 // ever hears of lost races.
 type changesAtOnce struct{ *harness }
 
-// A chronicle is what writers were told that they wrote.
+// A chronicle is what the store answered to writers.
 type chronicle struct {
 	mu   sync.Mutex
 	rows map[rowKey][]storage.Edge
@@ -218,7 +218,7 @@ func wantAlternating(t *testing.T, rows []storage.Edge) {
 	}
 }
 
-// wantNewest checks that the newest rows told are those in the tables, and that
+// wantNewest checks that the newest rows returned are those in the tables, and that
 // the counts are the number of live ones.
 func (s changesAtOnce) wantNewest(t *testing.T, c *chronicle, users []storage.UserID) {
 	t.Helper()

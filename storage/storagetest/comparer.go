@@ -108,6 +108,32 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
 	})
 }
 
+// Of chosen buckets only the owners in them are compared.
+func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
+	eachSide(t, func(t *testing.T, side storage.Side) {
+		owner, other, peer := s.id(), s.id(), s.id()
+		for shard.BucketOf(other) == shard.BucketOf(owner) {
+			other = s.id()
+		}
+		s.apply(t, side, follow(side, owner, peer, 1), follow(side, other, peer, 1))
+		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
+			got := map[storage.UserID]bool{}
+			only := everybody
+			only.Buckets = storage.Choose(shard.Buckets, []int{shard.BucketOf(owner)})
+			s.groupRows(t, side, only, cut, nil, func(e storage.Edge) { got[side.Owner(e.Pair())] = true })
+			wantEqual(t, "an owner in the bucket", got[owner], true)
+			wantEqual(t, "another", got[other], false)
+			all := s.digests(t, side, only, cut, nil)
+			only.Buckets = bytes.Repeat([]byte{'1'}, shard.Buckets)
+			only.Buckets[shard.BucketOf(owner)] = '0'
+			for group, d := range s.digests(t, side, only, cut, nil) {
+				all[group] = all[group].Plus(d)
+			}
+			wantEqual(t, "both parts are the whole", maps.Equal(all, s.digests(t, side, everybody, cut, nil)), true)
+		}
+	})
+}
+
 func (s comparer) RowsAreThoseOfTheGroups(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {

@@ -104,6 +104,39 @@ func (s erase) ManyRowsAreRemoved(t *testing.T) {
 	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), nil)
 }
 
+// Also what it has written below posts of others, and others below its own.
+func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
+	const n = 510 // comments of one post: more than one step
+	user := s.newUsers(t, 1)[0].ID
+	others := idsOf(s.newUsers(t, 5))
+	for i := range n {
+		s.comment(t, s.post(t, user, i).PostID, others[0], i)
+	}
+	own := s.post(t, user, 1)
+	kept := make([]storage.Comment, len(others))
+	posts := make([]storage.PostID, len(others))
+	for i, other := range others {
+		posts[i] = s.post(t, other, i).PostID
+		kept[i] = s.comment(t, posts[i], others[0], 1)
+		s.comment(t, own.PostID, other, i)
+		for k := range 1 + i%2*n {
+			s.comment(t, posts[i], user, k)
+		}
+	}
+	s.setState(t, user, storage.Deleting, 1, true)
+	s.erase(t, user, 20)
+	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{own.PostID}), 1)
+	pages := s.store.PostPages(t.Context(), []storage.PostsQuery{{Author: user, Limit: 1}})
+	wantPosts(t, found(t, pages, 1)[0], nil)
+	below := found(t, s.store.CommentPages(t.Context(), []storage.CommentsQuery{{Post: own.PostID, Limit: 1}}), 1)
+	wantList(t, "comments below its own", below[0], nil)
+	for i, id := range posts {
+		left := found(t, s.store.CommentPages(t.Context(), []storage.CommentsQuery{{Post: id, Limit: 10}}), 1)
+		wantList(t, "comments", left[0], kept[i:i+1])
+		s.wantCount(t, id, 1)
+	}
+}
+
 // The tombstones of its edges stay, older events lose against them, and what else comes
 // late finds nobody.
 func (s erase) LateEventsBringNothingBack(t *testing.T) {

@@ -154,7 +154,7 @@ func (p *pair) apply(t *rapid.T) {
 	}
 	for i, e := range batch {
 		same := got[i].Value.Changed == want[i].Value.Changed
-		if i == last[e.Pair()] { // earlier ones may tell either row
+		if i == last[e.Pair()] { // earlier ones may return either row
 			same = same && got[i].Value.Row == want[i].Value.Row
 		}
 		if got[i].Err != nil || !same {
@@ -166,7 +166,7 @@ func (p *pair) apply(t *rapid.T) {
 }
 
 // compareReported compares what was reported to follow from a batch: by the end all of it, in
-// the rows that there are. Edges that come late may tell it again.
+// the rows that there are. Edges that come late may return it again.
 func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
 	reported := map[rowKey]storage.Edge{}
 	for _, result := range got {
@@ -190,7 +190,7 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 		late := !result.Value.Changed && result.Value.Row != batch[i]
 		for _, row := range result.Value.Also {
 			if _, ok := reported[rowKey{row.Side, row.Edge.Pair()}]; !ok && !late {
-				t.Fatalf("apply %v to %s: edge %d has not told %+v", batch, side, i, row)
+				t.Fatalf("apply %v to %s: edge %d has not returned %+v", batch, side, i, row)
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) 
 // settle delivers until nothing is left. What is reported again must come to an end.
 func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
 	t.Helper()
-	for range 5000 {
+	for range 1000 {
 		if !s.deliver(t, random, box, 5) {
 			return
 		}

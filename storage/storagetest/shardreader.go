@@ -10,7 +10,7 @@ import (
 	"kith/storage/shard"
 )
 
-// shardReader: all that a shard holds, as of one moment, of stores that can tell. Others' users and
+// shardReader: all that a shard holds, as of one moment, of stores that can read so. Others' users and
 // rows are in the store, too.
 type shardReader struct{ *harness }
 
@@ -157,6 +157,23 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "name afterwards", s.userOf(t, from).Name, "renamed")
+}
+
+func (s shardReader) EachBucketIsServedOnce(t *testing.T) {
+	shards := make([]int, shard.Buckets)
+	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+		wantEqual(t, "number of buckets", len(at.Served()), shard.Buckets)
+		for b := range shards {
+			if at.Served().Has(b) {
+				shards[b]++
+			}
+		}
+	})
+	for b, n := range shards {
+		if n != 1 {
+			t.Errorf("%d shards have bucket %d", n, b)
+		}
+	}
 }
 
 func (s shardReader) TheReadersErrorComesBack(t *testing.T) {

@@ -217,7 +217,7 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 			wantEqual(t, "active before that day", own.isPopular(t, id, 3), true)
 			wantEqual(t, "active the day after", own.isPopular(t, id, 8), false)
 
-			act(id, 4) // as told by a clock that is late
+			act(id, 4) // by a clock that is late
 			wantEqual(t, "active that day", own.isPopular(t, id, 7), true)
 		})
 	}

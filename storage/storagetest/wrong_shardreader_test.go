@@ -46,6 +46,14 @@ func (s readsOnAndOn) ReadShard(_ context.Context, _ int, read func(storage.Shar
 // nowOf is a store as it is by now.
 type nowOf struct{ store *memory.Store }
 
+func (n nowOf) Served() (served storage.Choice) {
+	_ = n.store.ReadShard(context.Background(), 0, func(m storage.ShardMoment) error {
+		served = m.Served()
+		return nil
+	})
+	return served
+}
+
 func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
 		page, err = m.Users(ctx, after, limit)
@@ -57,6 +65,14 @@ func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) (page
 func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) (page []storage.Edge, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
 		page, err = m.Rows(ctx, side, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (n nowOf) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) (page []storage.Beside, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Beside(ctx, kind, after, limit)
 		return err
 	})
 	return page, err
@@ -92,6 +108,8 @@ type wrongMoment struct {
 	after func(storage.Pair) storage.Pair
 }
 
+func (m *wrongMoment) Served() storage.Choice { return m.right.Served() }
+
 func (m *wrongMoment) Users(ctx context.Context, after storage.UserID, limit int) ([]storage.UserWithState, error) {
 	all, err := m.right.Users(ctx, after, 1e6)
 	kept := all[:0]
@@ -107,6 +125,10 @@ func (m *wrongMoment) Rows(ctx context.Context, side storage.Side, after storage
 	all, err := m.right.Rows(ctx, side, m.after(after), 1e6)
 	all = slices.DeleteFunc(all, func(e storage.Edge) bool { return !m.row(e) })
 	return all[:min(limit, len(all))], err
+}
+
+func (m *wrongMoment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
+	return m.right.Beside(ctx, kind, m.after(after), limit)
 }
 
 type keepsErrors struct{ *memory.Store }

@@ -1,0 +1,160 @@
+package storagetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// beside: marks, messages and dismissals as an import writes them, and as a shard's reader lists
+// them.
+type beside struct{ *harness }
+
+// add adds rows and reports of each whether it was found and added.
+func (s beside) add(t *testing.T, kind storage.BesideKind, rows ...storage.Beside) (outcomes []string) {
+	t.Helper()
+	for i, r := range s.store.AddBeside(t.Context(), kind, rows) {
+		if r.Err != nil {
+			t.Fatalf("row %d: %v", i, r.Err)
+		}
+		outcomes = append(outcomes, fmt.Sprintf("%v %v", r.Found, r.Value))
+	}
+	return outcomes
+}
+
+const (
+	added    = "true true"
+	there    = "true false"
+	notFound = "false false"
+)
+
+func (s beside) AMarkNeedsAFollow(t *testing.T) {
+	one, other := marks(s).followed(t), marks(s).followed(t)
+	ended := marks(s).followed(t)
+	s.change(t, ended.From, storage.EdgeChange{To: ended.To, Type: storage.None, At: at(50)})
+	before := s.countsOf(t, one.From).Version
+	got := s.add(t, storage.BesideMark,
+		storage.Beside{Pair: other, Text: "Ада"}, storage.Beside{Pair: one, Special: true, Text: "b"},
+		storage.Beside{Pair: ended, Text: "x"}, storage.Beside{Pair: storage.Pair{From: one.From, To: s.id()}, Text: "x"},
+		storage.Beside{Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}, storage.Beside{Pair: one, Text: "again"})
+	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, notFound, there})
+	now := found(t, s.store.Marks(t.Context(), []storage.Pair{one, other}), 2)
+	wantList(t, "marks", now, []storage.EdgeMark{{Special: true, Remark: "b"}, {Remark: "Ада"}})
+	wantList(t, "specials", s.specialsOf(t, one.From), []storage.UserID{one.To})
+	if after := s.countsOf(t, one.From).Version; after <= before {
+		t.Errorf("version %d after %d", after, before)
+	}
+	wantList(t, "outcomes of what is there", s.add(t, storage.BesideMark, storage.Beside{Pair: one, Text: "c"}), []string{there})
+	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{one}), 1)[0].Remark, "b")
+}
+
+func (s beside) SpecialsHaveTheirLimit(t *testing.T) {
+	person, to := s.newUsers(t, 1)[0].ID, s.ids(storage.MaxSpecials+2)
+	var follows []storage.Edge
+	var rows []storage.Beside
+	for _, id := range to {
+		follows = append(follows, follow(storage.Forward, person, id, 1))
+		rows = append(rows, storage.Beside{Pair: storage.Pair{From: person, To: id}, Special: true})
+	}
+	s.apply(t, storage.Forward, follows...)
+	for i, r := range s.store.AddBeside(t.Context(), storage.BesideMark, rows) {
+		if i < storage.MaxSpecials && r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if i >= storage.MaxSpecials {
+			wantIs(t, r.Err, storage.ErrLimitReached)
+		}
+	}
+	wantEqual(t, "specials", len(s.specialsOf(t, person)), storage.MaxSpecials)
+}
+
+func (s beside) AMessageNeedsAPendingRequest(t *testing.T) {
+	users := s.newUsers(t, 3)
+	pending := storage.Pair{From: users[0].ID, To: users[1].ID}
+	declined := storage.Pair{From: users[0].ID, To: users[2].ID}
+	s.apply(t, storage.Requests,
+		storage.Edge{From: pending.From, To: pending.To, Type: storage.Pending, UpdateTime: at(1)},
+		storage.Edge{From: declined.From, To: declined.To, Type: storage.Declined, UpdateTime: at(1)})
+	rows := []storage.Beside{{Pair: pending, Text: "hello"}, {Pair: declined, Text: "x"}, {Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}}
+	wantList(t, "outcomes", s.add(t, storage.BesideMessage, rows...), []string{added, notFound, notFound})
+	wantList(t, "outcomes again", s.add(t, storage.BesideMessage, storage.Beside{Pair: pending, Text: "other"}), []string{there})
+	results := s.store.Messages(t.Context(), []storage.Pair{pending, declined})
+	wantFound(t, results, true, false)
+	wantEqual(t, "message", results[0].Value, "hello")
+}
+
+func (s beside) DismissalsKeepTheirTimes(t *testing.T) {
+	person, to := s.newUsers(t, 1)[0].ID, s.sortedIDs(3)
+	row := func(i, n int) storage.Beside {
+		return storage.Beside{Pair: storage.Pair{From: person, To: to[i]}, At: at(n)}
+	}
+	stranger := storage.Beside{Pair: storage.Pair{From: s.id(), To: to[0]}, At: at(1)}
+	wantList(t, "outcomes", s.add(t, storage.BesideDismissal, row(0, 1), row(1, 2), stranger, row(0, 9)), []string{added, added, notFound, there})
+	wantList(t, "dismissed since", found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person, Since: at(2)}}), 1)[0], to[1:2])
+	wantList(t, "dismissed", found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person}}), 1)[0], to[:2])
+}
+
+func (s beside) OnlyTheNewestDismissalsStay(t *testing.T) {
+	person, to := s.newUsers(t, 1)[0].ID, s.ids(storage.MaxDismissals+3)
+	rows := make([]storage.Beside, len(to))
+	for i, id := range to {
+		rows[i] = storage.Beside{Pair: storage.Pair{From: person, To: id}, At: at(len(to) - i)}
+	}
+	s.add(t, storage.BesideDismissal, rows...)
+	left := found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person}}), 1)[0]
+	wantList(t, "dismissed", left, slices.Sorted(slices.Values(to[:storage.MaxDismissals])))
+}
+
+// A shard's reader lists them in key order, page by page, as they are.
+func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
+	want := map[storage.BesideKind][]storage.Beside{}
+	for range 5 {
+		person, to := s.newUsers(t, 1)[0].ID, s.ids(7)
+		for i, id := range to {
+			p := storage.Pair{From: person, To: id}
+			s.apply(t, storage.Forward, follow(storage.Forward, p.From, p.To, 1))
+			s.apply(t, storage.Requests, storage.Edge{From: p.From, To: p.To, Type: storage.Pending, UpdateTime: at(1)})
+			want[storage.BesideMark] = append(want[storage.BesideMark], storage.Beside{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i)})
+			want[storage.BesideDismissal] = append(want[storage.BesideDismissal], storage.Beside{Pair: p, At: at(i)})
+			if i > 0 { // one request has none
+				want[storage.BesideMessage] = append(want[storage.BesideMessage], storage.Beside{Pair: p, Text: fmt.Sprint("hello ", i)})
+			}
+		}
+	}
+	order := func(a, b storage.Beside) int { return storage.Forward.Compare(a.Pair, b.Pair) }
+	for kind, rows := range want {
+		for _, outcome := range s.add(t, kind, rows...) {
+			wantEqual(t, "outcome", outcome, added)
+		}
+		slices.SortFunc(rows, order)
+		for _, limit := range pageLimits {
+			var all []storage.Beside
+			shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+				page := besideAt(t, at, kind, limit)
+				if !slices.IsSortedFunc(page, order) {
+					t.Errorf("not in order: %v", page)
+				}
+				for _, b := range page {
+					if slices.ContainsFunc(rows, func(own storage.Beside) bool { return own.Pair == b.Pair }) {
+						all = append(all, b)
+					}
+				}
+			})
+			slices.SortFunc(all, order)
+			wantList(t, "rows", all, rows)
+		}
+	}
+}
+
+// besideAt reads all rows of a kind page by page.
+func besideAt(t *testing.T, at storage.ShardMoment, kind storage.BesideKind, limit int) []storage.Beside {
+	t.Helper()
+	return allPages(t, limit, func(last *storage.Beside) ([]storage.Beside, error) {
+		if last == nil {
+			return at.Beside(t.Context(), kind, storage.Pair{}, limit)
+		}
+		return at.Beside(t.Context(), kind, last.Pair, limit)
+	})
+}

@@ -1,0 +1,54 @@
+package storagetest_test
+
+import (
+	"context"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes with what lies beside edges.
+var besideMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"pages of marks begin with an owner", momentsWith(func(m *wrongMoment) {
+		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
+	}), "beside/EveryRowComesInKeyOrder", promiseOnly},
+	{"marks need no follow", func(s *memory.Store) storage.Store { return besideNothing{s} }, "beside/AMarkNeedsAFollow", promiseOnly},
+	{"messages are replaced", func(s *memory.Store) storage.Store { return besideAnew{s} }, "beside/AMessageNeedsAPendingRequest", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, besideMistakes...) }
+
+// besideNothing follows whom a mark is on.
+type besideNothing struct{ *memory.Store }
+
+func (s besideNothing) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	if kind == storage.BesideMark {
+		for _, row := range rows {
+			s.Apply(ctx, storage.Forward, []storage.Edge{{From: row.From, To: row.To, Type: storage.Following, UpdateTime: 1e17}}, storage.IfNewer)
+		}
+	}
+	return s.Store.AddBeside(ctx, kind, rows)
+}
+
+// besideAnew forgets messages before it adds others.
+type besideAnew struct{ *memory.Store }
+
+func (s besideAnew) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	if kind == storage.BesideMessage {
+		for _, r := range s.Edges(ctx, storage.Requests, []storage.Pair{rows[0].Pair}) {
+			if r.Value.Type == storage.Pending {
+				was := r.Value
+				was.Type, was.UpdateTime = storage.None, was.UpdateTime+1
+				now := r.Value
+				now.UpdateTime += 2
+				s.Apply(ctx, storage.Requests, []storage.Edge{was, now}, storage.IfNewer)
+			}
+		}
+	}
+	return s.Store.AddBeside(ctx, kind, rows)
+}
