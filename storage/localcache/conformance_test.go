@@ -24,7 +24,7 @@ func newCached(store storage.Store) *cached {
 		// Edges of the suite are from the beginning of time, and so is the clock: tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
-	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) { c.cache.Wrote(w.Rows, w.Users, w.Counts) })
+	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) { c.cache.Wrote(w.Rows, w.All(), w.Counts) })
 	return c
 }
 

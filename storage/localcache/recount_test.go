@@ -17,7 +17,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	people(t, store, 3)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()
-	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.Users, w.Counts) })
+	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.All(), w.Counts) })
 	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
 		t.Helper()
 		if r := by.ChangeEdges(t.Context(), 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {

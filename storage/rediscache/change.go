@@ -93,7 +93,7 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 		if right, err := c.report(ctx, e, what); err != nil {
 			return fmt.Errorf("report %d changed users to Redis: %w", len(what), err)
 		} else if right {
-			c.cfg.Metrics.changes.WithLabelValues("told").Add(float64(len(what)))
+			c.cfg.Metrics.changes.WithLabelValues("reported").Add(float64(len(what)))
 			c.reported.add(what)
 			return nil
 		}

@@ -39,7 +39,7 @@ func (s *cached) wrote(ctx context.Context, w notify.Write) {
 		one.User, one.Forward, one.Inverse = row.Side.Owner(row.Edge.Pair()), row.Side == storage.Forward, row.Side == storage.Inverse
 		what = append(what, one)
 	}
-	for _, user := range w.Users {
+	for _, user := range w.All() {
 		what = append(what, storage.UserChange{User: user, Forward: true, Inverse: true})
 	}
 	s.next().Changed(ctx, what)

@@ -12,7 +12,7 @@ import (
 //
 //	v  the version of user_counts, as decimal text
 //	p  the profile, see appendProfile; absent while only the version is known
-//	c  the counts: following, follower, friend as varints
+//	c  the counts: following, follower, friend, posts as varints
 //	l  the token of who is filling it
 //
 // p, c and v are of one moment. A user that does not exist is kept, too, with version 0.
@@ -55,7 +55,8 @@ func appendProfile(to []byte, p storage.Profile) []byte {
 func appendCounts(to []byte, c storage.Counts) []byte {
 	to = binary.AppendVarint(to, c.Following)
 	to = binary.AppendVarint(to, c.Follower)
-	return binary.AppendVarint(to, c.Friend)
+	to = binary.AppendVarint(to, c.Friend)
+	return binary.AppendVarint(to, c.Posts)
 }
 
 // parseUser reads the fields of a user's hash.
@@ -82,7 +83,7 @@ func parseUser(id storage.UserID, profile, version, counts string) (storage.Prof
 	}
 	if p.Counted {
 		c := decoder{left: counts}
-		p.Counts = storage.Counts{Following: c.varint(), Follower: c.varint(), Friend: c.varint()}
+		p.Counts = storage.Counts{Following: c.varint(), Follower: c.varint(), Friend: c.varint(), Posts: c.varint()}
 		var err error
 		if p.Counts.Version, err = strconv.ParseInt(version, 10, 64); err != nil || c.end() != nil {
 			return storage.Profile{}, errMalformed
