@@ -39,6 +39,9 @@ type serverLog struct{ log *binlog.Log }
 func (l serverLog) Name() string  { return "binlog/" + l.log.Name() }
 func (l serverLog) Title() string { return "binlog of " + l.log.Server() }
 
+// Begin implements [Log]: a server may be older than the store, and have been another store's.
+func (l serverLog) Begin() LogPosition { return "" }
+
 func (l serverLog) End(ctx context.Context) (LogPosition, error) {
 	at, err := l.log.End(ctx)
 	return LogPosition(at), err

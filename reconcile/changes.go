@@ -9,7 +9,7 @@ import (
 
 // ErrLost means that a log does not continue from a position, or does not say row by row what was
 // changed after it. What has changed since then cannot be known, and a full scan has to find it.
-var ErrLost = errors.New("the log does not tell all that has changed since; run kith reconcile full")
+var ErrLost = errors.New("the log does not have all that has changed since; run kith reconcile full")
 
 // Changes are the logs in which a store's databases record what is written.
 type Changes interface {
@@ -25,6 +25,9 @@ type Log interface {
 
 	// Title is the log's name for people.
 	Title() string
+
+	// Begin is the position before everything that the log has ever had; empty if it has none that can be named.
+	Begin() LogPosition
 
 	// End is the position after everything that is in the log now.
 	End(ctx context.Context) (LogPosition, error)
@@ -47,8 +50,22 @@ type Row = storage.Row
 // checkpointOf is the name under which a mode stores its position in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
 
-// loadPosition returns the stored position of a log, empty if there is none.
-func loadPosition(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, log Log) (LogPosition, error) {
-	value, _, err := checkpoints.LoadCheckpoint(ctx, checkpointOf(mode, log))
-	return LogPosition(value), err
+// loadPositions returns the stored positions of logs, empty where there is none. If others have one, a log without
+// is that of a shard that has been added since: it is read from its beginning, if that can be named.
+func loadPositions(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, logs []Log) ([]LogPosition, error) {
+	positions := make([]LogPosition, len(logs))
+	known := false
+	for i, l := range logs {
+		value, found, err := checkpoints.LoadCheckpoint(ctx, checkpointOf(mode, l))
+		if err != nil {
+			return nil, err
+		}
+		positions[i], known = LogPosition(value), known || found
+	}
+	for i, l := range logs {
+		if known && positions[i] == "" {
+			positions[i] = l.Begin()
+		}
+	}
+	return positions, nil
 }

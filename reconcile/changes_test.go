@@ -74,7 +74,12 @@ func onSQLite(t testing.TB) *watched {
 func onMariaDB(t testing.TB) *watched {
 	t.Helper()
 	testenv.NeedsBinlog(t)
-	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
+	return onServers(t, testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2))
+}
+
+// onServers is a store of databases on two servers, in the mode binlog.
+func onServers(t testing.TB, dsns []string) *watched {
+	t.Helper()
 	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Row]bool{}}
 	logs, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -24,39 +24,38 @@ var countedBy = [counts]storage.Side{storage.Forward, storage.Forward, storage.I
 // countsAtOnce is how many suspected counts are read again together.
 const countsAtOnce = 1000
 
-// count compares the counts of one shard's users with their rows.
-func (f *full) count(ctx context.Context, shard int) error {
-	for which := range counts {
-		var suspects []storage.WrongCount
-		read := func(r storage.OwnerRange) error {
-			wrong, err := f.wrong(ctx, which, shard, r)
-			if err == nil {
-				suspects = append(suspects, wrong...)
-			}
-			return err
-		}
-		took := func(upTo storage.UserID) error {
-			if 0 < len(suspects) && len(suspects) < countsAtOnce && upTo < lastOwner {
-				return nil // one wait for many
-			}
-			c, err := f.confirmCounts(ctx, which, shard, suspects)
-			if err != nil {
-				return err
-			}
-			n := len(suspects)
-			suspects = nil
-			f.commit(ctx, func(s *state) {
-				s.take(c, f.cfg.List)
-				s.Report.Bytes += int64(n) * countBytes
-				s.Counted[which][shard] = upTo
-			})
-			return nil
-		}
-		if err := f.walk(ctx, shard, f.state.Counted[which][shard], read, took); err != nil {
-			return err
-		}
+// count compares one of the counts of a walk's users with their rows.
+func (f *full) count(ctx context.Context, which int, w *walk) error {
+	var wrong, suspects []storage.WrongCount
+	read := func(r storage.OwnerRange) (err error) {
+		wrong, err = f.wrong(ctx, which, w.Shard, r)
+		return err
 	}
-	return nil
+	took := func(upTo storage.UserID) error {
+		suspects = append(suspects, wrong...)
+		if 0 < len(suspects) && len(suspects) < countsAtOnce && upTo < lastOwner {
+			return nil // one wait for many
+		}
+		c, settled, err := f.confirmCounts(ctx, which, w.Shard, suspects)
+		if err == nil && len(suspects) > 0 { // their rows may have been removed
+			_, err = f.holds(ctx, w)
+		}
+		if err == nil {
+			err = f.recount(ctx, which, w.Shard, settled, &c)
+		}
+		if err != nil {
+			return err
+		}
+		n := len(suspects)
+		suspects = nil
+		f.commit(ctx, func(s *state) {
+			s.take(c, f.cfg.List)
+			s.Report.Bytes += int64(n) * countBytes
+			w.UpTo = upTo
+		})
+		return nil
+	}
+	return f.goOn(ctx, w, read, took)
 }
 
 func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange) ([]storage.WrongCount, error) {
@@ -69,14 +68,13 @@ func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange
 // confirmCounts reads suspected counts twice, the second time after the window, and keeps those
 // that are wrong by the same number at both readings.
 //
+// It returns those, and what of them is a finding.
 // A count that will be right once the edges are is not a finding: if a user has lost a row and
 // still counts it, there is one disagreement, which is that row's.
-func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (confirmed, error) {
-	var c confirmed
-	var settled []storage.WrongCount
+func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (c confirmed, settled []storage.WrongCount, err error) {
 	for round := 1; len(suspects) > 0 && round < confirmRounds; round++ {
 		if err := sleep.For(ctx, f.cfg.Window); err != nil {
-			return c, err
+			return c, nil, err
 		}
 		before := make(map[storage.UserID]int64, len(suspects))
 		for _, w := range suspects {
@@ -84,7 +82,7 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 		}
 		now, err := f.wrongCounts(ctx, which, shard, suspects)
 		if err != nil {
-			return c, err
+			return c, nil, err
 		}
 		suspects = nil
 		for _, w := range now {
@@ -101,7 +99,7 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Have: w.Have, Are: w.Are})
 		}
 	}
-	return c, f.recount(ctx, which, shard, settled, &c)
+	return c, settled, nil
 }
 
 // explained is by how much a count is off because of rows that were found to be wrong, or 0.

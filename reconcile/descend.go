@@ -92,7 +92,7 @@ func (f *full) nextPair(ctx context.Context) {
 		f.behind += f.workOfPair()
 		f.slices = 0
 		s.Pair++
-		s.beginPair(f.shards)
+		s.beginPair()
 	})
 }
 
@@ -141,18 +141,22 @@ func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, in
 	return KeysOf(sides[0], slices.Compact(suspects)), read, nil
 }
 
-// rows reads the rows of a slice on one side, from all shards. If a shard had to be asked again, a
-// row may come twice.
+// rows reads the rows of a slice on one side, from all shards. If a shard had to be asked again, or buckets
+// have moved, a row may come twice, the second time as it is where it belongs.
 func (f *full) rows(ctx context.Context, cut storage.Cut, side storage.Side, s slice, each func(storage.Edge)) error {
 	groups := storage.Choose(cut.Groups(), s.groups)
-	return f.everyShard(ctx, func(ctx context.Context, shard int) error {
+	walks := newWalks()
+	return f.everyWalk(ctx, &walks, func(ctx context.Context, w *walk) error {
 		read := func(r storage.OwnerRange) error {
-			return f.cfg.Store.GroupRows(ctx, side, shard, r, cut, groups, func(e storage.Edge) {
+			return f.cfg.Store.GroupRows(ctx, side, w.Shard, r, cut, groups, func(e storage.Edge) {
 				if !absent(e) && s.holds(e.Pair()) {
 					each(e)
 				}
 			})
 		}
-		return f.walk(ctx, shard, 0, read, func(storage.UserID) error { return nil })
+		return f.goOn(ctx, w, read, func(upTo storage.UserID) error {
+			w.UpTo = upTo
+			return nil
+		})
 	})
 }

@@ -29,32 +29,28 @@ func (f *full) sides() [2]storage.Side {
 	return [2]storage.Side{truth, truth.Replica()}
 }
 
-// digest adds the digests of both sides of one shard to a summary.
-func (f *full) digest(ctx context.Context, t *summary, shard int) error {
-	for half, side := range f.sides() {
-		var digests map[int]storage.Digest
-		read := func(r storage.OwnerRange) (err error) {
-			digests, err = f.cfg.Store.Digests(ctx, side, shard, r, t.Cut, t.choice())
-			return err
-		}
-		took := func(upTo storage.UserID) error {
-			f.commit(ctx, func(s *state) {
-				for g, d := range digests {
-					t.Sums[t.indexOf(g)].add(half, d)
-					if t == &s.Coarse {
-						s.Report.Rows[side] += d.Rows
-					}
-				}
-				s.Report.Bytes += int64(len(digests)) * digestBytes
-				t.Digested[half][shard] = upTo
-			})
-			return nil
-		}
-		if err := f.walk(ctx, shard, t.Digested[half][shard], read, took); err != nil {
-			return err
-		}
+// digest adds the digests of a walk on one of the sides to a summary.
+func (f *full) digest(ctx context.Context, t *summary, half int, w *walk) error {
+	side := f.sides()[half]
+	var digests map[int]storage.Digest
+	read := func(r storage.OwnerRange) (err error) {
+		digests, err = f.cfg.Store.Digests(ctx, side, w.Shard, r, t.Cut, t.choice())
+		return err
 	}
-	return nil
+	took := func(upTo storage.UserID) error {
+		f.commit(ctx, func(s *state) {
+			for g, d := range digests {
+				t.Sums[t.indexOf(g)].add(half, d)
+				if t == &s.Coarse {
+					s.Report.Rows[side] += d.Rows
+				}
+			}
+			s.Report.Bytes += int64(len(digests)) * digestBytes
+			w.UpTo = upTo
+		})
+		return nil
+	}
+	return f.goOn(ctx, w, read, took)
 }
 
 // Estimated bytes on the wire for what is read. The figures are those of MySQL's text protocol for

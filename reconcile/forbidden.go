@@ -13,11 +13,11 @@ import (
 // user, where both rows are. So the two never exist together, unless a database was changed or
 // restored by hand.
 
-// forbid looks for follows on one shard that a block forbids.
-func (f *full) forbid(ctx context.Context, shard int) error {
+// forbid looks for follows that a block forbids, on one walk.
+func (f *full) forbid(ctx context.Context, w *walk) error {
 	var suspects []storage.Pair
 	read := func(r storage.OwnerRange) (err error) {
-		suspects, err = f.cfg.Store.ForbiddenFollows(ctx, shard, r)
+		suspects, err = f.cfg.Store.ForbiddenFollows(ctx, w.Shard, r)
 		return err
 	}
 	took := func(upTo storage.UserID) error {
@@ -25,7 +25,7 @@ func (f *full) forbid(ctx context.Context, shard int) error {
 		if err != nil {
 			return err
 		}
-		if len(c.found) > 0 { // only one shard at a time may have unsettled edges
+		if len(c.found) > 0 { // only one walk at a time may have unsettled edges
 			f.ending.Lock()
 			defer f.ending.Unlock()
 		}
@@ -36,14 +36,14 @@ func (f *full) forbid(ctx context.Context, shard int) error {
 		f.commit(ctx, func(s *state) {
 			s.take(c, f.cfg.List)
 			s.Report.Bytes += n * 5 * rowBytes
-			s.Follows[shard] = upTo
+			w.UpTo = upTo
 			if len(c.found) > 0 {
 				s.Unsettled = nil
 			}
 		})
 		return nil
 	}
-	return f.walk(ctx, shard, f.state.Follows[shard], read, took)
+	return f.goOn(ctx, w, read, took)
 }
 
 // confirmForbidden reads suspects twice, a window apart, and keeps those that are the same at both

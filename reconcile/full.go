@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"kith/internal/sleep"
 	"kith/storage"
 )
@@ -113,7 +111,8 @@ func (c FullConfig) withDefaults() FullConfig {
 // other.
 //
 // Its progress is kept in the store, including partial sums: a scan that ends early continues from
-// there, and skips nothing. Its report includes what was found before, and so does the [Status]
+// there, and skips nothing. Buckets may move from shard to shard meanwhile: each owner is looked at on the shard
+// that has it (see [walk]). Its report includes what was found before, and so does the [Status]
 // that it saves at its end. When the context ends, so does the scan, with the context's error.
 func Full(ctx context.Context, cfg FullConfig) (Report, error) {
 	f := newFull(cfg)
@@ -139,8 +138,7 @@ type full struct {
 	plan  plan
 	began time.Time // of this run
 
-	shards int
-	ending sync.Mutex // held while a shard's forbidden follows are ended
+	ending sync.Mutex // held while a walk's forbidden follows are ended
 
 	mu     sync.Mutex // guards what follows
 	state  state
@@ -152,7 +150,7 @@ type full struct {
 
 func newFull(cfg FullConfig) *full {
 	cfg = cfg.withDefaults()
-	f := &full{cfg: cfg, pace: sleep.Throttle{Load: cfg.MaxLoad}, shards: cfg.Store.Shards(), began: time.Now()}
+	f := &full{cfg: cfg, pace: sleep.Throttle{Load: cfg.MaxLoad}, began: time.Now()}
 	f.store = paced{cfg.Store, f.pace}
 	return f
 }
@@ -162,8 +160,7 @@ func (f *full) begin(ctx context.Context) error {
 	if err := f.load(ctx); err != nil {
 		return err
 	}
-	p, err := newPlan(ctx, f.cfg.Store, f.cfg.Owners)
-	f.plan = p
+	err := f.plan.grow(ctx, f.cfg.Store, f.cfg.Store.Shards(), f.cfg.Owners)
 	f.behind = int64(f.state.Pair) * 2 * f.ranges()
 	f.saved = time.Now()
 	return err
@@ -179,10 +176,16 @@ func (f *full) run(ctx context.Context) error {
 		}
 		f.nextPair(ctx)
 	}
-	if err := f.everyShard(ctx, f.forbid); err != nil {
+	if err := f.everyWalk(ctx, &f.state.Follows, f.forbid); err != nil {
 		return err
 	}
-	return f.everyShard(ctx, f.count)
+	for which := range counts {
+		err := f.everyWalk(ctx, &f.state.Counted[which], func(ctx context.Context, w *walk) error { return f.count(ctx, which, w) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // comparePair compares the two tables of the present pair.
@@ -199,7 +202,13 @@ func (f *full) comparePair(ctx context.Context) error {
 }
 
 func (f *full) digestAll(ctx context.Context, t *summary) error {
-	return f.everyShard(ctx, func(ctx context.Context, shard int) error { return f.digest(ctx, t, shard) })
+	for half := range t.Digested {
+		err := f.everyWalk(ctx, &t.Digested[half], func(ctx context.Context, w *walk) error { return f.digest(ctx, t, half, w) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // narrow decides whether to make a finer summary, unless that is decided already. The same sums
@@ -210,7 +219,7 @@ func (f *full) narrow() {
 	if f.state.Fine.Cut.Parts > 0 {
 		return
 	}
-	if fine, better := f.state.Coarse.finer(f.state.GroupRows, f.shards); better {
+	if fine, better := f.state.Coarse.finer(f.state.GroupRows); better {
 		f.state.Fine = fine
 	}
 }
@@ -225,15 +234,6 @@ func (f *full) finest() *summary {
 
 // shardsAtOnce bounds the statements that run at once.
 const shardsAtOnce = 16
-
-func (f *full) everyShard(ctx context.Context, do func(context.Context, int) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(shardsAtOnce)
-	for i := range f.shards {
-		g.Go(func() error { return do(ctx, i) })
-	}
-	return g.Wait()
-}
 
 // finish saves the scan's status and removes the checkpoint. If the scan is killed in between, the
 // next run continues it and finishes again.

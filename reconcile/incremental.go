@@ -175,11 +175,13 @@ const rowsAtOnce = 200_000
 
 // begin finds out where to begin reading and where to end.
 func (r *incrementalRun) begin(ctx context.Context) error {
-	for _, l := range r.Changes.Logs() {
-		at, err := loadPosition(ctx, r.Checkpoints, r.mode, l)
-		if err != nil {
-			return err
-		}
+	logs := r.Changes.Logs()
+	positions, err := loadPositions(ctx, r.Checkpoints, r.mode, logs)
+	if err != nil {
+		return err
+	}
+	for i, l := range logs {
+		at := positions[i]
 		end, err := l.End(ctx)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.Title(), err)

@@ -20,24 +20,31 @@ type plan [][]storage.UserID
 // lastOwner ends the last range of every shard.
 const lastOwner storage.UserID = math.MaxInt64
 
-func newPlan(ctx context.Context, store storage.Comparer, owners int) (plan, error) {
-	p := make(plan, store.Shards())
-	for shard := range p {
-		var after storage.UserID
-		for {
-			id, ok, err := store.NextOwner(ctx, shard, after, owners)
-			if err != nil {
-				return nil, fmt.Errorf("look for the owners of shard %d: %w", shard, err)
-			}
-			if !ok {
-				break
-			}
-			p[shard] = append(p[shard], id)
-			after = id
+// grow plans the shards that have no plan yet.
+func (p *plan) grow(ctx context.Context, store storage.Comparer, shards, owners int) error {
+	for shard := len(*p); shard < shards; shard++ {
+		ranges, err := planOf(ctx, store, shard, owners)
+		if err != nil {
+			return fmt.Errorf("look for the owners of shard %d: %w", shard, err)
 		}
-		p[shard] = append(p[shard], lastOwner)
+		*p = append(*p, ranges)
 	}
-	return p, nil
+	return nil
+}
+
+func planOf(ctx context.Context, store storage.Comparer, shard, owners int) (ranges []storage.UserID, err error) {
+	var after storage.UserID
+	for {
+		id, ok, err := store.NextOwner(ctx, shard, after, owners)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return append(ranges, lastOwner), nil
+		}
+		ranges = append(ranges, id)
+		after = id
+	}
 }
 
 // done is how many ranges of a shard end at or before an owner.
@@ -47,35 +54,6 @@ func (p plan) done(shard int, owner storage.UserID) int {
 		n++
 	}
 	return n
-}
-
-// walk reads each range of a shard's owners after one owner, in order. After each range it calls
-// took with the last owner read. If the shard does not answer in time, walk retries with fewer
-// owners.
-func (f *full) walk(ctx context.Context, shard int, after storage.UserID, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
-	for after < lastOwner {
-		r := storage.OwnerRange{After: after, UpTo: f.plan[shard][f.plan.done(shard, after)]}
-		owners := f.cfg.Owners
-		err := f.again(ctx, shard, func() error {
-			err := read(r)
-			if err == nil || ctx.Err() != nil {
-				return err
-			}
-			owners = max(1, owners/4)
-			if id, ok, failed := f.cfg.Store.NextOwner(ctx, shard, r.After, owners); failed == nil && ok && id < r.UpTo {
-				r.UpTo = id
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := took(r.UpTo); err != nil {
-			return err
-		}
-		after = r.UpTo
-	}
-	return nil
 }
 
 // again runs a statement at the scan's pace, and retries while the shard does not answer in time.

@@ -1,10 +1,6 @@
 package reconcile
 
-import (
-	"time"
-
-	"kith/storage"
-)
+import "time"
 
 // Progress is the progress of a full scan. Its unit of work is about one statement.
 type Progress struct {
@@ -63,10 +59,20 @@ func (f *full) ranges() (n int64) {
 	return n
 }
 
-// rangesDone is how many ranges end at or before the given owners.
-func (f *full) rangesDone(owners []storage.UserID) (n int64) {
-	for shard, owner := range owners {
-		n += int64(f.plan.done(shard, owner))
+// rangesDone is how many ranges walks have behind them, about: those of a shard count once.
+func (f *full) rangesDone(walks []walk) (n int64) {
+	least := make(map[int]int, len(walks))
+	for _, w := range walks {
+		if w.Shard < 0 {
+			continue
+		}
+		done := f.plan.done(w.Shard, w.UpTo)
+		if was, known := least[w.Shard]; !known || done < was {
+			least[w.Shard] = done
+		}
+	}
+	for _, done := range least {
+		n += int64(done)
 	}
 	return n
 }

@@ -82,12 +82,20 @@ const (
 // Run watches until the context ends, and then returns nil. It returns an error if it cannot begin.
 // It may be called once.
 func (r *Realtime) Run(ctx context.Context) error {
-	for _, l := range r.Changes.Logs() {
-		at, err := r.begin(ctx, l)
+	logs := r.Changes.Logs()
+	positions, err := loadPositions(ctx, r.Checkpoints, r.mode, logs)
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	for i, l := range logs {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it is ended, and whatever failed did so by that
 		}
-		if err != nil {
+		at := positions[i]
+		if at == "" {
+			at, err = r.anew(ctx, l)
+		}
+		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("%s: %w", l.Title(), err)
 		}
 		r.logs = append(r.logs, &logFollowed{Log: l, at: at, kept: at})
@@ -100,15 +108,6 @@ func (r *Realtime) Run(ctx context.Context) error {
 	wg.Go(func() { r.keepAll(ctx) })
 	wg.Wait()
 	return nil
-}
-
-// begin returns the position from which to continue; without a checkpoint, the present end.
-func (r *Realtime) begin(ctx context.Context, l Log) (LogPosition, error) {
-	at, err := loadPosition(ctx, r.Checkpoints, r.mode, l)
-	if err != nil || at != "" {
-		return at, err
-	}
-	return r.anew(ctx, l)
 }
 
 // anew makes the present end of a log its checkpoint.

@@ -53,6 +53,8 @@ func (l relationLog) End(ctx context.Context) (LogPosition, error) {
 	return positionOf(last), err
 }
 
+func (l relationLog) Begin() LogPosition { return positionOf(0) }
+
 func positionOf(position int64) LogPosition { return LogPosition(strconv.FormatInt(position, 10)) }
 
 func (l relationLog) Read(ctx context.Context, after, upTo LogPosition, take func([]Row, func() (LogPosition, error)) error) error {

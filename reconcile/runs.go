@@ -30,13 +30,13 @@ const (
 
 var (
 	lastRun = prometheus.NewDesc("kith_reconcile_last_run_timestamp_seconds",
-		"When the last run ended, or told last while it runs, by mode, in Unix seconds.", []string{"mode"}, nil)
+		"When the last run ended, or last reported while it runs, by mode, in Unix seconds.", []string{"mode"}, nil)
 	lastFound = prometheus.NewDesc("kith_reconcile_last_run_found",
 		"Disagreements that the last run has found, by mode and kind.", []string{"mode", "kind"}, nil)
 	lastRepaired = prometheus.NewDesc("kith_reconcile_last_run_repaired",
 		"Of those, repaired.", []string{"mode", "kind"}, nil)
 	lastUnpaired = prometheus.NewDesc("kith_reconcile_last_run_oldest_unpaired_seconds",
-		"How long the oldest edge had waited for its second half when the last run told, by mode.", []string{"mode"}, nil)
+		"How long the oldest edge had waited for its second half when the last run reported, by mode.", []string{"mode"}, nil)
 	lastFullScan = prometheus.NewDesc("kith_reconcile_last_full_scan_timestamp_seconds",
 		"When the last full scan that went to its end began, in Unix seconds. 0 when there was none.", nil, nil)
 )

@@ -14,7 +14,7 @@ import (
 const fullCheckpoint = "reconcile/full"
 
 // stateLayout changes when an older state can no longer be continued.
-const stateLayout = 3
+const stateLayout = 4
 
 // A state has to fit into a column of 16 MB, whatever the number of shards and of disagreements.
 // These constants bound it, and mostSums bounds the summaries.
@@ -26,7 +26,6 @@ const (
 // A state is the progress of a full scan: it is stored in case the scan ends early.
 type state struct {
 	Layout    int
-	Shards    int
 	Repair    bool
 	GroupRows int64
 	SliceRows int64
@@ -37,8 +36,8 @@ type state struct {
 	NextSlice int     // index among the slices of the finest summary
 	Unsettled []Key   // what may differ because of repairs that were begun, see [full.noteUnsettled]
 
-	Follows []storage.UserID         // by shard: the last owner whose follows were looked at for forbidden ones
-	Counted [counts][]storage.UserID // and whose count was compared
+	Follows []walk         // whose follows were looked at for forbidden ones
+	Counted [counts][]walk // whose counts were compared
 
 	// Explained is by how much counts are off because of rows that were found to be wrong, for at
 	// most mostExplained users. Wrong counts of other users are findings of their own.
@@ -49,24 +48,24 @@ type state struct {
 
 func (f *full) newState() state {
 	s := state{
-		Layout: stateLayout, Shards: f.shards, Repair: f.cfg.Repair, GroupRows: f.cfg.GroupRows, SliceRows: f.cfg.SliceRows,
-		Follows: make([]storage.UserID, f.shards),
+		Layout: stateLayout, Repair: f.cfg.Repair, GroupRows: f.cfg.GroupRows, SliceRows: f.cfg.SliceRows,
+		Follows: newWalks(),
 		Report: Report{
 			Began: f.began, Repair: f.cfg.Repair,
 			Found: make(map[Kind]int), Repaired: make(map[Kind]int),
 		},
 		Explained: make(map[storage.UserID]countsOff),
 	}
-	s.beginPair(f.shards)
+	s.beginPair()
 	for c := range counts {
-		s.Counted[c] = make([]storage.UserID, f.shards)
+		s.Counted[c] = newWalks()
 	}
 	return s
 }
 
 // beginPair clears the sums of the previous pair of tables.
-func (s *state) beginPair(shards int) {
-	s.Coarse, s.Fine, s.NextSlice = newSummary(1, allClasses(), shards), summary{}, 0
+func (s *state) beginPair() {
+	s.Coarse, s.Fine, s.NextSlice = newSummary(1, allClasses()), summary{}, 0
 }
 
 // take adds what was found to the report.
@@ -101,7 +100,7 @@ func (f *full) load(ctx context.Context) error {
 		f.cfg.Logger.WarnContext(ctx, "the earlier scan cannot be gone on with", "error", err)
 		return nil
 	}
-	if earlier.Layout != stateLayout || earlier.Shards != f.shards || earlier.Repair != f.cfg.Repair {
+	if earlier.Layout != stateLayout || earlier.Repair != f.cfg.Repair {
 		f.cfg.Logger.InfoContext(ctx, "the earlier scan was another, and is begun anew")
 		return nil
 	}

@@ -9,31 +9,34 @@ import (
 	"kith/storage/shard"
 )
 
-// The largest state there can be fits into its column (MEDIUMBLOB), with as many shards
+// The largest state there can be fits into its column (MEDIUMBLOB), with as many walks
 // as there are buckets.
 func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	const column = 1<<24 - 1
 	r := rand.New(rand.NewPCG(1, 2))
-	f := &full{cfg: FullConfig{Repair: true}.withDefaults(), shards: shard.Buckets}
+	f := &full{cfg: FullConfig{Repair: true}.withDefaults()}
 	f.state = f.newState()
 	s := &f.state
-	s.Fine = newSummary(127, allClasses(), f.shards)
+	s.Fine = newSummary(127, allClasses())
 	id := func() storage.UserID { return storage.UserID(1<<62 + r.Int64N(1<<62)) }
+	walks := func() []walk {
+		list := make([]walk, shard.Buckets)
+		for i := range list {
+			list[i] = walk{i, []shard.Range{{First: i, Last: i}}, id()}
+		}
+		return list
+	}
 	for _, summary := range []*summary{&s.Coarse, &s.Fine} {
 		for i := range summary.Sums {
 			summary.Sums[i] = sum{[2]int64{1e9 + r.Int64N(1e9), 1e9 + r.Int64N(1e9)}, 1<<63 | r.Uint64()}
 		}
 		for side := range 2 {
-			for i := range f.shards {
-				summary.Digested[side][i] = id()
-			}
+			summary.Digested[side] = walks()
 		}
 	}
-	for i := range f.shards {
-		s.Follows[i] = id()
-		for which := range s.Counted {
-			s.Counted[which][i] = id()
-		}
+	s.Follows = walks()
+	for which := range s.Counted {
+		s.Counted[which] = walks()
 	}
 	for range 2 * unsettledAtOnce {
 		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id()}})
@@ -60,11 +63,11 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 func TestAFinerSummaryIsBounded(t *testing.T) {
 	for _, differ := range []int{1, 100, storage.Classes} {
 		for _, rows := range []int64{100, 1e3, 1e6, 1e12} {
-			coarse := newSummary(1, allClasses(), 3)
+			coarse := newSummary(1, allClasses())
 			for i := range differ {
 				coarse.Sums[i*storage.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
 			}
-			fine, better := coarse.finer(200, 3)
+			fine, better := coarse.finer(200)
 			if better != (rows > 200) {
 				t.Errorf("%d classes of %d rows: finer: %v", differ, rows, better)
 			}

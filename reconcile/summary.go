@@ -12,16 +12,16 @@ import (
 // The coarse summary covers all edges of a pair of tables. If it differs, its groups may still be
 // large; then a finer one is made of the classes that differ, so that fewer rows have to be read.
 type summary struct {
-	Cut      storage.Cut         // no parts: it has not been made yet
-	Classes  []int               // ascending
-	Sums     []sum               // see indexOf
-	Digested [2][]storage.UserID // forward and inverse, by shard: the last owner whose digest is in Sums
+	Cut      storage.Cut // no parts: it has not been made yet
+	Classes  []int       // ascending
+	Sums     []sum       // see indexOf
+	Digested [2][]walk   // forward and inverse: of which owners the digests are in Sums
 }
 
-func newSummary(parts int, classes []int, shards int) summary {
+func newSummary(parts int, classes []int) summary {
 	t := summary{Cut: storage.Cut{Parts: parts}, Classes: classes, Sums: make([]sum, len(classes)*parts)}
 	for half := range t.Digested {
-		t.Digested[half] = make([]storage.UserID, shards)
+		t.Digested[half] = newWalks()
 	}
 	return t
 }
@@ -72,7 +72,7 @@ var cuts = []int{1, 7, 31, 127, 1009}
 
 // finer returns the summary to be made of what differs in a coarse one, so that groups have at most
 // the given rows, or as few as possible; false if the coarse one is already as good as it can be.
-func (t *summary) finer(rows int64, shards int) (summary, bool) {
+func (t *summary) finer(rows int64) (summary, bool) {
 	classes, largest := t.differing()
 	parts := 1
 	for _, c := range cuts {
@@ -83,5 +83,5 @@ func (t *summary) finer(rows int64, shards int) (summary, bool) {
 	if parts == 1 {
 		return summary{}, false
 	}
-	return newSummary(parts, classes, shards), true
+	return newSummary(parts, classes), true
 }

@@ -6,13 +6,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/replication"
 	"kith/storage"
@@ -418,107 +415,5 @@ func TestSourcesComeByName(t *testing.T) {
 	sources := a.Status().Sources
 	if len(sources) != 3 || sources[0].Source != "a" || sources[1].Source != "b" || sources[2].Source != "c" {
 		t.Errorf("%+v", sources)
-	}
-}
-
-func TestMetrics(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	g := newGate()
-	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
-	f := a.Feed("test")
-	defer f.Close()
-	if err := f.Apply(t.Context(), rowsOf(follow(1, of(2, 1)[0], 1))); err != nil {
-		t.Fatal(err)
-	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	for _, family := range families {
-		got[family.GetName()] = family.GetMetric()[0].String()
-	}
-	for name, want := range map[string]string{
-		"kith_replication_events_total": `label:{name:"shard" value:"2"} label:{name:"source" value:"test"} counter:{value:1`,
-		"kith_replication_lag_seconds":  `label:{name:"source" value:"test"} gauge:{value:0}`,
-		"kith_replication_pending_rows": `label:{name:"source" value:"test"} gauge:{value:0}`,
-		"kith_replication_batch_rows":   `sample_count:1`,
-	} {
-		if text := strings.Join(strings.Fields(got[name]), " "); !strings.Contains(text, want) {
-			t.Errorf("%s: %s", name, text)
-		}
-	}
-	f.Silent(time.Now().Add(-time.Minute))
-	if lag := a.Status().Lag; lag < time.Minute {
-		t.Errorf("the lag of a silent source is %s", lag)
-	}
-}
-
-// Lag is counted from the commit, if the source knows it, or else from the time of the first row; a
-// time in the future counts as now.
-func TestLagIsCountedFromTheCommit(t *testing.T) {
-	now := time.Now()
-	ago := func(d time.Duration) storage.Micros { return storage.MicrosOf(now.Add(-d)) }
-	for name, c := range map[string]struct {
-		committed, row storage.Micros
-		want           time.Duration
-	}{
-		"committed":           {committed: ago(time.Hour), row: ago(time.Minute), want: time.Hour},
-		"only the row's time": {row: ago(time.Minute), want: time.Minute},
-		"in the future":       {row: ago(-time.Hour)},
-	} {
-		g := newGate()
-		g.set(2, true)
-		a, _ := start(t, g, nil)
-		f := a.Feed("test")
-		if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], c.row)), Committed: c.committed}); err != nil {
-			t.Fatal(err)
-		}
-		if lag := f.Lag(); lag < c.want || lag > c.want+30*time.Second {
-			t.Errorf("%s: a lag of %s, want %s", name, lag, c.want)
-		}
-		f.Close()
-	}
-}
-
-// Rows of several sources that are applied in one transaction are counted by source.
-func TestRowsAreCountedBySource(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	g := newGate()
-	hold := make(chan struct{})
-	g.hold = hold
-	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
-	to := of(2, 6)
-	rows := map[string]int{"busy": 1, "a": 2, "b": 3}
-	for _, source := range []string{"busy", "a", "b"} { // the first keeps the lane busy
-		f := a.Feed(source)
-		defer f.Close()
-		for range rows[source] {
-			if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, to[0], 1))}); err != nil {
-				t.Fatal(err)
-			}
-			to = to[1:]
-		}
-	}
-	close(hold)
-	eventually(t, "all rows are applied", func() bool { return a.Status().Pending == 0 })
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if family.GetName() != "kith_replication_events_total" {
-			continue
-		}
-		for _, m := range family.GetMetric() {
-			source := m.GetLabel()[1].GetValue()
-			if got := int(m.GetCounter().GetValue()); got != rows[source] {
-				t.Errorf("%d rows of source %q, want %d", got, source, rows[source])
-			}
-			delete(rows, source)
-		}
-	}
-	if len(rows) > 0 {
-		t.Errorf("nothing is counted of %v", rows)
 	}
 }

@@ -186,10 +186,11 @@ func (d *decoder) tableMap(raw []byte) (uint64, table, error) {
 type layout struct {
 	from, to, kind, time, user             int
 	version, following, followers, friends int
+	posts                                  int
 }
 
 func layoutOf(m *replication.TableMapEvent) layout {
-	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1}
+	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 	for i, name := range m.ColumnName {
 		switch string(name) {
 		case "from_user_id":
@@ -210,6 +211,8 @@ func layoutOf(m *replication.TableMapEvent) layout {
 			l.followers = i
 		case "friend_count":
 			l.friends = i
+		case "post_count":
+			l.posts = i
 		}
 	}
 	return l
@@ -225,7 +228,7 @@ func (l layout) counted(images [][]any) storage.UserChange {
 	after := images[len(images)-1]
 	c := storage.UserChange{User: storage.UserID(number(after, l.user)), Counts: storage.Counts{
 		Following: number(after, l.following), Follower: number(after, l.followers), Friend: number(after, l.friends),
-		Version: number(after, l.version),
+		Posts: number(after, l.posts), Version: number(after, l.version),
 	}}
 	if len(images) > 1 {
 		c.Before = number(images[0], l.version)

@@ -18,8 +18,9 @@ import (
 type Log interface {
 	storage.LogReader
 	Shards() int
-	// Grown is closed once the store has more shards than a number.
-	Grown(than int) <-chan struct{}
+	// Changed is closed once shards have been added or replaced more often than Changes has said.
+	Changed(than int) <-chan struct{}
+	Changes() int
 	// LastOfLog is the position of the newest entry that a shard's log has ever had.
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
@@ -48,6 +49,7 @@ func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for followed := 0; ; {
+		changes := log.Changes()
 		for ; followed < log.Shards(); followed++ {
 			f := &follower{log: log, shard: followed, publisher: publisher, logger: logger}
 			wg.Go(func() { f.run(ctx) })
@@ -55,7 +57,7 @@ func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger)
 		select {
 		case <-ctx.Done():
 			return
-		case <-log.Grown(followed):
+		case <-log.Changed(changes):
 		}
 	}
 }

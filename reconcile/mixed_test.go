@@ -1,0 +1,72 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// A store has shards on MariaDB and on MySQL. Follows across are replicated by both binlogs, all modes find what is
+// lost and repair it, and buckets move from one engine to the other.
+func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
+	t.Parallel()
+	testenv.OnlyOn(t, "it is about MySQL beside MariaDB", "mysql")
+	mariaDB := testenv.Database(t, "mariadb")
+	dsns := append(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1), mariaDB.CreateDatabase(t, "kith"))
+	w := onServers(t, dsns)
+	w.incremental(t, nil) // begins
+	lost := w.writeSome(t, newRand(t), 300)
+	across := [2]int{}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for ordinal := range w.Shards() {
+			err := w.GroupRows(t.Context(), side, ordinal, storage.OwnerRange{UpTo: 1<<63 - 1}, storage.Cut{Parts: 1}, everyClass(), func(e storage.Edge) {
+				if w.ShardOf(e.From) == 0 && w.ShardOf(e.To) == 1 {
+					across[0]++
+				}
+				if w.ShardOf(e.From) == 1 && w.ShardOf(e.To) == 0 {
+					across[1]++
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if across[0] == 0 || across[1] == 0 {
+		t.Errorf("rows across: %v", across)
+	}
+	w.arrived(t, len(lost))
+	if r := w.incremental(t, nil); r.Repaired[reconcile.Missing] != len(lost) || r.Left() != 0 {
+		t.Errorf("%+v, %d were lost", r, len(lost))
+	}
+	clean := func(when string) {
+		t.Helper()
+		cfg := reconcile.FullConfig{Store: w.Store, Window: 200 * time.Millisecond, MaxLoad: 1, Restart: true}
+		if r, err := reconcile.Full(t.Context(), cfg); err != nil || r.Total() != 0 || r.Rows[storage.Forward] == 0 {
+			t.Errorf("%s: %+v, %v", when, r, err)
+		}
+	}
+	clean("repaired")
+	for _, plan := range []sqlstore.Move{
+		{Buckets: shard.Range{First: 0, Last: 99}, From: 0, To: 1}, {Buckets: shard.Range{First: 900, Last: 1023}, From: 1, To: 0},
+	} {
+		if r, err := w.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil || r.Mended > 0 {
+			t.Fatalf("%s: %+v, %v", plan, r, err)
+		}
+	}
+	clean("moved")
+}
+
+// everyClass chooses all groups of the coarsest cut.
+func everyClass() storage.Choice {
+	all := make([]int, storage.Classes)
+	for i := range all {
+		all[i] = i
+	}
+	return storage.Choose(storage.Classes, all)
+}

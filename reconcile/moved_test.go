@@ -1,0 +1,200 @@
+package reconcile_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// moving is a store of two shards between which buckets move.
+type moving struct {
+	*sqlstore.Store
+	t     *testing.T
+	users int
+	rows  int64
+}
+
+// onTwoShards runs f for a store of two shards on each engine.
+func onTwoShards(t *testing.T, f func(*moving)) {
+	t.Run("SQLite", func(t *testing.T) {
+		t.Parallel()
+		dir := t.TempDir()
+		f(newMoving(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db")))
+	})
+	t.Run("MariaDB", func(t *testing.T) {
+		t.Parallel()
+		testenv.NotOn(t, "TiDB spreads itself", "tidb")
+		dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
+		f(newMoving(t, "mysql:"+dsns[0]+";"+dsns[1]))
+	})
+}
+
+// newMoving makes users each of whom follows the next three.
+func newMoving(t *testing.T, location string) *moving {
+	t.Helper()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	m := &moving{Store: s, t: t, users: 90}
+	watching, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	go s.Watch(watching)
+	var users []storage.User
+	for id := 1; id <= m.users; id++ {
+		users = append(users, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N"})
+	}
+	for _, r := range s.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	for id := 1; id <= m.users; id++ {
+		for n := 1; n <= 3; n++ {
+			m.follow(storage.UserID(id), storage.UserID((id+n-1)%m.users+1), storage.Following)
+			m.rows++
+		}
+	}
+	return m
+}
+
+// follow writes both sides.
+func (m *moving) follow(from, to storage.UserID, kind storage.EdgeType) {
+	changed := m.ChangeEdges(context.Background(), from, []storage.EdgeChange{{To: to, Type: kind, At: storage.MicrosOf(time.Now())}}, storage.ChangeOptions{})[0]
+	if changed.Err != nil {
+		m.t.Error(changed.Err)
+		return
+	}
+	if r := m.Apply(context.Background(), storage.Inverse, []storage.Edge{changed.Value.Row}, storage.IfNewer)[0]; r.Err != nil {
+		m.t.Error(r.Err)
+	}
+}
+
+// move lets half of the buckets of a shard go to the other one.
+func (m *moving) move(from int) {
+	m.t.Helper()
+	claims := m.ShardsStatus()[from].Buckets
+	r := claims[len(claims)-1]
+	plan := sqlstore.Move{Buckets: shard.Range{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
+	if _, err := m.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil {
+		m.t.Errorf("%s: %v", plan, err)
+	}
+}
+
+// lose removes the inverse row of a follow, and nothing else.
+func (m *moving) lose(p storage.Pair) {
+	m.t.Helper()
+	driver := "sqlite"
+	if !m.HasLog() {
+		driver = "mysql"
+	}
+	db, err := sql.Open(driver, m.Addresses()[m.ShardOf(p.To)])
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer db.Close()
+	result, err := db.Exec("DELETE FROM follower WHERE to_user_id = ? AND from_user_id = ?", int64(p.To), int64(p.From))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		m.t.Fatalf("%d rows removed, %v", n, err)
+	}
+}
+
+// scan compares everything in ranges of a few owners. At each of some numbers of commits buckets move.
+func (m *moving) scan(window time.Duration, moveAt map[int]int) reconcile.Report {
+	m.t.Helper()
+	commits := 0
+	report, err := reconcile.Full(m.t.Context(), reconcile.FullConfig{
+		Store: m.Store, Window: window, Owners: 5, MaxLoad: 1, Restart: true, GroupRows: 1,
+		OnProgress: func(reconcile.Progress) {
+			if from, now := moveAt[commits]; now {
+				m.move(from)
+			}
+			commits++
+		},
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return report
+}
+
+// While owners are walked through, half of a shard's buckets go to the other shard, and later some back: each row
+// is digested once, what is lost is found once, and nothing else is.
+func TestBucketsMoveDuringAFullScan(t *testing.T) {
+	onTwoShards(t, func(m *moving) {
+		lost := []storage.Pair{{From: 3, To: 5}, {From: 44, To: 45}, {From: 88, To: 90}}
+		for _, p := range lost {
+			m.lose(p)
+		}
+		moved := false
+		for _, moveAt := range []map[int]int{{4: 0}, {11: 1, 30: 0}, {2: 1, 45: 1}} {
+			before := m.Map().Now()
+			r := m.scan(time.Millisecond, moveAt)
+			for b := range shard.Buckets {
+				was, _ := before.Owner(b)
+				is, _ := m.Map().Now().Owner(b)
+				moved = moved || was != is
+			}
+			if r.Rows[storage.Forward] != m.rows || r.Rows[storage.Inverse] != m.rows-int64(len(lost)) {
+				m.t.Errorf("%v: rows %v, want %d and %d less", moveAt, r.Rows, m.rows, len(lost))
+			}
+			if r.Total() != len(lost) || r.Found[reconcile.Missing] != len(lost) {
+				m.t.Errorf("%v: found %v", moveAt, r.Findings)
+			}
+		}
+		if !moved {
+			m.t.Error("no bucket has moved")
+		}
+	})
+}
+
+// While others write and buckets move to and fro, scans find what has been lost, and nothing else.
+func TestFullScansWhileBucketsMoveUnderWrites(t *testing.T) {
+	onTwoShards(t, func(m *moving) {
+		stable := storage.Pair{From: 7, To: 9}
+		m.lose(stable)
+		ctx, stop := context.WithCancel(m.t.Context())
+		done := make(chan struct{}, 2)
+		go func() { // each pair has one writer
+			defer func() { done <- struct{}{} }()
+			r := rand.New(rand.NewPCG(1, 2))
+			for ctx.Err() == nil {
+				from := storage.UserID(1 + r.IntN(m.users))
+				m.follow(from, from%storage.UserID(m.users-10)+10+from%2, []storage.EdgeType{storage.None, storage.Following}[r.IntN(2)])
+				time.Sleep(2 * time.Millisecond)
+			}
+		}()
+		moves := make(chan int, 100)
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for n := 0; ctx.Err() == nil && n < 100; n++ {
+				m.move(n % 2)
+				moves <- n
+				time.Sleep(300 * time.Millisecond)
+			}
+		}()
+		for scans := 0; scans < 2 || len(moves) < 2; scans++ {
+			r := m.scan(300*time.Millisecond, nil)
+			if r.Total() != 1 || len(r.Findings) != 1 || r.Findings[0].Pair() != stable {
+				m.t.Errorf("found %v", r.Findings)
+			}
+		}
+		stop()
+		<-done
+		<-done
+	})
+}

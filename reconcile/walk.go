@@ -1,0 +1,224 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kith/internal/sleep"
+	"kith/storage"
+	"kith/storage/shard"
+)
+
+// A walk goes through the owners of some buckets on the shard that has them, in ascending order. The walks of
+// one kind have all buckets, each once. If buckets move to another shard, another walk goes on with them there, from
+// the owner that the first one has come to: so every owner is looked at once, on the shard that has it.
+type walk struct {
+	Shard   int // −1: no shard has the buckets at present
+	Buckets []shard.Range
+	UpTo    storage.UserID // the last owner that has been looked at
+}
+
+// newWalks are the walks of a kind before any shard has been asked.
+func newWalks() []walk {
+	return []walk{{Shard: -1, Buckets: []shard.Range{{First: 0, Last: shard.Buckets - 1}}}}
+}
+
+func (w *walk) isOver() bool { return w.UpTo == lastOwner || len(w.Buckets) == 0 }
+
+// choice is the walk's buckets.
+func (w *walk) choice() storage.Choice {
+	chosen := storage.Choose(shard.Buckets, nil)
+	for _, r := range w.Buckets {
+		for b := r.First; b <= r.Last; b++ {
+			chosen[b] = '1'
+		}
+	}
+	return chosen
+}
+
+// part cuts the buckets that a shard has off the walk's.
+func (w *walk) part(served storage.Choice) (its []shard.Range) {
+	var rest []shard.Range
+	for _, r := range w.Buckets {
+		for b := r.First; b <= r.Last; b++ {
+			to := &rest
+			if served.Has(b) {
+				to = &its
+			}
+			if n := len(*to); n > 0 && (*to)[n-1].Last == b-1 {
+				(*to)[n-1].Last = b
+			} else {
+				*to = append(*to, shard.Range{First: b, Last: b})
+			}
+		}
+	}
+	w.Buckets = rest
+	return its
+}
+
+// errMoved: a shard does not have all buckets of a walk any more.
+var errMoved = errors.New("buckets have moved")
+
+const (
+	// handedOver is how long buckets may be without a shard that has them. A switch takes less than a second; if
+	// the mover dies in it, a write that waits ends it after some seconds.
+	handedOver = 30 * time.Second
+
+	lookAgain = 100 * time.Millisecond
+)
+
+// everyWalk brings all walks of a kind to their ends. do goes on with one; it may return errMoved.
+func (f *full) everyWalk(ctx context.Context, walks *[]walk, do func(context.Context, *walk) error) error {
+	for {
+		if err := f.route(ctx, walks); err != nil {
+			return err
+		}
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(shardsAtOnce)
+		over := true
+		for i := range *walks {
+			w := &(*walks)[i]
+			if w.isOver() {
+				continue
+			}
+			over = false
+			g.Go(func() error {
+				if err := do(ctx, w); !errors.Is(err, errMoved) {
+					return err
+				}
+				return nil
+			})
+		}
+		if err := g.Wait(); err != nil || over {
+			return err
+		}
+	}
+}
+
+// route gives every walk that is not over to the shard that has its buckets.
+func (f *full) route(ctx context.Context, walks *[]walk) error {
+	began := time.Now()
+	for {
+		lost, err := f.routeOnce(ctx, walks)
+		switch {
+		case err != nil:
+			return err
+		case lost < 0:
+			return nil
+		case time.Since(began) > handedOver: // between two steps of a move neither shard has them
+			return fmt.Errorf("%w: no shard has bucket %d", storage.ErrUnavailable, lost)
+		}
+		if err := sleep.For(ctx, lookAgain); err != nil {
+			return err
+		}
+	}
+}
+
+// routeOnce asks each shard once. lost is a bucket that none had, or −1.
+func (f *full) routeOnce(ctx context.Context, walks *[]walk) (lost int, err error) {
+	shards := f.cfg.Store.Shards()
+	served := make([]storage.Served, shards)
+	for i := range served {
+		if served[i], err = f.served(ctx, i); err != nil {
+			return 0, err
+		}
+	}
+	if err := f.plan.grow(ctx, f.cfg.Store, shards, f.cfg.Owners); err != nil {
+		return 0, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var routed []walk
+	lost = -1
+	for _, w := range *walks {
+		if w.isOver() {
+			routed = append(routed, w)
+			continue
+		}
+		if w.Shard >= 0 && w.Shard < shards { // it keeps what it has
+			routed = append(routed, walk{w.Shard, w.part(served[w.Shard].Buckets), w.UpTo})
+		}
+		for i := range served {
+			if its := w.part(served[i].Buckets); len(its) > 0 {
+				routed = append(routed, walk{i, its, w.UpTo})
+			}
+		}
+		if len(w.Buckets) > 0 {
+			lost = w.Buckets[0].First
+			routed = append(routed, walk{-1, w.Buckets, w.UpTo})
+		}
+	}
+	*walks = slices.DeleteFunc(routed, func(w walk) bool { return len(w.Buckets) == 0 })
+	return lost, nil
+}
+
+// served asks a shard what it has, and again while it does not answer in time.
+func (f *full) served(ctx context.Context, shard int) (served storage.Served, err error) {
+	err = f.again(ctx, shard, func() (err error) {
+		served, err = f.cfg.Store.Served(ctx, shard)
+		return err
+	})
+	return served, err
+}
+
+// holds returns errMoved unless a shard has all buckets of a walk.
+func (f *full) holds(ctx context.Context, w *walk) (served storage.Served, err error) {
+	if served, err = f.served(ctx, w.Shard); err != nil {
+		return served, err
+	}
+	rest := walk{Buckets: w.Buckets}
+	if rest.part(served.Buckets); len(rest.Buckets) > 0 {
+		err = errMoved
+	}
+	return served, err
+}
+
+// only is the choice of a walk's buckets, nil if its shard has no other rows.
+func (w *walk) only(served storage.Served) storage.Choice {
+	all := newWalks()[0]
+	if whole := all.part(served.Buckets); !served.Others && slices.Equal(w.Buckets, whole) {
+		return nil
+	}
+	return w.choice()
+}
+
+// goOn reads each range of a walk's owners, in order, until the shard does not have all its buckets any more:
+// errMoved. After each range it calls took with the last owner read, which sets the walk's UpTo when it has dealt with
+// what was read. A range is read again if the shard's epoch has risen meanwhile. If the shard does not answer in
+// time, goOn retries with fewer owners.
+func (f *full) goOn(ctx context.Context, w *walk, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
+	served, err := f.holds(ctx, w)
+	for after := w.UpTo; err == nil && after < lastOwner; {
+		r := storage.OwnerRange{After: after, UpTo: f.plan[w.Shard][f.plan.done(w.Shard, after)], Buckets: w.only(served)}
+		if err := f.readRange(ctx, w.Shard, &r, read); err != nil {
+			return err
+		}
+		before := served.Epoch
+		if served, err = f.holds(ctx, w); err != nil || served.Epoch != before {
+			continue
+		}
+		err, after = took(r.UpTo), r.UpTo
+	}
+	return err
+}
+
+// readRange reads a range, or the beginning of it that a shard can read in time.
+func (f *full) readRange(ctx context.Context, shard int, r *storage.OwnerRange, read func(storage.OwnerRange) error) error {
+	owners := f.cfg.Owners
+	return f.again(ctx, shard, func() error {
+		err := read(*r)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		owners = max(1, owners/4)
+		if id, ok, failed := f.cfg.Store.NextOwner(ctx, shard, r.After, owners); failed == nil && ok && id < r.UpTo {
+			r.UpTo = id
+		}
+		return err
+	})
+}
