@@ -107,7 +107,7 @@ func (q *peopleQuery) err() error {
 	return nil
 }
 
-// driversOf lists the parts that together contain every user who matches a filter, and their total
+// driversOf lists the parts that together contain every user who matches a filter, each once, and their total
 // length: the shortest such parts.
 func (q *peopleQuery) driversOf(f Filter) (drivers []*part, length int64) {
 	length = math.MaxInt64
@@ -130,7 +130,12 @@ func (q *peopleQuery) driversOf(f Filter) (drivers []*part, length int64) {
 	}
 	for _, anyOf := range f.Any {
 		more, n := q.driversOf(anyOf)
-		drivers, length = append(drivers, more...), length+n
+		length += n
+		for _, p := range more {
+			if !slices.Contains(drivers, p) { // a second read of it would hide that the first one has failed
+				drivers = append(drivers, p)
+			}
+		}
 	}
 	return drivers, length
 }

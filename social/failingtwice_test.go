@@ -1,0 +1,31 @@
+package social
+
+import (
+	"errors"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// A list that a filter names twice, and of which a range is read, is read once. So the error of that read is that of
+// the answer.
+func TestAListThatIsNamedTwiceIsReadOnce(t *testing.T) {
+	store := memory.New()
+	var edges []storage.Edge
+	for to := storage.UserID(100); to < 110; to++ {
+		edges = append(edges, storage.Edge{From: 1, To: to, Type: storage.Following, UpdateTime: 1})
+	}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	one := Filter{On: []List{{storage.Forward, 1}}}
+	query := PeopleQuery{Filter: Filter{Any: []Filter{one, one}}, First: 3}
+	for good, reads := 0, 2; good < 3; good++ {
+		f := &failing{Reader: onRows{store}, good: good, bad: 1}
+		g := New(f, 4, nil)
+		g.sizes.firstLook, g.sizes.packedFrom = 1, 1000
+		page, err := g.People(t.Context(), query)
+		if hasFailed := good < reads; hasFailed != errors.Is(err, errRead) || !hasFailed && (len(page.IDs) == 0 || f.reads != reads) {
+			t.Errorf("read %d fails: %d reads, %+v, %v", good+1, f.reads, page, err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kith/storage"
+)
+
+// PostStore is what publishing asks of a store.
+type PostStore interface {
+	storage.PostReader
+	storage.PostWriter
+	storage.CommentWriter
+}
+
+// IDs makes numbers that nobody else in the store has.
+type IDs interface {
+	Next(ctx context.Context) (storage.UserID, error)
+}
+
+// WriteLimits bounds how often users write. Its errors are RATE_LIMITED.
+type WriteLimits interface {
+	Write(user storage.UserID) error
+}
+
+// Posts are the rules of posts and comments. A post is for everybody who may see its author: not for
+// users in a block with the author, and for nobody while the author is hidden.
+type Posts struct {
+	Store       PostStore
+	IDs         IDs
+	Limits      WriteLimits // nil: none
+	HiddenUsers HiddenUsers // nil: nobody is hidden
+	Now         func() time.Time
+}
+
+// Publish publishes a post, whose texts have been checked, once for each key of the author.
+// [storage.ErrPostUnknown] if that post has been deleted since.
+func (p *Posts) Publish(ctx context.Context, author storage.UserID, key, text string, media []storage.Media) (storage.Post, bool, error) {
+	number, err := p.begin(ctx, author)
+	if err != nil {
+		return storage.Post{}, false, err
+	}
+	post, published, err := p.Store.Publish(ctx, storage.NewPost{
+		PostID: storage.PostID{Author: author, Number: number}, Key: key, Text: text, Media: media, At: storage.MicrosOf(p.Now()),
+	})
+	return post, published, gone(author, err)
+}
+
+// begin makes a number for what a user is about to write.
+func (p *Posts) begin(ctx context.Context, user storage.UserID) (int64, error) {
+	if p.Limits != nil {
+		if err := p.Limits.Write(user); err != nil {
+			return 0, err
+		}
+	}
+	id, err := p.IDs.Next(ctx)
+	if err != nil {
+		err = fmt.Errorf("make a number for what user %s writes: %w", user, err)
+	}
+	return int64(id), err
+}
+
+// Edit changes a user's own post. [storage.ErrForbidden] for one of another user,
+// [storage.ErrPostUnknown].
+func (p *Posts) Edit(ctx context.Context, user storage.UserID, id storage.PostID, change storage.PostChange) (storage.Post, bool, error) {
+	if err := mine(user, id); err != nil {
+		return storage.Post{}, false, err
+	}
+	return p.Store.EditPost(ctx, id, change, storage.MicrosOf(p.Now()))
+}
+
+// Delete deletes a user's own post. [storage.ErrForbidden] for one of another user.
+func (p *Posts) Delete(ctx context.Context, user storage.UserID, id storage.PostID) (bool, error) {
+	if err := mine(user, id); err != nil {
+		return false, err
+	}
+	return p.Store.DeletePost(ctx, id)
+}
+
+func mine(user storage.UserID, id storage.PostID) error {
+	if id.Author != user {
+		return fmt.Errorf("%w: post %d is not of user %s", storage.ErrForbidden, id.Number, user)
+	}
+	return nil
+}
+
+// Comment writes a comment below a post, once for each key of the user and the post.
+// [storage.ErrPostUnknown] also if the user may not see the post.
+func (p *Posts) Comment(ctx context.Context, people People, user storage.UserID, post storage.PostID, key, text string) (storage.Comment, bool, error) {
+	if p.HiddenUsers != nil && post.Author != user && p.HiddenUsers.Has(post.Author) {
+		return storage.Comment{}, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
+	}
+	// The user's own shard is not asked again, as it is for posts: a comment that a user writes while
+	// it is being erased is not shown, because nobody is found as its writer.
+	switch r := people.Users(ctx, []storage.UserID{user})[0]; {
+	case r.Err != nil:
+		return storage.Comment{}, false, r.Err
+	case !r.Found:
+		return storage.Comment{}, false, gone(user, storage.ErrUserUnknown)
+	}
+	number, err := p.begin(ctx, user)
+	if err != nil {
+		return storage.Comment{}, false, err
+	}
+	return p.Store.AddComment(ctx, storage.NewComment{
+		Post: post, Number: number, By: user, Key: key, Text: text, At: storage.MicrosOf(p.Now()),
+	})
+}
+
+// Uncomment deletes a comment. [storage.ErrForbidden] unless the user has written it, or the post.
+func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.CommentID) (bool, error) {
+	return p.Store.DeleteComment(ctx, id, user)
+}
+
+// latestBudget is how many posts, and how many comments, one page may examine.
+const latestBudget = 1000
+
+// writtenRow is what has a place and a user who has written it.
+type writtenRow interface {
+	storage.Post | storage.Comment
+}
+
+// Page is a page of posts or comments.
+type Page[T writtenRow] struct {
+	Rows []T
+	More bool
+	// End is the last place that was examined, where nothing is shown at it because the budget
+	// ended; otherwise it is zero.
+	End storage.Place
+}
+
+// ShowPosts leaves out of posts that run newest first those of hidden users, and reads more of them
+// until there is a page of a size, and one more. first are those that have been read already: asked
+// of them, fewer if there are no more.
+func (a *Audience) ShowPosts(first []storage.Post, asked, size int, more func(after storage.Place, limit int) ([]storage.Post, error)) (Page[storage.Post], error) {
+	return show(first, asked, size, func(p storage.Post) bool { return !a.Hides(p.Author) }, storage.Post.Place, more)
+}
+
+// ShowComments does so with comments.
+func (a *Audience) ShowComments(first []storage.Comment, asked, size int, more func(after storage.Place, limit int) ([]storage.Comment, error)) (Page[storage.Comment], error) {
+	return show(first, asked, size, func(c storage.Comment) bool { return !a.Hides(c.By) }, storage.Comment.Place, more)
+}
+
+func show[T writtenRow](read []T, asked, size int, shown func(T) bool, place func(T) storage.Place, more func(storage.Place, int) ([]T, error)) (page Page[T], err error) {
+	for examined := 0; ; {
+		for _, row := range read {
+			if !shown(row) {
+				continue
+			}
+			if len(page.Rows) == size {
+				page.More = true
+				return page, nil
+			}
+			page.Rows = append(page.Rows, row)
+		}
+		examined += len(read)
+		if len(read) < asked {
+			return page, nil
+		}
+		last := place(read[len(read)-1])
+		if examined >= latestBudget {
+			page.More, page.End = true, last
+			return page, nil
+		}
+		asked = max(asked, 100)
+		if read, err = more(last, asked); err != nil {
+			return page, err
+		}
+	}
+}
