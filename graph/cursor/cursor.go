@@ -31,6 +31,9 @@ const (
 	Blocked                Kind = 14
 	FriendRequests         Kind = 15
 	RankedSuggestions      Kind = 16
+	Posts                  Kind = 17
+	LatestPosts            Kind = 18
+	Comments               Kind = 19
 )
 
 // Encode spells a cursor. The numbers must not be negative.

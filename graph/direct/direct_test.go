@@ -78,6 +78,7 @@ func TestAnswersAreThoseOfGqlgen(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
+	apitest.Publish(t, store, users)
 	directly, slowly := apis(t, store)
 	rapid.Check(t, func(t *rapid.T) {
 		query, vars := apitest.Query(t, users)

@@ -63,11 +63,17 @@ const (
 	Handle        // the user of the argument `handle`
 	NodeIDs       // the nodes of the argument `id` or `ids`
 	Relationships // the pairs of the arguments `from` and `to`
+	LatestPosts   // the newest posts
 
 	// On a user.
 	List       // a page of its followings or followers, by Side
 	Towards    // the relationship towards the user of the argument `to`
 	FromViewer // the relationship of the viewer towards it
+	Posts      // a page of its posts
+
+	// On a post or a comment.
+	Author   // who has written it
+	Comments // a page of the comments on it
 
 	// On a user, see [Ahead.IsSet].
 	BothLists   // who is on both of its lists, or on one of them alone
@@ -82,7 +88,7 @@ const (
 
 	// On a page, and on its edges.
 	Edges // the edges
-	Item  // the users or requests of the page
+	Item  // the users, requests, posts or comments of the page
 	Via   // the users who speak for a suggestion
 )
 
@@ -105,6 +111,8 @@ var Types = byName(
 	&userConnection, &userEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
+	&post, &media, &postConnection, &postEdge, &comment, &commentConnection, &commentEdge,
+	&publishPostPayload, &editPostPayload, &deletePostPayload, &addCommentPayload, &deleteCommentPayload,
 	&consistency, &reconcileStatus, &reconcileKind,
 	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,
 	&dismissSuggestionPayload, &sessionPayload, &profilePayload, &changePasswordPayload, &accountPayload, &deleteAccountPayload,

@@ -26,6 +26,12 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"removeFriend":        {Weight: bothEnds},
 	"dismissSuggestion":   {Weight: write},
 
+	"publishPost":   {Weight: write},
+	"editPost":      {Weight: write},
+	"deletePost":    {Weight: write},
+	"addComment":    {Weight: write},
+	"deleteComment": {Weight: write},
+
 	"register":          {Weight: hashing},
 	"login":             {Weight: hashing},
 	"updateProfile":     {},

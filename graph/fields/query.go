@@ -12,8 +12,9 @@ var query = Type{Name: "Query", Fields: map[string]*Field{
 	"relationship":  {Ahead: Relationships},
 	"relationships": {Ahead: Relationships},
 
-	"people":      {Weight: 200}, // up to 16 lists
-	"searchUsers": {Weight: 20},  // handles in steps, of all shards
+	"latestPosts": {Ahead: LatestPosts, Weight: 20}, // of all shards
+	"people":      {Weight: 200},                    // up to 16 lists
+	"searchUsers": {Weight: 20},                     // handles in steps, of all shards
 	"consistency": {},
 }}
 

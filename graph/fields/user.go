@@ -45,6 +45,9 @@ var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
 	// there, and 8 ms where users follow more.
 	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: 1500},
 
+	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
+	"posts":     {Ahead: Posts, Weight: 2},
+
 	"blockedUsers":   {Weight: 2},
 	"friendRequests": {Needs: Inverse, Weight: 2},
 }}

@@ -23,6 +23,9 @@ var maxBytes = map[string]int{
 	"avatarUrl": 4 * storage.MaxAvatarURLLength,
 	"remark":    4 * storage.MaxRemarkLength,
 	"message":   4 * storage.MaxMessageLength,
+	"text":      4 * storage.MaxPostLength,
+	"url":       4 * storage.MaxMediaURLLength,
+	"clientKey": storage.MaxClientKeyLength,
 	"password":  maxPassword,
 	"current":   maxPassword,
 	"new":       maxPassword,
@@ -212,7 +215,7 @@ const objectValues = 10
 
 // checkVariables bounds the variables of a request before anything is made of them.
 func (l Limits) checkVariables(vars map[string]any) error {
-	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxBioLength, 4 * storage.MaxAvatarURLLength})
+	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxPostLength})
 	var walk func(v any, depth int) error
 	walk = func(v any, depth int) error {
 		if values++; values > l.Values {

@@ -30,6 +30,8 @@ func TestTextsAreBounded(t *testing.T) {
 		`mutation ($x: String) { updateProfile(bio: $x) { user { id } } }`:                                2000,
 		`mutation ($x: String) { updateProfile(avatarUrl: $x) { user { id } } }`:                          2000,
 		`mutation ($x: String) { setFollowMark(userId: 1, remark: $x) { changed } }`:                      400,
+		`mutation ($x: String!) { publishPost(text: $x, clientKey: "k") { published } }`:                  8000,
+		`mutation ($x: String!) { publishPost(clientKey: $x) { published } }`:                             64,
 		`mutation ($x: String) { requestFriend(userId: 1, message: $x) { changed } }`:                     1200,
 		`subscription ($x: [ID!]!) { relationshipChanged(userIds: $x) { id } }`:                           64,
 	} {

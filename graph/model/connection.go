@@ -27,7 +27,7 @@ type UserEdge struct {
 	FollowedAt *time.Time
 }
 
-// PageInfo tells how to continue a list.
+// PageInfo says how to continue a list.
 type PageInfo struct {
 	HasNextPage     bool
 	HasPreviousPage bool

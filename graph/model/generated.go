@@ -24,6 +24,14 @@ type AccountPayload struct {
 	User    *User `json:"user,omitempty"`
 }
 
+type AddCommentPayload struct {
+	// False if the comment with this key was there before.
+	Added   bool     `json:"added"`
+	Comment *Comment `json:"comment,omitempty"`
+	// The post, as it is now.
+	Post *Post `json:"post,omitempty"`
+}
+
 type ChangePasswordPayload struct {
 	Changed bool `json:"changed"`
 	// Send it in the header `Authorization: Bearer …` from now on. Null if an identity provider signs users in.
@@ -43,10 +51,27 @@ type DeleteAccountPayload struct {
 	Complete bool `json:"complete"`
 }
 
+type DeleteCommentPayload struct {
+	// False if there was no such comment.
+	Changed bool `json:"changed"`
+}
+
+type DeletePostPayload struct {
+	// False if there was no such post.
+	Changed bool  `json:"changed"`
+	Viewer  *User `json:"viewer,omitempty"`
+}
+
 type DismissSuggestionPayload struct {
 	Viewer *User `json:"viewer,omitempty"`
 	// The user who is no longer suggested.
 	User *User `json:"user,omitempty"`
+}
+
+type EditPostPayload struct {
+	// False if nothing had to change.
+	Changed bool  `json:"changed"`
+	Post    *Post `json:"post,omitempty"`
 }
 
 type FollowError struct {
@@ -119,6 +144,23 @@ type ListVisibilityInput struct {
 	Followers  graphql.Omittable[*Visibility] `json:"followers,omitempty"`
 }
 
+// A file that belongs to a post. Kith keeps its address, not the file.
+type Media struct {
+	Name string `json:"name"`
+	// Begins with `https://`.
+	URL  string    `json:"url"`
+	Kind MediaKind `json:"kind"`
+}
+
+// A file of a post.
+type MediaInput struct {
+	// At most 100 characters.
+	Name string `json:"name"`
+	// Begins with `https://`, at most 500 characters.
+	URL  string    `json:"url"`
+	Kind MediaKind `json:"kind"`
+}
+
 type Mutation struct {
 }
 
@@ -141,6 +183,13 @@ type PeopleFilter struct {
 
 type ProfilePayload struct {
 	User *User `json:"user,omitempty"`
+}
+
+type PublishPostPayload struct {
+	// False if the post with this key was there before.
+	Published bool  `json:"published"`
+	Post      *Post `json:"post,omitempty"`
+	Viewer    *User `json:"viewer,omitempty"`
 }
 
 type Query struct {
@@ -426,6 +475,66 @@ func (e *FriendRequestState) UnmarshalJSON(b []byte) error {
 }
 
 func (e FriendRequestState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+type MediaKind string
+
+const (
+	MediaKindImage MediaKind = "IMAGE"
+	MediaKindVideo MediaKind = "VIDEO"
+	MediaKindAudio MediaKind = "AUDIO"
+	// The picture that stands for a video until it plays.
+	MediaKindCover MediaKind = "COVER"
+)
+
+var AllMediaKind = []MediaKind{
+	MediaKindImage,
+	MediaKindVideo,
+	MediaKindAudio,
+	MediaKindCover,
+}
+
+func (e MediaKind) IsValid() bool {
+	switch e {
+	case MediaKindImage, MediaKindVideo, MediaKindAudio, MediaKindCover:
+		return true
+	}
+	return false
+}
+
+func (e MediaKind) String() string {
+	return string(e)
+}
+
+func (e *MediaKind) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = MediaKind(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid MediaKind", str)
+	}
+	return nil
+}
+
+func (e MediaKind) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *MediaKind) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e MediaKind) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

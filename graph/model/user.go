@@ -27,6 +27,9 @@ func (u *User) Bio() *string         { return optional(u.Row.Bio) }
 func (u *User) AvatarURL() *string   { return optional(u.Row.AvatarURL) }
 func (u *User) CreatedAt() time.Time { return u.Row.CreatedAt.Time() }
 
+// PostCount fails when the user's shard did not answer.
+func (u *User) PostCount() (int32, error) { return int32(u.Counts.Value.Posts), u.Counts.Err }
+
 // FollowingCount fails when the user's shard did not answer.
 func (u *User) FollowingCount() (int32, error) {
 	return int32(u.Counts.Value.Following), u.Counts.Err
@@ -37,7 +40,7 @@ func (u *User) FollowerCount() (int32, error) {
 	return int32(u.Counts.Value.Follower), u.Counts.Err
 }
 
-// ListVisibility tells who may see the user's lists.
+// ListVisibility says who may see the user's lists.
 func (u *User) ListVisibility() *ListVisibility {
 	return &ListVisibility{Followings: visibility(u.Row.FollowingsVisibility), Followers: visibility(u.Row.FollowersVisibility)}
 }

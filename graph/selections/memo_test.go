@@ -21,7 +21,7 @@ func selectionOf(t *testing.T, text string) ast.SelectionSet {
 	return doc.Operations[0].SelectionSet
 }
 
-func TestMemoTellsSelectionsApart(t *testing.T) {
+func TestMemoDistinguishesSelections(t *testing.T) {
 	var m selections.Memo
 	ctx := selections.With(context.Background(), &m)
 	sel := selectionOf(t, "{ a b c }")

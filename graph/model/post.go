@@ -1,0 +1,115 @@
+package model
+
+import (
+	"fmt"
+	"time"
+
+	"kith/storage"
+)
+
+// Post is a post that its viewer may see.
+type Post struct {
+	Row storage.Post
+
+	Author *User // nil unless selected, or not read
+}
+
+func (*Post) IsNode() {}
+
+// ID is opaque to clients: docs/posts.md says what it is made of.
+func (p *Post) ID() string {
+	return "post_" + p.Row.Author.String() + "_" + storage.UserID(p.Row.Number).String()
+}
+
+func (p *Post) Text() string         { return p.Row.Text }
+func (p *Post) CreatedAt() time.Time { return p.Row.CreatedAt.Time() }
+
+// EditedAt is nil for a post that was never edited.
+func (p *Post) EditedAt() *time.Time {
+	if p.Row.EditedAt == 0 {
+		return nil
+	}
+	t := p.Row.EditedAt.Time()
+	return &t
+}
+
+func (p *Post) CommentCount() int32 { return int32(p.Row.Counts.Comments) }
+
+// Media are the files of the post.
+func (p *Post) Media() ([]*Media, error) {
+	list := make([]*Media, len(p.Row.Media))
+	for i, m := range p.Row.Media {
+		kind, ok := mediaKinds[m.Kind]
+		if !ok {
+			return nil, fmt.Errorf("post %d has media of kind %d", p.Row.Number, m.Kind)
+		}
+		list[i] = &Media{Name: m.Name, URL: m.URL, Kind: kind}
+	}
+	return list, nil
+}
+
+var mediaKinds = map[storage.MediaKind]MediaKind{
+	storage.Image: MediaKindImage, storage.Video: MediaKindVideo, storage.Audio: MediaKindAudio, storage.Cover: MediaKindCover,
+}
+
+// StoredMedia are files as a client gives them.
+func StoredMedia(given []*MediaInput) []storage.Media {
+	list := make([]storage.Media, len(given))
+	for i, m := range given {
+		list[i] = storage.Media{Name: m.Name, URL: m.URL}
+		for stored, kind := range mediaKinds {
+			if kind == m.Kind {
+				list[i].Kind = stored
+			}
+		}
+	}
+	return list
+}
+
+// PostConnection is a page of posts.
+type PostConnection struct {
+	Edges    []*PostEdge
+	Nodes    []*Post
+	PageInfo *PageInfo
+}
+
+// PostEdge is a post on a page.
+type PostEdge struct {
+	Cursor string
+	Node   *Post
+}
+
+// Comment is a comment that its viewer may see.
+type Comment struct {
+	Row storage.Comment
+
+	Author *User // nil unless selected, or not read
+}
+
+func (*Comment) IsNode() {}
+
+// ID tells where the comment lies: beside its post.
+func (c *Comment) ID() string {
+	return "cmt_" + c.Row.Author.String() + "_" + storage.UserID(c.Row.Number).String()
+}
+
+// PostID is the id of the post.
+func (c *Comment) PostID() string {
+	return "post_" + c.Row.Author.String() + "_" + storage.UserID(c.Row.Post).String()
+}
+
+func (c *Comment) Text() string         { return c.Row.Text }
+func (c *Comment) CreatedAt() time.Time { return c.Row.CreatedAt.Time() }
+
+// CommentConnection is a page of comments.
+type CommentConnection struct {
+	Edges    []*CommentEdge
+	Nodes    []*Comment
+	PageInfo *PageInfo
+}
+
+// CommentEdge is a comment on a page.
+type CommentEdge struct {
+	Cursor string
+	Node   *Comment
+}
