@@ -50,6 +50,7 @@ var queryRoots = direct.Roots[*executionContext]{
 	"people":        (*executionContext)._Query_people,
 	"searchUsers":   (*executionContext)._Query_searchUsers,
 	"consistency":   (*executionContext)._Query_consistency,
+	"latestPosts":   (*executionContext)._Query_latestPosts,
 }
 
 func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
@@ -58,6 +59,10 @@ func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFoll
 
 func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
 	return direct.Object(ctx, sel, v, ec._ListVisibility)
+}
+
+func (ec *executionContext) marshalNMedia2ᚖkithᚋgraphᚋmodelᚐMedia(ctx context.Context, sel ast.SelectionSet, v *model.Media) graphql.Marshaler {
+	return direct.Object(ctx, sel, v, ec._Media)
 }
 
 func (ec *executionContext) marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
@@ -88,8 +93,32 @@ func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAcc
 	return direct.OptionalObject(ctx, sel, v, ec._AccountPayload)
 }
 
+func (ec *executionContext) marshalOAddCommentPayload2ᚖkithᚋgraphᚋmodelᚐAddCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.AddCommentPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._AddCommentPayload)
+}
+
 func (ec *executionContext) marshalOChangePasswordPayload2ᚖkithᚋgraphᚋmodelᚐChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.ChangePasswordPayload) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._ChangePasswordPayload)
+}
+
+func (ec *executionContext) marshalOComment2ᚕᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v []*model.Comment) graphql.Marshaler {
+	return direct.OptionalSlice(ctx, sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
+}
+
+func (ec *executionContext) marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v *model.Comment) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._Comment)
+}
+
+func (ec *executionContext) marshalOCommentConnection2ᚖkithᚋgraphᚋmodelᚐCommentConnection(ctx context.Context, sel ast.SelectionSet, v *model.CommentConnection) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._CommentConnection)
+}
+
+func (ec *executionContext) marshalOCommentEdge2ᚕᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v []*model.CommentEdge) graphql.Marshaler {
+	return direct.OptionalSlice(ctx, sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
+}
+
+func (ec *executionContext) marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v *model.CommentEdge) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._CommentEdge)
 }
 
 func (ec *executionContext) marshalOConsistency2ᚖkithᚋgraphᚋmodelᚐConsistency(ctx context.Context, sel ast.SelectionSet, v *model.Consistency) graphql.Marshaler {
@@ -100,8 +129,20 @@ func (ec *executionContext) marshalODeleteAccountPayload2ᚖkithᚋgraphᚋmodel
 	return direct.OptionalObject(ctx, sel, v, ec._DeleteAccountPayload)
 }
 
+func (ec *executionContext) marshalODeleteCommentPayload2ᚖkithᚋgraphᚋmodelᚐDeleteCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteCommentPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._DeleteCommentPayload)
+}
+
+func (ec *executionContext) marshalODeletePostPayload2ᚖkithᚋgraphᚋmodelᚐDeletePostPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeletePostPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._DeletePostPayload)
+}
+
 func (ec *executionContext) marshalODismissSuggestionPayload2ᚖkithᚋgraphᚋmodelᚐDismissSuggestionPayload(ctx context.Context, sel ast.SelectionSet, v *model.DismissSuggestionPayload) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._DismissSuggestionPayload)
+}
+
+func (ec *executionContext) marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEditPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.EditPostPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._EditPostPayload)
 }
 
 func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
@@ -140,8 +181,32 @@ func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodel
 	return direct.OptionalObject(ctx, sel, v, ec._FriendRequestPayload)
 }
 
+func (ec *executionContext) marshalOPost2ᚕᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v []*model.Post) graphql.Marshaler {
+	return direct.OptionalSlice(ctx, sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
+}
+
+func (ec *executionContext) marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v *model.Post) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._Post)
+}
+
+func (ec *executionContext) marshalOPostConnection2ᚖkithᚋgraphᚋmodelᚐPostConnection(ctx context.Context, sel ast.SelectionSet, v *model.PostConnection) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._PostConnection)
+}
+
+func (ec *executionContext) marshalOPostEdge2ᚕᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v []*model.PostEdge) graphql.Marshaler {
+	return direct.OptionalSlice(ctx, sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
+}
+
+func (ec *executionContext) marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._PostEdge)
+}
+
 func (ec *executionContext) marshalOProfilePayload2ᚖkithᚋgraphᚋmodelᚐProfilePayload(ctx context.Context, sel ast.SelectionSet, v *model.ProfilePayload) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._ProfilePayload)
+}
+
+func (ec *executionContext) marshalOPublishPostPayload2ᚖkithᚋgraphᚋmodelᚐPublishPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PublishPostPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._PublishPostPayload)
 }
 
 func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {

@@ -23,6 +23,7 @@ type Config = graphql.Config[ResolverRoot, DirectiveRoot, ComplexityRoot]
 
 type ResolverRoot interface {
 	Mutation() MutationResolver
+	Post() PostResolver
 	Query() QueryResolver
 	Relationship() RelationshipResolver
 	Subscription() SubscriptionResolver
@@ -39,10 +40,35 @@ type ComplexityRoot struct {
 		User    func(childComplexity int) int
 	}
 
+	AddCommentPayload struct {
+		Added   func(childComplexity int) int
+		Comment func(childComplexity int) int
+		Post    func(childComplexity int) int
+	}
+
 	ChangePasswordPayload struct {
 		Changed   func(childComplexity int) int
 		ExpiresAt func(childComplexity int) int
 		Token     func(childComplexity int) int
+	}
+
+	Comment struct {
+		Author    func(childComplexity int) int
+		CreatedAt func(childComplexity int) int
+		ID        func(childComplexity int) int
+		PostID    func(childComplexity int) int
+		Text      func(childComplexity int) int
+	}
+
+	CommentConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	CommentEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	Consistency struct {
@@ -54,9 +80,23 @@ type ComplexityRoot struct {
 		Complete func(childComplexity int) int
 	}
 
+	DeleteCommentPayload struct {
+		Changed func(childComplexity int) int
+	}
+
+	DeletePostPayload struct {
+		Changed func(childComplexity int) int
+		Viewer  func(childComplexity int) int
+	}
+
 	DismissSuggestionPayload struct {
 		User   func(childComplexity int) int
 		Viewer func(childComplexity int) int
+	}
+
+	EditPostPayload struct {
+		Changed func(childComplexity int) int
+		Post    func(childComplexity int) int
 	}
 
 	FollowError struct {
@@ -124,8 +164,15 @@ type ComplexityRoot struct {
 		Followings func(childComplexity int) int
 	}
 
+	Media struct {
+		Kind func(childComplexity int) int
+		Name func(childComplexity int) int
+		URL  func(childComplexity int) int
+	}
+
 	Mutation struct {
 		AcceptFriend        func(childComplexity int, userID string) int
+		AddComment          func(childComplexity int, postID string, text string, clientKey string) int
 		Block               func(childComplexity int, userID string) int
 		CancelFriendRequest func(childComplexity int, userID string) int
 		ChangePassword      func(childComplexity int, current string, new string) int
@@ -133,10 +180,14 @@ type ComplexityRoot struct {
 		DeactivateAccount   func(childComplexity int) int
 		DeclineFriend       func(childComplexity int, userID string) int
 		DeleteAccount       func(childComplexity int) int
+		DeleteComment       func(childComplexity int, id string) int
+		DeletePost          func(childComplexity int, id string) int
 		DismissSuggestion   func(childComplexity int, userID string) int
+		EditPost            func(childComplexity int, id string, text *string, media []*model.MediaInput) int
 		Follow              func(childComplexity int, userID string) int
 		FollowMany          func(childComplexity int, userIds []string) int
 		Login               func(childComplexity int, handle string, password string) int
+		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, clientKey string) int
 		ReactivateAccount   func(childComplexity int) int
 		Register            func(childComplexity int, handle string, name string, password string) int
 		RemoveFollower      func(childComplexity int, userID string) int
@@ -155,12 +206,41 @@ type ComplexityRoot struct {
 		StartCursor     func(childComplexity int) int
 	}
 
+	Post struct {
+		Author       func(childComplexity int) int
+		CommentCount func(childComplexity int) int
+		Comments     func(childComplexity int, first *int32, after *string) int
+		CreatedAt    func(childComplexity int) int
+		EditedAt     func(childComplexity int) int
+		ID           func(childComplexity int) int
+		Media        func(childComplexity int) int
+		Text         func(childComplexity int) int
+	}
+
+	PostConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	PostEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
 	ProfilePayload struct {
 		User func(childComplexity int) int
 	}
 
+	PublishPostPayload struct {
+		Post      func(childComplexity int) int
+		Published func(childComplexity int) int
+		Viewer    func(childComplexity int) int
+	}
+
 	Query struct {
 		Consistency   func(childComplexity int) int
+		LatestPosts   func(childComplexity int, first *int32, after *string) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
 		People        func(childComplexity int, where model.PeopleFilter, first *int32, after *string) int
@@ -270,6 +350,8 @@ type ComplexityRoot struct {
 		Name               func(childComplexity int) int
 		NotFollowedBack    func(childComplexity int, first *int32, after *string) int
 		NotFollowingBack   func(childComplexity int, first *int32, after *string) int
+		PostCount          func(childComplexity int) int
+		Posts              func(childComplexity int, first *int32, after *string) int
 		Relationship       func(childComplexity int, to string) int
 		ViewerRelationship func(childComplexity int) int
 	}
@@ -327,6 +409,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.AccountPayload.User(childComplexity), true
 
+	case "AddCommentPayload.added":
+		if e.ComplexityRoot.AddCommentPayload.Added == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.Added(childComplexity), true
+	case "AddCommentPayload.comment":
+		if e.ComplexityRoot.AddCommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.Comment(childComplexity), true
+	case "AddCommentPayload.post":
+		if e.ComplexityRoot.AddCommentPayload.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.AddCommentPayload.Post(childComplexity), true
+
 	case "ChangePasswordPayload.changed":
 		if e.ComplexityRoot.ChangePasswordPayload.Changed == nil {
 			break
@@ -345,6 +446,69 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ChangePasswordPayload.Token(childComplexity), true
+
+	case "Comment.author":
+		if e.ComplexityRoot.Comment.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Author(childComplexity), true
+	case "Comment.createdAt":
+		if e.ComplexityRoot.Comment.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.CreatedAt(childComplexity), true
+	case "Comment.id":
+		if e.ComplexityRoot.Comment.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.ID(childComplexity), true
+	case "Comment.postId":
+		if e.ComplexityRoot.Comment.PostID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.PostID(childComplexity), true
+	case "Comment.text":
+		if e.ComplexityRoot.Comment.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Comment.Text(childComplexity), true
+
+	case "CommentConnection.edges":
+		if e.ComplexityRoot.CommentConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.Edges(childComplexity), true
+	case "CommentConnection.nodes":
+		if e.ComplexityRoot.CommentConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.Nodes(childComplexity), true
+	case "CommentConnection.pageInfo":
+		if e.ComplexityRoot.CommentConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentConnection.PageInfo(childComplexity), true
+
+	case "CommentEdge.cursor":
+		if e.ComplexityRoot.CommentEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEdge.Cursor(childComplexity), true
+	case "CommentEdge.node":
+		if e.ComplexityRoot.CommentEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentEdge.Node(childComplexity), true
 
 	case "Consistency.lastFullScanAt":
 		if e.ComplexityRoot.Consistency.LastFullScanAt == nil {
@@ -366,6 +530,26 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteAccountPayload.Complete(childComplexity), true
 
+	case "DeleteCommentPayload.changed":
+		if e.ComplexityRoot.DeleteCommentPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeleteCommentPayload.Changed(childComplexity), true
+
+	case "DeletePostPayload.changed":
+		if e.ComplexityRoot.DeletePostPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletePostPayload.Changed(childComplexity), true
+	case "DeletePostPayload.viewer":
+		if e.ComplexityRoot.DeletePostPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.DeletePostPayload.Viewer(childComplexity), true
+
 	case "DismissSuggestionPayload.user":
 		if e.ComplexityRoot.DismissSuggestionPayload.User == nil {
 			break
@@ -378,6 +562,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DismissSuggestionPayload.Viewer(childComplexity), true
+
+	case "EditPostPayload.changed":
+		if e.ComplexityRoot.EditPostPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EditPostPayload.Changed(childComplexity), true
+	case "EditPostPayload.post":
+		if e.ComplexityRoot.EditPostPayload.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EditPostPayload.Post(childComplexity), true
 
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
@@ -616,6 +813,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.ListVisibility.Followings(childComplexity), true
 
+	case "Media.kind":
+		if e.ComplexityRoot.Media.Kind == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Media.Kind(childComplexity), true
+	case "Media.name":
+		if e.ComplexityRoot.Media.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Media.Name(childComplexity), true
+	case "Media.url":
+		if e.ComplexityRoot.Media.URL == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Media.URL(childComplexity), true
+
 	case "Mutation.acceptFriend":
 		if e.ComplexityRoot.Mutation.AcceptFriend == nil {
 			break
@@ -627,6 +843,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.AcceptFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.addComment":
+		if e.ComplexityRoot.Mutation.AddComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_addComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.AddComment(childComplexity, args["postId"].(string), args["text"].(string), args["clientKey"].(string)), true
 	case "Mutation.block":
 		if e.ComplexityRoot.Mutation.Block == nil {
 			break
@@ -694,6 +921,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DeleteAccount(childComplexity), true
+	case "Mutation.deleteComment":
+		if e.ComplexityRoot.Mutation.DeleteComment == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deleteComment_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeleteComment(childComplexity, args["id"].(string)), true
+	case "Mutation.deletePost":
+		if e.ComplexityRoot.Mutation.DeletePost == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_deletePost_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.DeletePost(childComplexity, args["id"].(string)), true
 	case "Mutation.dismissSuggestion":
 		if e.ComplexityRoot.Mutation.DismissSuggestion == nil {
 			break
@@ -705,6 +954,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.DismissSuggestion(childComplexity, args["userId"].(string)), true
+	case "Mutation.editPost":
+		if e.ComplexityRoot.Mutation.EditPost == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_editPost_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.EditPost(childComplexity, args["id"].(string), args["text"].(*string), args["media"].([]*model.MediaInput)), true
 	case "Mutation.follow":
 		if e.ComplexityRoot.Mutation.Follow == nil {
 			break
@@ -738,6 +998,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Login(childComplexity, args["handle"].(string), args["password"].(string)), true
+	case "Mutation.publishPost":
+		if e.ComplexityRoot.Mutation.PublishPost == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_publishPost_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.PublishPost(childComplexity, args["text"].(string), args["media"].([]*model.MediaInput), args["clientKey"].(string)), true
 	case "Mutation.reactivateAccount":
 		if e.ComplexityRoot.Mutation.ReactivateAccount == nil {
 			break
@@ -858,12 +1129,117 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PageInfo.StartCursor(childComplexity), true
 
+	case "Post.author":
+		if e.ComplexityRoot.Post.Author == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.Author(childComplexity), true
+	case "Post.commentCount":
+		if e.ComplexityRoot.Post.CommentCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.CommentCount(childComplexity), true
+	case "Post.comments":
+		if e.ComplexityRoot.Post.Comments == nil {
+			break
+		}
+
+		args, err := ec.field_Post_comments_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Post.Comments(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Post.createdAt":
+		if e.ComplexityRoot.Post.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.CreatedAt(childComplexity), true
+	case "Post.editedAt":
+		if e.ComplexityRoot.Post.EditedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.EditedAt(childComplexity), true
+	case "Post.id":
+		if e.ComplexityRoot.Post.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.ID(childComplexity), true
+	case "Post.media":
+		if e.ComplexityRoot.Post.Media == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.Media(childComplexity), true
+	case "Post.text":
+		if e.ComplexityRoot.Post.Text == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.Text(childComplexity), true
+
+	case "PostConnection.edges":
+		if e.ComplexityRoot.PostConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostConnection.Edges(childComplexity), true
+	case "PostConnection.nodes":
+		if e.ComplexityRoot.PostConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostConnection.Nodes(childComplexity), true
+	case "PostConnection.pageInfo":
+		if e.ComplexityRoot.PostConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostConnection.PageInfo(childComplexity), true
+
+	case "PostEdge.cursor":
+		if e.ComplexityRoot.PostEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostEdge.Cursor(childComplexity), true
+	case "PostEdge.node":
+		if e.ComplexityRoot.PostEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostEdge.Node(childComplexity), true
+
 	case "ProfilePayload.user":
 		if e.ComplexityRoot.ProfilePayload.User == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ProfilePayload.User(childComplexity), true
+
+	case "PublishPostPayload.post":
+		if e.ComplexityRoot.PublishPostPayload.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublishPostPayload.Post(childComplexity), true
+	case "PublishPostPayload.published":
+		if e.ComplexityRoot.PublishPostPayload.Published == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublishPostPayload.Published(childComplexity), true
+	case "PublishPostPayload.viewer":
+		if e.ComplexityRoot.PublishPostPayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PublishPostPayload.Viewer(childComplexity), true
 
 	case "Query.consistency":
 		if e.ComplexityRoot.Query.Consistency == nil {
@@ -872,6 +1248,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.Consistency(childComplexity), true
 
+	case "Query.latestPosts":
+		if e.ComplexityRoot.Query.LatestPosts == nil {
+			break
+		}
+
+		args, err := ec.field_Query_latestPosts_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.LatestPosts(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Query.node":
 		if e.ComplexityRoot.Query.Node == nil {
 			break
@@ -1466,6 +1853,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.NotFollowingBack(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "User.postCount":
+		if e.ComplexityRoot.User.PostCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.PostCount(childComplexity), true
+	case "User.posts":
+		if e.ComplexityRoot.User.Posts == nil {
+			break
+		}
+
+		args, err := ec.field_User_posts_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Posts(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.relationship":
 		if e.ComplexityRoot.User.Relationship == nil {
 			break
@@ -1576,6 +1980,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
 		ec.unmarshalInputFollowingsFilter,
 		ec.unmarshalInputListVisibilityInput,
+		ec.unmarshalInputMediaInput,
 		ec.unmarshalInputPeopleFilter,
 	)
 	first := true
@@ -1981,6 +2386,161 @@ type DeleteAccountPayload {
   complete: Boolean!
 }
 `, BuiltIn: false},
+	{Name: "../schema/post.graphqls", Input: `"""
+What a user has published. Everybody sees it who sees the user, as long as neither blocks the other: who may see
+the user's lists (` + "`" + `listVisibility` + "`" + `) is no matter here.
+"""
+type Post implements Node {
+  "` + "`" + `post_<author>_<number>` + "`" + `"
+  id: ID!
+  "Null only with an error."
+  author: User
+  text: String!
+  media: [Media!]!
+  createdAt: DateTime!
+  "When it was last edited; null if it never was."
+  editedAt: DateTime
+
+  "How many comments there are; the same for every viewer."
+  commentCount: Int!
+  "The comments, newest first. ` + "`" + `first` + "`" + ` is 0–100. Those of users who are hidden from the viewer are left out."
+  comments(first: Int, after: String): CommentConnection
+}
+
+"A file that belongs to a post. Kith keeps its address, not the file."
+type Media {
+  name: String!
+  "Begins with ` + "`" + `https://` + "`" + `."
+  url: String!
+  kind: MediaKind!
+}
+
+enum MediaKind {
+  IMAGE
+  VIDEO
+  AUDIO
+  "The picture that stands for a video until it plays."
+  COVER
+}
+
+"A file of a post."
+input MediaInput {
+  "At most 100 characters."
+  name: String! = ""
+  "Begins with ` + "`" + `https://` + "`" + `, at most 500 characters."
+  url: String!
+  kind: MediaKind!
+}
+
+"A page of posts."
+type PostConnection {
+  edges: [PostEdge]
+  nodes: [Post]
+  pageInfo: PageInfo!
+}
+
+type PostEdge {
+  "Opaque; stays valid when the post itself is gone."
+  cursor: String!
+  node: Post
+}
+
+"What a user has written below a post."
+type Comment implements Node {
+  "` + "`" + `cmt_<author of the post>_<number>` + "`" + `"
+  id: ID!
+  "The id of the post."
+  postId: ID!
+  "Null only with an error."
+  author: User
+  text: String!
+  createdAt: DateTime!
+}
+
+"A page of comments. It may have fewer than were asked for, and still be followed by another."
+type CommentConnection {
+  edges: [CommentEdge]
+  nodes: [Comment]
+  pageInfo: PageInfo!
+}
+
+type CommentEdge {
+  "Opaque; stays valid when the comment itself is gone."
+  cursor: String!
+  node: Comment
+}
+
+extend type User {
+  "How many posts this user has published and not deleted; the same for every viewer."
+  postCount: Int!
+  """
+  This user's posts, newest first. ` + "`" + `first` + "`" + ` is 0–100. Null if this user and the viewer are in a block.
+  """
+  posts(first: Int, after: String): PostConnection
+}
+
+extend type Query {
+  """
+  The newest posts of all users who are not hidden from the viewer, newest first. ` + "`" + `first` + "`" + ` is 0–100.
+  """
+  latestPosts(first: Int, after: String): PostConnection
+}
+
+extend type Mutation {
+  """
+  Publishes a post: a text of at most 2,000 characters, at most 9 files, or both. ` + "`" + `clientKey` + "`" + ` is made by the client for this
+  post, 1 to 64 printable ASCII characters, such as a UUID. Sent again with the same key, the post is not published
+  again. Fails with BAD_USER_INPUT, and with RATE_LIMITED if the viewer writes too often.
+  """
+  publishPost(text: String! = "", media: [MediaInput!], clientKey: String!): PublishPostPayload
+  """
+  Changes the given parts of one of the viewer's posts; an empty list of media removes them. Fails with NOT_FOUND for an
+  unknown post, FORBIDDEN for one of another user.
+  """
+  editPost(id: ID!, text: String, media: [MediaInput!]): EditPostPayload
+  "Deletes one of the viewer's posts for good, with its comments. FORBIDDEN for one of another user."
+  deletePost(id: ID!): DeletePostPayload
+  """
+  Writes a comment of at most 500 characters below a post. ` + "`" + `clientKey` + "`" + ` is as in ` + "`" + `publishPost` + "`" + `. Fails with NOT_FOUND if there
+  is no such post, or if the viewer may not see it.
+  """
+  addComment(postId: ID!, text: String!, clientKey: String!): AddCommentPayload
+  "Deletes a comment for good: one that the viewer has written, or one on a post of the viewer. FORBIDDEN for others."
+  deleteComment(id: ID!): DeleteCommentPayload
+}
+
+type PublishPostPayload {
+  "False if the post with this key was there before."
+  published: Boolean!
+  post: Post
+  viewer: User
+}
+
+type EditPostPayload {
+  "False if nothing had to change."
+  changed: Boolean!
+  post: Post
+}
+
+type DeletePostPayload {
+  "False if there was no such post."
+  changed: Boolean!
+  viewer: User
+}
+
+type AddCommentPayload {
+  "False if the comment with this key was there before."
+  added: Boolean!
+  comment: Comment
+  "The post, as it is now."
+  post: Post
+}
+
+type DeleteCommentPayload {
+  "False if there was no such comment."
+  changed: Boolean!
+}
+`, BuiltIn: false},
 	{Name: "../schema/relationship.graphqls", Input: `"The relationship of one user with another."
 type Relationship implements Node {
   "` + "`" + `rel_<from>_<to>` + "`" + `"
@@ -2306,6 +2866,18 @@ func (ec *executionContext) childFields_AccountPayload(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type AccountPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "added":
+		return ec.fieldContext_AddCommentPayload_added(ctx, field)
+	case "comment":
+		return ec.fieldContext_AddCommentPayload_comment(ctx, field)
+	case "post":
+		return ec.fieldContext_AddCommentPayload_post(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "changed":
@@ -2316,6 +2888,44 @@ func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Contex
 		return ec.fieldContext_ChangePasswordPayload_expiresAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ChangePasswordPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_Comment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Comment_id(ctx, field)
+	case "postId":
+		return ec.fieldContext_Comment_postId(ctx, field)
+	case "author":
+		return ec.fieldContext_Comment_author(ctx, field)
+	case "text":
+		return ec.fieldContext_Comment_text(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Comment_createdAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Comment", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_CommentConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_CommentConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_CommentConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CommentEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_CommentEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_CommentEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Consistency(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2336,6 +2946,24 @@ func (ec *executionContext) childFields_DeleteAccountPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type DeleteAccountPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_DeleteCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_DeleteCommentPayload_changed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeleteCommentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_DeletePostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_DeletePostPayload_changed(ctx, field)
+	case "viewer":
+		return ec.fieldContext_DeletePostPayload_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type DeletePostPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_DismissSuggestionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "viewer":
@@ -2344,6 +2972,16 @@ func (ec *executionContext) childFields_DismissSuggestionPayload(ctx context.Con
 		return ec.fieldContext_DismissSuggestionPayload_user(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DismissSuggestionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EditPostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_EditPostPayload_changed(ctx, field)
+	case "post":
+		return ec.fieldContext_EditPostPayload_post(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EditPostPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_FollowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2476,6 +3114,18 @@ func (ec *executionContext) childFields_ListVisibility(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type ListVisibility", field.Name)
 }
 
+func (ec *executionContext) childFields_Media(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_Media_name(ctx, field)
+	case "url":
+		return ec.fieldContext_Media_url(ctx, field)
+	case "kind":
+		return ec.fieldContext_Media_kind(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Media", field.Name)
+}
+
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "hasNextPage":
@@ -2490,12 +3140,68 @@ func (ec *executionContext) childFields_PageInfo(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PageInfo", field.Name)
 }
 
+func (ec *executionContext) childFields_Post(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Post_id(ctx, field)
+	case "author":
+		return ec.fieldContext_Post_author(ctx, field)
+	case "text":
+		return ec.fieldContext_Post_text(ctx, field)
+	case "media":
+		return ec.fieldContext_Post_media(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Post_createdAt(ctx, field)
+	case "editedAt":
+		return ec.fieldContext_Post_editedAt(ctx, field)
+	case "commentCount":
+		return ec.fieldContext_Post_commentCount(ctx, field)
+	case "comments":
+		return ec.fieldContext_Post_comments(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Post", field.Name)
+}
+
+func (ec *executionContext) childFields_PostConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_PostConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_PostConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_PostConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PostConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_PostEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_PostEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_PostEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PostEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_ProfilePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "user":
 		return ec.fieldContext_ProfilePayload_user(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ProfilePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_PublishPostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "published":
+		return ec.fieldContext_PublishPostPayload_published(ctx, field)
+	case "post":
+		return ec.fieldContext_PublishPostPayload_post(ctx, field)
+	case "viewer":
+		return ec.fieldContext_PublishPostPayload_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PublishPostPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ReconcileKind(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -2684,6 +3390,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_blockedUsers(ctx, field)
 	case "friendRequests":
 		return ec.fieldContext_User_friendRequests(ctx, field)
+	case "postCount":
+		return ec.fieldContext_User_postCount(ctx, field)
+	case "posts":
+		return ec.fieldContext_User_posts(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }
