@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/selections"
 	"kith/storage"
@@ -69,6 +70,10 @@ func parse(ctx context.Context, f *selections.Field) any {
 		special, _ := filter["special"].(bool)
 		page, err := pageOf(ctx, f)
 		return parsedAs(listArguments{page, special}, err)
+	case fields.Posts:
+		return parsedAs(placePageOf(ctx, cursor.Posts, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+	case fields.Comments:
+		return parsedAs(placePageOf(ctx, cursor.Comments, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
 	case fields.Towards:
 		return parsedAs(parseUserID(idOf(f.Argument(ctx, "to"))))
 	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:

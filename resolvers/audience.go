@@ -14,11 +14,7 @@ import (
 // Attach gives a request what its resolvers share: the loaders, and the resolver
 // itself, for reads below fields.
 func (r *Resolver) Attach(ctx context.Context) context.Context {
-	reads := r.Reads
-	if reads == nil {
-		reads = r.Store
-	}
-	return context.WithValue(loaders.Attach(ctx, reads), resolverKey{}, r)
+	return context.WithValue(loaders.Attach(ctx, r.reads()), resolverKey{}, r)
 }
 
 type resolverKey struct{}
@@ -37,6 +33,8 @@ type requestState struct {
 	shown    few[listPage, storage.Result[social.Shown]]
 	sizes    few[social.List, storage.Result[social.Size]]
 	sets     few[setName, *setAnswer]
+	posts    few[postList, storage.Result[social.Page[storage.Post]]]
+	comments few[commentList, storage.Result[social.Page[storage.Comment]]]
 }
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }

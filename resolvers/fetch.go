@@ -20,6 +20,10 @@ type wanted struct {
 
 	pairs []storage.Pair
 
+	posts    []storage.Post // that have been read, and may be seen
+	postIDs  []storage.PostID
+	comments []storage.CommentID
+
 	on []*selections.Object
 }
 
@@ -53,6 +57,7 @@ type batch struct {
 	opens    []social.List // lists of which it matters whether they are open
 	pools    []storage.PageQuery
 	requests []requested // requests for friendship below relationships
+	posts    postReads
 
 	sets []setName
 	next []wanted
@@ -80,6 +85,12 @@ func batchOf(ctx context.Context, level []wanted) batch {
 		}
 		if len(w.pairs) > 0 {
 			b.addRelationships(ctx, w.pairs, w.on)
+		}
+		if len(w.posts) > 0 {
+			b.addPosts(ctx, w.posts, w.on)
+		}
+		if len(w.postIDs)+len(w.comments) > 0 {
+			b.posts.nodes = append(b.posts.nodes, w)
 		}
 	}
 	return b
@@ -131,6 +142,12 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 			b.counts = joined(b.counts, users)
 		}
 		b.lists = append(b.lists, listed{f, args.pageArguments, users})
+	case fields.Posts:
+		if args, err := argument[placePage](request, f); err == nil {
+			for _, id := range users {
+				b.posts.lists = append(b.posts.lists, postsListed{f, postList{id, args}})
+			}
+		}
 	case fields.Common:
 		if args, err := argument[setArguments](request, f); err == nil {
 			b.addOpens(f.Side, []storage.UserID{args.other})
@@ -297,6 +314,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 	if len(b.pools) > 0 {
 		asked = append(asked, l.Pages(storage.Forward).Ask(b.pools))
 	}
+	asked = append(asked, b.posts.ask(l)...)
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
 	}
@@ -321,7 +339,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 
 // looksAtLists reports whether anything here depends on the viewer.
 func (b *batch) looksAtLists() bool {
-	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0
+	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.posts.any()
 }
 
 // owners are those whose rows report whether lists may be seen.
@@ -346,6 +364,7 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		return // reported by each field that needs it
 	}
 	fetchOpen(ctx, a, b.opens)
+	b.showPosts(ctx, a)
 	for _, p := range lists {
 		if p != nil {
 			p.show(ctx, a)

@@ -115,10 +115,12 @@ func checkLength(n, most int) error {
 	return nil
 }
 
-// The prefixes of ids of types that are about two users.
+// The prefixes of ids of two numbers.
 const (
 	relationshipPrefix = "rel_"
 	requestPrefix      = "req_"
+	postPrefix         = "post_" // the author, and the number of the post
+	commentPrefix      = "cmt_"  // the author of the post, and the number of the comment
 )
 
 // nodeID is a parsed id of any type of Node.
@@ -126,6 +128,8 @@ type nodeID struct {
 	user         storage.UserID // 0: it is not a user's
 	relationship storage.Pair
 	request      storage.Pair
+	post         storage.PostID
+	comment      storage.CommentID
 }
 
 func parseNodeID(text string) (nodeID, error) {
@@ -135,6 +139,14 @@ func parseNodeID(text string) (nodeID, error) {
 		id.relationship, err = parsePair(rest)
 	} else if rest, ok := strings.CutPrefix(text, requestPrefix); ok {
 		id.request, err = parsePair(rest)
+	} else if rest, ok := strings.CutPrefix(text, postPrefix); ok {
+		var p storage.Pair
+		p, err = parsePair(rest)
+		id.post = storage.PostID{Author: p.From, Number: int64(p.To)}
+	} else if rest, ok := strings.CutPrefix(text, commentPrefix); ok {
+		var p storage.Pair
+		p, err = parsePair(rest)
+		id.comment = storage.CommentID{Author: p.From, Number: int64(p.To)}
 	} else {
 		id.user, err = parseUserID(text)
 	}

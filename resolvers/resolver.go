@@ -27,6 +27,8 @@ type Resolver struct {
 
 	// Relations changes follows and the other relations of users.
 	Relations *social.Relations
+	// Posts publishes posts and comments.
+	Posts *social.Posts
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
 	// States hides, shows and removes users. Nil: nobody is hidden.

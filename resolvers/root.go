@@ -77,14 +77,20 @@ func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
 	users := wanted{exist: true, on: []*selections.Object{f.On("User")}}
 	relationships := wanted{on: []*selections.Object{f.On("Relationship")}}
+	posts := wanted{on: []*selections.Object{f.On("Post")}}
+	comments := wanted{on: []*selections.Object{f.On("Comment")}}
 	for _, id := range ids {
 		switch {
 		case id.user != 0:
 			users.users = append(users.users, id.user)
 		case id.request != storage.Pair{}: // nodesAt reads them
+		case id.post != storage.PostID{}:
+			posts.postIDs = append(posts.postIDs, id.post)
+		case id.comment != storage.CommentID{}:
+			comments.comments = append(comments.comments, id.comment)
 		default:
 			relationships.pairs = append(relationships.pairs, id.relationship)
 		}
 	}
-	return []wanted{users, relationships}
+	return []wanted{users, relationships, posts, comments}
 }

@@ -16,13 +16,19 @@ func TestTextsOfUsers(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		v.does(v.a, "follow", v.b)
 		admin, other, stranger := v.api.Admin(), v.b.String(), v.d.String()
+		post := publish(t, v.api, v.a, "x", "first")
 		for mutation, api := range map[string]*apitest.API{
-			`updateProfile(name: $text)`:                              v.api.As(v.a),
-			`updateProfile(bio: $text)`:                               v.api.As(v.a),
-			`updateProfile(avatarUrl: $text)`:                         v.api.As(v.a),
-			`setFollowMark(userId: ` + other + `, remark: $text)`:     v.api.As(v.a),
-			`requestFriend(userId: ` + stranger + `, message: $text)`: v.api.As(v.a),
-			`createUser(id: 4711, handle: "a_new_user", name: $text)`: admin,
+			`updateProfile(name: $text)`:                                                         v.api.As(v.a),
+			`updateProfile(bio: $text)`:                                                          v.api.As(v.a),
+			`updateProfile(avatarUrl: $text)`:                                                    v.api.As(v.a),
+			`setFollowMark(userId: ` + other + `, remark: $text)`:                                v.api.As(v.a),
+			`requestFriend(userId: ` + stranger + `, message: $text)`:                            v.api.As(v.a),
+			`publishPost(clientKey: "k", text: $text)`:                                           v.api.As(v.a),
+			`publishPost(clientKey: "m", media: [{url: $text, kind: IMAGE}])`:                    v.api.As(v.a),
+			`publishPost(clientKey: "n", media: [{name: $text, url: "https://x", kind: IMAGE}])`: v.api.As(v.a),
+			`editPost(id: "` + post + `", text: $text)`:                                          v.api.As(v.a),
+			`addComment(postId: "` + post + `", clientKey: "k", text: $text)`:                    v.api.As(v.a),
+			`createUser(id: 4711, handle: "a_new_user", name: $text)`:                            admin,
 		} {
 			try := func(text string) apitest.Answer {
 				return api.Ask(`mutation($text: String!) { `+mutation+` { __typename } }`, apitest.Vars{"text": text})

@@ -143,10 +143,13 @@ func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, erro
 	where := func(i int) ast.Path { return path(ids.index(i)) }
 	nodes := make([]model.Node, len(ids.good))
 	requestNodes(ctx, f, ids.good, nodes, where)
+	if err := postNodes(ctx, f, ids.good, nodes, where); err != nil {
+		return nil, err
+	}
 	onUser, onRelationship := []*selections.Object{f.On("User")}, []*selections.Object{f.On("Relationship")}
 	for i, id := range ids.good {
 		here := func(int) ast.Path { return where(i) }
-		if id.request != (storage.Pair{}) {
+		if id.user == 0 && id.relationship == (storage.Pair{}) {
 			continue
 		}
 		if id.user == 0 {

@@ -1,0 +1,206 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// square is what users have published, and who may see whom, as a test knows it.
+type square struct {
+	posts    []written // the last first, like all lists
+	comments []written
+	blocks   map[storage.Pair]bool
+	hidden   map[storage.UserID]bool
+	deleted  map[storage.UserID]bool
+}
+
+// written is a post, or a comment on one.
+type written struct {
+	id   string
+	by   storage.UserID
+	post string         // of a comment
+	of   storage.UserID // its author
+}
+
+// hides reports whether a viewer, 0 for nobody, must not see what a user has written.
+func (s *square) hides(viewer, by storage.UserID) bool {
+	return by != viewer && (s.hidden[by] || s.blocks[storage.Pair{From: by, To: viewer}] || s.blocks[storage.Pair{From: viewer, To: by}])
+}
+
+// TestWhoSeesPosts: after any changes, every route shows every viewer the posts and comments that it
+// may see, and no others.
+func TestWhoSeesPosts(t *testing.T) {
+	const people = 5
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			store := memory.New()
+			apitest.Users(t, store, people)
+			api := apitest.New(t, store, apitest.Options{})
+			random := rand.New(rand.NewPCG(seed, 1))
+			s := &square{blocks: map[storage.Pair]bool{}, hidden: map[storage.UserID]bool{}, deleted: map[storage.UserID]bool{}}
+			for step := range 60 {
+				s.change(t, api, random, step, storage.UserID(1+random.IntN(people)), storage.UserID(1+random.IntN(people)))
+				if step%10 == 9 {
+					for viewer := range storage.UserID(people + 1) {
+						if !s.deleted[viewer] {
+							s.check(t, api, viewer, people)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// change makes one change, by a user who may.
+func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step int, by, other storage.UserID) {
+	t.Helper()
+	if s.deleted[by] || s.deleted[other] {
+		return
+	}
+	if s.hidden[by] {
+		if random.IntN(2) == 0 {
+			api.As(by).Ask(`mutation { reactivateAccount { changed } }`, nil).Whole()
+			delete(s.hidden, by)
+		}
+		return
+	}
+	key := fmt.Sprint("key", step)
+	switch n := random.IntN(20); {
+	case n < 7:
+		s.posts = append([]written{{id: publish(t, api, by, "p", key), by: by}}, s.posts...)
+	case n < 14 && len(s.posts) > 0:
+		post := s.posts[random.IntN(len(s.posts))]
+		if s.hides(by, post.by) {
+			api.As(by).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "x") { added } }`, apitest.Vars{"p": post.id}).Refused("NOT_FOUND")
+			return
+		}
+		s.comments = append([]written{{comment(t, api, by, post.id, key), by, post.id, post.by}}, s.comments...)
+	case n < 17 && by != other && !s.hidden[other]:
+		pair := storage.Pair{From: by, To: other}
+		field := "block"
+		if s.blocks[pair] {
+			field = "unblock"
+		}
+		api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed } }`, apitest.Vars{"u": other}).Whole()
+		s.blocks[pair] = !s.blocks[pair]
+	case n == 17:
+		api.As(by).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		s.hidden[by] = true
+	case n == 18 && len(s.deleted) < 2:
+		api.As(by).Ask(`mutation { deleteAccount { complete } }`, nil).Is(`{"deleteAccount": {"complete": true}}`)
+		s.hidden[by], s.deleted[by] = true, true
+	case n == 19 && len(s.posts) > 0:
+		i := slices.IndexFunc(s.posts, func(p written) bool { return p.by == by })
+		if i >= 0 {
+			id := s.posts[i].id
+			api.As(by).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": id}).Whole()
+			s.posts = slices.Delete(s.posts, i, i+1)
+			s.comments = slices.DeleteFunc(s.comments, func(c written) bool { return c.post == id })
+		}
+	}
+}
+
+// check compares every route.
+func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, people int) {
+	t.Helper()
+	if viewer > 0 {
+		api = api.As(viewer)
+	}
+	seen := func(all []written, more func(written) bool) string {
+		var ids []string
+		for _, w := range all {
+			if !s.hides(viewer, w.by) && more(w) {
+				ids = append(ids, w.id)
+			}
+		}
+		return strings.Join(ids, " ")
+	}
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("viewer %s, %s:\ngot  %s\nwant %s", viewer, what, got, want)
+		}
+	}
+	any := func(written) bool { return true }
+	want("latest", idsAt(api.Ask(`{ latestPosts(first: 100) { nodes { id author { id } } } }`, nil).Whole(), "latestPosts.nodes"), seen(s.posts, any))
+	for id := range storage.UserID(people) {
+		id++
+		answer := api.Ask(`query($u: ID!) { user(id: $u) { posts(first: 100) { nodes { id } } } }`, apitest.Vars{"u": id}).Whole()
+		got := ""
+		if answer.At("user") != nil && answer.At("user.posts") != nil {
+			got = idsAt(answer, "user.posts.nodes")
+		}
+		want("posts of "+id.String(), got, seen(s.posts, func(w written) bool { return w.by == id }))
+	}
+	below := func(post string) func(written) bool { return func(c written) bool { return c.post == post } }
+	for _, p := range s.posts {
+		answer := api.Ask(`query($p: ID!) { node(id: $p) { id ... on Post { comments(first: 100) { nodes { id author { id } } } } } }`, apitest.Vars{"p": p.id}).Whole()
+		if s.hides(viewer, p.by) {
+			answer.Is(`{"node": null}`)
+			continue
+		}
+		want("comments on "+p.id, idsAt(answer, "node.comments.nodes"), seen(s.comments, below(p.id)))
+	}
+	for _, c := range s.comments {
+		shown := api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": c.id}).Whole().At("node") != nil
+		if shown == (s.hides(viewer, c.by) || s.hides(viewer, c.of)) {
+			t.Errorf("viewer %s, %s: shown: %v", viewer, c.id, shown)
+		}
+	}
+}
+
+// idsAt joins the ids of nodes.
+func idsAt(a apitest.Answer, path string) string {
+	var ids []string
+	for _, node := range apitest.Into[[]struct{ ID string }](a, path) {
+		ids = append(ids, node.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+// What a page leaves out is made up for, also where whole stretches are hidden. A stretch that is too
+// long ends the page: the next one goes on behind it.
+func TestPagesWithoutHiddenPosts(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	publishAs := func(by storage.UserID, number int64) {
+		_, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: by, Number: number}, Key: fmt.Sprint(number), Text: "x", At: apitest.Epoch + storage.Micros(number)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range int64(2500) {
+		by := storage.UserID(2)
+		if n == 0 || n == 1400 {
+			by = 3
+		}
+		publishAs(by, n+1)
+	}
+	apitest.Block(t, store, 1, 2)
+	api := apitest.New(t, store, apitest.Options{}).As(1)
+	const query = `query($after: String) { latestPosts(first: 5, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } }`
+	var got []string
+	var after any
+	pages := 0
+	for more := true; more; pages++ {
+		answer := api.Ask(query, apitest.Vars{"after": after}).Whole()
+		if ids := idsAt(answer, "latestPosts.nodes"); ids != "" {
+			got = append(got, ids)
+		}
+		more = answer.At("latestPosts.pageInfo.hasNextPage") == true
+		after = answer.At("latestPosts.pageInfo.endCursor")
+	}
+	same(t, got, []string{"post_3_1401", "post_3_1"})
+	if pages != 3 {
+		t.Errorf("%d pages", pages)
+	}
+}

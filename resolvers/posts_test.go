@@ -1,0 +1,187 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// publish publishes a post and returns its id.
+func publish(t *testing.T, api *apitest.API, by storage.UserID, text, key string) string {
+	t.Helper()
+	return apitest.Into[string](api.As(by).Ask(`mutation($t: String!, $k: String!) { publishPost(text: $t, clientKey: $k) { post { id } } }`,
+		apitest.Vars{"t": text, "k": key}).Whole(), "publishPost.post.id")
+}
+
+// comment writes a comment and returns its id.
+func comment(t *testing.T, api *apitest.API, by storage.UserID, post, text string) string {
+	t.Helper()
+	return apitest.Into[string](api.As(by).Ask(`mutation($p: ID!, $t: String!) { addComment(postId: $p, text: $t, clientKey: $t) { comment { id } } }`,
+		apitest.Vars{"p": post, "t": text}).Whole(), "addComment.comment.id")
+}
+
+func TestPostsAndComments(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		a := v.api.As(v.a)
+		const publishes = `mutation { publishPost(text: " Hello\n", clientKey: "k-1", media: [{url: "https://x/1.mp4", kind: VIDEO}, {name: "c", url: "https://x/c", kind: COVER}]) {
+			published viewer { postCount } post { id text media { name url kind } author { handle postCount } editedAt commentCount comments { nodes { id } pageInfo { hasNextPage } } } } }`
+		first := a.Ask(publishes, nil).Whole()
+		id := apitest.Into[string](first, "publishPost.post.id")
+		post := fmt.Sprintf(`{"id": "%s", "text": "Hello", "media": [{"name": "", "url": "https://x/1.mp4", "kind": "VIDEO"}, {"name": "c", "url": "https://x/c", "kind": "COVER"}],
+			"author": {"handle": "u%s", "postCount": 1}, "editedAt": null, "commentCount": 0, "comments": {"nodes": [], "pageInfo": {"hasNextPage": false}}}`, id, v.a)
+		first.Is(`{"publishPost": {"published": true, "viewer": {"postCount": 1}, "post": ` + post + `}}`)
+		a.Ask(publishes, nil).Is(`{"publishPost": {"published": false, "viewer": {"postCount": 1}, "post": ` + post + `}}`)
+
+		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "nice", clientKey: "1") { added comment { postId text author { handle } } post { commentCount } } }`, apitest.Vars{"p": id}).
+			Is(fmt.Sprintf(`{"addComment": {"added": true, "comment": {"postId": "%s", "text": "nice", "author": {"handle": "u%s"}}, "post": {"commentCount": 1}}}`, id, v.b))
+		third := comment(t, v.api, v.c, id, "third")
+		const look = `query($p: ID!, $c: ID!) { node(id: $p) { ... on Post { commentCount comments { edges { node { text author { handle } } } } } } c: node(id: $c) { id ... on Comment { text } } }`
+		v.api.Ask(look, apitest.Vars{"p": id, "c": third}).Is(fmt.Sprintf(`{"node": {"commentCount": 2, "comments": {"edges": [
+			{"node": {"text": "third", "author": {"handle": "u%s"}}}, {"node": {"text": "nice", "author": {"handle": "u%s"}}}]}}, "c": {"id": "%s", "text": "third"}}`, v.c, v.b, third))
+
+		v.api.As(v.b).Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": third}).Refused("FORBIDDEN")
+		for _, changed := range []bool{true, false} {
+			a.Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"deleteComment": {"changed": %t}}`, changed))
+		}
+		for _, changed := range []bool{true, false} {
+			a.Ask(`mutation($p: ID!) { editPost(id: $p, media: []) { changed post { text media { url } commentCount } } }`, apitest.Vars{"p": id}).
+				Is(fmt.Sprintf(`{"editPost": {"changed": %t, "post": {"text": "Hello", "media": [], "commentCount": 1}}}`, changed))
+		}
+		if edited := a.Ask(`query($p: ID!) { node(id: $p) { ... on Post { editedAt } } }`, apitest.Vars{"p": id}).Whole().At("node.editedAt"); edited == nil {
+			t.Error("no time of the edit")
+		}
+		for mutation, code := range map[string]string{`editPost(id: $p, text: "x") { changed }`: "FORBIDDEN", `deletePost(id: $p) { changed }`: "FORBIDDEN"} {
+			v.api.As(v.b).Ask(`mutation($p: ID!) { `+mutation+` }`, apitest.Vars{"p": id}).Refused(code)
+		}
+		for _, changed := range []bool{true, false} {
+			a.Ask(`mutation($p: ID!) { deletePost(id: $p) { changed viewer { postCount posts { nodes { id } } } } }`, apitest.Vars{"p": id}).
+				Is(fmt.Sprintf(`{"deletePost": {"changed": %t, "viewer": {"postCount": 0, "posts": {"nodes": []}}}}`, changed))
+		}
+		v.api.Ask(look, apitest.Vars{"p": id, "c": third}).Is(`{"node": null, "c": null}`)
+		a.Ask(publishes, nil).Refused("BAD_USER_INPUT")
+		a.Ask(`mutation($p: ID!) { editPost(id: $p, text: "x") { changed } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
+		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "late", clientKey: "2") { added } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
+	})
+}
+
+// Pages of posts and comments continue behind their cursors, also when the row there is gone.
+func TestPagesOfPosts(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		var all, comments []string // the last first
+		for i := range 7 {
+			all = append([]string{publish(t, v.api, []storage.UserID{v.a, v.a, v.b}[i%3], fmt.Sprint(i), fmt.Sprint(i))}, all...)
+		}
+		for i := range 5 {
+			comments = append([]string{comment(t, v.api, v.c, all[0], fmt.Sprint("c", i))}, comments...)
+		}
+		pages := func(query, path string, between func(page int)) (got []string) {
+			t.Helper()
+			var after any
+			for page := 0; ; page++ {
+				answer := v.api.As(v.d).Ask(query, apitest.Vars{"after": after, "post": all[0], "a": v.a}).Whole()
+				for _, node := range apitest.Into[[]struct{ ID string }](answer, path+".nodes") {
+					got = append(got, node.ID)
+				}
+				if answer.At(path+".pageInfo.hasNextPage") == false {
+					return got
+				}
+				after = answer.At(path + ".pageInfo.endCursor")
+				between(page)
+			}
+		}
+		wait := func(int) {}
+		const latest = `query($after: String) { latestPosts(first: 2, after: $after) { nodes { id } edges { cursor } pageInfo { hasNextPage endCursor } } }`
+		same(t, pages(latest, "latestPosts", wait), all)
+		same(t, pages(`query($after: String, $post: ID!) { node(id: $post) { ... on Post { comments(first: 2, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } } }`, "node.comments", wait), comments)
+		own := []string{all[0], all[2], all[3], all[5], all[6]}
+		same(t, pages(`query($after: String, $a: ID!) { user(id: $a) { posts(first: 2, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`, "user.posts", wait), own)
+		gone := pages(latest, "latestPosts", func(page int) {
+			if page == 0 {
+				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": all[2]}).Whole()
+				v.api.As(v.b).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": all[1]}).Whole()
+			}
+		})
+		same(t, gone, append([]string{all[0], all[1]}, all[3:]...))
+		for _, query := range []string{
+			`{ latestPosts(after: "x") { nodes { id } } }`, `{ latestPosts(first: 101) { nodes { id } } }`, `{ user(id: 1) { posts(first: -1) { nodes { id } } } }`,
+			`query($post: ID!) { node(id: $post) { ... on Post { comments(after: "AA") { nodes { id } } } } }`,
+		} {
+			v.api.Ask(query, apitest.Vars{"post": all[0]}).Refused("BAD_USER_INPUT")
+		}
+	})
+}
+
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	if strings.Join(got, " ") != strings.Join(want, " ") {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+// What is at a bound is taken, what is beyond it is refused, and nothing is written then.
+func TestBadPosts(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		a := v.api.As(v.a)
+		post := publish(t, v.api, v.a, "x", "first")
+		file := func(name, url string) map[string]any {
+			return map[string]any{"name": name, "url": url, "kind": "IMAGE"}
+		}
+		files := func(n int) (list []any) {
+			for range n {
+				list = append(list, file("", "https://x"))
+			}
+			return list
+		}
+		key := 0
+		for name, c := range map[string]struct {
+			text, key string
+			media     []any
+			bad       bool
+		}{
+			"the longest text":       {text: strings.Repeat("👩", storage.MaxPostLength)},
+			"a longer text":          {text: strings.Repeat("x", storage.MaxPostLength+1), bad: true},
+			"nothing":                {text: " \n", bad: true},
+			"files alone":            {media: files(storage.MaxMedia)},
+			"too many files":         {text: "x", media: files(storage.MaxMedia + 1), bad: true},
+			"the longest name":       {media: []any{file(strings.Repeat("ё", storage.MaxMediaNameLength), "https://x")}},
+			"a longer name":          {media: []any{file(strings.Repeat("x", storage.MaxMediaNameLength+1), "https://x")}, bad: true},
+			"the longest address":    {media: []any{file("", "https://"+strings.Repeat("x", storage.MaxMediaURLLength-8))}},
+			"a longer address":       {media: []any{file("", "https://"+strings.Repeat("x", storage.MaxMediaURLLength-7))}, bad: true},
+			"an address of a script": {media: []any{file("", "javascript:alert(1)")}, bad: true},
+			"the longest key":        {text: "x", key: strings.Repeat("~", storage.MaxClientKeyLength)},
+			"a longer key":           {text: "x", key: strings.Repeat("k", storage.MaxClientKeyLength+1), bad: true},
+			"an empty key":           {text: "x", key: " ", bad: true},
+			"a key of others":        {text: "x", key: "ключ", bad: true},
+		} {
+			if key++; c.key == "" {
+				c.key = fmt.Sprint("key", key)
+			}
+			before := a.Ask(`{ viewer { postCount } }`, nil).Text
+			answer := a.Ask(`mutation($t: String!, $k: String!, $m: [MediaInput!]) { publishPost(text: $t, clientKey: $k, media: $m) { published } }`,
+				apitest.Vars{"t": c.text, "k": c.key, "m": c.media})
+			if !c.bad {
+				answer.Is(`{"publishPost": {"published": true}}`)
+			} else if answer.Refused("BAD_USER_INPUT"); a.Ask(`{ viewer { postCount } }`, nil).Text != before {
+				t.Errorf("%s: something was written", name)
+			}
+		}
+		for text, good := range map[string]bool{strings.Repeat("👩", storage.MaxCommentLength): true, strings.Repeat("x", storage.MaxCommentLength+1): false, " ": false} {
+			answer := a.Ask(`mutation($p: ID!, $t: String!) { addComment(postId: $p, text: $t, clientKey: "k") { added } }`, apitest.Vars{"p": post, "t": text})
+			if good {
+				answer.Is(`{"addComment": {"added": true}}`)
+			} else {
+				answer.Refused("BAD_USER_INPUT")
+			}
+		}
+		for _, id := range []string{"1", "post_1", "post_1_x", "post_0_1", "cmt_1_1", ""} {
+			a.Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
+		}
+		a.Ask(`mutation($p: ID!) { deleteComment(id: $p) { changed } }`, apitest.Vars{"p": post}).Refused("BAD_USER_INPUT")
+		v.api.Ask(`mutation { publishPost(text: "x", clientKey: "k") { published } }`, nil).Refused("UNAUTHENTICATED")
+		v.api.As(99).Ask(`mutation { publishPost(text: "x", clientKey: "k") { published } }`, nil).Refused("UNAUTHENTICATED")
+		v.api.As(99).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "k") { added } }`, apitest.Vars{"p": post}).Refused("UNAUTHENTICATED")
+	})
+}

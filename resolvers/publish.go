@@ -1,0 +1,221 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/storage"
+)
+
+// publishAt answers `publishPost`.
+func (r *Resolver) publishAt(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PublishPostPayload, error) {
+	viewer, err := r.actorOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	files, err := checkMedia(media)
+	if err != nil {
+		return nil, err
+	}
+	least := 1
+	if len(files) > 0 {
+		least = 0
+	}
+	if text, err = accounts.CheckText("text", text, least, storage.MaxPostLength); err != nil {
+		return nil, err
+	}
+	post, published, err := r.Posts.Publish(ctx, viewer, key, text, files)
+	if errors.Is(err, storage.ErrPostUnknown) {
+		return nil, apierr.BadInput("the post with this key has been deleted")
+	}
+	if err != nil {
+		return nil, clientError(err)
+	}
+	s := payloadSelection(ctx)
+	fetch(ctx,
+		wanted{posts: []storage.Post{post}, on: s.of("post")},
+		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")})
+	return &model.PublishPostPayload{Published: published, Post: s.post(ctx, post), Viewer: s.user(ctx, "viewer", viewer, true)}, nil
+}
+
+// editPostAt answers `editPost`.
+func (r *Resolver) editPostAt(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error) {
+	viewer, post, err := r.actorAndPost(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var change storage.PostChange
+	if text != nil {
+		checked, err := accounts.CheckText("text", *text, 0, storage.MaxPostLength)
+		if err != nil {
+			return nil, err
+		}
+		change.Text = &checked
+	}
+	if media != nil {
+		files, err := checkMedia(media)
+		if err != nil {
+			return nil, err
+		}
+		change.Media = &files
+	}
+	edited, changed, err := r.Posts.Edit(ctx, viewer, post, change)
+	if err != nil {
+		return nil, postError(err)
+	}
+	s := payloadSelection(ctx)
+	fetch(ctx, wanted{posts: []storage.Post{edited}, on: s.of("post")})
+	return &model.EditPostPayload{Changed: changed, Post: s.post(ctx, edited)}, nil
+}
+
+// deletePostAt answers `deletePost`.
+func (r *Resolver) deletePostAt(ctx context.Context, id string) (*model.DeletePostPayload, error) {
+	viewer, post, err := r.actorAndPost(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := r.Posts.Delete(ctx, viewer, post)
+	if err != nil {
+		return nil, postError(err)
+	}
+	s := payloadSelection(ctx)
+	fetch(ctx, wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")})
+	return &model.DeletePostPayload{Changed: changed, Viewer: s.user(ctx, "viewer", viewer, true)}, nil
+}
+
+// addCommentAt answers `addComment`.
+func (r *Resolver) addCommentAt(ctx context.Context, id, text, key string) (*model.AddCommentPayload, error) {
+	viewer, post, err := r.actorAndPost(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	if text, err = accounts.CheckText("text", text, 1, storage.MaxCommentLength); err != nil {
+		return nil, err
+	}
+	comment, added, err := r.Posts.Comment(ctx, loaders.For(ctx).Reader(), viewer, post, key, text)
+	switch {
+	case errors.Is(err, storage.ErrForbidden): // by a block: the viewer does not see the post
+		return nil, errNoPost
+	case err != nil:
+		return nil, postError(err)
+	}
+	s := payloadSelection(ctx)
+	payload := &model.AddCommentPayload{Added: added}
+	level := []wanted{{users: []storage.UserID{viewer}, exist: true, on: s.below("comment").of("author")}}
+	if s.has("post") {
+		level = append(level, wanted{postIDs: []storage.PostID{post}, on: s.of("post")})
+	}
+	fetch(ctx, level...)
+	if s.has("comment") {
+		here := func(int) []ast.Path { return []ast.Path{below(ctx, s.key("comment"))} }
+		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), here) {
+			payload.Comment = c
+		}
+	}
+	if s.has("post") {
+		row := loaders.For(ctx).Posts().Load(post)
+		if row.Err != nil {
+			failAt(ctx, []ast.Path{below(ctx, s.key("post"))}, row.Err)
+		}
+		if row.Found {
+			payload.Post = s.post(ctx, row.Value)
+		}
+	}
+	return payload, nil
+}
+
+// deleteCommentAt answers `deleteComment`.
+func (r *Resolver) deleteCommentAt(ctx context.Context, text string) (*model.DeleteCommentPayload, error) {
+	viewer, err := r.actorOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := parseNodeID(text)
+	if err != nil || id.comment == (storage.CommentID{}) {
+		return nil, apierr.BadInput("%q is not a comment's id", abridged(text))
+	}
+	changed, err := r.Posts.Uncomment(ctx, viewer, id.comment)
+	if errors.Is(err, storage.ErrForbidden) {
+		return nil, apierr.Forbidden("only who has written a comment, or the post, deletes it")
+	}
+	if err != nil {
+		return nil, clientError(err)
+	}
+	return &model.DeleteCommentPayload{Changed: changed}, nil
+}
+
+// actorAndPost are the viewer, who is about to change something, and the post concerned.
+func (r *Resolver) actorAndPost(ctx context.Context, text string) (viewer storage.UserID, post storage.PostID, err error) {
+	if viewer, err = r.actorOf(ctx); err != nil {
+		return 0, post, err
+	}
+	id, err := parseNodeID(text)
+	if err != nil || id.post == (storage.PostID{}) {
+		return 0, post, apierr.BadInput("%q is not a post's id", abridged(text))
+	}
+	return viewer, id.post, nil
+}
+
+var errNoPost = apierr.NotFound("there is no such post")
+
+// postError turns the refusal of a change of a post into the client's error.
+func postError(err error) error {
+	switch {
+	case errors.Is(err, storage.ErrForbidden):
+		return apierr.Forbidden("this post is another user's")
+	case errors.Is(err, storage.ErrPostUnknown):
+		return errNoPost
+	}
+	return clientError(err)
+}
+
+// checkKey takes what a client may call a post or a comment.
+func checkKey(key string) error {
+	printable := !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+	if key == "" || len(key) > storage.MaxClientKeyLength || !printable {
+		return apierr.BadInput("clientKey has 1 to %d printable ASCII characters, without blanks", storage.MaxClientKeyLength)
+	}
+	return nil
+}
+
+func checkMedia(given []*model.MediaInput) ([]storage.Media, error) {
+	if len(given) > storage.MaxMedia {
+		return nil, apierr.BadInput("a post has at most %d files", storage.MaxMedia)
+	}
+	files := model.StoredMedia(given)
+	for i := range files {
+		var err error
+		if files[i].Name, err = accounts.CheckText("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
+			return nil, err
+		}
+		if files[i].URL, err = accounts.CheckText("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(files[i].URL, "https://") {
+			return nil, apierr.BadInput("url begins with https://")
+		}
+	}
+	return files, nil
+}
+
+// post makes the post of a payload, which has been fetched; nil if it is not selected.
+func (s selection) post(ctx context.Context, row storage.Post) *model.Post {
+	if !s.has("post") {
+		return nil
+	}
+	here := func(int) []ast.Path { return []ast.Path{below(ctx, s.key("post"))} }
+	return postsOf(ctx, []storage.Post{row}, s.of("post"), here)[0]
+}
