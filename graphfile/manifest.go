@@ -1,6 +1,7 @@
 package graphfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // ManifestName is the file of an export that says what the others are.
@@ -19,20 +21,22 @@ const ManifestName = "kith-export.json"
 // ManifestFormat is the form of a manifest and of the files that it names.
 const ManifestFormat = 1
 
-// Manifest says what an export is of, and which of its shards are whole.
+// Manifest says what an export is of, and which of its parts are whole.
 type Manifest struct {
-	Format int           `json:"format"`
-	Store  string        `json:"store"` // the identity of the store
-	Shards int           `json:"shards"`
-	Gzip   bool          `json:"gzip"`
-	Done   []ExportShard `json:"done"` // ascending
+	Format int          `json:"format"`
+	Store  string       `json:"store"` // the identity of the store
+	Gzip   bool         `json:"gzip"`
+	Done   []ExportPart `json:"done"` // ascending
 }
 
-// ExportShard is a shard that has been exported as of one moment.
-type ExportShard struct {
-	Shard int       `json:"shard"`
-	At    time.Time `json:"at"` // just before the moment, by the clock of the exporter
-	Files []File    `json:"files"`
+// ExportPart is what a shard had at one moment of the buckets that other parts do not have. A shard
+// is one part, unless buckets have moved between shards meanwhile.
+type ExportPart struct {
+	Part    int           `json:"part"` // the number in the names of its files
+	Shard   int           `json:"shard"`
+	Buckets []shard.Range `json:"buckets"`
+	At      time.Time     `json:"at"` // just before the moment, by the clock of the exporter
+	Files   []File        `json:"files"`
 }
 
 // File is one file of an export. Files without rows are not written.
@@ -44,11 +48,23 @@ type File struct {
 	Digest Mixed  `json:"digest"`
 }
 
-// Kind is [Users] or a [Relation].
+// Kind is [Users], a [Relation], or what lies beside edges.
 type Kind string
 
 // Users is the kind of a users file.
 const Users Kind = "users"
+
+// Kinds are all kinds, in the order in which an import reads them.
+func Kinds() []Kind {
+	kinds := []Kind{Users}
+	for _, relation := range Relations() {
+		kinds = append(kinds, Kind(relation))
+	}
+	for _, b := range besides {
+		kinds = append(kinds, b.kind)
+	}
+	return kinds
+}
 
 // Mixed is the digest of a file's rows: the exclusive or over all rows, so that digests of shards add
 // up to the same whatever the number of shards. Edges are mixed by [storage.Mix].
@@ -64,7 +80,20 @@ func (m *Mixed) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Totals adds up the digests of the whole shards by kind.
+// Missing are the buckets that no part has.
+func (m Manifest) Missing() storage.Choice {
+	missing := storage.Choice(bytes.Repeat([]byte{'1'}, shard.Buckets))
+	for _, p := range m.Done {
+		for _, r := range p.Buckets {
+			for b := max(0, r.First); b <= min(r.Last, shard.Buckets-1); b++ {
+				missing[b] = '0'
+			}
+		}
+	}
+	return missing
+}
+
+// Totals adds up the digests of the whole parts by kind.
 func (m Manifest) Totals() map[Kind]storage.Digest {
 	totals := make(map[Kind]storage.Digest)
 	for _, s := range m.Done {
@@ -93,8 +122,8 @@ func ReadManifest(dir string) (m Manifest, found bool, err error) {
 	return m, true, nil
 }
 
-// Check sees that the files of a shard are there and as long as they were.
-func (s ExportShard) Check(dir string) error {
+// Check sees that the files of a part are there and as long as they were.
+func (s ExportPart) Check(dir string) error {
 	for _, f := range s.Files {
 		if filepath.Base(f.Name) != f.Name {
 			return fmt.Errorf("%s names %q, which is not in its folder", ManifestName, f.Name)
@@ -114,13 +143,14 @@ func (s ExportShard) Check(dir string) error {
 // not whole.
 func WholeExport(dir string) (files []string, err error) {
 	m, found, err := ReadManifest(dir)
+	missing := bytes.Count(m.Missing(), []byte{'1'})
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return nil, fmt.Errorf("%s is a directory without %s: it is no export", dir, ManifestName)
-	case len(m.Done) != m.Shards:
-		return nil, fmt.Errorf("the export in %s has %d of %d shards: run the export again to finish it", dir, len(m.Done), m.Shards)
+	case missing > 0:
+		return nil, fmt.Errorf("the export in %s has %d of %d buckets: run the export again to finish it", dir, shard.Buckets-missing, shard.Buckets)
 	}
 	for _, s := range m.Done {
 		if err := s.Check(dir); err != nil {

@@ -82,7 +82,7 @@ func (r Relation) Row() (storage.Side, storage.EdgeType, error) {
 	return relations[i].side, relations[i].kind, nil
 }
 
-// IsPast reports whether the lines tell only of what is over. It may name users who have been deleted.
+// IsPast reports whether the lines are only of what is over. It may name users who have been deleted.
 func (r Relation) IsPast() bool {
 	switch r {
 	case Follows, Blocks, Requests, Accepted:

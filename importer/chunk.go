@@ -24,8 +24,9 @@ type chunk struct {
 	begin, end position
 	read       int64 // bytes of all files, as they lie on disk, up to end
 	users      []userRow
-	edges      []edgeRow // ascending by (from, to), each pair once
-	totals     Report    // what reading it counted
+	edges      []edgeRow   // ascending by (from, to), each pair once
+	beside     []besideRow // each pair once
+	totals     Report      // what reading it counted
 	problems   []Problem
 }
 
@@ -57,7 +58,7 @@ type splitter struct {
 	pos     position
 	behind  int64 // bytes of the files before pos.File
 	stream  *stream
-	records *userRecords // of the users file that is open
+	records *records // of the file that is open, if it has records
 }
 
 // run sends chunks until the files or the context end. It returns nil at the end
@@ -90,11 +91,8 @@ func (r *splitter) next() (*chunk, error) {
 		}
 	}
 	c := &chunk{begin: r.pos}
-	read := r.readEdges
-	if in.kind == usersFile {
-		read = r.readUsers
-	}
-	err := read(c)
+	read := [...]func(*chunk) error{usersFile: r.readUsers, edgesFile: r.readEdges, besideFile: r.readBeside}
+	err := read[in.kind](c)
 	c.read = r.behind + r.stream.consumed()
 	switch {
 	case errors.Is(err, io.EOF):

@@ -66,11 +66,12 @@ func TestAFolderIsAnExport(t *testing.T) {
 	users, follows := "id,handle,state\n1,ada,\n2,bob,deactivated\n", "# relation: following\n1 2 5\n1 9 6\n"
 	put("users-0000.csv", users)
 	put("following-0000.txt", follows)
-	manifest := `{"format":1,"store":"x","shards":1,"gzip":false,"done":[{"shard":0,"files":[` +
+	manifest := `{"format":1,"store":"x","gzip":false,"done":[{"part":0,"shard":0,"buckets":[{"first":0,"last":1023}],"files":[` +
 		`{"name":"users-0000.csv","kind":"users","bytes":41,"rows":2,"digest":"0000000000000000"},` +
 		`{"name":"following-0000.txt","kind":"following","bytes":34,"rows":2,"digest":"0000000000000000"}]}]}`
 	for wrong, text := range map[string]string{
-		"0 of 1 shards":        `{"format":1,"store":"x","shards":1,"done":[]}`,
+		"0 of 1024 buckets":    `{"format":1,"store":"x","done":[]}`,
+		"1023 of 1024 buckets": strings.Replace(manifest, `"last":1023`, `"last":1022`, 1),
 		"has the format 2":     strings.Replace(manifest, `"format":1`, `"format":2`, 1),
 		"has 34 bytes":         strings.Replace(manifest, `"bytes":34`, `"bytes":37`, 1),
 		"no such file":         strings.Replace(manifest, "following-0000", "following-0001", 1),

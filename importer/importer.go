@@ -27,6 +27,7 @@ const window = storage.Micros(1e12)
 // be resumed.
 type Store interface {
 	storage.Writer
+	storage.BesideWriter
 	storage.UserReader
 	storage.EdgeReader
 	storage.StateStore
@@ -35,7 +36,7 @@ type Store interface {
 // Config says what to import and how.
 type Config struct {
 	// Files are read in this order, users files ahead of edge lists, and these in the order of
-	// [graphfile.Relations] if they name theirs. "-" is Stdin. A folder is an export, see
+	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges. "-" is Stdin. A folder is an export, see
 	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader

@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"kith/graphfile"
+	"kith/storage"
 )
 
 // kind is the content of a file.
@@ -22,6 +23,7 @@ type kind uint8
 const (
 	usersFile kind = iota // ahead of the edges, so that profiles come before made-up users
 	edgesFile
+	besideFile // behind the edges beside which its rows lie
 )
 
 // bufferSize is how much of a file is read at a time, and also the longest line
@@ -34,15 +36,17 @@ type input struct {
 	kind     kind
 	columns  graphfile.Columns  // of a users file
 	relation graphfile.Relation // of an edge list
+	beside   storage.BesideKind // of a file of rows beside edges
 	exported bool               // a file of an export that is imported as a whole
-	headed   bool               // whether a users file begins with its header
+	headed   bool               // whether a file of records begins with its header
 	size     int64              // bytes as they lie on disk; 0 when unknown
 	identity []byte             // the same for the same content elsewhere; nil for what can be read only once
 	stream   *stream            // of a source that can be read only once
 }
 
 // probeAll examines every file, so that a missing one is found before anything is
-// written, and puts users files first, then edge lists in the order of their relations.
+// written, and puts users files first, then edge lists in the order of their relations, then what
+// lies beside edges.
 // The order is otherwise kept. Edge lists that do not name theirs have the given one.
 func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inputs []*input, err error) {
 	for _, name := range names {

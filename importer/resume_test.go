@@ -50,6 +50,10 @@ func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.E
 	return answer(m, len(edges), func() []storage.Result[storage.Applied] { return m.keeper.Apply(ctx, side, edges, rule) })
 }
 
+func (m *mortal) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	return answer(m, len(rows), func() []storage.Result[bool] { return m.keeper.AddBeside(ctx, kind, rows) })
+}
+
 func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []storage.Result[T]) {
 	err := m.write(func() { results = do() })
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"kith/graphfile"
 )
 
-// sniff finds out by the first line that is not a comment or empty whether the file holds users
-// or edges. Users are recognised by their header, or, in a .csv file without one, by
+// sniff finds out by the first line that is not a comment or empty whether the file holds users,
+// edges or what lies beside edges, which has its own headers. Users are recognised by theirs, or, in a .csv file without one, by
 // a line that is not an edge but begins with an id. Any other file is taken for an
 // edge list, whose splitter reports each line it cannot read.
 func (in *input) sniff(s *stream) error {
@@ -30,6 +30,10 @@ func (in *input) sniff(s *stream) error {
 		if err != nil {
 			return fmt.Errorf("read the header of %s: %w", in.name, err)
 		}
+		return nil
+	}
+	if kind, ok := graphfile.ParseBesideHeader(line); ok {
+		in.kind, in.beside, in.headed = besideFile, kind, true
 		return nil
 	}
 	first, _, listed := bytes.Cut(line, []byte(","))

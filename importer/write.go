@@ -13,10 +13,13 @@ import (
 	"kith/storage"
 )
 
-// write puts a chunk into the store: its users, then both sides of its edges.
+// write puts a chunk into the store: its users, both sides of its edges, or what lies beside edges.
 // Doing it once more, after a crash at any point, ends in the same rows and
 // returns the same counts.
 func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
+	if len(c.beside) > 0 {
+		return im.writeBeside(ctx, c)
+	}
 	totals, err := im.writeUsers(ctx, c)
 	if err != nil || len(c.edges) == 0 {
 		return totals, err
@@ -173,7 +176,7 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	if len(users) == 0 {
 		return nil, nil
 	}
-	// Times of this chunk's own, so that a later run can tell which users were made
+	// Times of this chunk's own, so that a later run knows which users were made
 	// in the chunk it does again.
 	now := im.at.Start + storage.Micros(c.begin.Ordinal)
 	for i, u := range users {

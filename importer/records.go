@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
@@ -18,8 +19,15 @@ type userRow struct {
 	file  string
 }
 
-// userRecords reads the records of a users file.
-type userRecords struct {
+// besideRow is a row beside edges on its way to the store.
+type besideRow struct {
+	storage.Beside
+	line    int64
+	ordinal int64 // of the record, from 0, over all files
+}
+
+// records reads the records of a file.
+type records struct {
 	csv    *csv.Reader
 	offset int64 // of where the splitter began
 	line   int64 // lines before that
@@ -28,6 +36,37 @@ type userRecords struct {
 // readUsers reads the records of one chunk from a users file. It returns io.EOF
 // when the file ends with it.
 func (r *splitter) readUsers(c *chunk) error {
+	in := r.inputs[r.pos.File]
+	return r.readRecords(c, func(record []string, line int64) error {
+		user, err := in.columns.User(record)
+		if err == nil {
+			c.users = append(c.users, userRow{user: user.User, state: user.State, line: line, file: in.name})
+		}
+		return err
+	})
+}
+
+// readBeside reads the records of one chunk from a file of rows beside edges. Of a pair it keeps the
+// first. It returns io.EOF when the file ends with it.
+func (r *splitter) readBeside(c *chunk) error {
+	in, here := r.inputs[r.pos.File], make(map[storage.Pair]bool)
+	return r.readRecords(c, func(record []string, line int64) error {
+		row, err := graphfile.ParseBeside(in.beside, record)
+		switch {
+		case err != nil:
+			return err
+		case here[row.Pair]:
+			c.totals.Duplicates++
+			return nil
+		}
+		here[row.Pair] = true
+		c.beside = append(c.beside, besideRow{row, line, r.pos.Ordinal - 1})
+		return nil
+	})
+}
+
+// readRecords reads records of one chunk. What add refuses is malformed.
+func (r *splitter) readRecords(c *chunk, add func(record []string, line int64) error) error {
 	if err := r.openRecords(); err != nil {
 		return err
 	}
@@ -45,22 +84,19 @@ func (r *splitter) readUsers(c *chunk) error {
 		r.pos.Offset = records.offset + records.csv.InputOffset()
 		r.stream.offset = r.pos.Offset
 		var line int64
-		var user storage.UserWithState
 		if bad != nil {
 			line, err = records.line+int64(bad.StartLine), bad.Err
 		} else {
 			first, _ := records.csv.FieldPos(0)
 			line = records.line + int64(first)
-			user, err = in.columns.User(record)
+			err = add(record, line)
 		}
 		r.pos.Line = line
 		if err != nil {
 			if err := r.malformed(c, line, []byte(strings.Join(record, ",")), err); err != nil {
 				return err
 			}
-			continue
 		}
-		c.users = append(c.users, userRow{user: user.User, state: user.State, line: line, file: in.name})
 	}
 	return nil
 }
@@ -73,7 +109,7 @@ func (r *splitter) openRecords() error {
 		return nil
 	}
 	in := r.inputs[r.pos.File]
-	r.records = &userRecords{offset: r.pos.Offset}
+	r.records = &records{offset: r.pos.Offset}
 	if r.pos.Line > 0 {
 		lines, err := in.linesBefore(r.pos.Offset)
 		if err != nil {

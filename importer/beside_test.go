@@ -1,0 +1,99 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+const besideMarks = "from,to,special,remark\n1,2,true,\"of\ntwo lines\"\n1,2,false,again\n2,1,false,x\n1,7,true,\n1,3,yes,\n1,3,false,there\n"
+
+// besideFiles are a follow that is marked, others, and files of each kind.
+func besideFiles(t *testing.T) []string {
+	return []string{
+		file(t, "marks.csv", besideMarks), file(t, "messages.csv.gz", "from,to,message\n3,1,hello\n1,3,hello\n"),
+		file(t, "dismissals.csv", "from,to,dismissed_at\n1,9,50\n8,9,50\n"),
+		file(t, "edges.txt", "1 2\n2 1\n1 3\n"), file(t, "asked.txt", "# relation: friend_request\n3 1 77\n"),
+	}
+}
+
+func besideSeed(t *testing.T) *keeper {
+	t.Helper()
+	k, remark := newKeeper(), "mine"
+	k.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "one"}, {ID: 3, Handle: "three"}})
+	k.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}}, storage.IfAbsent)
+	if _, _, err := k.SetMark(ctx, storage.Pair{From: 1, To: 3}, storage.MarkChange{Remark: &remark}); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// checkBeside sees that what lies beside edges is what the files say, and was there.
+func checkBeside(t *testing.T, name string, k *keeper) {
+	t.Helper()
+	for pair, want := range map[storage.Pair]storage.EdgeMark{
+		{From: 1, To: 2}: {Special: true, Remark: "of\ntwo lines"}, {From: 2, To: 1}: {Remark: "x"}, {From: 1, To: 3}: {Remark: "mine"}, {From: 1, To: 7}: {},
+	} {
+		if got := k.Marks(ctx, []storage.Pair{pair})[0].Value; got != want {
+			t.Errorf("%s: mark %v: %+v, want %+v", name, pair, got, want)
+		}
+	}
+	if got := k.Messages(ctx, []storage.Pair{{From: 3, To: 1}})[0].Value; got != "hello" {
+		t.Errorf("%s: message %q", name, got)
+	}
+	if got := k.Dismissals(ctx, []storage.DismissalQuery{{User: 1, Since: 50e6}})[0].Value; len(got) != 1 || got[0] != 9 {
+		t.Errorf("%s: dismissals %v", name, got)
+	}
+}
+
+// What lies beside edges is written behind them, wherever its files stand, and nothing that is there
+// is replaced.
+func TestBesideEdges(t *testing.T) {
+	for _, lines := range []int{1, 2, 100} {
+		k := besideSeed(t)
+		problems := map[string]error{}
+		got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: lines, Problems: 50, OnProblem: func(p Problem) {
+			problems[fmt.Sprint(len(problems))+p.String()] = p.Reason
+		}})
+		want := Report{Lines: 15, UsersMade: 1, Edges: 3, Beside: 4, Duplicates: 1, Existed: 2, Malformed: 1, Refused: 3}
+		if lines == 1 { // each line is a chunk of its own, so the pair that comes again has existed
+			want.Duplicates, want.Existed = 0, 3
+		}
+		if bare(got) != want {
+			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
+		}
+		if len(problems) != 4 {
+			t.Errorf("problems: %v", problems)
+		}
+		checkBeside(t, fmt.Sprint(lines, " lines"), k)
+	}
+}
+
+// A killed import writes it once, and counts it once.
+func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		kills := 0
+		for n := 1; ; n++ {
+			name := fmt.Sprintf("killed at write %d (late: %v)", n, late)
+			k := besideSeed(t)
+			_, err := Run(ctx, &mortal{k, n, late}, Config{Files: besideFiles(t), Chunk: 2, Start: start})
+			if err == nil {
+				break
+			}
+			kills++
+			if !errors.Is(err, errKilled) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			over := late && len(k.saved) == 0
+			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Existed != 6 {
+				t.Errorf("%s: %+v", name, bare(got))
+			}
+			checkBeside(t, name, k)
+		}
+		if kills < 15 {
+			t.Errorf("only %d kills", kills)
+		}
+	}
+}
