@@ -14,11 +14,13 @@ type Store interface {
 	storage.Writer
 	storage.UserReader
 	storage.EdgeReader
+	storage.PostWriter
+	storage.CommentWriter
 	Empty(ctx context.Context) (bool, error)
 }
 
 // Load puts the network of [Seed] and [Base] into an empty store, and completes it
-// if an earlier Load was interrupted. Any other store, and a complete one,
+// if an earlier Load was interrupted. Posts come before the edges by which a complete network is known. Any other store, and a complete one,
 // is left as it is; later changes of the network stay, too.
 func Load(ctx context.Context, store Store) error {
 	users, edges := Graph(Seed, Base)
@@ -33,6 +35,10 @@ func Load(ctx context.Context, store Store) error {
 		if result.Err != nil {
 			return fmt.Errorf("create demo user %d: %w", users[i].ID, result.Err)
 		}
+	}
+	posts, comments := Writings(Seed, Base, edges)
+	if err := write(ctx, store, posts, comments); err != nil {
+		return err
 	}
 	slices.SortFunc(edges, func(a, b storage.Edge) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))

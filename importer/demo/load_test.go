@@ -28,6 +28,30 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestLoadedPosts(t *testing.T) {
+	store := loaded(t)
+	if err := Load(ctx, store); err != nil {
+		t.Fatal(err)
+	}
+	latest, err := store.LatestPosts(ctx, storage.Place{}, 2*Posts)
+	if err != nil || len(latest) != Posts {
+		t.Fatalf("%d posts, %v", len(latest), err)
+	}
+	comments := int64(0)
+	for _, p := range latest {
+		comments += p.Counts.Comments
+		for _, c := range store.CommentPages(ctx, []storage.CommentsQuery{{Post: p.PostID, Limit: Comments}})[0].Value {
+			follow := store.Edges(ctx, storage.Forward, []storage.Pair{{From: c.By, To: p.Author}})[0]
+			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(Base) {
+				t.Errorf("%+v on a post of %s", c, p.Author)
+			}
+		}
+	}
+	if comments != Comments {
+		t.Errorf("%d comments", comments)
+	}
+}
+
 var errKilled = errors.New("killed")
 
 // mortal is a store whose program is killed at the n-th write, after half of it.
