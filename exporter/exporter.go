@@ -5,9 +5,14 @@
 // the manifest names the files of a shard when all of them are. So an export that was
 // killed goes on with the shards that are missing, and never takes half of one for
 // the whole.
+//
+// Buckets may move from shard to shard meanwhile. What a shard had at its moment is a
+// part of the export, without the buckets that other parts have. Shards are read until
+// no bucket is missing, so everybody's rows come once, and are of one moment.
 package exporter
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +21,9 @@ import (
 	"time"
 
 	"kith/graphfile"
+	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // Store is the store that is exported.
@@ -47,14 +54,14 @@ var ErrInterrupted = errors.New("interrupted")
 
 // Report is what an export has written.
 type Report struct {
-	Rows    int64 // written by this run, users and edges
-	Bytes   int64 // of the files of all whole shards
+	Rows    int64 // written by this run, of all kinds
+	Bytes   int64 // of the files of all whole parts
 	Shards  int   // of the store
-	Done    int   // shards that are whole
-	Kept    int   // of these, shards that an earlier run has written
+	Done    int   // shards that have been read
+	Kept    int   // of these, shards that an earlier run has read
 	Elapsed time.Duration
 
-	// Totals are the rows of all whole shards by kind, with their digests, which are equal for
+	// Totals are the rows of all whole parts by kind, with their digests, which are equal for
 	// equal stores, whatever their numbers of shards.
 	Totals map[graphfile.Kind]storage.Digest
 }
@@ -121,36 +128,52 @@ func (e *Export) all(ctx context.Context, store Store) error {
 	if err := e.begin(store); err != nil {
 		return err
 	}
-	whole := e.wholeShards()
-	e.report.Kept = len(whole)
-	for shard := range store.Shards() {
-		if whole[shard] {
+	e.report.Kept = e.shardsDone()
+	for lonely := time.Now(); ; {
+		missing := e.manifest.Missing()
+		if !slices.Contains(missing, '1') {
+			return nil
+		}
+		for i := 0; i < store.Shards(); i++ {
+			if err := e.shard(ctx, store, i); err != nil {
+				return err
+			}
+		}
+		e.report.Shards = store.Shards()
+		if now := e.manifest.Missing(); !bytes.Equal(now, missing) {
+			lonely = time.Now()
 			continue
 		}
-		e.progress(shard)
-		done, err := e.shard(ctx, store, shard)
-		if err != nil {
-			return err
+		// Between two steps of a move neither shard has the buckets, or one has got them behind our back.
+		if time.Since(lonely) > handedOver {
+			return fmt.Errorf("%w: no shard has bucket %d", storage.ErrUnavailable, bytes.IndexByte(missing, '1'))
 		}
-		e.manifest.Done = insert(e.manifest.Done, done)
-		if err := e.folder.save(e.manifest); err != nil {
+		if err := sleep.For(ctx, lookAgain); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// begin sees that the manifest is of this store, and removes what an earlier run has left half done.
+const (
+	// handedOver is how long buckets may be on their way without a shard that has them. A switch takes
+	// less than a second; if the mover dies in it, a write that waits ends it after some seconds.
+	handedOver = 30 * time.Second
+
+	lookAgain = 100 * time.Millisecond
+)
+
+// begin sees that the manifest is of this store, keeps of its parts those whose files are there, and
+// removes what an earlier run has left half done.
 func (e *Export) begin(store Store) error {
-	want := graphfile.Manifest{Format: graphfile.ManifestFormat, Store: store.UUID(), Shards: store.Shards(), Gzip: !e.config.Plain}
-	e.report.Shards = want.Shards
+	want := graphfile.Manifest{Format: graphfile.ManifestFormat, Store: store.UUID(), Gzip: !e.config.Plain}
+	e.report.Shards = store.Shards()
 	if !e.found {
 		e.manifest = want
 		return e.folder.save(want)
 	}
 	switch is := e.manifest; {
-	case is.Store != want.Store || is.Shards != want.Shards:
-		return fmt.Errorf("%w: %s holds the export of another store, of %d shards: choose another folder", ErrFolder, e.config.Dir, is.Shards)
+	case is.Store != want.Store:
+		return fmt.Errorf("%w: %s holds the export of another store: choose another folder", ErrFolder, e.config.Dir)
 	case is.Gzip != want.Gzip:
 		how := "plain: go on with --plain"
 		if is.Gzip {
@@ -158,106 +181,148 @@ func (e *Export) begin(store Store) error {
 		}
 		return fmt.Errorf("%w: the files in %s are %s, or choose another folder", ErrFolder, e.config.Dir, how)
 	}
+	e.manifest.Done = slices.DeleteFunc(e.manifest.Done, func(p graphfile.ExportPart) bool { return p.Check(e.config.Dir) != nil })
+	return e.folder.removeBut(e.manifest)
+}
+
+// shard exports those buckets of one shard that are missing, if it has any.
+func (e *Export) shard(ctx context.Context, store Store, shard int) error {
+	e.progress(shard)
+	done := graphfile.ExportPart{Part: e.freePart(shard), Shard: shard, At: time.Now().UTC()}
+	var files *partFiles
+	err := store.ReadShard(ctx, shard, func(at storage.ShardMoment) error {
+		buckets := e.missingOf(at)
+		if done.Buckets = rangesOf(buckets); len(done.Buckets) == 0 {
+			return nil
+		}
+		files = newPartFiles(e.config.Dir, done.Part, shard, buckets, !e.config.Plain)
+		return e.rows(ctx, at, files)
+	})
+	if files == nil {
+		return err
+	}
+	defer files.abandon()
+	if err != nil {
+		return err
+	}
+	if done.Files, err = files.finish(); err != nil {
+		return err
+	}
+	if err := e.folder.sync(); err != nil {
+		return err
+	}
+	e.manifest.Done = insert(e.manifest.Done, done)
+	return e.folder.save(e.manifest)
+}
+
+// missingOf are the buckets that a shard has and no part.
+func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
+	missing := e.manifest.Missing()
+	for b, served := range at.Served() {
+		if served != '1' {
+			missing[b] = '0'
+		}
+	}
+	return missing
+}
+
+func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
+	if err := e.users(ctx, at, files); err != nil {
+		return err
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+		if err := e.edges(ctx, at, side, files); err != nil {
+			return err
+		}
+	}
+	for _, kind := range storage.BesideKinds {
+		if err := e.beside(ctx, at, kind, files); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// wholeShards keeps those shards in the manifest whose files are there, and removes the files of the others.
-func (e *Export) wholeShards() map[int]bool {
-	whole := make(map[int]bool)
-	kept := e.manifest.Done[:0]
-	for _, s := range e.manifest.Done {
-		if s.Check(e.config.Dir) == nil {
-			whole[s.Shard] = true
-			kept = append(kept, s)
-		}
-	}
-	e.manifest.Done = kept
-	return whole
-}
-
-// shard exports one shard.
-func (e *Export) shard(ctx context.Context, store Store, shard int) (graphfile.ExportShard, error) {
-	done := graphfile.ExportShard{Shard: shard, At: time.Now().UTC()}
-	if err := e.folder.removeOf(shard); err != nil {
-		return done, err
-	}
-	files := newShardFiles(e.config.Dir, shard, !e.config.Plain)
-	defer files.abandon()
-	err := store.ReadShard(ctx, shard, func(at storage.ShardMoment) error {
-		if err := e.users(ctx, at, files); err != nil {
-			return err
-		}
-		for _, side := range []storage.Side{storage.Forward, storage.Requests} {
-			if err := e.edges(ctx, at, side, files); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return done, err
-	}
-	done.Files, err = files.finish()
-	if err != nil {
-		return done, err
-	}
-	return done, e.folder.sync()
-}
-
-func (e *Export) users(ctx context.Context, at storage.ShardMoment, files *shardFiles) error {
+func (e *Export) users(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
 	for after := storage.UserID(0); ; {
 		page, err := at.Users(ctx, after, e.config.Page)
 		if err != nil {
 			return err
 		}
 		for _, u := range page {
+			if after = u.User.ID; !files.has(u.User.ID) {
+				continue
+			}
 			if err := files.user(u); err != nil {
 				return err
 			}
-			after = u.User.ID
 		}
-		e.wrote(len(page), files.ordinal)
+		e.wrote(files)
 		if len(page) < e.config.Page {
 			return nil
 		}
 	}
 }
 
-func (e *Export) edges(ctx context.Context, at storage.ShardMoment, side storage.Side, files *shardFiles) error {
+func (e *Export) edges(ctx context.Context, at storage.ShardMoment, side storage.Side, files *partFiles) error {
 	for after := (storage.Pair{}); ; {
 		page, err := at.Rows(ctx, side, after, e.config.Page)
 		if err != nil {
 			return err
 		}
 		for _, edge := range page {
+			if after = edge.Pair(); !files.has(edge.From) {
+				continue
+			}
 			if err := files.edge(side, edge); err != nil {
 				return err
 			}
-			after = edge.Pair()
 		}
-		e.wrote(len(page), files.ordinal)
+		e.wrote(files)
 		if len(page) < e.config.Page {
 			return nil
 		}
 	}
 }
 
-func (e *Export) wrote(rows, shard int) {
-	e.report.Rows += int64(rows)
-	e.progress(shard)
+func (e *Export) beside(ctx context.Context, at storage.ShardMoment, kind storage.BesideKind, files *partFiles) error {
+	for after := (storage.Pair{}); ; {
+		page, err := at.Beside(ctx, kind, after, e.config.Page)
+		if err != nil {
+			return err
+		}
+		for _, row := range page {
+			if after = row.Pair; !files.has(row.From) {
+				continue
+			}
+			if err := files.beside(kind, row); err != nil {
+				return err
+			}
+		}
+		e.wrote(files)
+		if len(page) < e.config.Page {
+			return nil
+		}
+	}
+}
+
+// wrote reports the progress after a page.
+func (e *Export) wrote(files *partFiles) {
+	e.report.Rows += files.newRows()
+	e.progress(files.shard)
 }
 
 func (e *Export) progress(shard int) {
 	if e.config.OnProgress == nil {
 		return
 	}
-	e.report.Elapsed, e.report.Done = time.Since(e.began), len(e.manifest.Done)
+	e.report.Elapsed, e.report.Done = time.Since(e.began), e.shardsDone()
 	e.config.OnProgress(Progress{Report: e.report, Shard: shard})
 }
 
 // sum fills in what the folder holds.
 func (e *Export) sum() {
-	e.report.Elapsed, e.report.Done, e.report.Totals = time.Since(e.began), len(e.manifest.Done), e.manifest.Totals()
+	e.report.Elapsed, e.report.Done, e.report.Totals = time.Since(e.began), e.shardsDone(), e.manifest.Totals()
 	for _, s := range e.manifest.Done {
 		for _, f := range s.Files {
 			e.report.Bytes += f.Bytes
@@ -265,8 +330,42 @@ func (e *Export) sum() {
 	}
 }
 
-// insert keeps shards ascending.
-func insert(shards []graphfile.ExportShard, s graphfile.ExportShard) []graphfile.ExportShard {
-	at, _ := slices.BinarySearchFunc(shards, s, func(a, b graphfile.ExportShard) int { return cmp.Compare(a.Shard, b.Shard) })
-	return slices.Insert(shards, at, s)
+// shardsDone is how many shards there are parts of.
+func (e *Export) shardsDone() int {
+	shards := make(map[int]bool)
+	for _, p := range e.manifest.Done {
+		shards[p.Shard] = true
+	}
+	return len(shards)
+}
+
+// freePart is the number of a new part: the shard's if that is free, else the first one.
+func (e *Export) freePart(shard int) int {
+	taken := func(n int) bool {
+		return slices.ContainsFunc(e.manifest.Done, func(p graphfile.ExportPart) bool { return p.Part == n })
+	}
+	for n := 0; taken(shard); n++ {
+		shard = n
+	}
+	return shard
+}
+
+// rangesOf are the runs of buckets that are chosen.
+func rangesOf(buckets storage.Choice) (ranges []shard.Range) {
+	for b := range buckets {
+		switch {
+		case !buckets.Has(b):
+		case b > 0 && buckets.Has(b-1):
+			ranges[len(ranges)-1].Last = b
+		default:
+			ranges = append(ranges, shard.Range{First: b, Last: b})
+		}
+	}
+	return ranges
+}
+
+// insert keeps parts ascending.
+func insert(parts []graphfile.ExportPart, p graphfile.ExportPart) []graphfile.ExportPart {
+	at, _ := slices.BinarySearchFunc(parts, p, func(a, b graphfile.ExportPart) int { return cmp.Compare(a.Part, b.Part) })
+	return slices.Insert(parts, at, p)
 }

@@ -29,13 +29,24 @@ func (s identified) UUID() string { return s.uuid }
 func filled(t *testing.T) identified {
 	t.Helper()
 	s := memory.New()
+	fill(t, s)
+	return identified{s, "one"}
+}
+
+// fill makes rows of every kind and type.
+func fill(t *testing.T, s storage.Store) {
+	t.Helper()
 	ctx := t.Context()
 	var users []storage.User
 	for id := storage.UserID(1); id <= 12; id++ {
 		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "A, \"B\"", Bio: "x\ny", CreatedAt: 7, UpdatedAt: 8,
 			FollowersVisibility: storage.ToNobody, Undiscoverable: id%2 == 0})
 	}
-	s.CreateUsers(ctx, users)
+	for _, r := range s.CreateUsers(ctx, users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
 	change := func(from, to storage.UserID, kind, ends storage.EdgeType, at storage.Micros) {
 		for _, r := range s.ChangeEdges(ctx, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: at}}, storage.ChangeOptions{Inverse: true}) {
 			if r.Err != nil {
@@ -44,7 +55,7 @@ func filled(t *testing.T) identified {
 		}
 	}
 	act := func(act storage.RequestAct, from, to storage.UserID, at storage.Micros) {
-		_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: at}, storage.RequestOptions{TTL: 1e18, Inverse: true})
+		_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: at, Message: fmt.Sprintf("from %d,\nto \"%d\"", from, to)}, storage.RequestOptions{TTL: 1e18, Inverse: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +91,19 @@ func filled(t *testing.T) identified {
 	}
 	s.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer) // ended, of a user who is no more
 	s.Apply(ctx, storage.Inverse, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer)
-	return identified{s, "one"}
+	special, remark := true, "Maya, of \"the\"\nriver"
+	for pair, mark := range map[storage.Pair]storage.MarkChange{
+		{From: 1, To: 2}: {Special: &special}, {From: 2, To: 1}: {Remark: &remark}, {From: 9, To: 10}: {Special: &special, Remark: &remark},
+	} {
+		if _, _, err := s.SetMark(ctx, pair, mark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, dismissed := range []storage.UserID{5, 6, 99} {
+		if err := s.Dismiss(ctx, 1, dismissed, 1_700_000_000_000_070+storage.Micros(i), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // contents are the users, states and rows of all tables.
@@ -129,11 +152,33 @@ func sameContents(t *testing.T, a, b *memory.Store) {
 			t.Errorf("rows %+v, want %+v", side.got, side.want)
 		}
 	}
+	for kind, rows := range besides(t, a) {
+		if now := besides(t, b)[kind]; len(rows) == 0 || !slices.Equal(now, rows) {
+			t.Errorf("%s %+v, want %+v", graphfile.BesideKind(storage.BesideKind(kind)), now, rows)
+		}
+	}
 	for _, c := range want.Counts {
 		if now := b.Counts(t.Context(), []storage.UserID{c.ID})[0].Value; now.Following != c.Following || now.Follower != c.Follower || now.Friend != c.Friend {
 			t.Errorf("counts of %d: %+v, want %+v", c.ID, now, c.Counts)
 		}
 	}
+}
+
+// besides is what lies beside the edges of a store.
+func besides(t *testing.T, s *memory.Store) (all [len(storage.BesideKinds)][]storage.Beside) {
+	t.Helper()
+	err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) (err error) {
+		for _, kind := range storage.BesideKinds {
+			if all[kind], err = at.Beside(t.Context(), kind, storage.Pair{}, 1000); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func mustExport(t *testing.T, store Store, config Config) Report {
@@ -243,7 +288,7 @@ func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 	if len(entries) != 1 || entries[0].Name() != graphfile.ManifestName {
 		t.Errorf("left: %v", entries)
 	}
-	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "0 of 1 shards") {
+	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "0 of 1024 buckets") {
 		t.Errorf("%v", err)
 	}
 	mustExport(t, store, Config{Dir: dir})

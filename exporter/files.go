@@ -16,32 +16,63 @@ import (
 
 	"kith/graphfile"
 	"kith/storage"
+	"kith/storage/shard"
 )
 
-// shardFiles are the files of one shard under way. A file is begun with its first row.
-type shardFiles struct {
+// partFiles are the files of one part of an export under way. A file is begun with its first row.
+type partFiles struct {
 	dir     string
-	ordinal int
+	number  int            // of the part
+	shard   int            // that it is of
+	buckets storage.Choice // that it has
 	gzip    bool
-	parts   map[graphfile.Kind]*part
-	text    bytes.Buffer // of a user
+	files   map[graphfile.Kind]*file
+	text    bytes.Buffer // of a record
 	record  *csv.Writer  // to text
 	line    []byte       // of an edge
+	counted int64        // rows, see newRows
 }
 
-func newShardFiles(dir string, ordinal int, gzip bool) *shardFiles {
-	s := &shardFiles{dir: dir, ordinal: ordinal, gzip: gzip, parts: make(map[graphfile.Kind]*part)}
+func newPartFiles(dir string, number, shard int, buckets storage.Choice, gzip bool) *partFiles {
+	s := &partFiles{dir: dir, number: number, shard: shard, buckets: buckets, gzip: gzip, files: make(map[graphfile.Kind]*file)}
 	s.record = csv.NewWriter(&s.text)
 	return s
 }
 
-// user writes a user, whose digest is the beginning of its record's SHA-256.
-func (s *shardFiles) user(u storage.UserWithState) error {
-	p, err := s.part(graphfile.Users)
+// has reports whether the rows of a user are of the part.
+func (s *partFiles) has(owner storage.UserID) bool { return s.buckets.Has(shard.BucketOf(owner)) }
+
+// newRows is how many rows have been written since it was last asked.
+func (s *partFiles) newRows() int64 {
+	rows := -s.counted
+	for _, f := range s.files {
+		rows += f.rows
+	}
+	s.counted += rows
+	return rows
+}
+
+// user writes a user.
+func (s *partFiles) user(u storage.UserWithState) error {
+	record, err := graphfile.Record(u)
 	if err != nil {
 		return err
 	}
-	record, err := graphfile.Record(u)
+	return s.write(graphfile.Users, record)
+}
+
+// beside writes a row that lies beside edges.
+func (s *partFiles) beside(kind storage.BesideKind, row storage.Beside) error {
+	record, err := graphfile.BesideRecord(kind, row)
+	if err != nil {
+		return err
+	}
+	return s.write(graphfile.BesideKind(kind), record)
+}
+
+// write writes a record, whose digest is the beginning of its SHA-256.
+func (s *partFiles) write(kind graphfile.Kind, record []string) error {
+	p, err := s.file(kind)
 	if err != nil {
 		return err
 	}
@@ -54,7 +85,7 @@ func (s *shardFiles) user(u storage.UserWithState) error {
 	return p.write(text)
 }
 
-func (s *shardFiles) encode(record []string) ([]byte, error) {
+func (s *partFiles) encode(record []string) ([]byte, error) {
 	s.text.Reset()
 	if err := s.record.Write(record); err != nil {
 		return nil, err
@@ -64,12 +95,12 @@ func (s *shardFiles) encode(record []string) ([]byte, error) {
 }
 
 // edge writes a row of a forward table.
-func (s *shardFiles) edge(side storage.Side, e storage.Edge) error {
+func (s *partFiles) edge(side storage.Side, e storage.Edge) error {
 	relation, known := graphfile.RelationOf(side, e.Type)
 	if !known || !graphfile.Writable(e) {
 		return fmt.Errorf("the row %d → %d of %s is damaged (type %d, time %d): no file can hold it", e.From, e.To, side, e.Type, e.UpdateTime)
 	}
-	p, err := s.part(graphfile.Kind(relation))
+	p, err := s.file(graphfile.Kind(relation))
 	if err != nil {
 		return err
 	}
@@ -78,28 +109,39 @@ func (s *shardFiles) edge(side storage.Side, e storage.Edge) error {
 	return p.write(s.line)
 }
 
-// part is the file of a kind, begun with the line that says what it holds.
-func (s *shardFiles) part(kind graphfile.Kind) (*part, error) {
-	if p, begun := s.parts[kind]; begun {
+// file is the file of a kind, begun with the line that says what it holds.
+func (s *partFiles) file(kind graphfile.Kind) (*file, error) {
+	if p, begun := s.files[kind]; begun {
 		return p, nil
 	}
-	p, err := newPart(filepath.Join(s.dir, fileName(kind, s.ordinal, s.gzip)), s.gzip)
+	p, err := newFile(filepath.Join(s.dir, fileName(kind, s.number, s.gzip)), s.gzip)
 	if err != nil {
 		return nil, err
 	}
-	s.parts[kind] = p
-	head := graphfile.AppendHead(nil, graphfile.Relation(kind))
-	if kind == graphfile.Users {
-		if head, err = s.encode(graphfile.Header()); err != nil {
-			return nil, err
-		}
+	s.files[kind] = p
+	head, err := s.head(kind)
+	if err != nil {
+		return nil, err
 	}
 	return p, p.write(head)
 }
 
+// head is the line that says what a file holds.
+func (s *partFiles) head(kind graphfile.Kind) ([]byte, error) {
+	if kind == graphfile.Users {
+		return s.encode(graphfile.Header())
+	}
+	for _, b := range storage.BesideKinds {
+		if kind == graphfile.BesideKind(b) {
+			return s.encode(graphfile.BesideHeader(b))
+		}
+	}
+	return graphfile.AppendHead(nil, graphfile.Relation(kind)), nil
+}
+
 // finish gives all files their names, and lists them by name.
-func (s *shardFiles) finish() (files []graphfile.File, err error) {
-	for kind, p := range s.parts {
+func (s *partFiles) finish() (files []graphfile.File, err error) {
+	for kind, p := range s.files {
 		size, err := p.finish()
 		if err != nil {
 			return nil, err
@@ -111,14 +153,14 @@ func (s *shardFiles) finish() (files []graphfile.File, err error) {
 }
 
 // abandon removes what is not whole.
-func (s *shardFiles) abandon() {
-	for _, p := range s.parts {
+func (s *partFiles) abandon() {
+	for _, p := range s.files {
 		p.abandon()
 	}
 }
 
-// part is a file under way. It has another name until it is whole.
-type part struct {
+// file is a file under way. It has another name until it is whole.
+type file struct {
 	name  string // when it is whole
 	file  *os.File
 	disk  *bufio.Writer
@@ -132,12 +174,12 @@ type part struct {
 // writeBuffer is how much is written to the disk at a time.
 const writeBuffer = 256 << 10
 
-func newPart(name string, zipped bool) (*part, error) {
-	file, err := os.OpenFile(name+partSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+func newFile(name string, zipped bool) (*file, error) {
+	opened, err := os.OpenFile(name+partSuffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	p := &part{name: name, file: file, disk: bufio.NewWriterSize(file, writeBuffer)}
+	p := &file{name: name, file: opened, disk: bufio.NewWriterSize(opened, writeBuffer)}
 	p.out = p.disk
 	if zipped {
 		if p.zip, err = gzip.NewWriterLevel(p.disk, gzip.BestSpeed); err != nil {
@@ -148,18 +190,18 @@ func newPart(name string, zipped bool) (*part, error) {
 	return p, nil
 }
 
-func (p *part) add(mixed uint64) {
+func (p *file) add(mixed uint64) {
 	p.rows++
 	p.mixed ^= mixed
 }
 
-func (p *part) write(text []byte) error {
+func (p *file) write(text []byte) error {
 	_, err := p.out.Write(text)
 	return err
 }
 
 // finish sees that the file is on the disk, and then gives it its name.
-func (p *part) finish() (size int64, err error) {
+func (p *file) finish() (size int64, err error) {
 	if p.zip != nil {
 		if err := p.zip.Close(); err != nil {
 			return 0, err
@@ -183,7 +225,7 @@ func (p *part) finish() (size int64, err error) {
 }
 
 // abandon removes the file unless it is whole.
-func (p *part) abandon() {
+func (p *file) abandon() {
 	if !p.over {
 		p.over = true
 		_ = p.file.Close()

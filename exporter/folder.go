@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 
 	"kith/graphfile"
 )
@@ -41,17 +40,17 @@ func (f *folder) close() { _ = f.file.Close() }
 
 func (f *folder) sync() error { return syncFolder(f.file) }
 
-// named are the files of an export, whole or not. The number is the shard's.
-var named = regexp.MustCompile(`^[a-z_]+-([0-9]{4})\.(?:csv|txt)(?:\.gz)?(?:\.part)?$`)
+// named are the files of an export, whole or not. The number is the part's.
+var named = regexp.MustCompile(`^[a-z_]+-[0-9]{4,}\.(?:csv|txt)(?:\.gz)?(?:\.part)?$`)
 
 // partSuffix ends the name of a file that is not whole.
 const partSuffix = ".part"
 
-// fileName is the name of the file of one kind and shard.
-func fileName(kind graphfile.Kind, shard int, gzip bool) string {
-	name := fmt.Sprintf("%s-%04d.txt", kind, shard)
-	if kind == graphfile.Users {
-		name = fmt.Sprintf("%s-%04d.csv", kind, shard)
+// fileName is the name of the file of one kind and part.
+func fileName(kind graphfile.Kind, part int, gzip bool) string {
+	name := fmt.Sprintf("%s-%04d.txt", kind, part)
+	if kind.IsRecords() {
+		name = fmt.Sprintf("%s-%04d.csv", kind, part)
 	}
 	if gzip {
 		name += ".gz"
@@ -78,18 +77,20 @@ func (f *folder) examine() (m graphfile.Manifest, found bool, err error) {
 	return m, found, nil
 }
 
-// removeOf removes what an earlier run has left of a shard.
-func (f *folder) removeOf(shard int) error {
+// removeBut removes all files that the manifest does not name: those of parts that have not become whole.
+func (f *folder) removeBut(m graphfile.Manifest) error {
+	named := map[string]bool{graphfile.ManifestName: true}
+	for _, p := range m.Done {
+		for _, file := range p.Files {
+			named[file.Name] = true
+		}
+	}
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		match := named.FindStringSubmatch(e.Name())
-		if match == nil {
-			continue
-		}
-		if n, err := strconv.Atoi(match[1]); err != nil || n != shard {
+		if named[e.Name()] {
 			continue
 		}
 		if err := os.Remove(filepath.Join(f.path, e.Name())); err != nil {
@@ -105,7 +106,7 @@ func (f *folder) save(m graphfile.Manifest) error {
 	if err != nil {
 		return err
 	}
-	file, err := newPart(filepath.Join(f.path, graphfile.ManifestName), false)
+	file, err := newFile(filepath.Join(f.path, graphfile.ManifestName), false)
 	if err != nil {
 		return err
 	}
