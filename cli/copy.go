@@ -67,6 +67,6 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 	fmt.Fprintf(k.Stdout, "copied: %s rows, %s of them again, %s compared; the store took no writes for the last %s of %s\n",
 		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),
 		report.Waited.Round(time.Millisecond), report.Took.Round(time.Second))
-	fmt.Fprintln(k.Stdout, "it takes no writes any more: start everything with the copy as KITH_STORE")
+	fmt.Fprintln(k.Stdout, "it takes no writes any more: start everything with the copy as KITH_STORE, and run kith reconcile full there")
 	return nil
 }

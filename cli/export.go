@@ -34,14 +34,8 @@ func (c *ExportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 // Run exports the store. Progress goes to the standard error, the summary to the standard output.
 func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	defer c.export.Close()
-	if err := still(store); err != nil {
-		return err
-	}
 	report, err := c.export.Run(ctx, store)
 	c.progress.done()
-	if err == nil {
-		err = still(store)
-	}
 	if err != nil {
 		return adviseExport(err)
 	}
@@ -55,9 +49,9 @@ func adviseExport(err error) error {
 	case err == nil || errors.Is(err, exporter.ErrFolder):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%w; make room and run the same command again: it goes on after the shards that are whole", err)
+		return fmt.Errorf("%w; make room and run the same command again: it goes on after what is whole", err)
 	}
-	return fmt.Errorf("%w; run the same command again: it goes on after the shards that are whole", err)
+	return fmt.Errorf("%w; run the same command again: it goes on after what is whole", err)
 }
 
 // summariseExport writes what the folder holds, with the digests by which two exports are compared.
@@ -68,11 +62,7 @@ func summariseExport(out io.Writer, r exporter.Report) {
 	}
 	fmt.Fprintf(out, "exported %s rows of %s in %s (%s rows/s), %s in all\n",
 		humanize.Comma(r.Rows), shards, seconds(r.Elapsed), humanize.Comma(int64(r.RowsPerSecond())), humanize.Bytes(uint64(r.Bytes)))
-	kinds := []graphfile.Kind{graphfile.Users}
-	for _, relation := range graphfile.Relations() {
-		kinds = append(kinds, graphfile.Kind(relation))
-	}
-	for _, kind := range kinds {
+	for _, kind := range graphfile.Kinds() {
 		if total := r.Totals[kind]; total.Rows > 0 {
 			fmt.Fprintf(out, "  %-18s%12s  digest %016x\n", kind, humanize.Comma(total.Rows), total.Mixed)
 		}

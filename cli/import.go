@@ -121,12 +121,13 @@ func summarise(out io.Writer, r importer.Report) {
 		always bool
 		note   string
 	}{
+		{"beside edges", r.Beside, false, "marks, messages of requests and dismissed suggestions"},
 		{"duplicates", r.Duplicates, true, "the pair came earlier in this import"},
 		{"existed", r.Existed, true, "the row was there before, and stays"},
 		{"self-follows", r.SelfFollows, true, ""},
 		{"malformed", r.Malformed, true, ""},
 		{"users existed", r.UsersExisted, false, "listed in a users file, and unchanged"},
-		{"refused", r.Refused, false, "users whose handle is taken or whom an export does not list, and their edges"},
+		{"refused", r.Refused, false, "users whose handle is taken or whom an export does not list, and what belongs to them"},
 	} {
 		if !row.always && row.n == 0 {
 			continue

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -62,11 +61,8 @@ func (f *reconcileFlags) Validate() error {
 // Run scans. The report goes to the standard output. Findings that are not repaired
 // are an error.
 func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
-	if err := still(store); err != nil {
-		return err
-	}
 	logger := settings.Logger(k.Stderr)
-	keep := c.mark(ctx, settings, store, logger)
+	keep := c.mark(ctx, store, logger)
 	if c.Repair {
 		defer settings.deployment().ChangingAll(ctx, store)()
 	}
@@ -98,11 +94,11 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 
 // mark notes where the logs end now, so that the incremental mode can start from
 // the beginning of a full scan. Without readable logs there is nothing to note.
-func (c *ReconcileFullCmd) mark(ctx context.Context, settings *Settings, store *sqlstore.Store, logger *slog.Logger) (keep func()) {
+func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (keep func()) {
 	nothing := func() {}
 	noting, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	changes, closing, err := settings.changes(noting, store, logger)
+	changes, closing, err := openChanges(noting, store, logger)
 	if err != nil {
 		logger.DebugContext(ctx, "no logs for the incremental mode", "error", err)
 		return nothing
@@ -120,16 +116,15 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, settings *Settings, store *
 	}
 }
 
-// changes opens the logs of a store, which the caller closes.
-func (s *Settings) changes(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (reconcile.Changes, func(), error) {
-	scheme, rest, _ := strings.Cut(s.Store, ":")
-	if scheme == "sqlite" {
+// openChanges opens the logs of all shards of a store, those that have been added too. The caller closes them.
+func openChanges(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (reconcile.Changes, func(), error) {
+	if store.HasLog() {
 		return reconcile.RelationLogs(store), func() {}, nil
 	}
 	if !store.HasBinlog() {
 		return nil, nil, errors.New("TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full")
 	}
-	logs, err := reconcile.OpenBinlogs(ctx, strings.Split(rest, ";"), logger)
+	logs, err := reconcile.OpenBinlogs(ctx, store.Addresses(), logger)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,7 @@ type ReconcileIncrementalCmd struct{ reconcileFlags }
 // Run checks the changes once. Findings that are not repaired are an error.
 func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
-	changes, closing, err := settings.changes(ctx, store, logger)
+	changes, closing, err := openChanges(ctx, store, logger)
 	if err != nil {
 		return err
 	}
@@ -117,22 +117,43 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		}
 		serving.Go(func() { serveMetrics(ctx, listener, registry) })
 	}
-	changes, closing, err := settings.changes(ctx, store, logger)
-	if err != nil {
-		return err
-	}
-	defer closing()
 	repairs, err := settings.deployment().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)
 	}
 	defer repairs.Close()
 	serving.Go(func() { keepStatus(ctx, store, metrics, logger) })
-	return reconcile.NewRealtime(reconcile.ChangesConfig{
-		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
+	cfg := reconcile.ChangesConfig{
+		Store: store, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
 		Found: func(f reconcile.Finding) { logFound(ctx, logger, f) }, BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
 		Metrics: metrics, Logger: logger,
-	}).Run(ctx)
+	}
+	for err == nil && ctx.Err() == nil {
+		err = watchChanges(ctx, store, cfg)
+	}
+	return err
+}
+
+// watchChanges watches the logs of the shards that there are now, until shards are added or replaced.
+func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.ChangesConfig) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	changed := store.Changed(store.Changes())
+	changes, closing, err := openChanges(ctx, store, cfg.Logger)
+	if err != nil {
+		return err
+	}
+	defer closing()
+	go func() {
+		select {
+		case <-changed:
+			cfg.Logger.InfoContext(ctx, "reconcile: watching begins again: the store's shards have changed")
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	cfg.Changes = changes
+	return reconcile.NewRealtime(cfg).Run(ctx)
 }
 
 // statusEvery is how often the realtime mode reports its state.

@@ -20,12 +20,13 @@ import (
 
 // ShardsCmd is `kith shards`.
 type ShardsCmd struct {
-	Status ShardsStatusCmd `cmd:"" default:"1" help:"Which shards there are, which buckets each has, and what is being moved."`
-	Add    ShardsAddCmd    `cmd:"" help:"Make an empty database the next shard of the store. It has no buckets until some are moved there."`
-	Move   ShardsMoveCmd   `cmd:"" help:"Move buckets to another shard while the store is in use."`
-	Split  ShardsSplitCmd  `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
-	Resume ShardsResumeCmd `cmd:"" help:"Go on with the moves that have been cut off."`
-	Abort  ShardsAbortCmd  `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
+	Status  ShardsStatusCmd  `cmd:"" default:"1" help:"Which shards there are, which buckets each has, and what is being moved."`
+	Add     ShardsAddCmd     `cmd:"" help:"Make an empty database the next shard of the store. It has no buckets until some are moved there."`
+	Move    ShardsMoveCmd    `cmd:"" help:"Move buckets to another shard while the store is in use."`
+	Split   ShardsSplitCmd   `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
+	Replace ShardsReplaceCmd `cmd:"" help:"Let an empty database take the place of a shard that has no buckets, so that its server can be taken out of use."`
+	Resume  ShardsResumeCmd  `cmd:"" help:"Go on with the moves that have been cut off."`
+	Abort   ShardsAbortCmd   `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
 }
 
 // ShardsStatusCmd is `kith shards status`.
@@ -118,7 +119,11 @@ func (f *movingFlags) Validate() error {
 	if !(f.MaxLoad > 0 && f.MaxLoad <= 1) { // so that it is false of NaN
 		return errors.New("--max-load: it must be above 0 and at most 1")
 	}
-	if f.Keep < 2*time.Second || f.Keep > 24*time.Hour {
+	return checkKeep(f.Keep)
+}
+
+func checkKeep(keep time.Duration) error {
+	if keep < 2*time.Second || keep > 24*time.Hour {
 		return errors.New("--keep: it must be from 2s to 24h: programs look for moves once a second")
 	}
 	return nil
@@ -336,18 +341,6 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 			return fmt.Errorf("%s: %w; if it has been decided, kith shards resume ends it", plan, err)
 		}
 		fmt.Fprintf(k.Stdout, "taken back: %s\n", plan)
-	}
-	return nil
-}
-
-// still returns an error if buckets are being moved: a shard that is read as a whole would have rows
-// that are on their way.
-func still(store *sqlstore.Store) error {
-	if store.IsCopied() {
-		return errors.New("the store is being copied to another one, or has been (kith shards status)")
-	}
-	if moves := store.Moves(); len(moves) > 0 {
-		return fmt.Errorf("%s: run this when nothing is being moved (kith shards status)", moves[0])
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func newRegistry() *prometheus.Registry {
 // NewMetrics registers kith_build_info, whose value is always 1: its labels are what it reports.
 func NewMetrics(registerer prometheus.Registerer) {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "kith_build_info", Help: "1; the labels tell what this program was built from.",
+		Name: "kith_build_info", Help: "1; the labels say what this program was built from.",
 	}, []string{"version", "revision", "goversion"})
 	registerer.MustRegister(build)
 	this := ThisBuild()

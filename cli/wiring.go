@@ -44,6 +44,7 @@ type parts struct {
 	relations   *social.Relations
 	states      *accounts.States
 	accounts    *accounts.Accounts
+	posts       *social.Posts
 	activity    *accounts.Activity
 	registry    *prometheus.Registry
 	logger      *slog.Logger
@@ -137,6 +138,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 		},
 		Active: p.activity.Note,
 	}
+	p.posts = &social.Posts{Store: p.caches.Writer, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
 	p.closers = append(p.closers, deployment.InBackground(sweeper.Run))
 	return nil
@@ -148,9 +150,9 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts,
-		Reads:    p.caches.Reader(),
-		Store:    p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
+		Accounts: p.accounts, Posts: p.posts,
+		Reads: p.caches.Reader(),
+		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}

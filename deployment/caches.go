@@ -94,13 +94,16 @@ func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 // heard reports a write of this process to everybody but Redis.
 func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	if c.local != nil {
-		c.local.Wrote(w.Rows, w.Users, w.Counts)
+		c.local.Wrote(w.Rows, w.All(), w.Counts)
 	}
 	var list []events.Event
 	for _, id := range w.Users {
 		if one := w.Counts[id]; one.Before == one.Counts.Version { // otherwise the profile is unchanged
 			list = append(list, events.User(id))
 		}
+	}
+	for _, id := range w.Counted {
+		list = append(list, events.Counts(id))
 	}
 	c.bus.Send(ctx, list...)
 	c.arrived.remember(w.Rows)
@@ -116,7 +119,7 @@ func changes(w notify.Write) []storage.UserChange {
 		one.User, one.Forward, one.Inverse = owner, r.Side == storage.Forward, r.Side == storage.Inverse
 		list = append(list, one)
 	}
-	for _, id := range w.Users {
+	for _, id := range w.All() {
 		one, counted := w.Counts[id]
 		one.User, one.Forward, one.Inverse = id, !counted, !counted
 		list = append(list, one)

@@ -15,7 +15,7 @@ import (
 )
 
 // peers are the gateways, and the cache that they share, as seen by a command that writes beside
-// them and has to tell them.
+// them and has to notify them.
 type peers struct {
 	redis *Redis
 	cache *rediscache.Cache // nil: no cache

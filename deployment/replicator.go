@@ -13,7 +13,7 @@ import (
 )
 
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
-// show. If the store gets shards, it begins again, with their servers.
+// show. If shards are added or replaced, it begins again, with their servers.
 type Replicator struct {
 	store   *sqlstore.Store
 	cfg     binlog.Config
@@ -22,6 +22,7 @@ type Replicator struct {
 	mu      sync.Mutex
 	applier *replication.Applier
 	logs    *binlog.Replicator
+	changes int // of the shards, before the parts were made
 }
 
 // NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and FailFast of cfg,
@@ -45,7 +46,7 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 
 // begin makes the parts for the shards that the store has now.
 func (r *Replicator) begin() {
-	cfg, applies := r.cfg, r.applies
+	cfg, applies, changes := r.cfg, r.applies, r.store.Changes()
 	cfg.DSNs = r.store.Addresses()
 	applies.Shards = len(cfg.DSNs)
 	r.mu.Lock()
@@ -54,7 +55,7 @@ func (r *Replicator) begin() {
 		r.applier.Discard()
 	}
 	r.applier = replication.New(applies)
-	cfg.Applier = r.applier
+	cfg.Applier, r.changes = r.applier, changes
 	r.logs = binlog.New(cfg)
 }
 
@@ -66,29 +67,32 @@ func (r *Replicator) parts() (*replication.Applier, *binlog.Replicator) {
 
 // Run replicates until the context is done, or a server cannot be followed.
 func (r *Replicator) Run(ctx context.Context) error {
-	for shards := r.store.Shards(); ; shards = r.store.Shards() {
-		grown, err := r.run(ctx, r.store.Grown(shards))
-		if err != nil || !grown {
+	for {
+		changed, err := r.run(ctx)
+		if err != nil || !changed {
 			return err
 		}
-		r.cfg.Logger.InfoContext(ctx, "replication begins again: the store has more shards")
+		r.cfg.Logger.InfoContext(ctx, "replication begins again: the store's shards have changed")
 		r.cfg.Resync = false // that has been done
 		r.begin()
 	}
 }
 
-// run replicates until the store has more shards: true.
-func (r *Replicator) run(ctx context.Context, more <-chan struct{}) (grown bool, err error) {
+// run replicates until shards have been added or replaced: true.
+func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
 	applier, logs := r.parts()
+	r.mu.Lock()
+	changes := r.changes
+	r.mu.Unlock()
 	running.Go(func() { applier.Run(ctx) })
 	running.Go(func() {
 		select {
-		case <-more:
-			grown = true
+		case <-r.store.Changed(changes):
+			changed = true
 			stop()
 		case <-ctx.Done():
 		}
@@ -96,7 +100,7 @@ func (r *Replicator) run(ctx context.Context, more <-chan struct{}) (grown bool,
 	err = logs.Run(ctx)
 	stop()
 	running.Wait()
-	return grown, err
+	return changed, err
 }
 
 // Ready returns an error if a shard takes no rows, or if a server is no longer followed.

@@ -13,7 +13,7 @@ import (
 )
 
 // admission bounds the requests that a gateway works on at once. Further requests wait for a moment;
-// then they are refused: a client that is told to come back soon is better off than one of
+// then they are refused: a client that is asked to come back soon is better off than one of
 // thousands that all wait.
 //
 // Requests whose work takes milliseconds get half of the processors, so that cheap ones are

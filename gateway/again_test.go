@@ -19,7 +19,7 @@ func (s site) ask(query, variables, operation string, headers ...string) reply {
 
 // The same text is asked again and again here: what was made of it the first time must be
 // right for every other.
-func TestOperationsOfOneDocumentAreToldApart(t *testing.T) {
+func TestOperationsOfOneDocumentAreDistinguished(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	const both = "query A($n: Int) { add(n: $n) } query B($n: Int) { other: add(n: $n) hello }"
 	for i := range 3 {

@@ -18,7 +18,7 @@ import (
 	"kith/graph/apierr"
 )
 
-// The two media types of the specification. With mediaResponse the status tells
+// The two media types of the specification. With mediaResponse the status says
 // how the request went. With mediaJSON it is 200 for any GraphQL
 // request, valid or not, because older clients would otherwise ignore the body.
 const (

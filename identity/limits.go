@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"kith/graph/apierr"
+	"kith/storage"
 )
 
 // LimitsConfig bounds attempts. 0 means no bound.
@@ -23,6 +24,9 @@ type LimitsConfig struct {
 	// PerAddress is how many passwords may be tried, and how many users registered,
 	// from one address in a minute, as [AddressKey] counts it.
 	PerAddress int
+
+	// PerUser is how many posts and comments a user may write in a minute.
+	PerUser int
 
 	// Entries is how many handles, addresses, and pairs of them are remembered at most.
 	// Defaults to 65,536 of each kind (some 45 MB in all).
@@ -44,6 +48,7 @@ type Limits struct {
 	pairs                *buckets // by handle and address
 	handles              *buckets // by handle, of addresses that are not known there
 	addresses, newcomers *buckets
+	writers              *buckets
 
 	mu    sync.Mutex
 	known *simplelru.LRU[string, struct{}] // handles with addresses from which they were signed in by
@@ -72,6 +77,7 @@ func NewLimits(cfg LimitsConfig) *Limits {
 		handles:   newBuckets(strangers*cfg.PerHandle, cfg.Entries),
 		addresses: newBuckets(cfg.PerAddress, cfg.Entries),
 		newcomers: newBuckets(cfg.PerAddress, cfg.Entries),
+		writers:   newBuckets(cfg.PerUser, cfg.Entries),
 	}
 }
 
@@ -112,6 +118,11 @@ func (l *Limits) knows(pair string) bool {
 // SignUp is called before a user is registered; errors as SignIn.
 func (l *Limits) SignUp(address netip.Addr) error {
 	return l.take(l.newcomers, AddressKey(address))
+}
+
+// Write is called before a user publishes a post or writes a comment; errors as SignIn.
+func (l *Limits) Write(user storage.UserID) error {
+	return l.take(l.writers, user.String())
 }
 
 func (l *Limits) take(b *buckets, key string) error {

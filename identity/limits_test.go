@@ -233,3 +233,24 @@ func TestLimitsAtOnce(t *testing.T) {
 		t.Errorf("%d got through", n)
 	}
 }
+
+func TestLimitOfWrites(t *testing.T) {
+	t.Parallel()
+	var c clock
+	l := c.limits(LimitsConfig{PerUser: 2})
+	for range 2 {
+		if err := l.Write(7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wait := refusedFor(t, l.Write(7)); wait != 30 {
+		t.Errorf("wait %d s", wait)
+	}
+	if err := l.Write(8); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+	c.now = c.now.Add(30 * time.Second)
+	if err := l.Write(7); err != nil {
+		t.Errorf("after 30 s: %v", err)
+	}
+}

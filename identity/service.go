@@ -30,7 +30,7 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 	}
 	service := &Service{
 		Passwords:  NewPasswords(PasswordConfig{}),
-		Limits:     NewLimits(LimitsConfig{PerHandle: s.LoginLimit, PerAddress: s.AddressLimit}),
+		Limits:     NewLimits(LimitsConfig{PerHandle: s.LoginLimit, PerAddress: s.AddressLimit, PerUser: s.WriteLimit}),
 		MadeSecret: made,
 	}
 	var err error

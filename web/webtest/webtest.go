@@ -69,7 +69,7 @@ func Subscribe(t testing.TB, baseURL, subscription string, happen func(), text s
 }
 
 // open opens the page in a fresh browser. Whatever ends the visit, end reports the console's
-// complaints, which tell why, and the requests that left the gateway's origin.
+// complaints, which say why, and the requests that left the gateway's origin.
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
 	t.Helper()
 	base, err := url.Parse(baseURL)
@@ -177,7 +177,7 @@ func describe(e *runtime.ExceptionDetails) string {
 	return e.Text
 }
 
-// check tells what is wrong with a GraphQL response that should have data and no errors.
+// check reports what is wrong with a GraphQL response that should have data and no errors.
 func check(answer json.RawMessage) error {
 	var response struct {
 		Data   map[string]json.RawMessage `json:"data"`
