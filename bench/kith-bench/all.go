@@ -70,18 +70,59 @@ func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 
 // BenchGrowCmd is `kith bench grow`.
 type BenchGrowCmd struct {
-	Sizes     []string `default:"10000:100000,50000:1000000,200000:4000000" placeholder:"USERS:FOLLOWS,…" help:"The graphs, ascending. Default: ${default}."`
-	Questions []string `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
+	Sizes     []string      `default:"10000:100000,50000:1000000,200000:4000000" placeholder:"USERS:FOLLOWS,…" help:"The graphs, ascending. Default: ${default}."`
+	Shards    []int         `default:"1" placeholder:"N,…" help:"How many databases each store has, all on one server; every graph is measured with each number. Default: ${default}."`
+	Questions []string      `placeholder:"Q,…" help:"Which: ${bench_questions}; none asks none. Default: all."`
+	Parts     []string      `default:"bytes,follows,hits,drain,move" enum:"bytes,follows,hits,drain,move,none" placeholder:"P,…" help:"What is measured of a store besides: the bytes of its tables after the import and after inserts; follows a second; keys in memory when users are asked for by Zipf's law; how fast a backlog is replicated (not on SQLite); how fast rows move to another database; none: nothing. Default: ${default}."`
+	Inserts   float64       `default:"0.1" placeholder:"SHARE" help:"How many follows are inserted in random order after the import, as a share of those imported, at most 1. Default: ${default}."`
+	CacheSize []int64       `name:"cache-bytes" default:"16777216,268435456" placeholder:"N,…" help:"For hits: with how much memory of the gateway. Default: ${default}."`
+	HitsHeat  time.Duration `default:"60s" help:"For hits: how long users are asked for before it counts. Gateways keep them for a minute. Default: ${default}."`
+	Zipf      float64       `default:"0.8" placeholder:"SHAPE" help:"For hits: users are asked for by their rank to the power of −SHAPE, above 0 and at most 2. LinkBench has 0.8 for lists. Default: ${default}."`
 	benchFlags
 }
+
+// Validate is called by kong.
+func (c *BenchGrowCmd) Validate() error {
+	for _, n := range c.Shards {
+		if n < 1 || n > mostShards {
+			return fmt.Errorf("--shards: %d is not from 1 to %d", n, mostShards)
+		}
+	}
+	for _, n := range c.CacheSize {
+		if n < 1 {
+			return fmt.Errorf("--cache-bytes: %d is less than 1", n)
+		}
+	}
+	if !(c.Inserts >= 0 && c.Inserts <= 1) { // so that it is false of NaN
+		return errors.New("--inserts: it must be from 0 to 1")
+	}
+	if c.HitsHeat < 0 {
+		return errors.New("--hits-heat: it must not be less than 0")
+	}
+	if !(c.Zipf > 0 && c.Zipf <= 2) {
+		return errors.New("--zipf: it must be above 0 and at most 2")
+	}
+	return nil
+}
+
+// mostShards is how many databases a private server has room for.
+const mostShards = 256
+
+// none asks for nothing, where a list that is left out means all.
+const none = "none"
 
 // Run measures, prints the tables and writes the figures.
 func (c *BenchGrowCmd) Run(ctx context.Context, k *kong.Context) error {
 	if len(c.Engines) == 0 {
 		c.Engines = []string{report.SQLite}
 	}
-	config := suite.Config{Questions: bench.Questions}
-	if len(c.Questions) > 0 {
+	config := suite.Config{OneStore: true, Questions: bench.Questions, Shards: c.Shards, Inserts: c.Inserts, CacheBytes: c.CacheSize, Zipf: c.Zipf, HitsWarmup: c.HitsHeat}
+	if !slices.Contains(c.Parts, none) {
+		config.Parts = c.Parts
+	}
+	if slices.Equal(c.Questions, []string{none}) {
+		config.Questions = nil
+	} else if len(c.Questions) > 0 {
 		var err error
 		if config.Questions, err = questionsNamed(c.Questions); err != nil {
 			return err

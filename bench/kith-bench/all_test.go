@@ -36,7 +36,7 @@ func TestBenchAll(t *testing.T) {
 	if len(r.Sizes) != 1 || len(r.Sizes[0].Cells) != 6 || !strings.HasPrefix(r.Command, "kith bench --engines sqlite ") {
 		t.Errorf("%+v", r)
 	}
-	out, err = benchCommand(t, append([]string{"grow", "--sizes", "300:3000,600:6000", "--questions", "q1", "--states", "cold", "--json", growth}, quick...)...)
+	out, err = benchCommand(t, append([]string{"grow", "--sizes", "300:3000,600:6000", "--questions", "q1", "--states", "cold", "--parts", "none", "--json", growth}, quick...)...)
 	if err != nil || !strings.Contains(out, "| 300 users, ") || strings.Contains(out, "warm") {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -73,6 +73,13 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"grow", "--sizes", "10000"}, "--sizes"},
 		{[]string{"grow", "--sizes", "1000:10"}, "--sizes"},
 		{[]string{"grow", "--questions", "mixed"}, `"mixed" is none of q1, `},
+		{[]string{"grow", "--shards", "257"}, "--shards"},
+		{[]string{"grow", "--shards", "0"}, "--shards"},
+		{[]string{"grow", "--inserts", "1.01"}, "--inserts"},
+		{[]string{"grow", "--zipf", "0"}, "--zipf"},
+		{[]string{"grow", "--cache-bytes", "0"}, "--cache-bytes"},
+		{[]string{"grow", "--hits-heat", "-1s"}, "--hits-heat"},
+		{[]string{"grow", "--parts", "speed"}, "--parts"},
 		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
 	} {
 		_, err := benchCommand(t, c.arguments...)

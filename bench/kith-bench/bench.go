@@ -20,10 +20,11 @@ import (
 // BenchCmd is `kith bench`.
 type BenchCmd struct {
 	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this program on private servers: six questions and a mixed load, cold and warm, beside a hand-written handler. This is what bench does when nothing else is said."`
-	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes."`
+	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes and numbers of databases, and what their stores take and do."`
+	Simulate BenchSimulateCmd `cmd:"" help:"Draw a year of a growing graph from measured figures: bytes, servers, connections, moves."`
 	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`
-	Run      BenchRunCmd      `cmd:"" help:"Ask a gateway that serves such a graph, and tell how fast it answers."`
+	Run      BenchRunCmd      `cmd:"" help:"Ask a gateway that serves such a graph, and measure how fast it answers."`
 	Baseline BenchBaselineCmd `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
 }
 
