@@ -127,12 +127,39 @@ func appendEdge(line []byte, e storage.Edge) []byte {
 	return append(append(line, micros[1:]...), '\n')
 }
 
+// MoreEdges yields so many follows that the graph does not have, in random order, as if its users went
+// on following: from any user to neighbours and popular users, at the end of the graph's time.
+func (g *Graph) MoreEdges(count int) iter.Seq[storage.Edge] {
+	return func(yield func(storage.Edge) bool) {
+		begin := storage.MicrosOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		r := g.random(purposeInserts, 0)
+		seen := make(map[[2]int]bool, count)
+		for len(seen) < count {
+			from := g.anyone(r)
+			to := g.neighbour(from, r)
+			if r.Float64() >= near {
+				to = g.pickPopular(r)
+			}
+			pair := [2]int{from, to}
+			if from == to || seen[pair] || slices.Contains(g.followings(from), to) {
+				continue
+			}
+			seen[pair] = true
+			if !yield(storage.Edge{From: g.ID(from), To: g.ID(to), Type: storage.Following, UpdateTime: begin + storage.Micros(len(seen))}) {
+				return
+			}
+		}
+	}
+}
+
+// near is the share of follows that lie in one's own community.
+const near = 0.45
+
 // followings draws whom the n-th user follows, as numbers in no order.
 func (g *Graph) followings(n int) []int {
 	const (
 		spreadOfDegrees = 0.9  // sigma of a log-normal distribution
 		atMost          = 3000 // followings beside the celebrities
-		near            = 0.45 // the share that lies in one's own community
 	)
 	r := g.random(purposeEdges, n)
 	list := make([]int, 0, 2*g.Degree)
@@ -159,11 +186,10 @@ func (g *Graph) followings(n int) []int {
 		degree = int(math.Exp(r.NormFloat64()*spreadOfDegrees + math.Log(mean) - spreadOfDegrees*spreadOfDegrees/2))
 		degree = min(max(degree, 1), atMost, g.Users/2)
 	}
-	first := (n - 1) / Community * Community
 	wanted := len(list) + degree
 	for try := 0; len(list) < wanted && try < 8*degree; try++ {
 		if r.Float64() < near && degree < 2*Community {
-			add(min(first+1+r.IntN(Community), g.Users))
+			add(g.neighbour(n, r))
 		} else {
 			add(g.pickPopular(r))
 		}
@@ -214,6 +240,8 @@ const (
 	purposeID
 	purposeRanks
 	purposeMix
+	purposePopular
+	purposeInserts
 )
 
 func (g *Graph) random(purpose, n int) *rand.Rand {

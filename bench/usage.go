@@ -20,11 +20,21 @@ type Usage struct {
 	Load       float64       // CPU seconds of the load itself
 	Statements float64       // SQL statements that the gateway sent
 	Allocated  float64       // bytes that the gateway allocated
+	Hits       float64       // keys that the gateway had in its memory
+	Misses     float64       // keys that it had to read
 }
 
 const unknown = -1
 
-var unknownUsage = Usage{0, unknown, unknown, unknown, unknown, unknown}
+var unknownUsage = Usage{0, unknown, unknown, unknown, unknown, unknown, unknown, unknown}
+
+// HitRate is the share of keys that the gateway had in its memory; unknown if it was not asked for any.
+func (u Usage) HitRate() float64 {
+	if u.Hits < 0 || u.Misses < 0 || u.Hits+u.Misses == 0 {
+		return unknown
+	}
+	return u.Hits / (u.Hits + u.Misses)
+}
 
 // Cores is a number of CPU seconds spread over the measured time.
 func (u Usage) Cores(seconds float64) float64 {
@@ -37,14 +47,14 @@ func (u Usage) Cores(seconds float64) float64 {
 func (u Usage) plus(v Usage) Usage {
 	return Usage{
 		u.Measured + v.Measured, sum(u.Gateway, v.Gateway), sum(u.Databases, v.Databases), sum(u.Load, v.Load),
-		sum(u.Statements, v.Statements), sum(u.Allocated, v.Allocated),
+		sum(u.Statements, v.Statements), sum(u.Allocated, v.Allocated), sum(u.Hits, v.Hits), sum(u.Misses, v.Misses),
 	}
 }
 
 func (u Usage) since(v Usage) Usage {
 	return Usage{
 		u.Measured, difference(u.Gateway, v.Gateway), difference(u.Databases, v.Databases), difference(u.Load, v.Load),
-		difference(u.Statements, v.Statements), difference(u.Allocated, v.Allocated),
+		difference(u.Statements, v.Statements), difference(u.Allocated, v.Allocated), difference(u.Hits, v.Hits), difference(u.Misses, v.Misses),
 	}
 }
 
@@ -132,6 +142,10 @@ func (m *meter) readMetrics(ctx context.Context) Usage {
 			u.Allocated = value
 		case "kith_sql_statement_duration_seconds_count":
 			u.Statements = max(u.Statements, 0) + value
+		case "kith_cache_hits_total":
+			u.Hits = max(u.Hits, 0) + value
+		case "kith_cache_misses_total":
+			u.Misses = max(u.Misses, 0) + value
 		}
 	}
 	return u

@@ -131,10 +131,15 @@ type questions struct {
 	asked  Arguments
 
 	turn, turns int // the users that are asked about in turn; turns is 0 where they are drawn
+
+	popular *Popular // draws the users by rank; nil: all alike
 }
 
 func (s *questions) next(body []byte) ([]byte, string, bool) {
 	s.asked = s.Draw(s.graph, s.random)
+	if s.popular != nil {
+		s.asked.ID = s.graph.ID(s.popular.draw(s.random))
+	}
 	if s.turns > 0 {
 		s.turn += s.turns
 		if s.turn-s.turns >= s.graph.Users {

@@ -24,7 +24,7 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 		return nil, err
 	}
 	command := r.Program
-	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0"}
+	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0", "--redundancy", "sync"}
 	var env []string
 	switch s.state {
 	case report.Baseline:
@@ -32,6 +32,9 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 		args = []string{"bench", "baseline", "--store", location, "--addr", address}
 	case report.Cold:
 		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
+	}
+	if s.cacheBytes > 0 {
+		env = append(env, fmt.Sprint("KITH_CACHE_BYTES=", s.cacheBytes))
 	}
 	env = append(env, "KITH_JWT_SECRET="+r.secret)
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {

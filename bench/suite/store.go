@@ -17,65 +17,122 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// makeStore makes a store that holds a graph, as `kith import` does, and returns how many
-// edges there are. Everybody of the graph is a user, those without edges too.
-func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (location string, edges int, err error) {
-	r.stores++
-	name := fmt.Sprintf("kith_bench_%s_%d", r.token, r.stores)
-	if engine == report.SQLite {
-		location = "sqlite:" + r.path(name+".db")
-	} else {
+// madeStore is a store that holds a graph.
+type madeStore struct {
+	location string
+	edges    int
+	took     time.Duration // to import them
+}
+
+// makeStore makes a store that holds a graph, as `kith import` does. Everybody of the graph is a user,
+// those without edges too.
+func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (made madeStore, err error) {
+	if made.location, err = r.emptyStore(ctx, engine); err != nil {
+		return made, err
+	}
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: made.location})
+	if err != nil {
+		return made, err
+	}
+	err = createUsers(ctx, store, graph)
+	began := time.Now()
+	if err == nil {
+		made.edges, err = importEdges(ctx, store, graph)
+	}
+	made.took = time.Since(began)
+	if err := errors.Join(err, store.Close()); err != nil {
+		return made, fmt.Errorf("fill a store on %s: %w", engine, err)
+	}
+	r.Log("%s: %d users and %d follows loaded, these in %s", engine, graph.Users, made.edges, made.took.Round(100*time.Millisecond))
+	return made, r.analyze(ctx, made.location)
+}
+
+// emptyStore makes databases for a new store. Files are made when they are opened.
+func (r *run) emptyStore(ctx context.Context, engine string) (location string, err error) {
+	var addresses []string
+	for range r.shards {
+		name := r.nextName()
+		if engine == report.SQLite {
+			addresses = append(addresses, r.path(name+".db"))
+			continue
+		}
 		if err := private.Execute(ctx, r.dsn(""), "CREATE DATABASE "+name); err != nil {
-			return "", 0, fmt.Errorf("create the database %s: %w", name, err)
+			return "", fmt.Errorf("create the database %s: %w", name, err)
 		}
 		r.databases = append(r.databases, name)
-		location = "mysql:" + r.dsn(name)
+		addresses = append(addresses, r.dsn(name))
 	}
-	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: location})
-	if err != nil {
-		return "", 0, err
+	scheme := "mysql:"
+	if engine == report.SQLite {
+		scheme = "sqlite:"
 	}
-	began := time.Now()
-	edges, err = Fill(ctx, store, graph)
-	if err := errors.Join(err, store.Close()); err != nil {
-		return "", 0, fmt.Errorf("fill %s: %w", name, err)
+	return scheme + strings.Join(addresses, ";"), nil
+}
+
+func (r *run) nextName() string {
+	r.stores++
+	return fmt.Sprintf("kith_bench_%s_%d", r.token, r.stores)
+}
+
+// addressesOf are the databases of a location.
+func addressesOf(location string) (scheme string, addresses []string) {
+	scheme, rest, _ := strings.Cut(location, ":")
+	return scheme, strings.Split(rest, ";")
+}
+
+// analyze has MariaDB look at its tables now: InnoDB would do so by itself some time later.
+func (r *run) analyze(ctx context.Context, location string) error {
+	scheme, addresses := addressesOf(location)
+	if scheme == "sqlite" {
+		return nil
 	}
-	if engine != report.SQLite { // InnoDB would look at them by itself some time later
-		if err := private.Execute(ctx, r.dsn(name), "ANALYZE TABLE users, user_counts, following, follower"); err != nil {
-			return "", 0, err
+	for _, dsn := range addresses {
+		if err := private.Execute(ctx, dsn, "ANALYZE TABLE users, handles, user_counts, following, follower, packed_chunk"); err != nil {
+			return err
 		}
 	}
-	r.Log("%s: %d users and %d follows loaded in %s", engine, graph.Users, edges, time.Since(began).Round(100*time.Millisecond))
-	return location, edges, nil
+	return nil
 }
 
 // copyStore copies a SQLite store that nobody has opened since it was made.
 func (r *run) copyStore(location string) (string, error) {
-	path := strings.TrimPrefix(location, "sqlite:")
-	if _, err := os.Stat(path + "-wal"); err == nil {
-		return "", fmt.Errorf("copy %s: somebody has it open", path)
+	_, paths := addressesOf(location)
+	for i, path := range paths {
+		if _, err := os.Stat(path + "-wal"); err == nil {
+			return "", fmt.Errorf("copy %s: somebody has it open", path)
+		}
+		paths[i] = r.path(r.nextName() + ".db")
+		if err := copyFile(path, paths[i]); err != nil {
+			return "", fmt.Errorf("copy a store: %w", err)
+		}
 	}
-	r.stores++
-	to := r.path(fmt.Sprintf("kith_bench_%s_%d.db", r.token, r.stores))
+	return "sqlite:" + strings.Join(paths, ";"), nil
+}
+
+func copyFile(path, to string) error {
 	from, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("copy a store: %w", err)
+		return err
 	}
 	defer from.Close()
 	into, err := os.Create(to)
 	if err != nil {
-		return "", fmt.Errorf("copy a store: %w", err)
+		return err
 	}
 	_, err = io.Copy(into, from)
-	if err := errors.Join(err, into.Close()); err != nil {
-		return "", fmt.Errorf("copy a store: %w", err)
-	}
-	return "sqlite:" + to, nil
+	return errors.Join(err, into.Close())
 }
 
 // Fill makes all users of a graph in an empty store and imports the edges, which are generated
 // meanwhile. It returns how many edges there are.
 func Fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges int, err error) {
+	if err := createUsers(ctx, store, graph); err != nil {
+		return 0, err
+	}
+	return importEdges(ctx, store, graph)
+}
+
+func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) error {
 	const atOnce = 5000
 	users := make([]storage.User, 0, atOnce)
 	now := storage.MicrosOf(time.Now())
@@ -87,11 +144,15 @@ func Fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges
 		}
 		for _, made := range store.CreateUsers(ctx, users) {
 			if made.Err != nil {
-				return 0, made.Err
+				return made.Err
 			}
 		}
 		users = users[:0]
 	}
+	return nil
+}
+
+func importEdges(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges int, err error) {
 	edgeList, writer := io.Pipe()
 	generated := make(chan error, 1)
 	go func() {

@@ -28,8 +28,13 @@ type Config struct {
 	MariaDB, Redis string
 
 	Graphs    []Graph
+	Shards    []int // how many databases the stores have, each graph with each; nil: one
 	Sonyflake bool
 	Seed      uint64
+
+	// OneStore: subjects that cannot use a store at once are asked one after another, and not in turn,
+	// each on its own store. That saves making the store several times, if it is large.
+	OneStore bool
 
 	Questions []*bench.Question
 	// MixedUsers is how many users the mixed load's graph has; 0: there is no mixed load.
@@ -46,6 +51,16 @@ type Config struct {
 	// Heat is how long everybody may be asked about to fill caches, before a question is
 	// asked of a warm gateway for the first time.
 	Heat time.Duration
+
+	// Parts are what is measured beside the questions, see [Parts].
+	Parts []string
+	// Inserts is the share of follows that [PartBytes] inserts after the import.
+	Inserts float64
+	// CacheBytes and Zipf are what [PartHits] measures: so much memory, and users drawn with this shape.
+	// HitsWarmup is how long it asks before it counts: gateways keep users for a minute.
+	CacheBytes []int64
+	Zipf       float64
+	HitsWarmup time.Duration
 
 	// Log gets what is being done.
 	Log func(format string, args ...any)
@@ -65,11 +80,13 @@ func Run(ctx context.Context, c Config) (sizes []report.Size, machine report.Mac
 		return nil, r.machine, err
 	}
 	for _, g := range c.Graphs {
-		size, err := r.measure(ctx, g)
-		if err != nil {
-			return nil, r.machine, err
+		for _, r.shards = range c.shardsToMeasure() {
+			size, err := r.measure(ctx, g)
+			if err != nil {
+				return nil, r.machine, err
+			}
+			sizes = append(sizes, size)
 		}
-		sizes = append(sizes, size)
 	}
 	return sizes, r.machine, nil
 }
@@ -79,13 +96,24 @@ type run struct {
 	Config
 	servers
 	machine report.Machine
+	shards  int    // of the stores that are made
 	secret  string // signs the writers' tokens
 	stores  int    // made so far
+}
+
+// shardsToMeasure lists how many databases stores have.
+func (c Config) shardsToMeasure() []int {
+	if len(c.Shards) == 0 {
+		return []int{1}
+	}
+	return c.Shards
 }
 
 // subject is somebody who is asked.
 type subject struct {
 	engine, state string
+	cacheBytes    int64 // of a warm gateway; 0: by default
+	location      string
 	program       *program
 	mix           *bench.Mix // its own, for it knows what was written
 	rounds        []bench.Result
@@ -108,7 +136,7 @@ func (r *run) families() [][]string {
 // subjectsOf lists whom to ask on one family of engines: the baseline first.
 func (r *run) subjectsOf(family []string) []*subject {
 	var all []*subject
-	if slices.Contains(r.States, report.Baseline) {
+	if slices.Contains(r.States, report.Baseline) && r.shards == 1 { // it knows of one database only
 		all = append(all, &subject{engine: family[0], state: report.Baseline})
 		if all[0].engine == report.MariaDBRedis {
 			all[0].engine = report.MariaDB
@@ -130,8 +158,11 @@ func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 	graph.Degree = max(1, size.Edges/size.Users)
 	graph.Spread = r.Sonyflake
 	measured := report.Size{Users: graph.Users, Sonyflake: r.Sonyflake}
+	if r.shards > 1 {
+		measured.Shards = r.shards
+	}
 	for _, family := range r.families() {
-		if len(r.Questions) > 0 {
+		if len(r.Questions) > 0 || len(r.Parts) > 0 {
 			if err := r.askQuestions(ctx, family, graph, &measured); err != nil {
 				return measured, fmt.Errorf("%s: %w", family[0], err)
 			}
@@ -145,31 +176,70 @@ func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 	return measured, nil
 }
 
-// askQuestions asks the questions, of all that may share a store on one.
+// askQuestions asks the questions, of all that may share a store on one, and measures the parts.
 func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Graph, into *report.Size) (err error) {
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
-	shared, made := "", ""
-	locations := make([]string, len(subjects))
-	for i, s := range subjects {
+	store := report.Store{Engine: family[0]}
+	shared := ""
+	var made madeStore
+	for _, s := range subjects {
 		switch {
-		case !s.wantsToBeAlone() && shared != "":
-			locations[i] = shared
+		case shared != "" && (r.OneStore || !s.wantsToBeAlone()):
+			s.location = shared
 			continue
-		case s.engine == report.SQLite && made != "":
-			locations[i], err = r.copyStore(made)
+		case s.engine == report.SQLite && made.location != "":
+			made.location, err = r.copyStore(made.location)
 		default:
-			locations[i], into.Edges, err = r.makeStore(ctx, s.engine, graph)
+			first := made.location == ""
+			if made, err = r.makeStore(ctx, s.engine, graph); err == nil && first {
+				into.Edges = made.edges
+				err = r.measureTables(ctx, made, graph, &store)
+			}
 		}
 		if err != nil {
 			return err
 		}
-		if made = locations[i]; !s.wantsToBeAlone() {
-			shared = made
+		if s.location = made.location; r.OneStore || !s.wantsToBeAlone() {
+			shared = made.location
 		}
 	}
-	for i, s := range subjects {
-		if s.program, err = r.start(ctx, s, locations[i]); err != nil {
+	for _, group := range r.groupsOf(subjects) {
+		if err := r.askGroup(ctx, group, graph, &store, into); err != nil {
+			return err
+		}
+	}
+	if len(r.Parts) == 0 {
+		return nil
+	}
+	err = errors.Join(stopAll(subjects), r.measureParts(ctx, made.location, graph, &store))
+	into.Stores = append(into.Stores, store)
+	return err
+}
+
+// groupsOf lists who is asked in turn: all, or on one store those together who may use it at once.
+func (r *run) groupsOf(subjects []*subject) (groups [][]*subject) {
+	if !r.OneStore {
+		return [][]*subject{subjects}
+	}
+	var together []*subject
+	for _, s := range subjects {
+		if s.wantsToBeAlone() {
+			groups = append(groups, []*subject{s})
+		} else {
+			together = append(together, s)
+		}
+	}
+	if len(together) == 0 {
+		return groups
+	}
+	return append([][]*subject{together}, groups...)
+}
+
+// askGroup asks the questions of gateways that run at the same time.
+func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Graph, store *report.Store, into *report.Size) (err error) {
+	for _, s := range subjects {
+		if s.program, err = r.start(ctx, s, s.location); err != nil {
 			return err
 		}
 	}
@@ -186,7 +256,13 @@ func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Gr
 			return err
 		}
 	}
-	return nil
+	if err := r.measureGateways(ctx, subjects, graph, store, into); err != nil {
+		return err
+	}
+	if !r.OneStore {
+		return nil // they are stopped with the others
+	}
+	return stopAll(subjects)
 }
 
 // wantsToBeAlone: a gateway that does not hear of others' writes keeps nothing in memory
@@ -216,15 +292,15 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
 	for _, s := range subjects {
-		location, edges, err := r.makeStore(ctx, s.engine, graph)
+		made, err := r.makeStore(ctx, s.engine, graph)
 		if err != nil {
 			return err
 		}
-		into.MixedUsers, into.MixedEdges = graph.Users, edges
+		into.MixedUsers, into.MixedEdges = graph.Users, made.edges
 		if s.mix, err = bench.NewMix(graph, []byte(r.secret)); err != nil {
 			return err
 		}
-		if s.program, err = r.start(ctx, s, location); err != nil {
+		if s.program, err = r.start(ctx, s, made.location); err != nil {
 			return err
 		}
 	}

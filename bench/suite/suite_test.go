@@ -3,6 +3,7 @@ package suite_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,6 +129,88 @@ func TestRunOnGivenServers(t *testing.T) {
 	if err := server.Open(t, "").QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'kith_bench%'").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d databases are left: %v", left, err)
 	}
+}
+
+// Of stores of several databases the parts are measured as well: on MariaDB all of them.
+func TestPartsOnMariaDB(t *testing.T) {
+	needs(t, "mariadbd", "mariadb-install-db")
+	c := tinyParts(t)
+	c.Engines = []string{report.MariaDB}
+	sizes, _, err := suite.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := checkParts(t, sizes, report.MariaDB)
+	// The pools of one gateway, of 16 and 4 connections a database.
+	if s.Rest == nil || s.Rest.Gateways != 1 || s.Rest.Connections < 2 || s.Rest.Connections > 2*20+10 || s.Rest.PerSecond <= 0 {
+		t.Errorf("at rest: %+v", s.Rest)
+	}
+	if d := s.Drain; d == nil || d.Follows != 500 || d.Written <= 0 || d.PerSecond <= 0 {
+		t.Errorf("drained: %+v", d)
+	}
+}
+
+// On SQLite there is no server and no binlog, and the rest is the same.
+func TestPartsOnSQLite(t *testing.T) {
+	c := tinyParts(t)
+	c.Engines = []string{report.SQLite}
+	sizes, _, err := suite.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := checkParts(t, sizes, report.SQLite); s.Rest != nil || s.Drain != nil {
+		t.Errorf("measured %+v and %+v", s.Rest, s.Drain)
+	}
+}
+
+// tinyParts is a run of all parts on two databases.
+func tinyParts(t *testing.T) suite.Config {
+	c := tiny(t)
+	c.Shards, c.States, c.Questions, c.MixedUsers = []int{2}, []string{report.Baseline, report.Cold, report.Warm}, bench.Questions[:1], 0
+	c.OneStore = true
+	c.Parts, c.Inserts, c.CacheBytes, c.Zipf, c.HitsWarmup = suite.Parts, 0.1, []int64{1 << 20}, 0.8, 50*time.Millisecond
+	return c
+}
+
+// checkParts sees that all was measured that every engine has.
+func checkParts(t *testing.T, sizes []report.Size, engine string) *report.Store {
+	t.Helper()
+	if len(sizes) != 1 || sizes[0].Shards != 2 || len(sizes[0].Stores) != 1 {
+		t.Fatalf("%+v", sizes)
+	}
+	if names := sizes[0].Questions(); len(sizes[0].Cells) != 4 || names[0] != "q1" || names[1] != "follow" {
+		t.Errorf("asked %v: the baseline knows of one database only", names)
+	}
+	for _, c := range sizes[0].Cells {
+		if c.Errors > 0 || c.Requests == 0 {
+			t.Errorf("%s: %+v", c.Question, c.Figures)
+		}
+	}
+	s := &sizes[0].Stores[0]
+	if s.Engine != engine || s.Imported != sizes[0].Edges || s.ImportPerSecond <= 0 || s.Inserted != s.Imported/10 || s.InsertPerSecond <= 0 {
+		t.Errorf("%+v", s)
+	}
+	for _, name := range []string{"following", "follower", "users", "user_counts"} {
+		i := slices.IndexFunc(s.Tables, func(t report.Table) bool { return t.Name == name })
+		if i < 0 || s.Tables[i].Imported < 20*500 || s.Tables[i].Inserted < s.Tables[i].Imported {
+			t.Errorf("%s: %+v", name, s.Tables)
+		}
+	}
+	if p := s.Packed; p == nil || p.Lists != 0 {
+		t.Errorf("lists of some hundreds are packed: %+v", p)
+	}
+	if len(s.Hits) != 2 || s.Hits[0].Question != "q1" || s.Hits[1].Question != "q2" {
+		t.Fatalf("%+v", s.Hits)
+	}
+	for _, h := range s.Hits {
+		if h.Share <= 0 || h.Share > 1 || h.PerSecond <= 0 || h.Entries < 1 || h.Entries > 1500 || h.Bytes < 100*int64(h.Entries) || h.Bytes > 2<<20 {
+			t.Errorf("%+v", h)
+		}
+	}
+	if m := s.Move; m == nil || m.Rows < 100 || m.PerSecond <= 0 || m.Waited <= 0 {
+		t.Errorf("moved: %+v", m)
+	}
+	return s
 }
 
 // If something cannot be measured, the error says why.
