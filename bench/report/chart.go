@@ -75,10 +75,10 @@ func (s *Size) RatioChart(engine string) string {
 }
 
 // GrowthChart draws the CPU that one request costs the gateway, by the number of users,
-// a line for each question; "" where there are less than two sizes.
+// a line for each question; "" where the graphs do not grow.
 func (r *Report) GrowthChart(engine, state string) string {
 	const left, top, plotWidth, plotHeight, right = 70, 50, 480, 300, 90
-	if r.Kind != Growth || len(r.Sizes) < 2 {
+	if r.Kind != Growth || r.Sizes[0].Users >= r.Sizes[len(r.Sizes)-1].Users {
 		return ""
 	}
 	lines := map[string][][2]float64{}

@@ -7,13 +7,23 @@ import (
 	"testing"
 )
 
-// docs/performance.md and its charts are made from the figures in bench/results:
+// The pages and their charts are made from the figures in bench/results:
 //
 //	kith bench report --page docs/performance.md bench/results/standard.json bench/results/growth.json
+//	kith bench report --page docs/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
 func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
+	for page, figures := range map[string][]string{
+		"performance": {"standard.json", "growth.json"},
+		"scale":       {"scale-size.json", "scale-shards.json", "scale-memory.json"},
+	} {
+		t.Run(page, func(t *testing.T) { isMadeFrom(t, page, figures) })
+	}
+}
+
+func isMadeFrom(t *testing.T, name string, figures []string) {
 	const docs, results = "../../docs", "../results"
 	var reports []*Report
-	for _, name := range []string{"standard.json", "growth.json"} {
+	for _, name := range figures {
 		r, err := Read(filepath.Join(results, name))
 		if err != nil {
 			t.Fatal(err)
@@ -29,25 +39,25 @@ func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
 		}
 		reports = append(reports, r)
 	}
-	page, err := os.ReadFile(filepath.Join(docs, "performance.md"))
+	page, err := os.ReadFile(filepath.Join(docs, name+".md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, charts, err := Page(page, "performance", reports...)
+	want, charts, err := Page(page, name, reports...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(page, want) {
-		t.Error("docs/performance.md is not made from bench/results: run kith bench report --page docs/performance.md bench/results/standard.json bench/results/growth.json")
+		t.Errorf("docs/%s.md is not made from bench/results: run kith bench report as said above", name)
 	}
-	there, err := filepath.Glob(filepath.Join(docs, "performance", "*.svg"))
+	there, err := filepath.Glob(filepath.Join(docs, name, "*.svg"))
 	if err != nil || len(there) != len(charts) {
 		t.Errorf("%d charts are there, want %d: %v", len(there), len(charts), err)
 	}
-	for name, chart := range charts {
-		got, err := os.ReadFile(filepath.Join(docs, "performance", name))
-		if err != nil || string(got) != chart {
-			t.Errorf("docs/performance/%s is not made from bench/results: %v", name, err)
+	for chart, text := range charts {
+		got, err := os.ReadFile(filepath.Join(docs, name, chart))
+		if err != nil || string(got) != text {
+			t.Errorf("docs/%s/%s is not made from bench/results: %v", name, chart, err)
 		}
 	}
 }

@@ -28,11 +28,7 @@ func Page(page []byte, chartFolder string, reports ...*Report) ([]byte, map[stri
 	charts := map[string]string{}
 	var made bytes.Buffer
 	for _, r := range reports {
-		heading := "Standard run"
-		if r.Kind == Growth {
-			heading = "Growth"
-		}
-		fmt.Fprintf(&made, "\n## %s\n\n", heading)
+		fmt.Fprintf(&made, "\n## %s\n\n", r.heading())
 		names := r.addCharts(charts)
 		r.WriteTables(&made)
 		for _, name := range names {
@@ -41,6 +37,19 @@ func Page(page []byte, chartFolder string, reports ...*Report) ([]byte, map[stri
 	}
 	made.WriteString("\n")
 	return slices.Concat(before, []byte(begin), made.Bytes(), []byte(end), after), charts, nil
+}
+
+// heading says what kind of run it was.
+func (r *Report) heading() string {
+	switch last := r.Sizes[len(r.Sizes)-1]; {
+	case r.Kind == Standard:
+		return "Standard run"
+	case last.Shards > 1:
+		return "By number of shards"
+	case len(last.Cells) == 0 && len(last.Stores) > 0 && len(last.Stores[0].Hits) > 0:
+		return "Keys in memory"
+	}
+	return "Growth"
 }
 
 // addCharts draws what there is to draw, and returns the charts' names in order.

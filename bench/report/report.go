@@ -46,10 +46,13 @@ type Machine struct {
 type Size struct {
 	Users      int    `json:"users"`
 	Edges      int    `json:"edges"`
+	Shards     int    `json:"shards,omitempty"` // 0: one
 	Sonyflake  bool   `json:"sonyflake"`
 	MixedUsers int    `json:"mixedUsers,omitempty"` // of the mixed load's own graph
 	MixedEdges int    `json:"mixedEdges,omitempty"`
 	Cells      []Cell `json:"cells"`
+
+	Stores []Store `json:"stores,omitempty"` // by engine
 }
 
 // Cell is one question asked of one subject.

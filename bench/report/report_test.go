@@ -56,6 +56,14 @@ func growth() *Report {
 		}
 		r.Sizes = append(r.Sizes, size)
 	}
+	r.Sizes[0].Stores = []Store{{
+		Engine: MariaDB, Imported: 200_000, ImportPerSecond: 50_000.4, Inserted: 20_000, InsertPerSecond: 10_000,
+		Tables: []Table{{"following", 20_000_000, 24_200_000}, {"users", 1_000_000, 1_000_000}}, Packed: &Packed{4, 20_000, 150_000},
+		Rest: &Rest{2, 40, 9}, Hits: []Hits{{1 << 26, "q1", 0.8, 0.5, 12_345, 0.5, 2, 1000, 400_500}},
+		Drain: &Drain{10_000, 3000, 8000}, Move: &Move{100_000, 20_000, 150},
+	}}
+	r.Sizes[1].Shards = 16
+	r.Sizes[1].Stores = []Store{{Engine: MariaDB, Imported: 2_000_000, ImportPerSecond: 60_000}}
 	return r
 }
 

@@ -52,7 +52,7 @@ func (r *Report) writeOrigin(w io.Writer) {
 			ids = "Sonyflake ids"
 		}
 		if s.Edges > 0 {
-			fmt.Fprintf(w, "Graph of %s users and %s follows, %s.\n", comma(s.Users), comma(s.Edges), ids)
+			fmt.Fprintf(w, "Graph of %s, %s.\n", strings.Replace(s.title(), " users, ", " users and ", 1), ids)
 		}
 		if s.MixedUsers > 0 {
 			fmt.Fprintf(w, "Mixed load on a graph of %s users and %s follows, %s.\n", comma(s.MixedUsers), comma(s.MixedEdges), ids)
@@ -153,6 +153,7 @@ func cost(value *float64, times float64, digits int) string {
 func (r *Report) writeGrowth(w io.Writer) {
 	last := &r.Sizes[len(r.Sizes)-1]
 	for _, engine := range Engines {
+		r.writeStores(w, engine)
 		for _, state := range []string{Baseline, Cold, Warm} {
 			if last.hasState(engine, state) {
 				r.writeGrowthOf(w, engine, state)
@@ -175,7 +176,7 @@ func (r *Report) writeGrowthOf(w io.Writer, engine, state string) {
 	fmt.Fprintf(w, "\n### %s, %s, by size\n\n", title[engine], state)
 	head := []string{"", "per request"}
 	for _, s := range r.Sizes {
-		head = append(head, fmt.Sprintf("%s users, %s follows", comma(s.Users), comma(s.Edges)))
+		head = append(head, s.title())
 	}
 	writeRow(w, head)
 	fmt.Fprintln(w, "|---|---|"+strings.Repeat("---:|", len(r.Sizes)))
@@ -194,19 +195,19 @@ func (r *Report) writeGrowthOf(w io.Writer, engine, state string) {
 				writeRow(w, row)
 			}
 		}
-		p99, rate, wrongs := []string{q, "p99, ms"}, []string{q, "requests a second"}, []string{q, "wrong answers"}
+		times, rate, wrongs := []string{q, "p50 / p99, ms"}, []string{q, "requests a second"}, []string{q, "wrong answers"}
 		wrong := 0
 		for _, s := range r.Sizes {
 			c := s.Find(engine, state, q)
 			if c == nil {
-				p99, rate, wrongs = append(p99, "–"), append(rate, "–"), append(wrongs, "–")
+				times, rate, wrongs = append(times, "–"), append(rate, "–"), append(wrongs, "–")
 				continue
 			}
-			p99, rate = append(p99, number(c.P99, 2)), append(rate, comma(int(math.Round(c.PerSecond))))
+			times, rate = append(times, number(c.P50, 2)+" / "+number(c.P99, 2)), append(rate, comma(int(math.Round(c.PerSecond))))
 			wrongs = append(wrongs, comma(c.Errors)+" of "+comma(c.Requests))
 			wrong += c.Errors
 		}
-		writeRow(w, p99)
+		writeRow(w, times)
 		writeRow(w, rate)
 		if wrong > 0 {
 			writeRow(w, wrongs)
