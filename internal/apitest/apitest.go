@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -119,6 +120,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Relations: relations,
 		States:    states, HiddenUsers: hiddenUsers,
 		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
+		Posts:    &social.Posts{Store: store, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
 		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
 		Dismissals: store, Popular: social.NewPopular(store, relations.Now),
@@ -136,6 +138,13 @@ func New(t T, store storage.Store, o Options) *API {
 	})))
 	t.Cleanup(server.Close)
 	return &API{t: t, server: server}
+}
+
+// numbers are those of posts and comments, from 1 on.
+type numbers struct{ last atomic.Int64 }
+
+func (n *numbers) Next(context.Context) (storage.UserID, error) {
+	return storage.UserID(n.last.Add(1)), nil
 }
 
 // toHub publishes within the program.

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -120,4 +121,26 @@ func Tangle(t testing.TB, store storage.Store, n int) {
 		}
 	}
 	Apply(t, store, edges...)
+}
+
+// Publish has each of the users 1 … n publish a post, whose number is the user's id, a microsecond
+// after the one before, from [Epoch] on. The five users behind each comment on it, by numbers from
+// 1000 on.
+func Publish(t testing.TB, store storage.Store, n int) {
+	t.Helper()
+	for i := range n {
+		post := storage.NewPost{
+			PostID: storage.PostID{Author: storage.UserID(i + 1), Number: int64(i + 1)}, Key: "1", Text: "x", At: Epoch + storage.Micros(i),
+		}
+		if _, _, err := store.Publish(t.Context(), post); err != nil {
+			t.Fatalf("publish post %d: %v", i+1, err)
+		}
+		for k := range 5 {
+			by := storage.UserID((i+k+1)%n + 1)
+			c := storage.NewComment{Post: post.PostID, Number: int64(1000 + 5*i + k), By: by, Key: "1", Text: "x", At: Epoch + storage.Micros(i)}
+			if _, _, err := store.AddComment(t.Context(), c); err != nil && !errors.Is(err, storage.ErrForbidden) {
+				t.Fatalf("comment on post %d: %v", i+1, err)
+			}
+		}
+	}
 }

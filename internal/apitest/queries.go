@@ -97,8 +97,15 @@ func (w *writer) ids() string {
 }
 
 func (w *writer) nodeID() string {
-	if w.chance("relationship's id", 50) {
+	switch w.draw("kind of an id", "user", "user", "relationship", "relationship", "post", "comment") {
+	case "relationship":
 		return `"rel_` + w.id() + "_" + w.id() + `"`
+	case "post":
+		id := w.id() // see Publish
+		return `"post_` + id + "_" + id + `"`
+	case "comment":
+		n := rapid.IntRange(1, w.users+2).Draw(w.t, "id")
+		return fmt.Sprintf(`"cmt_%d_%d"`, n, 1000+5*(n-1))
 	}
 	return w.anID()
 }
@@ -146,7 +153,7 @@ func (w *writer) on(typ string, selection func()) {
 }
 
 func (w *writer) root() {
-	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships", "people", "searchUsers") {
+	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts") {
 	case "user":
 		w.field("user(id: "+w.anID()+")", w.user)
 	case "users":
@@ -157,6 +164,8 @@ func (w *writer) root() {
 		w.field("node(id: "+w.nodeID()+")", w.node)
 	case "nodes":
 		w.field("nodes(ids: ["+w.nodeID()+", "+w.nodeID()+"])", w.node)
+	case "latestPosts":
+		w.field("latestPosts(first: 3)", w.posts)
 	case "people":
 		w.field("people(where: "+w.filter(2)+", first: 3)", w.connection)
 	case "searchUsers":
@@ -173,7 +182,60 @@ func (w *writer) node() {
 	w.user()
 	w.text.WriteString("} ... on Relationship {")
 	w.relationship()
+	w.text.WriteString("} ... on Post {")
+	w.post()
+	w.text.WriteString("} ... on Comment {")
+	w.comment()
 	w.text.WriteString("}")
+}
+
+func (w *writer) posts() {
+	w.text.WriteString(w.draw("plain fields of a page of posts", "pageInfo { hasNextPage endCursor } ", "__typename "))
+	switch w.draw("how to list posts", "nodes", "edges", "neither") {
+	case "nodes":
+		w.field("nodes", w.post)
+	case "edges":
+		w.field("edges", func() {
+			w.text.WriteString("cursor ")
+			w.field("node", w.post)
+		})
+	}
+}
+
+func (w *writer) post() {
+	w.on("Post", func() {
+		w.text.WriteString(w.draw("plain fields of a post", "id ", "text createdAt editedAt ", "commentCount ", "media { name url kind } "))
+		if w.depth >= deepest {
+			return
+		}
+		switch w.draw("below a post", "nothing", "author", "comments", "both") {
+		case "author":
+			w.field("author", w.user)
+		case "comments":
+			w.field("comments(first: 2)", w.comments)
+		case "both":
+			w.field("author", w.user)
+			w.field("comments(first: 3)", w.comments)
+		}
+	})
+}
+
+func (w *writer) comments() {
+	w.text.WriteString("pageInfo { hasNextPage endCursor } ")
+	w.field("nodes", w.comment)
+	w.field("edges", func() {
+		w.text.WriteString("cursor ")
+		w.field("node", w.comment)
+	})
+}
+
+func (w *writer) comment() {
+	w.on("Comment", func() {
+		w.text.WriteString(w.draw("plain fields of a comment", "id ", "postId ", "text createdAt "))
+		if w.depth < deepest && w.chance("author of a comment", 60) {
+			w.field("author", w.user)
+		}
+	})
 }
 
 func (w *writer) user() {
@@ -193,7 +255,7 @@ func (w *writer) belowUser() {
 	page := "(first: " + w.draw("first", "0", "1", "3", "$two") + ")"
 	switch w.draw("field of a user", "followings", "followings", "followers", "last", "relationship", "relationship",
 		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "viewer",
-		"oneWay", "recent", "followersYouKnow", "special") {
+		"oneWay", "recent", "followersYouKnow", "special", "posts") {
 	case "followings":
 		w.field("followings"+page, w.connection)
 	case "followers":
@@ -218,6 +280,8 @@ func (w *writer) belowUser() {
 		w.field("commonFollow"+w.draw("which", "ings", "ers")+"(with: "+w.anID()+", orderBy: RECENT)", w.connection)
 	case "followersYouKnow":
 		w.field("followersYouKnow"+page, w.connection)
+	case "posts":
+		w.field("posts"+page, w.posts)
 	case "special":
 		w.field("followings(filter: {special: true}, first: 2)", w.connection)
 	}

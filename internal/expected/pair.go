@@ -67,10 +67,10 @@ type listed struct {
 }
 
 // Wrong asks a gateway for both users, their relationship and all that they have in
-// common, and tells what is not as expected.
+// common, and reports what is not as expected.
 func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 	t.Helper()
-	tell := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	var got struct {
 		A, B         listed
 		Relationship relationship
@@ -88,15 +88,15 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 		u, r := c.user, c.user.Relationship
 		if u.FollowingCount != c.followings || u.Followings.TotalCount != c.followings || !u.Followings.Complete ||
 			u.FollowerCount != c.followers || u.Followers.TotalCount != c.followers || !u.Followers.Complete {
-			tell("pair %d, %d: %s has %+v, want %d followings and %d followers", p.A, p.B, c.who, u, c.followings, c.followers)
+			report("pair %d, %d: %s has %+v, want %d followings and %d followers", p.A, p.B, c.who, u, c.followings, c.followers)
 		}
 		if r.Status != status(c.follows, c.followed) || r.Following != c.follows || r.FollowedBy != c.followed ||
 			(r.FollowedAt != nil) != c.follows || (r.FollowedByAt != nil) != c.followed {
-			tell("pair %d, %d: %s stands towards the other as %+v, want %s", p.A, p.B, c.who, r, status(c.follows, c.followed))
+			report("pair %d, %d: %s stands towards the other as %+v, want %s", p.A, p.B, c.who, r, status(c.follows, c.followed))
 		}
 	}
 	if got.Relationship.Status != status(p.AFollowsB, p.BFollowsA) || (got.Relationship.Status == "MUTUAL") != p.Mutual {
-		tell("pair %d, %d: relationship %+v, want %s", p.A, p.B, got.Relationship, status(p.AFollowsB, p.BFollowsA))
+		report("pair %d, %d: relationship %+v, want %s", p.A, p.B, got.Relationship, status(p.AFollowsB, p.BFollowsA))
 	}
 	for _, c := range []struct {
 		field string
@@ -107,14 +107,14 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 			ids, count, torn := common(t, g, c.field, ends[0], ends[1])
 			wrong = append(wrong, torn...)
 			if count != c.count || !slices.Equal(ids, c.want) {
-				tell("%s of %d and %d: %d, %v, want %d, %v", c.field, ends[0], ends[1], count, ids, c.count, c.want)
+				report("%s of %d and %d: %d, %v, want %d, %v", c.field, ends[0], ends[1], count, ids, c.count, c.want)
 			}
 		}
 	}
 	return wrong
 }
 
-// common pages through what two users have in common, a hundred at a time, and tells
+// common pages through what two users have in common, a hundred at a time, and reports
 // where the pages do not go together.
 func common(t testing.TB, g *kithtest.Gateway, field string, of, with int64) (ids []int64, count int, torn []string) {
 	t.Helper()

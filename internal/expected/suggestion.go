@@ -16,11 +16,11 @@ type Suggestion struct {
 	Top20      [][2]int64 // candidate and score
 }
 
-// Wrong reads all suggestions of a gateway, and tells what is not as expected, and how
+// Wrong reads all suggestions of a gateway, and reports what is not as expected, and how
 // many pages they took.
 func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pages int) {
 	t.Helper()
-	tell := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	report := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	if s.Followings == 0 { // who is suggested the most followed: no answer was computed for that
 		return nil, 0
 	}
@@ -55,13 +55,13 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 		for _, e := range page.Edges {
 			row := [2]int64{e.Node.ID, e.MutualCount}
 			if e.Score != float64(e.MutualCount) {
-				tell("viewer %d: %d has the score %v and the count %d", s.Viewer, e.Node.ID, e.Score, e.MutualCount)
+				report("viewer %d: %d has the score %v and the count %d", s.Viewer, e.Node.ID, e.Score, e.MutualCount)
 			}
 			if len(seen) > 0 && (row[1] > last[1] || row[1] == last[1] && row[0] <= last[0]) {
-				tell("viewer %d: %v comes after %v", s.Viewer, row, last)
+				report("viewer %d: %v comes after %v", s.Viewer, row, last)
 			}
 			if seen[row[0]] {
-				tell("viewer %d: %d is suggested twice", s.Viewer, row[0])
+				report("viewer %d: %d is suggested twice", s.Viewer, row[0])
 			}
 			seen[row[0]], last = true, row
 			list = append(list, row)
@@ -70,7 +70,7 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 			t.Fatalf("viewer %d: incomplete after %d", s.Viewer, len(seen))
 		}
 		if pages++; pages == 1 && (!slices.Equal(list, s.Top20) || got.User.FollowingCount != s.Followings) {
-			tell("viewer %d with %d followings: %v, want %v, %d", s.Viewer, got.User.FollowingCount, list, s.Top20, s.Followings)
+			report("viewer %d with %d followings: %v, want %v, %d", s.Viewer, got.User.FollowingCount, list, s.Top20, s.Followings)
 		}
 		if !page.PageInfo.HasNextPage {
 			break
@@ -78,7 +78,7 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 		variables["first"], variables["after"] = 100, page.PageInfo.EndCursor
 	}
 	if len(seen) != s.Candidates {
-		tell("viewer %d: %d candidates, want %d", s.Viewer, len(seen), s.Candidates)
+		report("viewer %d: %d candidates, want %d", s.Viewer, len(seen), s.Candidates)
 	}
 	return wrong, pages
 }

@@ -17,7 +17,7 @@ import (
 // See [TestLongKilledCheckers].
 func TestKilledCheckers(t *testing.T) {
 	t.Parallel()
-	checkersAreKilled(t, killing{data: testgraph.Generate(t, testgraph.Small), damages: 100, scan: 4 * time.Second, perSecond: 200, fullLives: 2, lives: 6})
+	checkersAreKilled(t, killing{data: testgraph.Generate(t, testgraph.Small), damages: 100, scan: 4 * time.Second, perSecond: 100, fullLives: 2, lives: 4})
 }
 
 // TestLongKilledCheckers is the same with more than a million edges, 1,000

@@ -16,23 +16,23 @@ import (
 	"kith/storage/shard"
 )
 
-// TestKilledBeforeTelling kills gateways between the commit of a write and telling the caches
-// of it: before Redis has been told, or before the other gateways have. Soon after each, all
-// that another gateway shows those whom the write has changed is what one without caches
-// tells.
-func TestKilledBeforeTelling(t *testing.T) {
+// TestKilledBeforeNotifying kills gateways between the commit of a write and the notification
+// of the caches: before that of Redis, or before that of the other gateways. Soon after each
+// kill, another gateway answers the users whom the write has changed as one without caches
+// does.
+func TestKilledBeforeNotifying(t *testing.T) {
 	t.Parallel()
-	killsBeforeTelling(t, 12, 4)
+	killsBeforeNotifying(t, 12, 4)
 }
 
-// TestLongKilledBeforeTelling is the same with 200 kills in each of the modes in which nobody
+// TestLongKilledBeforeNotifying is the same with 200 kills in each of the modes in which nobody
 // reads a log of the writes.
-func TestLongKilledBeforeTelling(t *testing.T) {
+func TestLongKilledBeforeNotifying(t *testing.T) {
 	testenv.Long(t)
-	killsBeforeTelling(t, 200, 20)
+	killsBeforeNotifying(t, 200, 20)
 }
 
-func killsBeforeTelling(t *testing.T, many, few int) {
+func killsBeforeNotifying(t *testing.T, many, few int) {
 	for _, c := range []struct {
 		mode  string
 		kills int
@@ -44,7 +44,7 @@ func killsBeforeTelling(t *testing.T, many, few int) {
 	}
 }
 
-// agreesWithin is how long after a kill a gateway may tell what was before.
+// agreesWithin is how long after a kill a gateway may answer with what was before.
 const agreesWithin = 5 * time.Second
 
 // victims is a deployment with a gateway that goes on, one without caches, and many that

@@ -68,6 +68,9 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	r.strike(t, r.faults())
 	wait()
 	<-moved
+	if t.Failed() {
+		return
+	}
 
 	d.grown(t, dsns[1])
 	h := newHistory()
@@ -99,6 +102,7 @@ type movers struct {
 
 	lives, killed int
 	phases        map[string]int // in which a mover was killed, as far as it has said
+	said          string         // by the last mover that failed
 }
 
 // status is what `kith shards status --json` prints.
@@ -113,7 +117,7 @@ func (m *movers) work(t *testing.T) {
 	back := false
 	for deadline := time.Now().Add(2 * patience); ; {
 		if time.Now().After(deadline) {
-			t.Errorf("the buckets have not been moved within %s", 2*patience)
+			t.Errorf("the buckets have not been moved within %s; the last words of a mover: %s", 2*patience, m.said)
 			return
 		}
 		var s status
@@ -150,7 +154,12 @@ func (m *movers) life(t *testing.T, args ...string) bool {
 		m.phases[phaseOf(l.Stderr())]++
 		return false
 	}
-	return l.Wait(t).Code == 0
+	end := l.Wait(t)
+	if end.Code != 0 {
+		m.said = strings.Join(args, " ") + ": " + end.Stderr
+		time.Sleep(300 * time.Millisecond) // mostly the one before has died less than 6 s ago
+	}
+	return end.Code == 0
 }
 
 // phaseOf is the last word that a mover has said of what it does.

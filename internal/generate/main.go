@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // gqlgen tells what it tries
+	log.SetOutput(io.Discard) // gqlgen prints what it tries
 	cfg, err := config.LoadConfig("gqlgen.yml")
 	if err == nil {
 		err = api.Generate(cfg, api.AddPlugin(direct{}))

@@ -78,7 +78,7 @@ func mutate(dir string, n int, seed uint64) (survivors int, err error) {
 	return survivors, nil
 }
 
-// overlay writes the changed file, and the file that tells go of it.
+// overlay writes the changed file, and the file that points go to it.
 func (c change) overlay(scratch string) (path string, err error) {
 	changed := filepath.Join(scratch, "changed.go")
 	if err := os.WriteFile(changed, []byte(c.text()), 0o600); err != nil {

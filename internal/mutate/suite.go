@@ -80,7 +80,7 @@ func (s suite) compile(flags ...string) ([]byte, error) {
 
 var failed = regexp.MustCompile(`(?m)^ *--- FAIL: (\S+)`)
 
-// verdict tells whether a test fails, and which.
+// verdict reports whether a test fails, and which.
 func (s suite) verdict() (noticed bool, by string) {
 	for _, p := range s.parts {
 		out, err := s.run(p.within, append(p.choice, "-test.failfast")...)

@@ -264,7 +264,7 @@ func TestExportSurvivesItsServer(t *testing.T) {
 		server.Kill(t)
 		end = running.Wait(t)
 	}
-	want := regexp.MustCompile(`(?s)^kith: read shard\..* on shard 1 \(` + regexp.QuoteMeta(server.Addr()) + `/kith\): .*; run the same command again: it goes on after the shards that are whole\n$`)
+	want := regexp.MustCompile(`(?s)^kith: read shard\..* on shard 1 \(` + regexp.QuoteMeta(server.Addr()) + `/kith\): .*; run the same command again: it goes on after what is whole\n$`)
 	if end.Code != 1 || !want.MatchString(end.Stderr) || strings.Count(end.Stderr, "\n") != 1 || strings.Contains(end.Stderr, "app:app") {
 		t.Errorf("with a server gone: %+v", end)
 	}
@@ -293,7 +293,7 @@ func TestExportToAFullDisk(t *testing.T) {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "unshare", "-Urm", "sh", "-c", script, "sh", dir, kithtest.Binary(t), location(from...))
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	err := cmd.Run()
-	want := regexp.MustCompile(`^kith: write .*\.part: no space left on device; make room and run the same command again: it goes on after the shards that are whole\n$`)
+	want := regexp.MustCompile(`^kith: write .*\.part: no space left on device; make room and run the same command again: it goes on after what is whole\n$`)
 	if err == nil || !want.MatchString(complaints.String()) {
 		t.Errorf("%v: %s", err, complaints.String())
 	}

@@ -54,6 +54,7 @@ var tables = map[string]string{
 	"shards move":           "docs/shards.md#kith shards move",
 	"shards split":          "docs/shards.md#kith shards split",
 	"shards resume":         "docs/shards.md#kith shards resume",
+	"shards replace":        "docs/shards.md#kith shards replace",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"reconcile full":        "docs/operations.md#kith reconcile full",
 	"reconcile incremental": "docs/operations.md#kith reconcile incremental",

@@ -86,6 +86,8 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 				args = append(args, "-")
 			case "copy":
 				args = append(args, "sqlite:never.db")
+			case "shards replace":
+				args = append(args, "never.db")
 			}
 			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0"), kithtest.Args(args...), option)
 			refused(t, end, setting, c.tells...)
@@ -97,7 +99,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "machine-id", "login-limit", "address-limit", "from", "to"}
+var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "machine-id", "login-limit", "address-limit", "write-limit", "from", "to", "shard"}
 
 // wrongOfKind are values that no setting of this kind takes.
 func wrongOfKind(flag *kong.Flag) []wrong {
@@ -198,6 +200,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"drain":           {{value: "-1s", tells: notNegative}},
 		"max-following":   {{value: "-1", tells: notNegative}},
 		"login-limit":     {{value: "-1", tells: notNegative}},
+		"write-limit":     {{value: "-1", tells: notNegative}},
 		"address-limit":   {{value: "-1", tells: notNegative}},
 		"request-timeout": {{value: "-5s", tells: positive}},
 		"shard-conns":     {{value: "0", tells: []string{"at least 1"}}},

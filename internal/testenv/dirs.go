@@ -15,6 +15,7 @@ import (
 //
 //	/tmp/kith-testenv-<uid>/
 //	  lock                    taken while folders are made or swept, across test processes
+//	  ports/<port>            locked while a server of the tests has the port, up or down
 //	  <engine>-<key>/         an initialised data directory, copied for each new server
 //	  run-<random>/           one test process; its lock is held as long as the process lives
 //	    <kind>-<random>/      one server

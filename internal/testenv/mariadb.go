@@ -235,7 +235,7 @@ func dataDir(serverDir string) string { return filepath.Join(serverDir, "data") 
 // server that starts removes the #sql files it finds there, another server's too.
 func tmpDir(serverDir string) string { return filepath.Join(serverDir, "tmp") }
 
-// asRoot lets a server run as root, which it refuses to do unless told to. Another user would
+// asRoot lets a server run as root, which it refuses to do without the option. Another user would
 // not do: changing it undoes the parent-death signal.
 func asRoot() []string {
 	if os.Getuid() == 0 {

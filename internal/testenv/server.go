@@ -25,6 +25,7 @@ type Server struct {
 	bin    string
 	dir    string
 	port   int
+	taken  *os.File               // the lock of the port, see freePort
 	args   func(*Server) []string // the command line, for a port and folder
 	answer func(*Server) error    // nil once the server answers on its own socket
 	child  *child
@@ -111,16 +112,17 @@ func (s *Server) handBack(t testing.TB) {
 func (s *Server) start() error {
 	const attempts = 10
 	for attempt := 1; ; attempt++ {
-		port, err := freePort()
+		port, lock, err := freePort()
 		if err != nil {
 			return err
 		}
-		s.port = port
+		s.port, s.taken = port, lock
 		err = s.run()
-		// Somebody may have taken the port since it was found free.
+		// A program that knows nothing of the locks may have taken the port since it was found free.
 		if err == nil || attempt == attempts || !strings.Contains(tail(s.Log(), 50), "ddress already in use") {
 			return err
 		}
+		_ = lock.Close()
 		if err := os.Truncate(s.Log(), 0); err != nil {
 			return err
 		}
@@ -172,6 +174,7 @@ func (s *Server) remove() error {
 	if err := s.end(syscall.SIGKILL); err != nil {
 		return err
 	}
+	_ = s.taken.Close()
 	return os.RemoveAll(s.dir)
 }
 
@@ -187,18 +190,35 @@ func poll(done func() bool) bool {
 	return true
 }
 
-// freePort finds a port nobody listens on, below the range the kernel gives to
-// outgoing connections: a server that is down for a while finds its port still free.
-func freePort() (int, error) {
-	const low, high, attempts = 20000, 32000, 200
+// freePort finds a port nobody listens on, below the range the kernel gives to outgoing
+// connections, and locks it: until the lock is closed, or this process ends, no other server of
+// the tests gets it. So a server that is down for a while finds its port still free. The port
+// 10,000 above, where a Redis of a cluster talks to the others, is nobody else's either.
+func freePort() (int, *os.File, error) {
+	const low, high, attempts = 12000, 22000, 200
+	base, err := baseDir()
+	if err != nil {
+		return 0, nil, err
+	}
+	folder := filepath.Join(base, "ports")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return 0, nil, err
+	}
 	var last error
 	for range attempts {
-		port := low + rand.IntN(high-low)
-		listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		port := strconv.Itoa(low + rand.IntN(high-low))
+		lock, err := lockFile(filepath.Join(folder, port), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != nil {
+			last = err
+			continue
+		}
+		listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", port))
 		if err == nil {
-			return port, listener.Close()
+			number, _ := strconv.Atoi(port)
+			return number, lock, listener.Close()
 		}
 		last = err
+		_ = lock.Close()
 	}
-	return 0, fmt.Errorf("find a free port: %w", last)
+	return 0, nil, fmt.Errorf("find a free port: %w", last)
 }

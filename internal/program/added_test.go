@@ -1,0 +1,90 @@
+package program_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// A store gets a second shard, on a server of its own. What is lost there is found by the mode that reads logs, which
+// knows only the first shard's address.
+func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
+		shards := make(t, 2)
+		if shards[0].driver == "mysql" {
+			testenv.NeedsBinlog(t)
+		}
+		first := kithtest.Args("--store", location(shards[0]))
+		run := func(args ...string) string {
+			t.Helper()
+			end := kithtest.Run(t, kithtest.Args(args...), first)
+			if end.Code != 0 {
+				t.Fatalf("kith %v ended with %d\n%s%s", args, end.Code, end.Stdout, end.Stderr)
+			}
+			return end.Stdout
+		}
+		incremental := func() (r struct {
+			Begun           []string
+			Found, Repaired map[string]int
+		}) {
+			t.Helper()
+			if err := json.Unmarshal([]byte(run("reconcile", "incremental", "--repair", "--json", "--window=50ms")), &r); err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		var edges strings.Builder
+		for id := 1; id <= 100; id++ {
+			fmt.Fprintf(&edges, "%d %d\n", id, id%100+1)
+		}
+		file := filepath.Join(t.TempDir(), "edges.txt")
+		if err := os.WriteFile(file, []byte(edges.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run("import", file)
+		if r := incremental(); len(r.Begun) != 1 {
+			t.Errorf("at first: %+v", r)
+		}
+		_, address, hasAccount := strings.Cut(shards[1].address, "@")
+		if !hasAccount {
+			address = shards[1].address
+		}
+		run("shards", "add", address)
+		// The log of a server of which nothing is known begins now, a relation_log at its beginning.
+		if r := incremental(); len(r.Begun) != map[string]int{"mysql": 1}[shards[0].driver] || len(r.Found) != 0 {
+			t.Errorf("after the shard has been added: %+v", r)
+		}
+		run("shards", "split", "--from", "0", "--to", "1", "--keep", "2s")
+
+		s := opened(t, shards[:1])
+		var there []storage.UserID
+		for id := storage.UserID(1); id <= 100; id++ {
+			if s.ShardOf(id) == 1 {
+				there = append(there, id)
+			}
+		}
+		change := storage.EdgeChange{To: there[7], Type: storage.Following, At: storage.MicrosOf(time.Now())}
+		if r := s.ChangeEdges(t.Context(), there[0], []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil || !r.Value.Changed {
+			t.Fatalf("%+v", r)
+		}
+		if r := incremental(); r.Found["missing"] != 1 || r.Repaired["missing"] != 1 || len(r.Begun) != 0 {
+			t.Errorf("an inverse row is lost: %+v", r)
+		}
+		if r := s.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: there[0], To: there[7]}})[0]; r.Value.Type != storage.Following {
+			t.Errorf("afterwards: %+v", r)
+		}
+		if r := incremental(); len(r.Found) != 0 || len(r.Begun) != 0 {
+			t.Errorf("once more: %+v", r)
+		}
+		run("reconcile", "full", "--max-load=1", "--window=50ms")
+	})
+}
