@@ -36,6 +36,11 @@ type Loaders struct {
 	specials lazy[storage.UserID, []storage.UserID]
 	messages lazy[storage.Pair, string]
 
+	posts        lazy[storage.PostID, storage.Post]
+	postPages    lazy[storage.PostsQuery, []storage.Post]
+	comments     lazy[storage.CommentID, storage.Comment]
+	commentPages lazy[storage.CommentsQuery, []storage.Comment]
+
 	ctx   context.Context // of the request
 	store storage.Bundler
 	lines [lines]atomic.Pointer[line]
@@ -122,6 +127,32 @@ func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
 // Messages reads the messages of pending requests.
 func (l *Loaders) Messages() *Loader[storage.Pair, string] {
 	return l.messages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, string] { return &b.Messages })
+}
+
+// Posts reads posts.
+func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] {
+	return l.posts.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.PostID, storage.Post] { return &b.Posts })
+}
+
+// PostPages reads ranges of the posts of authors.
+func (l *Loaders) PostPages() *Loader[storage.PostsQuery, []storage.Post] {
+	return l.postPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.PostsQuery, []storage.Post] {
+		return &b.PostPages
+	})
+}
+
+// Comments reads comments.
+func (l *Loaders) Comments() *Loader[storage.CommentID, storage.Comment] {
+	return l.comments.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentID, storage.Comment] {
+		return &b.Comments
+	})
+}
+
+// CommentPages reads ranges of the comments on posts.
+func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
+	return l.commentPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentsQuery, []storage.Comment] {
+		return &b.CommentPages
+	})
 }
 
 // Kept is a package's own value for the length of a request, found by its type: one value,

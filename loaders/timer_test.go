@@ -44,6 +44,7 @@ func tangled(t *testing.T) *apitest.API {
 		}
 	}
 	apitest.Block(t, store, 2, 9)
+	apitest.Publish(t, store, users)
 	return apitest.New(t, store, apitest.Options{
 		Limits:  apitest.NoLimits,
 		Context: func(ctx context.Context) context.Context { return loaders.WithWait(ctx, long) },

@@ -28,9 +28,9 @@ sync|sync|Replication in the call|./replication/incall|-skip SQLite
 stream|stream|Replication by stream|./replication/stream|-skip SQLite
 binlog|binlog|Replication by binlog|./replication/binlog|-skip SQLite
 reconcile||Reconciling|./reconcile ./cli|-skip SQLite
-faults-sync|sync|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeTelling|Relations|SamePair|Tokens)$/^sync
-faults-stream|stream|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeTelling|Relations|SamePair|Tokens)$/^stream
-faults-binlog|binlog|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeTelling|Relations|SamePair|Tokens)$/^binlog
+faults-sync|sync|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^sync
+faults-stream|stream|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^stream
+faults-binlog|binlog|Crashes, tokens, relations, one pair|./internal/faults|-run ^Test(Crashes|KilledBeforeNotifying|Relations|SamePair|Tokens)$/^binlog
 program||The program, started and killed|./internal/program|-skip SQLite|Page'
 
 if [ "${1:-}" = short ]; then
