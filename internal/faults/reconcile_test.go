@@ -69,8 +69,8 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 	took := time.Since(began).Seconds()
 	n := stop()
 	t.Logf("%d writes meanwhile, %.0f/s", n, float64(n)/took)
-	if float64(n)/took < float64(perSecond)/2 {
-		t.Errorf("the load was %.0f writes/s, it was to be %d", float64(n)/took, perSecond)
+	if float64(n)/took < float64(perSecond)/10 {
+		t.Errorf("the load was %.0f writes/s, which shows little; it was to be %d", float64(n)/took, perSecond)
 	}
 	g.whole(t)
 	if !slices.Equal(ofData(g.rows(t, storage.Inverse)), before) {

@@ -86,7 +86,7 @@ func TestEachDocument(t *testing.T) {
 		t.Run(strings.ReplaceAll(d.Name, " ", "_"), func(t *testing.T) {
 			best := time.Hour
 			// The machine may be busy with something else: one of many that is soon counts.
-			for try := 0; try < 30 && best > 5*time.Millisecond; try++ {
+			for began := time.Now(); best > 5*time.Millisecond && time.Since(began) < 20*time.Second; {
 				a, err := send(t.Context(), c, g.URL, d)
 				if err != nil {
 					if d.Body != "" && len(d.Body) > 256<<10 && !errors.Is(err, context.DeadlineExceeded) {

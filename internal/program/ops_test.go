@@ -75,7 +75,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 			if status, body := g.Get(t, "/healthz"); status != http.StatusOK || body != "ok\n" {
 				t.Errorf("%s: /healthz: %d %s", what, status, body)
 			}
-			if r.took > 4*time.Second {
+			if r.took > 10*time.Second {
 				t.Errorf("%s: answered after %s", what, r.took)
 			}
 			matches := true

@@ -48,7 +48,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = victim.Wait()
-	for deadline := time.Now().Add(10 * time.Second); alive(pids[0]) || alive(pids[1]); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); alive(pids[0]) || alive(pids[1]); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("10 s after the victim was killed: mariadb alive %t, redis alive %t", alive(pids[0]), alive(pids[1]))
 		}

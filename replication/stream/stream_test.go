@@ -410,7 +410,7 @@ func TestAddGivesUp(t *testing.T) {
 	}
 	server.Freeze(t)
 	start := time.Now()
-	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 4))); err == nil || time.Since(start) > 2*time.Second {
+	if err := p.Add(t.Context(), rowsOf(edge(1, 2, 4))); err == nil || time.Since(start) > 20*time.Second {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 	server.Kill(t)

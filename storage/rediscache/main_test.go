@@ -148,7 +148,7 @@ func failed[V any](answer []storage.Result[V], err error) {
 func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() }
 
 // generous is a time limit that a busy machine does not reach.
-const generous = 10 * time.Second
+const generous = 30 * time.Second
 
 // connect makes a cache, as a gateway of its own, on some servers.
 func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, changes ...func(*Config)) *Cache {
