@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +19,8 @@ import (
 
 // TestHostileSockets: under each attack the gateway answers others, and stays small.
 func TestHostileSockets(t *testing.T) {
+	// What is garbage is collected beyond it, however generous the collector is otherwise.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20))
 	for _, attack := range hostile.Sockets {
 		t.Run(attack.Name, func(t *testing.T) {
 			l := newLive()

@@ -16,13 +16,14 @@ import (
 // and every answer that was computed apart with what comes over GraphQL.
 func TestGraphs(t *testing.T) {
 	t.Parallel()
-	testgraph.Each(t, testgraph.Small, "wiki-vote", importedGraph)
+	importedGraph(t, testgraph.Generate(t, testgraph.Small))
 }
 
-// TestLongGraphs is the same with graphs of more than a million edges.
+// TestLongGraphs is the same with a real graph, and with graphs of more than a million edges.
 func TestLongGraphs(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()
+	t.Run("wiki-vote", func(t *testing.T) { importedGraph(t, testgraph.Real(t, "wiki-vote")) })
 	testgraph.Each(t, testgraph.Large, "ego-twitter", importedGraph)
 }
 
