@@ -120,6 +120,7 @@ type Reader interface {
 	PackedReader
 	RelationReader
 	PostReader
+	RecentPostReader
 	CommentReader
 	Bundler
 }

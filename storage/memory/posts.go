@@ -51,6 +51,29 @@ func (s *Store) LatestPosts(ctx context.Context, after storage.Place, limit int)
 	return s.postsBehind(after, limit, func(*post) bool { return true }), nil
 }
 
+// RecentPosts implements [storage.RecentPostReader].
+func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) (list []storage.PostAt, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, p := range s.postsBehind(q.After, q.Limit, func(p *post) bool { return p.CreatedAt >= q.Since }) {
+		list = append(list, p.At())
+	}
+	return list, nil
+}
+
+// LastPosts implements [storage.RecentPostReader].
+func (s *Store) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
+	return lookUp(ctx, s, authors, func(author storage.UserID) (storage.Micros, bool) {
+		for _, p := range s.postsBehind(storage.Place{}, 1, func(p *post) bool { return p.Author == author && p.CreatedAt <= upTo }) {
+			return p.CreatedAt, true
+		}
+		return 0, false
+	})
+}
+
 func (s *Store) postsBehind(after storage.Place, limit int, wanted func(*post) bool) []storage.Post {
 	var list []storage.Post
 	for _, p := range s.posts {

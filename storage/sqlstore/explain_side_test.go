@@ -160,7 +160,12 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	s.PostPages(t.Context(), pages)
 	s.Comments(t.Context(), comments)
 	s.CommentPages(t.Context(), below)
+	s.LastPosts(t.Context(), authors, 3)
+	s.LastPosts(t.Context(), authors[:1], 3)
 	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
+		if _, err := s.RecentPosts(t.Context(), storage.RecentQuery{After: after, Since: 1, Limit: len(authors)}); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := s.LatestPosts(t.Context(), after, len(authors)); err != nil {
 			t.Fatal(err)
 		}

@@ -93,6 +93,8 @@ func (s cancellation) NoPostIsWritten(t *testing.T) {
 	wantEndedErr(t, "delete a comment", err)
 	_, err = s.store.LatestPosts(ended(t), storage.Place{}, 1)
 	wantEndedErr(t, "latest posts", err)
+	_, err = s.store.RecentPosts(ended(t), storage.RecentQuery{Limit: 1})
+	wantEndedErr(t, "recent posts", err)
 	post.Counts = storage.PostCounts{Comments: 1, Version: post.Counts.Version + 1}
 	s.wantPost(t, post)
 	wantEqual(t, "posts", s.countsOf(t, post.Author).Posts, 1)

@@ -113,6 +113,57 @@ func (s posts) TheLatestAreOfAllAuthors(t *testing.T) {
 	wantPosts(t, got[:len(all)], all)
 }
 
+func (s posts) TheRecentOnesOfEachShardAreListed(t *testing.T) {
+	var all []storage.PostAt
+	for i, author := range idsOf(s.newUsers(t, 12)) {
+		for n := range 3 {
+			if p := s.post(t, author, 3_000_000+10*(i/2)+n/2); i > 0 || n > 0 {
+				all = append(all, p.At())
+			} else {
+				s.delete(t, p.PostID, true)
+			}
+		}
+	}
+	since := at(3_000_011)
+	all = slices.DeleteFunc(all, func(p storage.PostAt) bool { return p.CreatedAt < since })
+	newestFirst := func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) }
+	var got []storage.PostAt
+	for shard := range s.store.Shards() {
+		var after storage.Place
+		for {
+			page, err := s.store.RecentPosts(t.Context(), storage.RecentQuery{Shard: shard, After: after, Since: since, Limit: 4})
+			if err != nil || len(page) > 4 || !slices.IsSortedFunc(page, newestFirst) {
+				t.Fatalf("%v, %v", page, err)
+			}
+			if got = append(got, page...); len(page) < 4 {
+				break
+			}
+			after = page[3].Place()
+		}
+	}
+	slices.SortFunc(got, newestFirst)
+	slices.SortFunc(all, newestFirst)
+	wantList(t, "posts", got, all)
+}
+
+func (s posts) TheLastOfEachAuthorIsFound(t *testing.T) {
+	users := idsOf(s.newUsers(t, 4))
+	for _, n := range []int{4, 2, 9, 5} {
+		s.post(t, users[0], n)
+	}
+	s.post(t, users[1], 6)
+	s.delete(t, s.post(t, users[0], 5).PostID, true)
+	s.delete(t, s.post(t, users[2], 3).PostID, true)
+	asked := append(slices.Clone(users), users[0], s.id())
+	for upTo, want := range map[int][]int{4: {4, 0, 0, 0, 4, 0}, 5: {5, 0, 0, 0, 5, 0}, 8: {5, 6, 0, 0, 5, 0}, 1: {0, 0, 0, 0, 0, 0}} {
+		for i, r := range s.store.LastPosts(t.Context(), asked, at(upTo)) {
+			if r.Err != nil || r.Found != (want[i] > 0) || r.Found && r.Value != at(want[i]) {
+				t.Errorf("user %d of them up to %d: %+v, want %d", i, upTo, r, want[i])
+			}
+		}
+	}
+}
+
 func (s posts) TheyAreCounted(t *testing.T) {
 	author := s.newUsers(t, 1)[0].ID
 	before := s.countsOf(t, author)

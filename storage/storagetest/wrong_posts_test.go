@@ -3,6 +3,7 @@ package storagetest_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -24,6 +25,8 @@ var postMistakes = []struct {
 	{"keys of posts are ignored", func(s *memory.Store) storage.Store { return keysIgnored{s} }, "posts/PublishedAgainItIsTheSame", promiseOnly},
 	{"posts after a place include its own", func(s *memory.Store) storage.Store { return placeIncluded{s} }, "posts/PagesRunNewestFirst", promiseOnly},
 	{"the latest posts begin anew", func(s *memory.Store) storage.Store { return latestAgain{s} }, "posts/TheLatestAreOfAllAuthors", promiseOnly},
+	{"recent posts are older than asked for", func(s *memory.Store) storage.Store { return recentOld{s} }, "posts/TheRecentOnesOfEachShardAreListed", promiseOnly},
+	{"the last post is the newest of all", func(s *memory.Store) storage.Store { return lastOfAll{s} }, "posts/TheLastOfEachAuthorIsFound", promiseOnly},
 	{"deleted posts are counted", func(s *memory.Store) storage.Store {
 		return &deletedCounted{Store: s, deleted: map[storage.UserID]int64{}}
 	}, "posts/TheyAreCounted", promiseOnly},
@@ -99,6 +102,19 @@ type latestAgain struct{ *memory.Store }
 
 func (s latestAgain) LatestPosts(ctx context.Context, _ storage.Place, limit int) ([]storage.Post, error) {
 	return s.Store.LatestPosts(ctx, storage.Place{}, limit)
+}
+
+type recentOld struct{ *memory.Store }
+
+func (s recentOld) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
+	q.Since--
+	return s.Store.RecentPosts(ctx, q)
+}
+
+type lastOfAll struct{ *memory.Store }
+
+func (s lastOfAll) LastPosts(ctx context.Context, authors []storage.UserID, _ storage.Micros) []storage.Result[storage.Micros] {
+	return s.Store.LastPosts(ctx, authors, math.MaxInt64)
 }
 
 type deletedCounted struct {
