@@ -29,6 +29,10 @@ const (
 	// because a writer died before it could report. Caches that may have read from the shared cache
 	// forget what they have of User, and subscriptions of User read again.
 	Corrected
+	// PostPublished: Post can be read.
+	PostPublished
+	// PostDeleted: Post is gone. Of it, only the author and the number count.
+	PostDeleted
 )
 
 // Event is one change.
@@ -36,6 +40,7 @@ type Event struct {
 	Kind Kind
 	Edge storage.Edge   // of an EdgeChanged or RequestChanged
 	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
+	Post storage.PostAt // of a PostPublished or PostDeleted
 }
 
 // Row is the event of a row that is on both sides: EdgeChanged or RequestChanged, by the row's pair
@@ -56,6 +61,14 @@ func User(id storage.UserID) Event { return Event{Kind: UserChanged, User: id} }
 // Counts is the event of a user's counts.
 func Counts(id storage.UserID) Event { return Event{Kind: CountsChanged, User: id} }
 
+// Published is the event of a new post.
+func Published(p storage.PostAt) Event { return Event{Kind: PostPublished, Post: p} }
+
+// Deleted is the event of a deleted post.
+func Deleted(id storage.PostID) Event {
+	return Event{Kind: PostDeleted, Post: storage.PostAt{PostID: id}}
+}
+
 // State is the event of a user's state.
 func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id} }
 
@@ -66,6 +79,8 @@ func (e Event) concerns() [2]storage.UserID {
 		return [2]storage.UserID{e.Edge.From, e.Edge.To}
 	case UserChanged, CountsChanged, StateChanged, Corrected:
 		return [2]storage.UserID{e.User}
+	case PostPublished, PostDeleted:
+		return [2]storage.UserID{e.Post.Author}
 	default:
 		return [2]storage.UserID{}
 	}
@@ -73,5 +88,5 @@ func (e Event) concerns() [2]storage.UserID {
 
 // about is the event reduced to what all events about the same edge or user share.
 func (e Event) about() Event {
-	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To}, User: e.User}
+	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To}, User: e.User, Post: e.Post}
 }

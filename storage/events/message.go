@@ -3,6 +3,7 @@ package events
 import (
 	"encoding/binary"
 
+	"kith/storage"
 	"kith/storage/events/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 //	version  byte
 //	sender   8 bytes, drawn when the gateway starts
 //	number   uvarint, from 1, greater by 1 with each message
-//	events   to the end: kind byte, then an edge or an id
+//	events   to the end: kind byte, then an edge, an id, or the author, number and time of a post
 //
 // A reader that does not know a kind yet cannot read the message, which counts as a gap: while a
 // deployment is being upgraded, older gateways read again more often.
@@ -39,6 +40,10 @@ func (m message) encode() []byte {
 			to = wire.AppendEdge(to, e.Edge)
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			to = binary.AppendUvarint(to, uint64(e.User))
+		case PostPublished, PostDeleted:
+			to = binary.AppendUvarint(to, uint64(e.Post.Author))
+			to = binary.AppendUvarint(to, uint64(e.Post.Number))
+			to = binary.AppendUvarint(to, uint64(e.Post.CreatedAt))
 		case Gap:
 		}
 	}
@@ -62,6 +67,8 @@ func decode(text string) (message, bool) {
 			e.Edge = r.Edge()
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			e.User = r.UserID()
+		case PostPublished, PostDeleted:
+			e.Post.Author, e.Post.Number, e.Post.CreatedAt = r.UserID(), int64(r.Uvarint()), storage.Micros(r.Uvarint())
 		case Gap:
 		default:
 			return message{}, false

@@ -197,7 +197,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			}
 		case events.Gap:
 			c.Forget()
-		case events.RequestChanged: // requests are not kept
+		case events.RequestChanged, events.PostPublished, events.PostDeleted: // they are not kept
 		}
 	}
 	for side, edges := range doubtful {

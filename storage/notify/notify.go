@@ -22,6 +22,10 @@ type Write struct {
 	Users []storage.UserID
 	// Counted are users of whom nothing but counts has changed, and otherwise than by an edge.
 	Counted []storage.UserID
+	// Published are posts that can be read, and Deleted those that are gone. Their authors are
+	// listed besides.
+	Published []storage.PostAt
+	Deleted   []storage.PostID
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
 	Counts map[storage.UserID]storage.UserChange
 }
@@ -262,7 +266,11 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
 	ctx, end := s.begin(ctx, post.Author)
 	p, published, err := s.Store.Publish(ctx, post)
-	end(recounted(post.Author, err == nil), err)
+	w := recounted(post.Author, err == nil)
+	if err == nil {
+		w.Published = []storage.PostAt{p.At()}
+	}
+	end(w, err)
 	return p, published, err
 }
 
@@ -270,7 +278,11 @@ func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post
 func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
 	ctx, end := s.begin(ctx, id.Author)
 	deleted, err := s.Store.DeletePost(ctx, id)
-	end(recounted(id.Author, err == nil), err)
+	w := recounted(id.Author, err == nil)
+	if err == nil {
+		w.Deleted = []storage.PostID{id}
+	}
+	end(w, err)
 	return deleted, err
 }
 

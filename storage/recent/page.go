@@ -43,6 +43,7 @@ const (
 
 // Page finds a page.
 func (p *Posts) Page(q Query) Page {
+	p.pages.Add(1)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if n := q.Authors.Len(); n >= scanFrom {

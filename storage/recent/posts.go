@@ -13,6 +13,7 @@ package recent
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -31,10 +32,15 @@ type Posts struct {
 	authors authors
 	floor   storage.Micros // all posts that are newer are here
 	loading bool
-	waiting []change // what has changed since loading began
-	all     int      // posts here, those that have been deleted aside
-	odd     map[position]int64
+	waiting []change           // what has changed since loading began
+	all     int                // posts here, those that have been deleted aside
+	odd     map[position]int64 // numbers that the log has no room for
+
+	pages, beyond atomic.Int64 // found here; for which the store had to be asked
 }
+
+// Beyond counts a page for which the store had to be asked.
+func (p *Posts) Beyond() { p.beyond.Add(1) }
 
 // change is a post that was published or deleted.
 type change struct {
@@ -44,9 +50,12 @@ type change struct {
 
 // New makes recent posts of which there are none: all posts are older than the floor. They take at
 // most so many bytes; 0 keeps none.
-func New(bytes uint64, now func() time.Time) *Posts {
+func New(bytes uint64, now func() time.Time) *Posts { return NewSince(bytes, now, math.MaxInt64) }
+
+// NewSince makes recent posts to which all those are added that are newer than the floor.
+func NewSince(bytes uint64, now func() time.Time, floor storage.Micros) *Posts {
 	p := &Posts{bytes: bytes, now: now}
-	p.reset(math.MaxInt64)
+	p.reset(floor)
 	return p
 }
 

@@ -20,11 +20,7 @@ import (
 var day0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // began are posts of which there are none, and none before.
-func began(bytes uint64, now func() time.Time) *Posts {
-	p := New(bytes, now)
-	p.reset(0)
-	return p
-}
+func began(bytes uint64, now func() time.Time) *Posts { return NewSince(bytes, now, 0) }
 
 func newest(list []storage.PostAt) []storage.PostAt {
 	slices.SortFunc(list, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })

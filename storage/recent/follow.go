@@ -1,0 +1,258 @@
+package recent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// Source is where posts come from.
+type Source interface {
+	storage.RecentPostReader
+	Shards() int
+}
+
+// Follower keeps recent posts right. Posts come in three ways:
+//
+//   - All of them are read from the store when it starts, by one range of each shard.
+//   - Events report each post that is published or deleted from then on.
+//   - The newest posts of each shard are read again and again. That finds a post whose event did not come,
+//     because its gateway was killed or because the gateways have no bus.
+//
+// A post that was deleted without its event stays. Whoever reads the posts of a page notices.
+type Follower struct {
+	Posts  *Posts
+	Source Source
+	Hub    *events.Hub // of this gateway: it reports the posts that were read without an event
+	Logger *slog.Logger
+
+	// Times that tests change; zero are those of [defaultTimes].
+	times times
+
+	hearing atomic.Bool
+	polled  atomic.Int64
+	found   atomic.Int64
+	loads   atomic.Int64
+}
+
+// times are how often the newest posts are read, and how far back.
+type times struct {
+	often     time.Duration // how often, unless events come
+	oftenBack time.Duration
+	// Now and then further back: a transaction may take long, and clocks differ.
+	seldom     time.Duration
+	seldomBack time.Duration
+	retry      time.Duration // after a shard has not answered
+}
+
+var defaultTimes = times{
+	often: 100 * time.Millisecond, oftenBack: 3 * time.Second,
+	seldom: 5 * time.Second, seldomBack: time.Minute,
+	retry: time.Second,
+}
+
+const (
+	loadPage = 10_000 // posts that are read at a time
+	pollPage = 1000
+)
+
+// Hearing says whether the events of all other gateways come, or there are none.
+func (f *Follower) Hearing(is bool) { f.hearing.Store(is) }
+
+// Start subscribes to events, and returns what keeps the posts right until the context is done.
+func (f *Follower) Start(ctx context.Context) (run func()) {
+	if f.times == (times{}) {
+		f.times = defaultTimes
+	}
+	subscription := f.subscribe(ctx)
+	return func() {
+		wake := make(chan struct{}, 1)
+		var running sync.WaitGroup
+		running.Go(func() { f.take(ctx, subscription, wake) })
+		if began, ok := f.load(ctx); ok {
+			f.poll(ctx, began, wake)
+		}
+		running.Wait()
+	}
+}
+
+func (f *Follower) subscribe(ctx context.Context) *events.Subscription {
+	return f.Hub.SubscribeWhere(ctx, func(e events.Event) bool {
+		return e.Kind == events.PostPublished || e.Kind == events.PostDeleted
+	})
+}
+
+// take takes events in. Where some may be missing, it wakes the one that reads the store.
+func (f *Follower) take(ctx context.Context, subscription *events.Subscription, wake chan<- struct{}) {
+	missed := func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	for {
+		for e := range subscription.Events() {
+			switch e.Kind {
+			case events.PostPublished:
+				f.Posts.Add(e.Post)
+			case events.PostDeleted:
+				f.Posts.Remove(e.Post.PostID)
+			case events.Gap:
+				missed()
+			}
+		}
+		if !errors.Is(subscription.Err(), events.ErrSlow) {
+			return
+		}
+		subscription = f.subscribe(ctx)
+		missed()
+	}
+}
+
+// load reads the posts of the window, and tries until it can. It returns when it began.
+func (f *Follower) load(ctx context.Context) (began storage.Micros, ok bool) {
+	for ctx.Err() == nil && f.Posts.bytes > 0 {
+		began = storage.MicrosOf(f.Posts.now())
+		f.Posts.beginLoad()
+		posts, floor, err := f.readAll(ctx)
+		if err != nil {
+			posts, floor = nil, math.MaxInt64
+		}
+		if f.Posts.install(posts, floor) && err == nil {
+			f.loads.Add(1)
+			return began, true
+		}
+		if ctx.Err() == nil {
+			f.Logger.WarnContext(ctx, "recent posts not read: pages of home feeds come from the store until they are", "error", err)
+		}
+		f.wait(ctx, f.times.retry, nil)
+	}
+	return 0, false
+}
+
+// readAll reads the posts of the window from all shards, as many as there is room for, oldest first.
+func (f *Follower) readAll(ctx context.Context) (all []storage.PostAt, floor storage.Micros, err error) {
+	const leastBytes = 16
+	room := int(min(f.Posts.bytes/leastBytes, math.MaxInt32))
+	since := storage.MicrosOf(f.Posts.now().Add(-Window))
+	lists := make([][]storage.PostAt, f.Source.Shards())
+	errs := make([]error, len(lists))
+	var reading sync.WaitGroup
+	for shard := range lists {
+		reading.Go(func() {
+			lists[shard], errs[shard] = f.read(ctx, shard, since, loadPage, room)
+		})
+	}
+	reading.Wait()
+	floor = since - 1
+	for _, list := range lists {
+		if len(list) >= room {
+			floor = max(floor, list[len(list)-1].CreatedAt)
+		}
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b storage.PostAt) int {
+		return cmp.Or(b.Place().Compare(a.Place()), cmp.Compare(a.Author, b.Author))
+	})
+	return slices.Compact(all), floor, errors.Join(errs...)
+}
+
+// read reads the posts of a shard since a time, newest first, some at a time, until there are as many as asked for.
+func (f *Follower) read(ctx context.Context, shard int, since storage.Micros, page, most int) (list []storage.PostAt, err error) {
+	query := storage.RecentQuery{Shard: shard, Since: since, Limit: page}
+	for len(list) < most {
+		posts, err := f.Source.RecentPosts(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, posts...); len(posts) < query.Limit {
+			break
+		}
+		query.After = posts[len(posts)-1].Place()
+	}
+	return list, nil
+}
+
+// looked is when a shard was last read.
+type looked struct {
+	far storage.Micros // with all that may have come late
+	any storage.Micros
+}
+
+// poll reads the newest posts of each shard until the context is done.
+func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan struct{}) {
+	var shards []looked
+	var last time.Time // that it looked far back
+	for ctx.Err() == nil {
+		for len(shards) < f.Source.Shards() {
+			shards = append(shards, looked{loaded, loaded})
+		}
+		far := time.Since(last) >= f.times.seldom
+		if far {
+			last = time.Now()
+		}
+		if far || !f.hearing.Load() {
+			f.pollAll(ctx, shards, far)
+		}
+		if f.wait(ctx, f.times.often, wake) {
+			last = time.Time{} // events may be missing
+		}
+	}
+}
+
+// pollAll reads each shard once, from some time before it was last read. A shard that does not answer is
+// read from the same time on when it does.
+func (f *Follower) pollAll(ctx context.Context, shards []looked, far bool) {
+	var reading sync.WaitGroup
+	for i := range shards {
+		reading.Go(func() {
+			shard, now := &shards[i], f.Posts.now()
+			since := shard.any - storage.Micros(f.times.oftenBack.Microseconds())
+			if far {
+				since = shard.far - storage.Micros(f.times.seldomBack.Microseconds())
+			}
+			list, err := f.read(ctx, i, max(since, storage.MicrosOf(now.Add(-Window))), pollPage, math.MaxInt32)
+			f.polled.Add(1)
+			if err != nil {
+				return
+			}
+			if shard.any = storage.MicrosOf(now); far {
+				shard.far = shard.any
+			}
+			f.tell(list)
+		})
+	}
+	reading.Wait()
+}
+
+// tell adds posts that were read, and reports those whose events have not come.
+func (f *Follower) tell(newestFirst []storage.PostAt) {
+	for _, post := range slices.Backward(newestFirst) {
+		if f.Posts.Add(post) {
+			f.found.Add(1)
+			f.Hub.Publish(events.Published(post))
+		}
+	}
+}
+
+// wait returns true if it was woken before the time was over.
+func (f *Follower) wait(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-wake:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,194 @@
+package recent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/memory"
+)
+
+// source is a store that may fail.
+type source struct {
+	*memory.Store
+	broken atomic.Bool
+	reads  atomic.Int64
+}
+
+func (s *source) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
+	s.reads.Add(1)
+	if s.broken.Load() {
+		return nil, errors.New("broken")
+	}
+	return s.Store.RecentPosts(ctx, q)
+}
+
+// world is a store with a follower of its posts.
+type world struct {
+	*Follower
+	store  *source
+	number int64
+	stop   func()
+}
+
+func newWorld(t *testing.T, authors int) *world {
+	t.Helper()
+	store := &source{Store: memory.New()}
+	var users []storage.User
+	for id := range authors {
+		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
+	}
+	store.CreateUsers(t.Context(), users)
+	return &world{store: store, Follower: &Follower{
+		Posts: New(1<<20, time.Now), Source: store, Hub: events.NewHub(nil), Logger: slog.New(slog.DiscardHandler),
+		times: times{often: time.Millisecond, oftenBack: time.Second, seldom: 5 * time.Millisecond, seldomBack: time.Minute, retry: time.Millisecond},
+	}}
+}
+
+func (w *world) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(w.Start(ctx))
+	w.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(w.stop)
+}
+
+// publish publishes a post some time ago, without an event.
+func (w *world) publish(t *testing.T, author storage.UserID, ago time.Duration) storage.PostAt {
+	t.Helper()
+	w.number++
+	p, _, err := w.store.Publish(t.Context(), storage.NewPost{
+		PostID: storage.PostID{Author: author, Number: w.number}, Key: fmt.Sprint(w.number), Text: "a", At: storage.MicrosOf(time.Now().Add(-ago)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.At()
+}
+
+// wait waits until there are so many posts.
+func (w *world) wait(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); w.Posts.Len() != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d posts after 20 s, want %d", w.Posts.Len(), n)
+		}
+	}
+}
+
+func TestPostsOfTheWindowAreLoaded(t *testing.T) {
+	w := newWorld(t, 3)
+	for i := range 30 {
+		w.publish(t, storage.UserID(1+i%3), time.Duration(i)*12*time.Hour) // 14 of the last 7 days
+	}
+	w.store.broken.Store(true)
+	w.start(t)
+	for w.store.reads.Load() < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	if f := w.Posts.Floor(); f < storage.MicrosOf(time.Now()) {
+		t.Errorf("before they are loaded, all after %s are here", f.Time())
+	}
+	w.store.broken.Store(false)
+	w.wait(t, 14)
+	if ago := time.Since(w.Posts.Floor().Time()); ago < Window || ago > Window+time.Hour {
+		t.Errorf("all of the last %s are here", ago)
+	}
+}
+
+func TestOnlyAsManyAreLoadedAsThereIsRoomFor(t *testing.T) {
+	w := newWorld(t, 1)
+	w.Posts.bytes = 16 * 100
+	for i := range 200 {
+		w.publish(t, 1, time.Duration(i)*time.Minute)
+	}
+	posts, floor, err := w.readAll(t.Context())
+	if len(posts) != 200 || err != nil { // by the page
+		t.Errorf("%d posts, %v", len(posts), err)
+	}
+	if oldest := posts[0].CreatedAt; floor != oldest {
+		t.Errorf("all after %s, want %s", floor.Time(), oldest.Time())
+	}
+}
+
+func TestPostsAreFoundWithoutTheirEvents(t *testing.T) {
+	w := newWorld(t, 2)
+	heard := w.Hub.Subscribe(t.Context(), 2)
+	w.start(t)
+	w.Hearing(true) // and then they do not come
+	for w.polled.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	posts := []storage.PostAt{w.publish(t, 2, 0), w.publish(t, 2, 30*time.Second)} // the second one came late
+	w.wait(t, 2)
+	for range posts {
+		select {
+		case e := <-heard.Events():
+			if e.Kind != events.PostPublished || e.Post != posts[0] && e.Post != posts[1] {
+				t.Errorf("%+v", e)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody was told")
+		}
+	}
+	w.store.broken.Store(true)
+	for before := w.store.reads.Load(); w.store.reads.Load() < before+3; {
+		time.Sleep(time.Millisecond)
+	}
+	w.publish(t, 1, 0)
+	w.store.broken.Store(false)
+	w.wait(t, 3)
+}
+
+func TestEventsAreTakenIn(t *testing.T) {
+	w := newWorld(t, 1)
+	w.times.seldom = time.Hour
+	w.Hearing(true)
+	w.start(t)
+	for w.polled.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	post := storage.PostAt{PostID: storage.PostID{Author: 1, Number: 7}, CreatedAt: storage.MicrosOf(time.Now())}
+	w.Hub.Publish(events.Published(post), events.Published(post))
+	w.wait(t, 1)
+	w.Hub.Publish(events.Deleted(post.PostID))
+	w.wait(t, 0)
+	w.publish(t, 1, 0)
+	polled := w.polled.Load()
+	time.Sleep(20 * time.Millisecond)
+	if n := w.polled.Load(); n != polled {
+		t.Errorf("%d reads while events come", n-polled)
+	}
+	w.Hub.Publish(events.Event{Kind: events.Gap})
+	w.wait(t, 1)
+}
+
+// TestWhatChangesDuringALoadCounts, so that writers see their posts.
+func TestWhatChangesDuringALoadCounts(t *testing.T) {
+	p := New(1<<20, time.Now)
+	p.beginLoad()
+	now := storage.MicrosOf(time.Now())
+	one := func(n int64) storage.PostAt {
+		return storage.PostAt{PostID: storage.PostID{Author: 1, Number: n}, CreatedAt: now + storage.Micros(n)}
+	}
+	p.Add(one(3))
+	p.Remove(one(1).PostID)
+	if !p.install([]storage.PostAt{one(1), one(2)}, 0) || p.Len() != 2 {
+		t.Errorf("%d posts", p.Len())
+	}
+	p.beginLoad()
+	for n := range int64(mostWaiting + 1) {
+		p.Add(one(n))
+	}
+	if before := p.Len(); p.install(nil, 0) || p.Len() != before {
+		t.Error("a load counts during which too much has changed")
+	}
+}
