@@ -1,0 +1,333 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/idset"
+	"kith/storage/recent"
+)
+
+// A home feed is worked out for each page: the newest posts of those whom the viewer follows at
+// that moment. What is kept in memory says where posts are in time, nothing about who follows whom:
+// a follow, a block or a deleted post counts at once, and posts that memory has too many of are
+// noticed when they are read.
+//
+// A page is found in the first of these ways that reaches so far back:
+//
+//   - among the recent posts in memory;
+//   - by the author: who of the followings has posted before that time at all, and when last, then
+//     posts of those with the latest of these times;
+//   - if there are too many followings for that, among all posts of each shard by time, as far as
+//     the budget allows.
+
+// FeedStore is what home feeds ask of a store.
+type FeedStore interface {
+	storage.PostReader
+	storage.RecentPostReader
+	Shards() int
+}
+
+// Feeds are the home feeds.
+type Feeds struct {
+	Store  FeedStore
+	Recent *recent.Posts // nil: all is read from the store
+
+	// What tests change: maxFeedAuthors and byTimeMost, unless zero.
+	fewAuthors, scansMost int
+}
+
+// FeedPage is a page of a home feed.
+type FeedPage struct {
+	Page[storage.Post]
+	// Complete: no followings, and no posts up to the end of the page, were left out for a budget.
+	Complete bool
+}
+
+const (
+	// maxFeedAuthors is up to how many followings are asked by the author: each takes an entry of an
+	// index.
+	maxFeedAuthors = 10_000
+	// byTime is how many posts of a shard are looked at together otherwise.
+	byTime = 1000
+	// byTimeMost is how often that is done for a page.
+	byTimeMost = 10
+
+	// MostNewer is how far posts that are newer than a place are counted.
+	MostNewer = 100
+)
+
+// Page returns posts of those whom a user follows, newest first, behind a place.
+func (f *Feeds) Page(ctx context.Context, g *Graph, user storage.UserID, after storage.Place, size int) (page FeedPage, err error) {
+	w, err := f.walk(ctx, g, user, after)
+	if err != nil {
+		return page, err
+	}
+	for len(page.Rows) <= size && !w.ended {
+		if w.spent() {
+			page.More, page.End = true, w.at
+			return page, nil
+		}
+		rows, err := w.next(ctx, size+1-len(page.Rows))
+		if err != nil {
+			return page, fmt.Errorf("read the feed of user %s: %w", user, err)
+		}
+		page.Rows = append(page.Rows, rows...)
+	}
+	page.Complete = w.whole
+	if len(page.Rows) > size {
+		page.More, page.Rows = true, page.Rows[:size]
+	}
+	return page, nil
+}
+
+// Newer returns the posts in a user's feed that are newer than a place, newest first, MostNewer at
+// most. There are more if more is true.
+func (f *Feeds) Newer(ctx context.Context, g *Graph, user storage.UserID, than storage.Place) (rows []storage.Post, more bool, err error) {
+	w, err := f.walk(ctx, g, user, storage.Place{})
+	if err != nil {
+		return nil, false, err
+	}
+	w.until = than
+	for len(rows) <= MostNewer && !w.ended {
+		if w.spent() {
+			return rows, true, nil
+		}
+		some, err := w.next(ctx, MostNewer+1-len(rows))
+		if err != nil {
+			return nil, false, fmt.Errorf("read what is new in the feed of user %s: %w", user, err)
+		}
+		rows = append(rows, some...)
+	}
+	if len(rows) > MostNewer {
+		return rows[:MostNewer], true, nil
+	}
+	return rows, false, nil
+}
+
+// Followings reads whom a user follows, in any order of time. The set is not whole if these are more than the
+// budget allows.
+func (g *Graph) Followings(ctx context.Context, user storage.UserID) (set *idset.Set, whole bool, err error) {
+	p := &part{List: List{storage.Forward, user}}
+	parts := []*part{p}
+	g.recall(ctx, parts)
+	g.measure(ctx, parts)
+	if p.err == nil {
+		g.unpack(ctx, parts)
+	}
+	whole = p.set != nil || p.length <= int64(g.budget)
+	switch {
+	case p.set != nil || p.err != nil:
+	case whole:
+		g.read(ctx, parts)
+	default:
+		g.readRange(ctx, p, 0, int(g.budget))
+	}
+	return p.set, whole, p.err
+}
+
+// feedWalk goes back through a feed.
+type feedWalk struct {
+	*Feeds
+	authors *idset.Set
+	hides   func(storage.UserID) bool
+	whole   bool          // authors are all whom the user follows
+	until   storage.Place // only posts that are newer, unless zero
+
+	at       storage.Place // posts ahead of it have been returned
+	ended    bool          // there are no more
+	tooFar   bool          // for the posts in memory, which are too many
+	examined int
+	scans    int
+}
+
+func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after storage.Place) (*feedWalk, error) {
+	authors, whole, err := g.Followings(ctx, user)
+	if err != nil {
+		return nil, fmt.Errorf("read whom user %s follows: %w", user, err)
+	}
+	return &feedWalk{Feeds: f, authors: authors, hides: g.audience.Hides, whole: whole, at: after, ended: authors.Len() == 0}, nil
+}
+
+// next returns more posts, about as many as are wanted, and goes on to behind them.
+func (w *feedWalk) next(ctx context.Context, wanted int) (rows []storage.Post, err error) {
+	if w.reaches() {
+		return w.inMemory(ctx, wanted)
+	}
+	if w.Recent != nil {
+		w.Recent.Beyond()
+	}
+	if w.authors.Len() <= cmp.Or(w.fewAuthors, maxFeedAuthors) {
+		return w.byAuthor(ctx, wanted)
+	}
+	return w.byTime(ctx, wanted)
+}
+
+// spent reports whether the walk may not go on for this answer.
+func (w *feedWalk) spent() bool {
+	return w.examined >= latestBudget || w.scans >= cmp.Or(w.scansMost, byTimeMost)
+}
+
+// reaches reports whether posts in memory may come next.
+func (w *feedWalk) reaches() bool {
+	if w.Recent == nil || w.tooFar {
+		return false
+	}
+	floor := w.Recent.Floor()
+	return floor < math.MaxInt64 && (w.at == (storage.Place{}) || w.at.CreatedAt > floor+1)
+}
+
+func (w *feedWalk) inMemory(ctx context.Context, wanted int) ([]storage.Post, error) {
+	found := w.Recent.Page(recent.Query{Authors: w.authors, Hides: w.hides, After: w.at, Limit: wanted})
+	reached := storage.Place{}
+	if n := len(found.Posts); n == wanted {
+		reached = found.Posts[n-1].Place()
+	} else if found.Through < math.MaxInt64 { // otherwise they are being loaded anew
+		reached = storage.Place{CreatedAt: found.Through + 1} // ahead of all posts of that time
+	}
+	if w.tooFar = reached.Compare(w.at) <= 0; w.tooFar { // the store gets further
+		return nil, nil
+	}
+	w.at = reached
+	if found.Ended {
+		w.scans++
+	}
+	posts := newerThan(found.Posts, w.until, storage.PostAt.Place)
+	w.ended = w.isBehind(w.at) || len(posts) < len(found.Posts)
+	return w.read(ctx, posts, func(gone storage.PostID) { w.Recent.Remove(gone) })
+}
+
+// isBehind reports whether the walk has to go no further than to a place.
+func (w *feedWalk) isBehind(at storage.Place) bool {
+	return w.until != storage.Place{} && at.Compare(w.until) >= 0
+}
+
+func newerThan[T any](rows []T, until storage.Place, place func(T) storage.Place) []T {
+	if until == (storage.Place{}) {
+		return rows
+	}
+	i := slices.IndexFunc(rows, func(row T) bool { return place(row).Compare(until) >= 0 })
+	if i < 0 {
+		return rows
+	}
+	return rows[:i]
+}
+
+// read reads posts. Those that are gone are left out.
+func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(storage.PostID)) ([]storage.Post, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	w.examined += len(list)
+	ids := make([]storage.PostID, len(list))
+	for i, p := range list {
+		ids[i] = p.PostID
+	}
+	rows := make([]storage.Post, 0, len(ids))
+	for i, r := range w.Store.Posts(ctx, ids) {
+		switch {
+		case r.Err != nil:
+			return nil, r.Err
+		case r.Found:
+			rows = append(rows, r.Value)
+		default:
+			gone(ids[i])
+		}
+	}
+	return rows, nil
+}
+
+// byAuthor reads posts of those authors who have posted latest, before the place.
+func (w *feedWalk) byAuthor(ctx context.Context, wanted int) ([]storage.Post, error) {
+	upTo := storage.Micros(math.MaxInt64)
+	if w.at != (storage.Place{}) {
+		upTo = w.at.CreatedAt
+	}
+	authors, err := w.lastPosts(ctx, upTo)
+	if err != nil {
+		return nil, err
+	}
+	var rows []storage.Post
+	for asked := 0; asked < len(authors); {
+		// Of more authors than posts are wanted, those whose last post is older than all wanted have none of them.
+		some := authors[asked:min(len(authors), max(2*asked, wanted))]
+		asked += len(some)
+		queries := make([]storage.PostsQuery, len(some))
+		for i, a := range some {
+			queries[i] = storage.PostsQuery{Author: a.Author, After: w.at, Limit: wanted}
+		}
+		for _, r := range w.Store.PostPages(ctx, queries) {
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			rows = append(rows, r.Value...)
+		}
+		slices.SortFunc(rows, func(a, b storage.Post) int { return a.Place().Compare(b.Place()) })
+		if len(rows) >= wanted {
+			rows = rows[:wanted]
+			if asked == len(authors) || rows[wanted-1].CreatedAt > authors[asked].CreatedAt {
+				break
+			}
+		}
+	}
+	w.examined += len(rows)
+	if w.ended = len(rows) < wanted; !w.ended {
+		w.at = rows[len(rows)-1].Place()
+	}
+	newer := newerThan(rows, w.until, storage.Post.Place)
+	w.ended = w.ended || len(newer) < len(rows)
+	return newer, nil
+}
+
+// lastPosts finds which authors have posts up to a time, and when they published the last of them, the latest first.
+func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []storage.PostAt, err error) {
+	authors := slices.DeleteFunc(slices.Clone(w.authors.IDs()), w.hides)
+	for i, r := range w.Store.LastPosts(ctx, authors, upTo) {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		if r.Found {
+			list = append(list, storage.PostAt{PostID: storage.PostID{Author: authors[i]}, CreatedAt: r.Value})
+		}
+	}
+	slices.SortFunc(list, func(a, b storage.PostAt) int { return cmp.Compare(b.CreatedAt, a.CreatedAt) })
+	return list, nil
+}
+
+// byTime looks for the authors' posts among the posts of all.
+func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, error) {
+	w.scans++
+	var list []storage.PostAt
+	end := storage.Place{} // up to where all shards have been read; zero: to their ends
+	for shard := range w.Store.Shards() {
+		some, err := w.Store.RecentPosts(ctx, storage.RecentQuery{Shard: shard, After: w.at, Limit: byTime})
+		if err != nil {
+			return nil, err
+		}
+		if n := len(some); n == byTime {
+			if last := some[n-1].Place(); end == (storage.Place{}) || last.Compare(end) < 0 {
+				end = last
+			}
+		}
+		list = append(list, some...)
+	}
+	slices.SortFunc(list, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
+	list = slices.Compact(list)
+	list = slices.DeleteFunc(list, func(p storage.PostAt) bool {
+		return !w.authors.Contains(p.Author) || w.hides(p.Author) || end != (storage.Place{}) && p.Place().Compare(end) > 0
+	})
+	if len(list) > wanted {
+		list = list[:wanted]
+		end = list[wanted-1].Place()
+	}
+	if w.ended = end == (storage.Place{}); !w.ended {
+		w.at = end
+	}
+	newer := newerThan(list, w.until, storage.PostAt.Place)
+	w.ended = w.ended || len(newer) < len(list) || w.isBehind(w.at)
+	return w.read(ctx, newer, func(storage.PostID) {})
+}

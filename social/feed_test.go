@@ -1,0 +1,121 @@
+package social
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/recent"
+)
+
+// TestFeedsOfMany: pages of the feed of somebody who follows many are those of brute force, in each of the ways
+// in which the store is read, and where memory has only the last posts.
+func TestFeedsOfMany(t *testing.T) {
+	store := memory.New()
+	const people, posts = 60, 500
+	var users []storage.User
+	for id := range people {
+		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
+	}
+	store.CreateUsers(t.Context(), users)
+	random := rand.New(rand.NewPCG(1, 2))
+	var edges []storage.Edge
+	follows := map[storage.UserID]bool{}
+	for id := storage.UserID(2); id <= people; id++ {
+		if random.IntN(3) > 0 {
+			edges, follows[id] = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: 1}), true
+		}
+	}
+	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
+	began := storage.MicrosOf(time.Now())
+	var all []storage.PostAt
+	for n := range posts {
+		at := began + storage.Micros(n/3) // some at the same time
+		p, _, err := store.Publish(t.Context(), storage.NewPost{
+			PostID: storage.PostID{Author: storage.UserID(1 + min(random.IntN(people), random.IntN(people))), Number: int64(posts - n)}, Key: fmt.Sprint(n), Text: "x", At: at,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if follows[p.Author] {
+			all = append(all, p.At())
+		}
+	}
+	slices.SortFunc(all, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
+	some := recent.NewSince(1<<20, time.Now, all[120].CreatedAt)
+	for _, p := range all {
+		some.Add(p)
+	}
+	g := New(onRows{store}, 0, nil)
+	for name, f := range map[string]*Feeds{
+		"by the author":    {Store: store},
+		"by time":          {Store: store, fewAuthors: 1},
+		"after memory":     {Store: store, Recent: some},
+		"memory, and time": {Store: store, Recent: some, fewAuthors: 1},
+	} {
+		for _, size := range []int{1, 7, 50} {
+			var after storage.Place
+			for from := 0; ; from += size {
+				page, err := f.Page(t.Context(), g, 1, after, size)
+				want := all[min(from, len(all)):min(from+size, len(all))]
+				var got []storage.PostAt
+				for _, p := range page.Rows {
+					got = append(got, p.At())
+				}
+				more := from+size < len(all)
+				if err != nil || !slices.Equal(got, want) || page.More != more || !page.Complete {
+					t.Fatalf("%s, %d behind %d: more: %v, complete: %v, %v:\ngot  %v\nwant %v", name, size, from, page.More, page.Complete, err, got, want)
+				}
+				if after = want[len(want)-1].Place(); !more {
+					break
+				}
+				if from == 3*size {
+					from = len(all)/2 - size
+					after = all[from+size-1].Place()
+				}
+			}
+		}
+		for _, n := range []int{0, 1, 20, 99, 100, 101, 200} {
+			rows, more, err := f.Newer(t.Context(), g, 1, all[n].Place())
+			if err != nil || len(rows) != min(n, MostNewer) || more != (n > MostNewer) {
+				t.Errorf("%s: %d newer ones, more: %v, %v; want %d", name, len(rows), more, err, n)
+			}
+		}
+	}
+}
+
+// TestAFeedEndsWithItsBudget and goes on from there: where hardly any post is by a following.
+func TestAFeedEndsWithItsBudget(t *testing.T) {
+	store := memory.New()
+	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}, {ID: 3, Handle: "user_3", Name: "A"}, {ID: 4, Handle: "user_4", Name: "A"}})
+	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	for n := range int64(2*byTime*byTimeMost/10 + 10) {
+		author := storage.UserID(3)
+		if n == 0 {
+			author = 2
+		}
+		if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: author, Number: n + 1}, Key: fmt.Sprint(n), Text: "x", At: storage.Micros(n + 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &Feeds{Store: store, fewAuthors: 1, scansMost: 1}
+	g := New(onRows{store}, 0, nil)
+	var after storage.Place
+	pages := 1
+	for ; ; pages++ {
+		page, err := f.Page(t.Context(), g, 1, after, 5)
+		if err != nil || page.Complete != (len(page.Rows) > 0) || page.More != !page.Complete {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		if after = page.End; !page.More {
+			break
+		}
+	}
+	if pages != 3 {
+		t.Errorf("%d pages", pages)
+	}
+}
