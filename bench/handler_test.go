@@ -123,6 +123,7 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
 	root := &resolvers.Resolver{
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store, Handles: store,
+		Feeds:   &social.Feeds{Store: store},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}

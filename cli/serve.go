@@ -42,6 +42,7 @@ type ServeCmd struct {
 	Replicate       bool          `default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	GCPercent       int           `name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	CacheBytes      uint64        `default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
+	FeedMemory      uint64        `default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
 	Suggest         []int64       `name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`

@@ -76,7 +76,9 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	p.closers = append(p.closers, p.hub.Close)
 	bus := deployment.EventsOf(p.store, p.redis, p.hub, metrics)
 	p.closers = append(p.closers, deployment.InBackground(bus.Run))
-	p.caches, err = settings.deployment().OpenCaches(deployment.CacheConfig{Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes, Registerer: p.registry})
+	p.caches, err = settings.deployment().OpenCaches(deployment.CacheConfig{
+		Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes,
+		FeedBytes: c.FeedMemory, Hub: p.hub, Logger: p.logger, Registerer: p.registry})
 	if err != nil {
 		return Misset("redis", err)
 	}
@@ -150,7 +152,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts, Posts: p.posts,
+		Accounts: p.accounts, Posts: p.posts, Feeds: &social.Feeds{Store: p.store, Recent: p.caches.RecentPosts()},
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -12,6 +13,7 @@ import (
 	"kith/storage/intents"
 	"kith/storage/localcache"
 	"kith/storage/notify"
+	"kith/storage/recent"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )
@@ -23,6 +25,7 @@ type Caches struct {
 	bus   *events.Bus
 	local *localcache.Cache // nil: nothing is kept in this process
 	redis *rediscache.Cache // nil: nothing is kept in Redis
+	feed  *recent.Follower  // nil: nothing is kept for home feeds
 
 	arrived reportedRows // the last rows that were reported to the caches
 	intents *intents.Log // nil: there are no other processes, or the binlog reports
@@ -36,7 +39,10 @@ type CacheConfig struct {
 	Store      *sqlstore.Store
 	Bus        *events.Bus
 	Redis      *Redis
-	Bytes      uint64 // in this process; 0: nothing is kept in it
+	Bytes      uint64       // in this process; 0: nothing is kept in it
+	FeedBytes  uint64       // for home feeds, besides; 0: nothing is kept for them
+	Hub        *events.Hub  // of FeedBytes
+	Logger     *slog.Logger // of FeedBytes
 	Registerer prometheus.Registerer
 }
 
@@ -59,6 +65,10 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		})
 		c.local.Switch(localcache.Off)
 	}
+	if cfg.FeedBytes > 0 {
+		c.feed = &recent.Follower{Posts: recent.New(cfg.FeedBytes, time.Now), Source: cfg.Store, Hub: cfg.Hub, Logger: cfg.Logger}
+		c.feed.Register(cfg.Registerer)
+	}
 	c.intents = d.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
 	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, allReported(c.redis, cfg.Bus))
 	return c, nil
@@ -78,6 +88,14 @@ func (c *Caches) Reader() storage.Reader {
 		return c.store
 	}
 	return c.local
+}
+
+// RecentPosts is where recent posts are in time; nil if nothing is kept for home feeds.
+func (c *Caches) RecentPosts() *recent.Posts {
+	if c.feed == nil {
+		return nil
+	}
+	return c.feed.Posts
 }
 
 // Exact reads from the store itself, and reports to the caches what it has read.
@@ -104,6 +122,18 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	}
 	for _, id := range w.Counted {
 		list = append(list, events.Counts(id))
+	}
+	for _, p := range w.Published {
+		if c.feed != nil {
+			c.feed.Posts.Add(p) // before the writer gets its answer
+		}
+		list = append(list, events.Published(p))
+	}
+	for _, id := range w.Deleted {
+		if c.feed != nil {
+			c.feed.Posts.Remove(id)
+		}
+		list = append(list, events.Deleted(id))
 	}
 	c.bus.Send(ctx, list...)
 	c.arrived.remember(w.Rows)
@@ -159,21 +189,21 @@ type Hearing struct {
 	Logger  *slog.Logger
 }
 
-// Run keeps the cache of this process right until the context is done. The cache is on while the
-// events of all other gateways reach this one, or while there are no others.
+// Run keeps what is in the memory of this process right until the context is done. The cache is on while
+// the events of all other gateways reach this one, or while there are no others.
 func (c *Caches) Run(ctx context.Context, h Hearing) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	own := newPresence(c.store)
-	alone := own.enter(ctx) && h.SelfSufficient
-	if c.local == nil {
-		h.Started()
-		own.watch(ctx, func(bool) {})
-		return
+	alone := own.enter(ctx)
+	if c.local != nil {
+		defer c.local.Close()
+		running.Go(func() { c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger) })
+		running.Go(c.local.Follow(ctx, h.Hub))
 	}
-	defer c.local.Close()
-	running.Go(func() { c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger) })
-	running.Go(c.local.Follow(ctx, h.Hub))
+	if c.feed != nil {
+		running.Go(c.feed.Start(ctx))
+	}
 
 	var mu sync.Mutex
 	hearing := false
@@ -181,11 +211,16 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 		mu.Lock()
 		defer mu.Unlock()
 		*what = is
-		c.local.Switch(c.mode(hearing, alone))
+		if c.local != nil {
+			c.local.Switch(c.mode(hearing, alone && h.SelfSufficient))
+		}
+		if c.feed != nil {
+			c.feed.Hearing(hearing || alone)
+		}
 	}
 	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
 	h.Started()
-	own.watch(ctx, func(is bool) { change(&alone, is && h.SelfSufficient) })
+	own.watch(ctx, func(is bool) { change(&alone, is) })
 }
 
 // mode is what the cache of this process may do. hearing means that the others' events arrive, and

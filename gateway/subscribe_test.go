@@ -56,6 +56,10 @@ func (l liveSubscription) RelationshipChanged(context.Context, []string) (<-chan
 	return nil, errors.New("not here")
 }
 
+func (l liveSubscription) FeedItems(context.Context) (<-chan *model.PostEdge, error) {
+	return nil, nil
+}
+
 func (l liveSubscription) FriendRequestChanged(context.Context) (<-chan *model.FriendRequest, error) {
 	return nil, errors.New("not here")
 }

@@ -39,6 +39,10 @@ func (r *queryResolver) LatestPosts(ctx context.Context, first *int32, after *st
 	return r.latestPostsAt(ctx, first, after)
 }
 
+func (r *userResolver) Feed(ctx context.Context, obj *model.User, first *int32, after *string, newerThan *string) (*model.FeedConnection, error) {
+	return r.feedAt(ctx, obj, first, after, newerThan)
+}
+
 func (r *userResolver) Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error) {
 	return r.userPostsAt(ctx, obj)
 }

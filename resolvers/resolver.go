@@ -29,6 +29,8 @@ type Resolver struct {
 	Relations *social.Relations
 	// Posts publishes posts and comments.
 	Posts *social.Posts
+	// Feeds are the home feeds.
+	Feeds *social.Feeds
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
 	// States hides, shows and removes users. Nil: nobody is hidden.

@@ -23,6 +23,10 @@ func (r *subscriptionResolver) FriendRequestChanged(ctx context.Context) (<-chan
 	return r.friendRequestChangedAt(ctx)
 }
 
+func (r *subscriptionResolver) FeedItems(ctx context.Context) (<-chan *model.PostEdge, error) {
+	return r.feedItemsAt(ctx)
+}
+
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
 
 type subscriptionResolver struct{ *Resolver }

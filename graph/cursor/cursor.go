@@ -34,6 +34,7 @@ const (
 	Posts                  Kind = 17
 	LatestPosts            Kind = 18
 	Comments               Kind = 19
+	Feed                   Kind = 20
 )
 
 // Encode spells a cursor. The numbers must not be negative.

@@ -111,7 +111,7 @@ var Types = byName(
 	&userConnection, &userEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
-	&post, &media, &postConnection, &postEdge, &comment, &commentConnection, &commentEdge,
+	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
 	&publishPostPayload, &editPostPayload, &deletePostPayload, &addCommentPayload, &deleteCommentPayload,
 	&consistency, &reconcileStatus, &reconcileKind,
 	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,

@@ -28,6 +28,16 @@ var (
 	commentEdge       = edgeOf("CommentEdge")
 )
 
+var feedConnection = Type{Name: "FeedConnection", Fields: map[string]*Field{
+	"edges":     {Ahead: Edges, Needs: Rows},
+	"nodes":     {Ahead: Item, Needs: Rows},
+	"pageInfo":  {Needs: Rows},
+	"complete":  {Needs: Rows},
+	"newerThan": {},
+}}
+
+var newerPosts = made("NewerPosts", "count", "hasMore")
+
 func pageOf(name string) Type {
 	return Type{Name: name, Fields: map[string]*Field{
 		"edges":    {Ahead: Edges, Needs: Rows},

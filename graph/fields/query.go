@@ -32,4 +32,4 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged")
+var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged", "feedItems")

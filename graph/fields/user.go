@@ -48,6 +48,8 @@ var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
 	"posts":     {Ahead: Posts, Weight: 2},
 
+	"feed": {Weight: 40}, // the viewer's whole list, and what is new
+
 	"blockedUsers":   {Weight: 2},
 	"friendRequests": {Needs: Inverse, Weight: 2},
 }}

@@ -145,6 +145,10 @@ func (ec *executionContext) marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEd
 	return direct.OptionalObject(ctx, sel, v, ec._EditPostPayload)
 }
 
+func (ec *executionContext) marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._FeedConnection)
+}
+
 func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._FollowError)
 }
@@ -179,6 +183,10 @@ func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._FriendRequestPayload)
+}
+
+func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._NewerPosts)
 }
 
 func (ec *executionContext) marshalOPost2ᚕᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v []*model.Post) graphql.Marshaler {

@@ -99,6 +99,14 @@ type ComplexityRoot struct {
 		Post    func(childComplexity int) int
 	}
 
+	FeedConnection struct {
+		Complete  func(childComplexity int) int
+		Edges     func(childComplexity int) int
+		NewerThan func(childComplexity int) int
+		Nodes     func(childComplexity int) int
+		PageInfo  func(childComplexity int) int
+	}
+
 	FollowError struct {
 		Code    func(childComplexity int) int
 		Message func(childComplexity int) int
@@ -197,6 +205,11 @@ type ComplexityRoot struct {
 		Unblock             func(childComplexity int, userID string) int
 		Unfollow            func(childComplexity int, userID string) int
 		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
+	}
+
+	NewerPosts struct {
+		Count   func(childComplexity int) int
+		HasMore func(childComplexity int) int
 	}
 
 	PageInfo struct {
@@ -298,6 +311,7 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
+		FeedItems            func(childComplexity int) int
 		FriendRequestChanged func(childComplexity int) int
 		NewFollowers         func(childComplexity int) int
 		RelationshipChanged  func(childComplexity int, userIds []string) int
@@ -335,6 +349,7 @@ type ComplexityRoot struct {
 		CreatedAt          func(childComplexity int) int
 		Deactivated        func(childComplexity int) int
 		Discoverable       func(childComplexity int) int
+		Feed               func(childComplexity int, first *int32, after *string, newerThan *string) int
 		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
 		FollowerCount      func(childComplexity int) int
 		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -575,6 +590,37 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.EditPostPayload.Post(childComplexity), true
+
+	case "FeedConnection.complete":
+		if e.ComplexityRoot.FeedConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Complete(childComplexity), true
+	case "FeedConnection.edges":
+		if e.ComplexityRoot.FeedConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Edges(childComplexity), true
+	case "FeedConnection.newerThan":
+		if e.ComplexityRoot.FeedConnection.NewerThan == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.NewerThan(childComplexity), true
+	case "FeedConnection.nodes":
+		if e.ComplexityRoot.FeedConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Nodes(childComplexity), true
+	case "FeedConnection.pageInfo":
+		if e.ComplexityRoot.FeedConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.PageInfo(childComplexity), true
 
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
@@ -1104,6 +1150,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool)), true
 
+	case "NewerPosts.count":
+		if e.ComplexityRoot.NewerPosts.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewerPosts.Count(childComplexity), true
+	case "NewerPosts.hasMore":
+		if e.ComplexityRoot.NewerPosts.HasMore == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewerPosts.HasMore(childComplexity), true
+
 	case "PageInfo.endCursor":
 		if e.ComplexityRoot.PageInfo.EndCursor == nil {
 			break
@@ -1544,6 +1603,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SessionPayload.User(childComplexity), true
 
+	case "Subscription.feedItems":
+		if e.ComplexityRoot.Subscription.FeedItems == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.FeedItems(childComplexity), true
 	case "Subscription.friendRequestChanged":
 		if e.ComplexityRoot.Subscription.FriendRequestChanged == nil {
 			break
@@ -1723,6 +1788,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Discoverable(childComplexity), true
+	case "User.feed":
+		if e.ComplexityRoot.User.Feed == nil {
+			break
+		}
+
+		args, err := ec.field_User_feed_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string)), true
 	case "User.followSuggestions":
 		if e.ComplexityRoot.User.FollowSuggestions == nil {
 			break
@@ -2470,7 +2546,35 @@ type CommentEdge {
   node: Comment
 }
 
+"A page of a home feed."
+type FeedConnection {
+  edges: [PostEdge]
+  nodes: [Post]
+  pageInfo: PageInfo!
+  """
+  False if the search for posts ended early: the page goes on behind ` + "`" + `endCursor` + "`" + `, even if it is short. Also false if the
+  viewer follows more users than one answer may examine.
+  """
+  complete: Boolean!
+  "What is newer than the argument ` + "`" + `newerThan` + "`" + `; null without it."
+  newerThan: NewerPosts
+}
+
+"What has come since a client last looked."
+type NewerPosts {
+  "How many posts, up to 100."
+  count: Int!
+  "Whether there are more than ` + "`" + `count` + "`" + `."
+  hasMore: Boolean!
+}
+
 extend type User {
+  """
+  The home feed: posts of those whom the viewer follows, newest first. ` + "`" + `first` + "`" + ` is 0–100. Whom the viewer does not follow any more,
+  or must not see, is not in it, from that moment on. ` + "`" + `newerThan` + "`" + ` is the cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is
+  shown. Null unless this user is the viewer.
+  """
+  feed(first: Int, after: String, newerThan: String): FeedConnection
   "How many posts this user has published and not deleted; the same for every viewer."
   postCount: Int!
   """
@@ -2677,6 +2781,8 @@ type UserSearchEdge {
   newFollowers: UserEdge
   "Friend requests from or to the viewer, whenever one changes."
   friendRequestChanged: FriendRequest
+  "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
+  feedItems: PostEdge
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
@@ -2984,6 +3090,22 @@ func (ec *executionContext) childFields_EditPostPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type EditPostPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_FeedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FeedConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FeedConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FeedConnection_pageInfo(ctx, field)
+	case "complete":
+		return ec.fieldContext_FeedConnection_complete(ctx, field)
+	case "newerThan":
+		return ec.fieldContext_FeedConnection_newerThan(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FeedConnection", field.Name)
+}
+
 func (ec *executionContext) childFields_FollowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "code":
@@ -3124,6 +3246,16 @@ func (ec *executionContext) childFields_Media(ctx context.Context, field graphql
 		return ec.fieldContext_Media_kind(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Media", field.Name)
+}
+
+func (ec *executionContext) childFields_NewerPosts(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_NewerPosts_count(ctx, field)
+	case "hasMore":
+		return ec.fieldContext_NewerPosts_hasMore(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NewerPosts", field.Name)
 }
 
 func (ec *executionContext) childFields_PageInfo(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -3390,6 +3522,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_blockedUsers(ctx, field)
 	case "friendRequests":
 		return ec.fieldContext_User_friendRequests(ctx, field)
+	case "feed":
+		return ec.fieldContext_User_feed(ctx, field)
 	case "postCount":
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":

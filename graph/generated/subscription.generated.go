@@ -17,6 +17,7 @@ type SubscriptionResolver interface {
 	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.Relationship, error)
 	NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error)
 	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error)
+	FeedItems(ctx context.Context) (<-chan *model.PostEdge, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -149,6 +150,38 @@ func (ec *executionContext) fieldContext_Subscription_friendRequestChanged(_ con
 	return fc, nil
 }
 
+func (ec *executionContext) _Subscription_feedItems(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_feedItems(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().FeedItems(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
+			return ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_feedItems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PostEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -180,6 +213,8 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 		return ec._Subscription_newFollowers(ctx, fields[0])
 	case "friendRequestChanged":
 		return ec._Subscription_friendRequestChanged(ctx, fields[0])
+	case "feedItems":
+		return ec._Subscription_feedItems(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}

@@ -15,6 +15,7 @@ import (
 // [maxID]. A text of another name is a mistake in the program, see [costsOf].
 var maxBytes = map[string]int{
 	"after":     maxCursor,
+	"newerThan": maxCursor,
 	"before":    maxCursor,
 	"handle":    2 * storage.MaxHandleLength, // with blanks around it
 	"prefix":    2 * storage.MaxHandleLength,

@@ -79,6 +79,19 @@ type PostEdge struct {
 	Node   *Post
 }
 
+// FeedConnection is a page of a home feed.
+type FeedConnection struct {
+	*PostConnection
+	Complete  bool
+	NewerThan *NewerPosts // nil: not asked for
+}
+
+// NewerPosts counts posts.
+type NewerPosts struct {
+	Count   int32
+	HasMore bool
+}
+
 // Comment is a comment that its viewer may see.
 type Comment struct {
 	Row storage.Comment

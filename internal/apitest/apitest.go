@@ -34,6 +34,7 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/notify"
 )
 
 // Options are the settings of the program that tests vary. The zero value is the
@@ -48,6 +49,7 @@ type Options struct {
 	MaxFollowing int64
 	Redundancy   social.Redundancy // nil: in the call
 	Hub          *events.Hub       // nil: a new one
+	Feeds        *social.Feeds     // their recent posts are told of what the API publishes; nil: those of the store
 	Statuses     reconcile.StatusReader
 
 	RequestTTL   time.Duration    // 0: the default
@@ -97,6 +99,25 @@ func New(t T, store storage.Store, o Options) *API {
 		o.Context = func(ctx context.Context) context.Context { return ctx }
 	}
 	logger := slog.New(slog.NewTextHandler(o.Log, nil))
+	if o.Feeds == nil {
+		o.Feeds = &social.Feeds{}
+	}
+	o.Feeds.Store = store
+	recent := o.Feeds.Recent
+	posts := notify.Watch(store, func(_ context.Context, w notify.Write) {
+		for _, p := range w.Published {
+			if recent != nil {
+				recent.Add(p)
+			}
+			o.Hub.Publish(events.Published(p))
+		}
+		for _, id := range w.Deleted {
+			if recent != nil {
+				recent.Remove(id)
+			}
+			o.Hub.Publish(events.Deleted(id))
+		}
+	})
 	if o.Redundancy == nil {
 		sync := incall.New(store, toHub{o.Hub}, incall.NewMetrics(prometheus.NewRegistry()), logger)
 		t.Cleanup(sync.Close)
@@ -120,7 +141,8 @@ func New(t T, store storage.Store, o Options) *API {
 		Relations: relations,
 		States:    states, HiddenUsers: hiddenUsers,
 		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
-		Posts:    &social.Posts{Store: store, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
+		Posts:    &social.Posts{Store: posts, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
+		Feeds:    o.Feeds,
 		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
 		Dismissals: store, Popular: social.NewPopular(store, relations.Now),

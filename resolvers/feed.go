@@ -1,0 +1,50 @@
+package resolvers
+
+import (
+	"context"
+
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// feedAt answers `feed`.
+func (r *Resolver) feedAt(ctx context.Context, obj *model.User, first *int32, after, newerThan *string) (*model.FeedConnection, error) {
+	if !isViewer(ctx, obj.UserID) {
+		return nil, nil
+	}
+	args, err := placePageOf(ctx, cursor.Feed, first, after)
+	if err != nil {
+		return nil, err
+	}
+	newer, err := placePageOf(ctx, cursor.Feed, nil, newerThan)
+	if err != nil {
+		return nil, err
+	}
+	f, l := planned(ctx), loaders.For(ctx)
+	g, err := r.graph(ctx, l.Reader())
+	if err != nil {
+		return nil, err
+	}
+	c := &model.FeedConnection{Complete: true}
+	if newer.after != (storage.Place{}) {
+		rows, more, err := r.Feeds.Newer(ctx, g, obj.UserID, newer.after)
+		if err != nil {
+			return nil, err
+		}
+		c.NewerThan = &model.NewerPosts{Count: int32(len(rows)), HasMore: more}
+	}
+	var page social.FeedPage
+	if page.Complete = true; pageNeedsOf(f).rows && args.size > 0 {
+		if page, err = r.Feeds.Page(ctx, g, obj.UserID, args.after, args.size); err != nil {
+			return nil, err
+		}
+	}
+	if items := f.Below[0].Items; items != nil {
+		fetch(ctx, wanted{posts: page.Rows, on: items})
+	}
+	c.PostConnection, c.Complete = r.postConnection(ctx, f, cursor.Feed, args, page.Page), page.Complete
+	return c, nil
+}

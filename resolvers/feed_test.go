@@ -1,0 +1,171 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+	"kith/storage/recent"
+)
+
+// loaded are recent posts that have all there is: the store is empty.
+func loaded(bytes uint64) *recent.Posts { return recent.NewSince(bytes, time.Now, 0) }
+
+// waysOf are the ways in which home feeds are found: a test sets one of them before it asks.
+func waysOf(feeds *social.Feeds) map[string]*recent.Posts {
+	return map[string]*recent.Posts{"in memory": feeds.Recent, "from the store": nil}
+}
+
+// TestFeeds: after any sequence of follows, blocks, posts, edits, deletions and hidden users, each
+// viewer's feed has the posts of those whom it follows and may see, in every way that a feed is found, page by page.
+func TestFeeds(t *testing.T) {
+	const people = 6
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			store := memory.New()
+			apitest.Users(t, store, people)
+			feeds := &social.Feeds{Recent: loaded(1 << 20)}
+			ways := waysOf(feeds)
+			api := apitest.New(t, store, apitest.Options{Feeds: feeds})
+			random := rand.New(rand.NewPCG(seed, 2))
+			s := &square{blocks: map[storage.Pair]bool{}, hidden: map[storage.UserID]bool{}, deleted: map[storage.UserID]bool{}}
+			follows := map[storage.Pair]bool{}
+			for step := range 80 {
+				by, other := storage.UserID(1+random.IntN(people)), storage.UserID(1+random.IntN(people))
+				switch {
+				case random.IntN(3) == 0 && by != other && !s.hidden[by] && !s.hides(by, other) && !s.deleted[by]:
+					pair := storage.Pair{From: by, To: other}
+					field := "follow"
+					if follows[pair] {
+						field = "unfollow"
+					}
+					api.As(by).Ask(`mutation($u: ID!) { `+field+`(userId: $u) { changed } }`, apitest.Vars{"u": other}).Whole()
+					follows[pair] = !follows[pair]
+				case random.IntN(9) == 0 && len(s.posts) > 0:
+					if p := s.posts[random.IntN(len(s.posts))]; !s.hidden[p.by] {
+						api.As(p.by).Ask(`mutation($p: ID!, $t: String!) { editPost(id: $p, text: $t) { changed } }`, apitest.Vars{"p": p.id, "t": fmt.Sprint("t", step)}).Whole()
+					}
+				default:
+					s.change(t, api, random, step, by, other)
+				}
+				for pair, is := range s.blocks {
+					if is { // a block ends both follows for good
+						delete(follows, pair)
+						delete(follows, storage.Pair{From: pair.To, To: pair.From})
+					}
+				}
+				if step%8 == 7 {
+					for viewer := storage.UserID(1); viewer <= people; viewer++ {
+						if !s.deleted[viewer] {
+							s.checkFeeds(t, api, feeds, ways, viewer, follows, random)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+const feedPage = `query($first: Int, $after: String, $newer: String) { viewer { feed(first: $first, after: $after, newerThan: $newer) {
+	nodes { id author { id } } edges { cursor node { id } } complete pageInfo { hasNextPage startCursor endCursor } newerThan { count hasMore } } } }`
+
+func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds, ways map[string]*recent.Posts, viewer storage.UserID, follows map[storage.Pair]bool, random *rand.Rand) {
+	t.Helper()
+	var want []string
+	for _, p := range s.posts {
+		if follows[storage.Pair{From: viewer, To: p.by}] && !s.hides(viewer, p.by) {
+			want = append(want, p.id)
+		}
+	}
+	size := 1 + random.IntN(7)
+	cursors := map[string][]string{}
+	for name, way := range ways {
+		feeds.Recent = way
+		if s.hidden[viewer] {
+			continue // it has signed out
+		}
+		var got []string
+		var after any
+		for more := true; more; {
+			answer := api.As(viewer).Ask(feedPage, apitest.Vars{"first": size, "after": after}).Whole()
+			if ids := idsAt(answer, "viewer.feed.nodes"); ids != "" {
+				got = append(got, strings.Fields(ids)...)
+			}
+			for _, e := range apitest.Into[[]struct{ Cursor string }](answer, "viewer.feed.edges") {
+				cursors[name] = append(cursors[name], e.Cursor)
+			}
+			if answer.At("viewer.feed.complete") != true || answer.At("viewer.feed.newerThan") != nil {
+				t.Errorf("%s: %v", name, answer)
+			}
+			more = answer.At("viewer.feed.pageInfo.hasNextPage") == true
+			after = answer.At("viewer.feed.pageInfo.endCursor")
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("viewer %s, %s:\ngot  %v\nwant %v", viewer, name, got, want)
+		}
+		for i, c := range cursors[name] {
+			if i%3 == 0 {
+				api.As(viewer).Ask(`query($c: String) { viewer { feed(first: 0, newerThan: $c) { newerThan { count hasMore } } } }`, apitest.Vars{"c": c}).
+					Is(fmt.Sprintf(`{"viewer": {"feed": {"newerThan": {"count": %d, "hasMore": false}}}}`, i))
+			}
+		}
+	}
+	if a, b := cursors["in memory"], cursors["from the store"]; !slices.Equal(a, b) {
+		t.Errorf("viewer %s: cursors differ:\n%v\n%v", viewer, a, b)
+	}
+}
+
+// TestNewerPostsAreCountedToAHundred, and a page is whole where posts have gone that memory still has.
+func TestNewerPostsAreCountedToAHundred(t *testing.T) {
+	for name, way := range waysOf(&social.Feeds{Recent: loaded(1 << 20)}) {
+		store := memory.New()
+		apitest.Users(t, store, 3)
+		apitest.Follow(t, store, 1, 2)
+		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: way}})
+		api, author := api.As(1), api.As(2)
+		first := publish(t, author, 2, "first", "first")
+		cursor := api.Ask(feedPage, apitest.Vars{"first": 1}).Whole().At("viewer.feed.pageInfo.startCursor")
+		var ids []string
+		for i := range 102 {
+			ids = append(ids, publish(t, author, 2, "x", fmt.Sprint(i)))
+			if i == 99 || i == 100 {
+				api.Ask(`query($c: String) { viewer { feed(first: 0, newerThan: $c) { newerThan { count hasMore } } } }`, apitest.Vars{"c": cursor}).
+					Is(fmt.Sprintf(`{"viewer": {"feed": {"newerThan": {"count": 100, "hasMore": %v}}}}`, i == 100))
+			}
+		}
+		for _, id := range ids {
+			var number int64
+			if _, err := fmt.Sscanf(id, "post_2_%d", &number); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 2, Number: number}); err != nil { // without an event
+				t.Fatal(err)
+			}
+		}
+		answer := api.Ask(feedPage, apitest.Vars{"first": 3, "newer": cursor}).Whole()
+		if got := idsAt(answer, "viewer.feed.nodes"); !strings.HasPrefix(got, first) || fmt.Sprint(answer.At("viewer.feed.newerThan.count")) != "0" {
+			t.Errorf("%s: got %s and %v newer ones, want %s and none", name, got, answer.At("viewer.feed.newerThan.count"), first)
+		}
+	}
+}
+
+func TestFeedsAreTheViewers(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 2)
+	api := apitest.New(t, store, apitest.Options{})
+	api.As(1).Ask(`{ user(id: 2) { feed { nodes { id } } } }`, nil).Is(`{"user": {"feed": null}}`)
+	api.Ask(`{ viewer { feed { nodes { id } } } }`, nil).Is(`{"viewer": null}`)
+	api.As(1).Ask(`{ viewer { feed { nodes { id } complete pageInfo { hasNextPage endCursor } } } }`, nil).
+		Is(`{"viewer": {"feed": {"nodes": [], "complete": true, "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)
+	api.As(1).Ask(`{ viewer { feed(first: 101) { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
+	api.As(1).Ask(`{ viewer { feed(after: "x") { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
+	api.As(1).Ask(`{ viewer { feed(newerThan: "x") { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
+}

@@ -1,0 +1,141 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/idset"
+)
+
+// feedItemsAt answers `feedItems`. Of all posts that are published it wakes up only for those of
+// followings, as they were when an event last said that they have changed; then it asks the store.
+func (r *Resolver) feedItemsAt(ctx context.Context) (<-chan *model.PostEdge, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &feedWatch{resolver: r, viewer: viewer, sent: map[storage.PostID]storage.Micros{}}
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, w.concerns), w)
+}
+
+// feedWatch is the state of one feedItems.
+type feedWatch struct {
+	resolver *Resolver
+	viewer   storage.UserID
+	follows  atomic.Pointer[idset.Set] // nil: not known yet
+	began    storage.Micros
+	newest   storage.Micros // that the client knows of
+	sent     map[storage.PostID]storage.Micros
+}
+
+func (w *feedWatch) concerns(e events.Event) bool {
+	switch e.Kind {
+	case events.PostPublished:
+		follows := w.follows.Load()
+		return follows == nil || follows.Contains(e.Post.Author)
+	case events.EdgeChanged:
+		return e.Edge.From == w.viewer
+	case events.Corrected:
+		return e.User == w.viewer
+	}
+	return false
+}
+
+func (w *feedWatch) begin(ctx context.Context) error {
+	w.began = storage.MicrosOf(time.Now())
+	w.newest = w.began
+	return w.learn(ctx)
+}
+
+// learn reads whom the viewer follows.
+func (w *feedWatch) learn(ctx context.Context) error {
+	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
+	if err != nil {
+		return err
+	}
+	follows, _, err := g.Followings(ctx, w.viewer)
+	if err == nil {
+		w.follows.Store(follows)
+	}
+	return err
+}
+
+func (w *feedWatch) answers(ctx context.Context, e events.Event) (list []*model.PostEdge, more bool, err error) {
+	var rows []storage.Post
+	switch e.Kind {
+	case events.PostPublished:
+		rows, err = w.post(ctx, e.Post.PostID)
+	case events.Gap:
+		if err = w.learn(ctx); err == nil {
+			rows, err = w.missed(ctx)
+		}
+	default:
+		err = w.learn(ctx)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	rows = slices.DeleteFunc(rows, func(p storage.Post) bool { return p.CreatedAt <= w.sent[p.PostID] })
+	for _, p := range rows {
+		noteSent(w.sent, p.PostID, p.CreatedAt)
+		w.newest = max(w.newest, p.CreatedAt)
+	}
+	return w.convert(ctx, rows), false, nil
+}
+
+// post reads a post, if it is in the feed.
+func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post, error) {
+	a, err := audienceOf(ctx)
+	if err != nil || a.Hides(id.Author) {
+		return nil, err
+	}
+	l := loaders.For(ctx)
+	follow := l.Edges(storage.Forward).Load(storage.Pair{From: w.viewer, To: id.Author})
+	if follow.Err != nil || follow.Value.Type != storage.Following {
+		return nil, follow.Err
+	}
+	r := l.Posts().Load(id)
+	if !r.Found {
+		return nil, r.Err
+	}
+	return []storage.Post{r.Value}, nil
+}
+
+// missed reads what has come since the newest post that the client knows, oldest first, as many as
+// are counted for `newerThan`.
+func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
+	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
+	if err != nil {
+		return nil, err
+	}
+	rows, _, err := w.resolver.Feeds.Newer(ctx, g, w.viewer, storage.Place{CreatedAt: max(w.began, w.newest-inFlight)})
+	slices.Reverse(rows)
+	return rows, err
+}
+
+func (w *feedWatch) convert(ctx context.Context, rows []storage.Post) []*model.PostEdge {
+	if len(rows) == 0 {
+		return nil
+	}
+	list := make([]*model.PostEdge, len(rows))
+	for i, p := range rows {
+		list[i] = &model.PostEdge{Cursor: placeCursor(cursor.Feed, p.Place())}
+	}
+	if items := planned(ctx).Below[0].Items; items != nil {
+		fetch(ctx, wanted{posts: rows, on: items})
+		path := func(int) []ast.Path { return []ast.Path{below(ctx, "node")} }
+		for i, node := range postsOf(ctx, rows, items, path) {
+			list[i].Node = node
+		}
+	}
+	return list
+}
