@@ -40,6 +40,9 @@ var (
 	// ErrPostUnknown: there is no such post, or no longer.
 	ErrPostUnknown = errors.New("no such post")
 
+	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.
+	ErrKeyTaken = errors.New("client key is taken")
+
 	// ErrLogPruned: a part of the requested log has been removed.
 	ErrLogPruned = errors.New("log pruned")
 

@@ -35,6 +35,15 @@ type ShardMoment interface {
 	// Beside lists the rows of a kind that lie beside edges, behind a pair, by From, then by To, at
 	// most limit. The zero Pair is the beginning.
 	Beside(ctx context.Context, kind BesideKind, after Pair, limit int) ([]Beside, error)
+
+	// Posts lists the posts behind one, deleted ones included, by author, then by number, at most
+	// limit. The zero PostID is the beginning.
+	Posts(ctx context.Context, after PostID, limit int) ([]PostRow, error)
+
+	// Comments lists the comments behind one, by the author of the post, then by number, at most
+	// limit. Comments on posts that have been deleted are not listed. The zero CommentID is the
+	// beginning.
+	Comments(ctx context.Context, after CommentID, limit int) ([]NewComment, error)
 }
 
 // UserWithState is a user and whether it is visible.

@@ -151,6 +151,7 @@ type Store interface {
 	SuggestionStore
 	PostWriter
 	CommentWriter
+	PostRestorer
 	HandleSearcher
 	Leaser
 	Pinger

@@ -25,12 +25,15 @@ type moment struct {
 	users  []storage.UserWithState
 	rows   map[storage.Side][]storage.Edge
 	beside map[storage.BesideKind][]storage.Beside
+
+	posts    []storage.PostRow
+	comments []storage.NewComment
 }
 
 func (s *Store) moment() *moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allBeside()}
+	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allBeside(), posts: s.postRows(), comments: s.commentRows()}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}

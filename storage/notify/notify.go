@@ -286,6 +286,24 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 	return deleted, err
 }
 
+// RestorePosts implements [storage.PostRestorer].
+func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
+	authors := make([]storage.UserID, len(posts))
+	for i, p := range posts {
+		authors[i] = p.Author
+	}
+	ctx, end := s.begin(ctx, authors...)
+	results := s.Store.RestorePosts(ctx, posts)
+	var w Write
+	for i, r := range results {
+		if r.Value {
+			w.Counted = append(w.Counted, authors[i])
+		}
+	}
+	end(w, errorsOf(results)...)
+	return results
+}
+
 // recounted is a write that has changed a user's counts, or nothing.
 func recounted(user storage.UserID, is bool) (w Write) {
 	if is {

@@ -33,49 +33,57 @@ INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)`,
 }
 
-// besideAtOnce is how many rows one transaction writes.
-const besideAtOnce = 200
+// addedAtOnce is how many rows one transaction writes.
+const addedAtOnce = 200
 
 // AddBeside implements [storage.BesideWriter].
 func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	return db.ReroutedAll(ctx, s.db, len(rows), func(at []int) []storage.Result[bool] {
-		return s.addBesideByShard(ctx, kind, db.Chosen(rows, at))
+	ownerOf := func(r storage.Beside) storage.UserID { return r.From }
+	return addByOwner(ctx, s, "beside", rows, ownerOf, func(w *writer, owner storage.UserID, rows []storage.Beside) ([]storage.Result[bool], error) {
+		return w.addBeside(kind, owner, rows)
 	})
 }
 
-// addBesideByShard writes the rows of different shards at once, and those of one shard in the order
-// of their owners, who are locked.
-func (s *Store) addBesideByShard(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	results := make([]storage.Result[bool], len(rows))
-	parts := s.db.Split(len(rows), len(rows), func(i int) int { return s.shards.Of(rows[i].From) })
-	db.AtOnce(parts, func(p db.Part) {
-		slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(rows[i].From, rows[j].From) })
-		for at := range slices.Chunk(p.At, besideAtOnce) {
-			chunk := make([]storage.Beside, len(at))
-			for j, i := range at {
-				chunk[j] = rows[i]
-			}
-			added, err := s.addBesideOn(ctx, p.Shard, kind, chunk)
-			for j, i := range at {
-				if results[i] = (storage.Result[bool]{Err: err}); err == nil {
-					results[i] = added[j]
+// addByOwner adds rows that lie on the shards of their owners: those of different shards at once, and
+// those of one shard in the order of their owners, who are locked.
+func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, ownerOf func(T) storage.UserID,
+	add func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error),
+) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(rows), func(at []int) []storage.Result[bool] {
+		rows := db.Chosen(rows, at)
+		results := make([]storage.Result[bool], len(rows))
+		parts := s.db.Split(len(rows), len(rows), func(i int) int { return s.shards.Of(ownerOf(rows[i])) })
+		db.AtOnce(parts, func(p db.Part) {
+			slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
+			for at := range slices.Chunk(p.At, addedAtOnce) {
+				chunk := make([]T, len(at))
+				for j, i := range at {
+					chunk[j] = rows[i]
+				}
+				added, err := addOn(ctx, s, what, p.Shard, chunk, ownerOf, add)
+				for j, i := range at {
+					if results[i] = (storage.Result[bool]{Err: err}); err == nil {
+						results[i] = added[j]
+					}
 				}
 			}
-		}
+		})
+		return results
 	})
-	return results
 }
 
-// addBesideOn writes rows of one shard, which ascend by owner, in one transaction.
-func (s *Store) addBesideOn(ctx context.Context, shard int, kind storage.BesideKind, rows []storage.Beside) (results []storage.Result[bool], err error) {
-	err = s.transactOn(ctx, "beside", shard, func(w *writer) error {
+// addOn adds rows of one shard, which ascend by owner, in one transaction.
+func addOn[T any](ctx context.Context, s *Store, what string, shard int, rows []T, ownerOf func(T) storage.UserID,
+	add func(*writer, storage.UserID, []T) ([]storage.Result[bool], error),
+) (results []storage.Result[bool], err error) {
+	err = s.transactOn(ctx, what, shard, func(w *writer) error {
 		results = results[:0]
 		for len(rows) > len(results) {
-			owner, n := rows[len(results)].From, len(results)+1
-			for n < len(rows) && rows[n].From == owner {
+			owner, n := ownerOf(rows[len(results)]), len(results)+1
+			for n < len(rows) && ownerOf(rows[n]) == owner {
 				n++
 			}
-			added, err := w.addBeside(kind, owner, rows[len(results):n])
+			added, err := add(w, owner, rows[len(results):n])
 			if err != nil {
 				return err
 			}

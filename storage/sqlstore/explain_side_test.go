@@ -187,6 +187,13 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 		n := storage.NewComment{Post: id, Number: id.Number, By: 7, Key: "new", At: 7}
 		check(s.AddComment(t.Context(), n))
 	}
+	row := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: author, Number: id.Number + 10_000_000}, Key: "row"}}
+	comment := storage.NewComment{Post: row.PostID, Number: row.Number, By: 7, Key: "row"}
+	for _, r := range append(s.RestorePosts(t.Context(), []storage.PostRow{row}), s.RestoreComments(t.Context(), []storage.NewComment{comment})...) {
+		if r.Err != nil || !r.Value {
+			t.Fatalf("restore: %+v", r)
+		}
+	}
 	changed, err := s.DeleteComment(t.Context(), storage.CommentID{Author: author, Number: id.Number}, 7)
 	check(nil, changed, err)
 	changed, err = s.DeletePost(t.Context(), id)
@@ -309,6 +316,8 @@ func runScans(t *testing.T, s *Store) {
 				for _, kind := range storage.BesideKinds {
 					check(at.Beside(ctx, kind, after, limit))
 				}
+				check(at.Posts(ctx, storage.PostID{Author: after.From, Number: int64(after.To)}, limit))
+				check(at.Comments(ctx, storage.CommentID{Author: after.From, Number: int64(after.To)}, limit))
 			}
 		}
 		return nil

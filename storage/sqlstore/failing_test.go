@@ -489,6 +489,18 @@ func faultyWrites() map[string]operation {
 		"AddBeside, dismissals": func(ctx context.Context, s *Store) error {
 			return errorOf(s.AddBeside(ctx, storage.BesideDismissal, []storage.Beside{{Pair: storage.Pair{From: 1, To: 32}, At: 3e15}}))
 		},
+		"RestorePosts, RestoreComments": func(ctx context.Context, s *Store) error {
+			row := func(n int64) storage.PostRow {
+				return storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: n}, Key: fmt.Sprint(n)}, Deleted: n == 71}
+			}
+			if err := errorOf(s.RestorePosts(ctx, []storage.PostRow{row(70), row(71), row(72)})); err != nil {
+				return err
+			}
+			below := func(n int64) storage.NewComment {
+				return storage.NewComment{Post: row(70).PostID, Number: n, By: 2, Key: fmt.Sprint(n)}
+			}
+			return errorOf(s.RestoreComments(ctx, []storage.NewComment{below(80), below(81)}))
+		},
 		"MarkActive": func(ctx context.Context, s *Store) error { return s.MarkActive(ctx, []storage.UserID{1, 2, 3}, 30_000) },
 		"SetState": func(ctx context.Context, s *Store) error {
 			_, err := s.SetState(ctx, 20, storage.Deleting, 2e15)

@@ -78,6 +78,22 @@ func (n nowOf) Beside(ctx context.Context, kind storage.BesideKind, after storag
 	return page, err
 }
 
+func (n nowOf) Posts(ctx context.Context, after storage.PostID, limit int) (page []storage.PostRow, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Posts(ctx, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int) (page []storage.NewComment, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Comments(ctx, after, limit)
+		return err
+	})
+	return page, err
+}
+
 // wrongMoments changes what a moment tells.
 type wrongMoments struct {
 	*memory.Store
@@ -94,6 +110,7 @@ func (s wrongMoments) ReadShard(ctx context.Context, shard int, read func(storag
 			right: right,
 			user:  func(*storage.UserWithState) bool { return true },
 			row:   func(storage.Edge) bool { return true },
+			post:  func(storage.PostRow) bool { return true },
 			after: func(p storage.Pair) storage.Pair { return p },
 		}
 		s.set(m)
@@ -105,6 +122,7 @@ type wrongMoment struct {
 	right storage.ShardMoment
 	user  func(*storage.UserWithState) bool
 	row   func(storage.Edge) bool
+	post  func(storage.PostRow) bool
 	after func(storage.Pair) storage.Pair
 }
 
@@ -129,6 +147,17 @@ func (m *wrongMoment) Rows(ctx context.Context, side storage.Side, after storage
 
 func (m *wrongMoment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
 	return m.right.Beside(ctx, kind, m.after(after), limit)
+}
+
+func (m *wrongMoment) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {
+	all, err := m.right.Posts(ctx, after, 1e6)
+	all = slices.DeleteFunc(all, func(p storage.PostRow) bool { return !m.post(p) })
+	return all[:min(limit, len(all))], err
+}
+
+func (m *wrongMoment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.NewComment, error) {
+	last := m.after(storage.Pair{From: after.Author, To: storage.UserID(after.Number)})
+	return m.right.Comments(ctx, storage.CommentID{Author: last.From, Number: int64(last.To)}, limit)
 }
 
 type keepsErrors struct{ *memory.Store }

@@ -1,0 +1,188 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+const (
+	// Served by the primary key.
+	sqlPostsThere = `
+SELECT post_id
+FROM post /*! FORCE INDEX (PRIMARY) */
+WHERE author_id = ? AND post_id IN (?)`
+
+	// Served by idx_post_key.
+	sqlKeysThere = `
+SELECT client_key
+FROM post /*! FORCE INDEX (idx_post_key) */
+WHERE author_id = ? AND client_key IN (?)`
+
+	sqlRestorePosts = `
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+	// Served by the primary key.
+	sqlCommentsThere = `
+SELECT comment_id
+FROM comment /*! FORCE INDEX (PRIMARY) */
+WHERE author_id = ? AND comment_id IN (?)`
+)
+
+// RestorePosts implements [storage.PostRestorer].
+func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
+	ownerOf := func(p storage.PostRow) storage.UserID { return p.Author }
+	return addByOwner(ctx, s, "posts.restore", posts, ownerOf, (*writer).restorePosts)
+}
+
+// restorePosts writes posts of one author, whose counts it locks.
+func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([]storage.Result[bool], error) {
+	results := make([]storage.Result[bool], len(posts))
+	switch is, err := w.lockState(author); {
+	case errors.Is(err, storage.ErrUserUnknown), err == nil && is.State == storage.Deleted:
+		return results, nil
+	case err != nil:
+		return nil, err
+	}
+	numbers, keys := []any{int64(author)}, []any{int64(author)}
+	for _, p := range posts {
+		numbers, keys = append(numbers, p.Number), append(keys, p.Key)
+	}
+	there, err := thereOf[int64](w, sqlPostsThere, numbers)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := thereOf[string](w, sqlKeysThere, keys)
+	if err != nil {
+		return nil, err
+	}
+	var rows, counts []any
+	published := int64(0)
+	for i, p := range posts {
+		w.touchPost(p.PostID)
+		switch {
+		case there[p.Number]:
+			results[i].Found = true
+			continue
+		case taken[p.Key]:
+			results[i].Err = storage.ErrKeyTaken
+			continue
+		}
+		there[p.Number], taken[p.Key] = true, true
+		results[i].Found, results[i].Value = true, true
+		media, err := spellMedia(p.Media)
+		if err != nil {
+			return nil, err
+		}
+		deleted := 0
+		if p.Deleted {
+			deleted = 1
+		} else {
+			published++
+		}
+		rows = append(rows, int64(author), p.Number, p.Key, p.Text, media, int64(p.At), int64(p.EditedAt), deleted)
+		counts = append(counts, int64(author), p.Number)
+	}
+	if len(counts) == 0 {
+		return results, nil
+	}
+	n := len(counts) / 2
+	if _, err := w.Exec(n, db.Listed(sqlRestorePosts, n), rows...); err != nil {
+		return nil, err
+	}
+	if _, err := w.Exec(n, db.Listed(sqlInsertPostCounts, n), counts...); err != nil {
+		return nil, err
+	}
+	if published == 0 {
+		return results, nil
+	}
+	return results, w.countPosts(author, published, 0)
+}
+
+// thereOf reads which of the values a statement lists behind its first argument are there.
+func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, error) {
+	there := make(map[T]bool)
+	n := len(args) - 1
+	err := w.Read(n, db.Listed(text, n), args, func(rows *sql.Rows) error {
+		var value T
+		err := rows.Scan(&value)
+		there[value] = true
+		return err
+	})
+	return there, err
+}
+
+// RestoreComments implements [storage.PostRestorer].
+func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
+	ownerOf := func(c storage.NewComment) storage.UserID { return c.Post.Author }
+	return addByOwner(ctx, s, "comments.restore", comments, ownerOf, (*writer).restoreComments)
+}
+
+// restoreComments writes comments on posts of one author, post by post, each of which it locks.
+func (w *writer) restoreComments(author storage.UserID, comments []storage.NewComment) ([]storage.Result[bool], error) {
+	results, order := make([]storage.Result[bool], len(comments)), make([]int, len(comments))
+	numbers := []any{int64(author)}
+	for i, c := range comments {
+		order[i] = i
+		numbers = append(numbers, c.Number)
+	}
+	there, err := thereOf[int64](w, sqlCommentsThere, numbers)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(comments[i].Post.Number, comments[j].Post.Number) })
+	for len(order) > 0 {
+		post, n := comments[order[0]].Post, 1
+		for n < len(order) && comments[order[n]].Post == post {
+			n++
+		}
+		if err := w.restoreBelow(post, comments, order[:n], there, results); err != nil {
+			return nil, err
+		}
+		order = order[n:]
+	}
+	return results, nil
+}
+
+// restoreBelow writes those comments at some indexes, which are all on one post.
+func (w *writer) restoreBelow(post storage.PostID, comments []storage.NewComment, at []int, there map[int64]bool, results []storage.Result[bool]) error {
+	switch _, err := w.lockPost(post); {
+	case isPostUnknown(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	added := int64(0)
+	for _, i := range at {
+		c := comments[i]
+		w.touchComment(c.ID())
+		if there[c.Number] {
+			results[i].Found = true
+			continue
+		}
+		taken := false
+		key := []any{int64(c.By), int64(post.Author), post.Number, c.Key}
+		if err := w.Read(1, sqlCommentOfKey, key, func(*sql.Rows) error { taken = true; return nil }); err != nil {
+			return err
+		}
+		if taken {
+			results[i].Err = storage.ErrKeyTaken
+			continue
+		}
+		if _, err := w.Exec(1, sqlInsertComment, int64(post.Author), c.Number, post.Number, int64(c.By), c.Key, c.Text, int64(c.At)); err != nil {
+			return err
+		}
+		there[c.Number], results[i].Found, results[i].Value = true, true, true
+		added++
+	}
+	if added == 0 {
+		return nil
+	}
+	return w.countComments(post, added)
+}

@@ -1,0 +1,166 @@
+package storagetest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// postRows: posts and comments as an import writes them, and as a shard's reader lists them.
+type postRows struct{ *harness }
+
+// outcomesOf reports of each result whether its row was found and added, or its error.
+func outcomesOf(results []storage.Result[bool]) (list []string) {
+	for _, r := range results {
+		if r.Err != nil {
+			list = append(list, r.Err.Error())
+			continue
+		}
+		list = append(list, fmt.Sprintf("%v %v", r.Found, r.Value))
+	}
+	return list
+}
+
+// row is the n-th post of an author in time, as it was elsewhere.
+func (s postRows) row(author storage.UserID, n int) storage.PostRow {
+	return storage.PostRow{NewPost: s.newPost(author, n)}
+}
+
+func (s postRows) APostComesAsItWas(t *testing.T) {
+	author, follower := s.newUsers(t, 1)[0].ID, s.id() // who has counts
+	s.apply(t, storage.Forward, follow(storage.Forward, follower, author, 1))
+	before := s.countsOf(t, author)
+	one, deleted := s.row(author, 3), s.row(author, 4)
+	one.EditedAt, one.Media = at(8), []storage.Media{{Name: "Ада", URL: `https://a/<"`, Kind: storage.Video}}
+	deleted.Deleted, deleted.Text, deleted.Media = true, "", nil
+	again, other := one, s.row(author, 5)
+	again.Text, other.Key = "other", one.Key
+	got := outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{one, deleted, s.row(follower, 1), s.row(s.id(), 1), again, other}))
+	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, there, storage.ErrKeyTaken.Error()})
+	wantPosts(t, found(t, s.store.Posts(t.Context(), []storage.PostID{one.PostID}), 1), []storage.Post{{
+		PostID: one.PostID, Text: one.Text, Media: one.Media, CreatedAt: one.At, EditedAt: one.EditedAt, Counts: storage.PostCounts{Version: 1},
+	}})
+	wantMissing(t, s.store.Posts(t.Context(), []storage.PostID{deleted.PostID, other.PostID}), 2)
+	after := s.countsOf(t, author)
+	wantEqual(t, "posts", after.Posts, before.Posts+1)
+	if after.Version <= before.Version {
+		t.Errorf("version %d after %d", after.Version, before.Version)
+	}
+	deleted.Number = s.number() // its key is taken
+	_, _, err := s.store.Publish(t.Context(), deleted.NewPost)
+	wantIs(t, err, storage.ErrPostUnknown)
+	wantList(t, "outcomes again", outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{one})), []string{there})
+	wantEqual(t, "counts", s.countsOf(t, author), after)
+}
+
+// One who is about to be deleted has posts until then.
+func (s postRows) HiddenUsersHaveTheirs(t *testing.T) {
+	for _, state := range []storage.UserState{storage.Deactivated, storage.Deleting} {
+		author := s.newUsers(t, 1)[0].ID
+		s.setState(t, author, state, 1, true)
+		wantList(t, "outcomes", outcomesOf(s.store.RestorePosts(t.Context(), []storage.PostRow{s.row(author, 1)})), []string{added})
+	}
+}
+
+func (s postRows) ACommentComesAsItWas(t *testing.T) {
+	author, by := s.newUsers(t, 1)[0].ID, s.id()
+	s.apply(t, storage.Forward, edge(storage.Forward, author, by, storage.Blocking, at(1)))
+	post, deleted := s.post(t, author, 1), s.post(t, author, 2)
+	posts(s).delete(t, deleted.PostID, true)
+	one := s.newComment(post.PostID, by, 3)
+	again, other := one, s.newComment(post.PostID, by, 5)
+	again.Text, other.Key = "other", one.Key
+	missing := s.newComment(storage.PostID{Author: author, Number: s.number()}, by, 4)
+	got := outcomesOf(s.store.RestoreComments(t.Context(), []storage.NewComment{s.newComment(deleted.PostID, by, 1), one, missing, again, other}))
+	wantList(t, "outcomes", got, []string{notFound, added, notFound, there, storage.ErrKeyTaken.Error()})
+	wantList(t, "comments", found(t, s.store.Comments(t.Context(), []storage.CommentID{one.ID()}), 1), []storage.Comment{
+		{CommentID: one.ID(), Post: post.Number, By: by, Text: one.Text, CreatedAt: one.At},
+	})
+	s.wantCount(t, post.PostID, 1)
+	now := found(t, s.store.Posts(t.Context(), []storage.PostID{post.PostID}), 1)[0]
+	if now.Counts.Version <= post.Counts.Version {
+		t.Errorf("version %d after %d", now.Counts.Version, post.Counts.Version)
+	}
+	wantList(t, "outcomes again", outcomesOf(s.store.RestoreComments(t.Context(), []storage.NewComment{one})), []string{there})
+	s.wantCount(t, post.PostID, 1)
+}
+
+// A shard's reader lists them in key order, page by page, as they are, and what it lists can be restored
+// where more are written at once than one transaction takes.
+func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
+	var want []storage.PostRow
+	var below []storage.NewComment
+	for _, author := range idsOf(s.newUsers(t, 4)) {
+		for i := range 7 {
+			p := s.row(author, i)
+			p.EditedAt, p.Deleted = at(i), i == 5
+			if p.Deleted {
+				p.Text, p.Media = "", nil
+			}
+			want = append(want, p)
+			for range 3 {
+				below = append(below, s.newComment(p.PostID, s.id(), i))
+			}
+		}
+		for range 120 {
+			below = append(below, s.newComment(want[len(want)-1].PostID, s.id(), 1))
+		}
+	}
+	answers(t, s.store.RestorePosts(t.Context(), want), len(want))
+	answers(t, s.store.RestoreComments(t.Context(), below), len(below))
+	below = slices.DeleteFunc(below, func(c storage.NewComment) bool {
+		return slices.ContainsFunc(want, func(p storage.PostRow) bool { return p.Deleted && p.PostID == c.Post })
+	})
+	posts := func(a, b storage.PostRow) int { return a.Compare(b.PostID) }
+	comments := func(a, b storage.NewComment) int { return a.ID().Compare(b.ID()) }
+	slices.SortFunc(want, posts)
+	slices.SortFunc(below, comments)
+	for _, limit := range pageLimits {
+		var all []storage.PostRow
+		var written []storage.NewComment
+		shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+			page, lines := postsAt(t, at, limit), commentsAt(t, at, limit)
+			if !slices.IsSortedFunc(page, posts) || !slices.IsSortedFunc(lines, comments) {
+				t.Errorf("not in order: %v, %v", page, lines)
+			}
+			all, written = append(all, page...), append(written, lines...)
+		})
+		all = slices.DeleteFunc(all, func(p storage.PostRow) bool {
+			return !slices.ContainsFunc(want, func(own storage.PostRow) bool { return own.Author == p.Author })
+		})
+		written = slices.DeleteFunc(written, func(c storage.NewComment) bool {
+			return !slices.ContainsFunc(want, func(own storage.PostRow) bool { return own.Author == c.Post.Author })
+		})
+		slices.SortFunc(all, posts)
+		slices.SortFunc(written, comments)
+		if !reflect.DeepEqual(all, want) {
+			t.Errorf("posts %+v, want %+v", all, want)
+		}
+		wantList(t, "comments", written, below)
+	}
+}
+
+// postsAt reads all posts page by page.
+func postsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.PostRow {
+	t.Helper()
+	return allPages(t, limit, func(last *storage.PostRow) ([]storage.PostRow, error) {
+		if last == nil {
+			return at.Posts(t.Context(), storage.PostID{}, limit)
+		}
+		return at.Posts(t.Context(), last.PostID, limit)
+	})
+}
+
+// commentsAt reads all comments page by page.
+func commentsAt(t *testing.T, at storage.ShardMoment, limit int) []storage.NewComment {
+	t.Helper()
+	return allPages(t, limit, func(last *storage.NewComment) ([]storage.NewComment, error) {
+		if last == nil {
+			return at.Comments(t.Context(), storage.CommentID{}, limit)
+		}
+		return at.Comments(t.Context(), last.ID(), limit)
+	})
+}

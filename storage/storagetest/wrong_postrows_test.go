@@ -1,0 +1,50 @@
+package storagetest_test
+
+import (
+	"context"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes with posts and comments that are restored.
+var postRowMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"deleted posts are left out", momentsWith(func(m *wrongMoment) {
+		m.post = func(p storage.PostRow) bool { return !p.Deleted }
+	}), "postRows/EveryRowComesInKeyOrder", promiseOnly},
+	{"pages of comments begin with an author", momentsWith(func(m *wrongMoment) {
+		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
+	}), "postRows/EveryRowComesInKeyOrder", promiseOnly},
+	{"restored posts are published", func(s *memory.Store) storage.Store { return publishesRows{s} }, "postRows/APostComesAsItWas", promiseOnly},
+	{"the hidden lose their posts", func(s *memory.Store) storage.Store { return publishesRows{s} }, "postRows/HiddenUsersHaveTheirs", promiseOnly},
+	{"restored comments ask for blocks", func(s *memory.Store) storage.Store { return addsRows{s} }, "postRows/ACommentComesAsItWas", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, postRowMistakes...) }
+
+// publishesRows restores posts as new ones.
+type publishesRows struct{ *memory.Store }
+
+func (s publishesRows) RestorePosts(ctx context.Context, posts []storage.PostRow) (results []storage.Result[bool]) {
+	for _, p := range posts {
+		_, published, err := s.Publish(ctx, p.NewPost)
+		results = append(results, storage.Result[bool]{Value: published, Found: err == nil})
+	}
+	return results
+}
+
+// addsRows restores comments as new ones.
+type addsRows struct{ *memory.Store }
+
+func (s addsRows) RestoreComments(ctx context.Context, comments []storage.NewComment) (results []storage.Result[bool]) {
+	for _, c := range comments {
+		_, added, err := s.AddComment(ctx, c)
+		results = append(results, storage.Result[bool]{Value: added, Found: err == nil})
+	}
+	return results
+}
