@@ -54,3 +54,35 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	}
 	return change, nil
 }
+
+// CheckClientKey takes what a client may call a post or a comment. The error is BAD_USER_INPUT.
+func CheckClientKey(key string) error {
+	printable := !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
+	if key == "" || len(key) > storage.MaxClientKeyLength || !printable {
+		return apierr.BadInput("clientKey has 1 to %d printable ASCII characters, without blanks", storage.MaxClientKeyLength)
+	}
+	return nil
+}
+
+// ErrMedia: there are too many. It is BAD_USER_INPUT.
+var ErrMedia = apierr.BadInput("a post has at most %d files", storage.MaxMedia)
+
+// CheckMedia trims and checks the names and URLs of the files of a post with [CheckText]. A URL begins
+// with https://, because pages link to it. The error is BAD_USER_INPUT.
+func CheckMedia(files []storage.Media) (err error) {
+	if len(files) > storage.MaxMedia {
+		return ErrMedia
+	}
+	for i := range files {
+		if files[i].Name, err = CheckText("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
+			return err
+		}
+		if files[i].URL, err = CheckText("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(files[i].URL, "https://") {
+			return apierr.BadInput("url begins with https://")
+		}
+	}
+	return nil
+}

@@ -122,6 +122,8 @@ func summarise(out io.Writer, r importer.Report) {
 		note   string
 	}{
 		{"beside edges", r.Beside, false, "marks, messages of requests and dismissed suggestions"},
+		{"posts", r.Posts, false, "deleted ones included, whose keys stay taken"},
+		{"comments", r.Comments, false, ""},
 		{"duplicates", r.Duplicates, true, "the pair came earlier in this import"},
 		{"existed", r.Existed, true, "the row was there before, and stays"},
 		{"self-follows", r.SelfFollows, true, ""},

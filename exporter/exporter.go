@@ -227,75 +227,48 @@ func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 }
 
 func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
-	if err := e.users(ctx, at, files); err != nil {
-		return err
-	}
+	err := pages(e, files, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
+		return at.Users(ctx, last.User.ID, limit)
+	}, func(u storage.UserWithState) storage.UserID { return u.User.ID }, files.user)
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
-		if err := e.edges(ctx, at, side, files); err != nil {
-			return err
+		if err == nil {
+			err = pages(e, files, func(last storage.Edge, limit int) ([]storage.Edge, error) {
+				return at.Rows(ctx, side, last.Pair(), limit)
+			}, func(row storage.Edge) storage.UserID { return row.From }, func(row storage.Edge) error { return files.edge(side, row) })
 		}
 	}
 	for _, kind := range storage.BesideKinds {
-		if err := e.beside(ctx, at, kind, files); err != nil {
-			return err
+		if err == nil {
+			err = pages(e, files, func(last storage.Beside, limit int) ([]storage.Beside, error) {
+				return at.Beside(ctx, kind, last.Pair, limit)
+			}, func(row storage.Beside) storage.UserID { return row.From }, func(row storage.Beside) error { return files.beside(kind, row) })
 		}
 	}
-	return nil
-}
-
-func (e *Export) users(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
-	for after := storage.UserID(0); ; {
-		page, err := at.Users(ctx, after, e.config.Page)
-		if err != nil {
-			return err
-		}
-		for _, u := range page {
-			if after = u.User.ID; !files.has(u.User.ID) {
-				continue
-			}
-			if err := files.user(u); err != nil {
-				return err
-			}
-		}
-		e.wrote(files)
-		if len(page) < e.config.Page {
-			return nil
-		}
+	if err == nil {
+		err = pages(e, files, func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
+			return at.Posts(ctx, last.PostID, limit)
+		}, func(p storage.PostRow) storage.UserID { return p.Author }, files.post)
 	}
-}
-
-func (e *Export) edges(ctx context.Context, at storage.ShardMoment, side storage.Side, files *partFiles) error {
-	for after := (storage.Pair{}); ; {
-		page, err := at.Rows(ctx, side, after, e.config.Page)
-		if err != nil {
-			return err
-		}
-		for _, edge := range page {
-			if after = edge.Pair(); !files.has(edge.From) {
-				continue
-			}
-			if err := files.edge(side, edge); err != nil {
-				return err
-			}
-		}
-		e.wrote(files)
-		if len(page) < e.config.Page {
-			return nil
-		}
+	if err == nil {
+		err = pages(e, files, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
+			return at.Comments(ctx, last.ID(), limit)
+		}, func(c storage.NewComment) storage.UserID { return c.Post.Author }, files.comment)
 	}
+	return err
 }
 
-func (e *Export) beside(ctx context.Context, at storage.ShardMoment, kind storage.BesideKind, files *partFiles) error {
-	for after := (storage.Pair{}); ; {
-		page, err := at.Beside(ctx, kind, after, e.config.Page)
+// pages reads rows page by page, from the zero row on, and writes those whose owners are of the part.
+func pages[T any](e *Export, files *partFiles, read func(last T, limit int) ([]T, error), ownerOf func(T) storage.UserID, write func(T) error) error {
+	for last := *new(T); ; {
+		page, err := read(last, e.config.Page)
 		if err != nil {
 			return err
 		}
 		for _, row := range page {
-			if after = row.Pair; !files.has(row.From) {
+			if last = row; !files.has(ownerOf(row)) {
 				continue
 			}
-			if err := files.beside(kind, row); err != nil {
+			if err := write(row); err != nil {
 				return err
 			}
 		}

@@ -99,10 +99,39 @@ func fill(t *testing.T, s storage.Store) {
 			t.Fatal(err)
 		}
 	}
+	publish(t, s)
 	for i, dismissed := range []storage.UserID{5, 6, 99} {
 		if err := s.Dismiss(ctx, 1, dismissed, 1_700_000_000_000_070+storage.Micros(i), 0); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// publish makes posts and comments, also of users who are hidden, one of them deleted with what was below.
+func publish(t *testing.T, s storage.Store) {
+	t.Helper()
+	ctx, text := t.Context(), "edited,\n\"twice\""
+	for n := range int64(6) {
+		id := storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}
+		media := []storage.Media{{Name: "a, \"b\"", URL: "https://example.org/<a>", Kind: storage.Image + storage.MediaKind(n%4)}}
+		_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for by := storage.UserID(5); by < 8; by++ {
+			if _, _, err := s.AddComment(ctx, storage.NewComment{Post: id, Number: 1<<61 + 10*n + int64(by), By: by, Key: "k", Text: "a, \"b\"\nc", At: 80}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, _, err := s.EditPost(ctx, storage.PostID{Author: 1, Number: 1 << 62}, storage.PostChange{Text: &text}, 1_700_000_000_000_090); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DeletePost(ctx, storage.PostID{Author: 2, Number: 1<<62 + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DeleteComment(ctx, storage.CommentID{Author: 1, Number: 1<<61 + 5}, 1); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -158,7 +187,7 @@ func sameContents(t *testing.T, a, b *memory.Store) {
 		}
 	}
 	for _, c := range want.Counts {
-		if now := b.Counts(t.Context(), []storage.UserID{c.ID})[0].Value; now.Following != c.Following || now.Follower != c.Follower || now.Friend != c.Friend {
+		if now := b.Counts(t.Context(), []storage.UserID{c.ID})[0].Value; now.Following != c.Following || now.Follower != c.Follower || now.Friend != c.Friend || now.Posts != c.Posts {
 			t.Errorf("counts of %d: %+v, want %+v", c.ID, now, c.Counts)
 		}
 	}

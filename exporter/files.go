@@ -55,23 +55,32 @@ func (s *partFiles) newRows() int64 {
 // user writes a user.
 func (s *partFiles) user(u storage.UserWithState) error {
 	record, err := graphfile.Record(u)
-	if err != nil {
-		return err
-	}
-	return s.write(graphfile.Users, record)
+	return s.write(graphfile.Users, record, err)
 }
 
 // beside writes a row that lies beside edges.
 func (s *partFiles) beside(kind storage.BesideKind, row storage.Beside) error {
 	record, err := graphfile.BesideRecord(kind, row)
+	return s.write(graphfile.BesideKind(kind), record, err)
+}
+
+// post writes a post.
+func (s *partFiles) post(p storage.PostRow) error {
+	record, err := graphfile.PostRecord(p)
+	return s.write(graphfile.Posts, record, err)
+}
+
+// comment writes a comment.
+func (s *partFiles) comment(c storage.NewComment) error {
+	record, err := graphfile.CommentRecord(c)
+	return s.write(graphfile.Comments, record, err)
+}
+
+// write writes a record, unless it could not be made. Its digest is the beginning of its SHA-256.
+func (s *partFiles) write(kind graphfile.Kind, record []string, err error) error {
 	if err != nil {
 		return err
 	}
-	return s.write(graphfile.BesideKind(kind), record)
-}
-
-// write writes a record, whose digest is the beginning of its SHA-256.
-func (s *partFiles) write(kind graphfile.Kind, record []string) error {
 	p, err := s.file(kind)
 	if err != nil {
 		return err
@@ -128,13 +137,8 @@ func (s *partFiles) file(kind graphfile.Kind) (*file, error) {
 
 // head is the line that says what a file holds.
 func (s *partFiles) head(kind graphfile.Kind) ([]byte, error) {
-	if kind == graphfile.Users {
-		return s.encode(graphfile.Header())
-	}
-	for _, b := range storage.BesideKinds {
-		if kind == graphfile.BesideKind(b) {
-			return s.encode(graphfile.BesideHeader(b))
-		}
+	if header := kind.Header(); header != nil {
+		return s.encode(header)
 	}
 	return graphfile.AppendHead(nil, graphfile.Relation(kind)), nil
 }

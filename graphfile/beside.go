@@ -1,8 +1,6 @@
 package graphfile
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,54 +17,25 @@ const (
 	Dismissals Kind = "dismissals"
 )
 
-// besides are the kinds of files with their columns. A header has exactly these.
-var besides = [len(storage.BesideKinds)]besideFile{
-	storage.BesideMark:      {Marks, []string{"from", "to", "special", "remark"}},
-	storage.BesideMessage:   {Messages, []string{"from", "to", "message"}},
-	storage.BesideDismissal: {Dismissals, []string{"from", "to", "dismissed_at"}},
-}
-
-type besideFile struct {
-	kind    Kind
-	columns []string
-}
+// besides are the kinds of files of what lies beside edges.
+var besides = [len(storage.BesideKinds)]Kind{storage.BesideMark: Marks, storage.BesideMessage: Messages, storage.BesideDismissal: Dismissals}
 
 // errEmpty: a row beside an edge that says nothing.
 var errEmpty = errors.New("it says nothing")
 
 // BesideKind is the kind of a file of rows beside edges.
-func BesideKind(b storage.BesideKind) Kind { return besides[b].kind }
+func BesideKind(b storage.BesideKind) Kind { return besides[b] }
 
-// IsRecords reports whether files of a kind are CSV with a header; the others are edge lists.
-func (k Kind) IsRecords() bool {
-	return k == Users || slices.ContainsFunc(besides[:], func(b besideFile) bool { return b.kind == k })
-}
-
-// BesideHeader is the first record of a file of rows beside edges.
-func BesideHeader(b storage.BesideKind) []string { return slices.Clone(besides[b].columns) }
-
-// ParseBesideHeader reads the header of a file of rows beside edges; false if the line is none.
-func ParseBesideHeader(line []byte) (storage.BesideKind, bool) {
-	names, err := csv.NewReader(bytes.NewReader(line)).Read()
-	if err != nil {
-		return 0, false
-	}
-	for i := range names {
-		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
-	}
-	for i, b := range besides {
-		if slices.Equal(names, b.columns) {
-			return storage.BesideKind(i), true
-		}
-	}
-	return 0, false
+// Beside is what lies beside edges in files of a kind; false for another kind.
+func (k Kind) Beside() (storage.BesideKind, bool) {
+	i := slices.Index(besides[:], k)
+	return storage.BesideKind(max(i, 0)), i >= 0
 }
 
 // ParseBeside reads a record. Texts have to be as those that users write.
 func ParseBeside(kind storage.BesideKind, record []string) (row storage.Beside, err error) {
-	columns := besides[kind].columns
-	if len(record) != len(columns) {
-		return row, fmt.Errorf("want %s", strings.Join(columns, ","))
+	if err := fits(BesideKind(kind), record); err != nil {
+		return row, err
 	}
 	if row.From, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
 		return row, err

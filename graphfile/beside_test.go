@@ -34,11 +34,11 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		var file strings.Builder
-		if err := csv.NewWriter(&file).WriteAll([][]string{BesideHeader(kind), record}); err != nil {
+		if err := csv.NewWriter(&file).WriteAll([][]string{BesideKind(kind).Header(), record}); err != nil {
 			t.Fatal(err)
 		}
 		head, _, _ := strings.Cut(file.String(), "\n")
-		if now, ok := ParseBesideHeader([]byte(head)); !ok || now != kind {
+		if now, ok := ParseHeader([]byte(head)); !ok || now != BesideKind(kind) {
 			t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
 		}
 		records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
@@ -78,7 +78,7 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"from,to", "from,to,remark,special", "id,handle", "1,2,3", `"from,to`} {
-		if kind, ok := ParseBesideHeader([]byte(line)); ok {
+		if kind, ok := ParseHeader([]byte(line)); ok {
 			t.Errorf("%q is the header of %v", line, kind)
 		}
 	}

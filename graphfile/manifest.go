@@ -48,7 +48,7 @@ type File struct {
 	Digest Mixed  `json:"digest"`
 }
 
-// Kind is [Users], a [Relation], or what lies beside edges.
+// Kind is [Users], a [Relation], what lies beside edges, [Posts] or [Comments].
 type Kind string
 
 // Users is the kind of a users file.
@@ -60,8 +60,8 @@ func Kinds() []Kind {
 	for _, relation := range Relations() {
 		kinds = append(kinds, Kind(relation))
 	}
-	for _, b := range besides {
-		kinds = append(kinds, b.kind)
+	for _, h := range headers {
+		kinds = append(kinds, h.kind)
 	}
 	return kinds
 }

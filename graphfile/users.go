@@ -145,9 +145,6 @@ func parseRest(u *storage.UserWithState, field func(int) string) error {
 	return err
 }
 
-// Header is the first record of a users file with all columns.
-func Header() []string { return slices.Clone(columnNames) }
-
 // Record is the record of a user with all columns, which [Columns.User] reads as the same.
 func Record(u storage.UserWithState) ([]string, error) {
 	if !writableTime(u.User.CreatedAt) || !writableTime(u.User.UpdatedAt) || int(u.State) >= len(states) ||

@@ -51,7 +51,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		}
 		var file strings.Builder
 		w := csv.NewWriter(&file)
-		if err := w.WriteAll([][]string{Header(), record, record}); err != nil {
+		if err := w.WriteAll([][]string{Users.Header(), record, record}); err != nil {
 			t.Fatal(err)
 		}
 		r := csv.NewReader(strings.NewReader(file.String()))

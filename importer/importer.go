@@ -28,6 +28,7 @@ const window = storage.Micros(1e12)
 type Store interface {
 	storage.Writer
 	storage.BesideWriter
+	storage.PostRestorer
 	storage.UserReader
 	storage.EdgeReader
 	storage.StateStore
@@ -36,7 +37,7 @@ type Store interface {
 // Config says what to import and how.
 type Config struct {
 	// Files are read in this order, users files ahead of edge lists, and these in the order of
-	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges. "-" is Stdin. A folder is an export, see
+	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges, posts and comments. "-" is Stdin. A folder is an export, see
 	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader

@@ -19,9 +19,9 @@ type userRow struct {
 	file  string
 }
 
-// besideRow is a row beside edges on its way to the store.
-type besideRow struct {
-	storage.Beside
+// recordRow is a row of a file of records that are no users, on its way to the store.
+type recordRow[T any] struct {
+	row     T
 	line    int64
 	ordinal int64 // of the record, from 0, over all files
 }
@@ -46,21 +46,34 @@ func (r *splitter) readUsers(c *chunk) error {
 	})
 }
 
-// readBeside reads the records of one chunk from a file of rows beside edges. Of a pair it keeps the
-// first. It returns io.EOF when the file ends with it.
+// readBeside, readPosts and readComments read the records of one chunk from a file of that kind. They
+// return io.EOF when the file ends with it.
 func (r *splitter) readBeside(c *chunk) error {
-	in, here := r.inputs[r.pos.File], make(map[storage.Pair]bool)
+	return readRows(r, c, &c.beside, r.inputs[r.pos.File].besideOf, func(b storage.Beside) storage.Pair { return b.Pair })
+}
+
+func (r *splitter) readPosts(c *chunk) error {
+	return readRows(r, c, &c.posts, graphfile.ParsePost, func(p storage.PostRow) storage.PostID { return p.PostID })
+}
+
+func (r *splitter) readComments(c *chunk) error {
+	return readRows(r, c, &c.comments, graphfile.ParseComment, storage.NewComment.ID)
+}
+
+// readRows reads the records of one chunk. Of a key it keeps the first.
+func readRows[T any, K comparable](r *splitter, c *chunk, into *[]recordRow[T], parse func([]string) (T, error), key func(T) K) error {
+	here := make(map[K]bool)
 	return r.readRecords(c, func(record []string, line int64) error {
-		row, err := graphfile.ParseBeside(in.beside, record)
+		row, err := parse(record)
 		switch {
 		case err != nil:
 			return err
-		case here[row.Pair]:
+		case here[key(row)]:
 			c.totals.Duplicates++
 			return nil
 		}
-		here[row.Pair] = true
-		c.beside = append(c.beside, besideRow{row, line, r.pos.Ordinal - 1})
+		here[key(row)] = true
+		*into = append(*into, recordRow[T]{row, line, r.pos.Ordinal - 1})
 		return nil
 	})
 }

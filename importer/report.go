@@ -20,11 +20,13 @@ type Report struct {
 	UsersExisted int64         `json:"usersExisted"` // of users files; nothing of them is changed
 	Edges        int64         `json:"edges"`        // written
 	Beside       int64         `json:"beside"`       // marks, messages and dismissals that were written
+	Posts        int64         `json:"posts"`        // written, deleted ones included
+	Comments     int64         `json:"comments"`     // written
 	Duplicates   int64         `json:"duplicates"`   // whose pair came earlier in this import
 	Existed      int64         `json:"existed"`      // whose row was there already, tombstones and blocks included
 	SelfFollows  int64         `json:"selfFollows"`
 	Malformed    int64         `json:"malformed"`
-	Refused      int64         `json:"refused"` // users whose handle another user has, edges of users that could not be created, and what lies beside no edge
+	Refused      int64         `json:"refused"` // users whose handle another user has, edges of users that could not be created, and what belongs to nothing
 	Elapsed      time.Duration `json:"elapsed"`
 
 	// Resumable reports whether importing the same files again continues from here. If
@@ -36,7 +38,9 @@ type Report struct {
 func (r Report) Handled() int64 { return r.Edges + r.Duplicates + r.Existed }
 
 // empty reports whether the store holds nothing of what the lines say.
-func (r Report) empty() bool { return r.Edges+r.Beside+r.Existed+r.UsersMade+r.UsersExisted == 0 }
+func (r Report) empty() bool {
+	return r.Edges+r.Beside+r.Posts+r.Comments+r.Existed+r.UsersMade+r.UsersExisted == 0
+}
 
 // EdgesPerSecond is the rate over the whole import.
 func (r Report) EdgesPerSecond() float64 { return rate(r.Handled(), r.Elapsed) }
@@ -54,6 +58,8 @@ func (r *Report) add(d Report) {
 	r.UsersExisted += d.UsersExisted
 	r.Edges += d.Edges
 	r.Beside += d.Beside
+	r.Posts += d.Posts
+	r.Comments += d.Comments
 	r.Duplicates += d.Duplicates
 	r.Existed += d.Existed
 	r.SelfFollows += d.SelfFollows

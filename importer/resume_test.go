@@ -54,6 +54,14 @@ func (m *mortal) AddBeside(ctx context.Context, kind storage.BesideKind, rows []
 	return answer(m, len(rows), func() []storage.Result[bool] { return m.keeper.AddBeside(ctx, kind, rows) })
 }
 
+func (m *mortal) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
+	return answer(m, len(posts), func() []storage.Result[bool] { return m.keeper.RestorePosts(ctx, posts) })
+}
+
+func (m *mortal) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
+	return answer(m, len(comments), func() []storage.Result[bool] { return m.keeper.RestoreComments(ctx, comments) })
+}
+
 func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []storage.Result[T]) {
 	err := m.write(func() { results = do() })
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // sniff finds out by the first line that is not a comment or empty whether the file holds users,
-// edges or what lies beside edges, which has its own headers. Users are recognised by theirs, or, in a .csv file without one, by
+// edges, what lies beside edges, posts or comments, which have their own headers. Users are recognised by theirs, or, in a .csv file without one, by
 // a line that is not an edge but begins with an id. Any other file is taken for an
 // edge list, whose splitter reports each line it cannot read.
 func (in *input) sniff(s *stream) error {
@@ -32,8 +32,17 @@ func (in *input) sniff(s *stream) error {
 		}
 		return nil
 	}
-	if kind, ok := graphfile.ParseBesideHeader(line); ok {
-		in.kind, in.beside, in.headed = besideFile, kind, true
+	if kind, ok := graphfile.ParseHeader(line); ok {
+		in.headed = true
+		switch kind {
+		case graphfile.Posts:
+			in.kind = postsFile
+		case graphfile.Comments:
+			in.kind = commentsFile
+		default:
+			in.kind = besideFile
+			in.beside, _ = kind.Beside()
+		}
 		return nil
 	}
 	first, _, listed := bytes.Cut(line, []byte(","))

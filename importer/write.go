@@ -13,12 +13,17 @@ import (
 	"kith/storage"
 )
 
-// write puts a chunk into the store: its users, both sides of its edges, or what lies beside edges.
+// write puts a chunk into the store: its users, both sides of its edges, what lies beside edges, posts or comments.
 // Doing it once more, after a crash at any point, ends in the same rows and
 // returns the same counts.
 func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
-	if len(c.beside) > 0 {
+	switch {
+	case len(c.beside) > 0:
 		return im.writeBeside(ctx, c)
+	case len(c.posts) > 0:
+		return im.writePosts(ctx, c)
+	case len(c.comments) > 0:
+		return im.writeComments(ctx, c)
 	}
 	totals, err := im.writeUsers(ctx, c)
 	if err != nil || len(c.edges) == 0 {

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -20,7 +19,7 @@ func (r *Resolver) publishAt(ctx context.Context, text string, media []*model.Me
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := accounts.CheckClientKey(key); err != nil {
 		return nil, err
 	}
 	files, err := checkMedia(media)
@@ -99,7 +98,7 @@ func (r *Resolver) addCommentAt(ctx context.Context, id, text, key string) (*mod
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKey(key); err != nil {
+	if err := accounts.CheckClientKey(key); err != nil {
 		return nil, err
 	}
 	if text, err = accounts.CheckText("text", text, 1, storage.MaxCommentLength); err != nil {
@@ -182,33 +181,12 @@ func postError(err error) error {
 	return clientError(err)
 }
 
-// checkKey takes what a client may call a post or a comment.
-func checkKey(key string) error {
-	printable := !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
-	if key == "" || len(key) > storage.MaxClientKeyLength || !printable {
-		return apierr.BadInput("clientKey has 1 to %d printable ASCII characters, without blanks", storage.MaxClientKeyLength)
-	}
-	return nil
-}
-
 func checkMedia(given []*model.MediaInput) ([]storage.Media, error) {
 	if len(given) > storage.MaxMedia {
-		return nil, apierr.BadInput("a post has at most %d files", storage.MaxMedia)
+		return nil, accounts.ErrMedia
 	}
 	files := model.StoredMedia(given)
-	for i := range files {
-		var err error
-		if files[i].Name, err = accounts.CheckText("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
-			return nil, err
-		}
-		if files[i].URL, err = accounts.CheckText("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
-			return nil, err
-		}
-		if !strings.HasPrefix(files[i].URL, "https://") {
-			return nil, apierr.BadInput("url begins with https://")
-		}
-	}
-	return files, nil
+	return files, accounts.CheckMedia(files)
 }
 
 // post makes the post of a payload, which has been fetched; nil if it is not selected.

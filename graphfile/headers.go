@@ -1,0 +1,62 @@
+package graphfile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strings"
+)
+
+// headers are the kinds of files, behind users files and edge lists, whose headers have exactly these
+// columns, in the order in which an import reads them.
+var headers = []struct {
+	kind    Kind
+	columns []string
+}{
+	{Marks, []string{"from", "to", "special", "remark"}},
+	{Messages, []string{"from", "to", "message"}},
+	{Dismissals, []string{"from", "to", "dismissed_at"}},
+	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media"}},
+	{Comments, []string{"author", "post", "comment", "user", "key", "created_at", "text"}},
+}
+
+// IsRecords reports whether files of a kind are CSV with a header; the others are edge lists.
+func (k Kind) IsRecords() bool { return k.Header() != nil }
+
+// Header is the first record of a file of a kind; nil for an edge list.
+func (k Kind) Header() []string {
+	if k == Users {
+		return slices.Clone(columnNames)
+	}
+	if i := k.rank(); i >= 0 {
+		return slices.Clone(headers[i].columns)
+	}
+	return nil
+}
+
+// rank is the place of a kind among those with headers of their own, −1 for another.
+func (k Kind) rank() int {
+	for i, h := range headers {
+		if h.kind == k {
+			return i
+		}
+	}
+	return -1
+}
+
+// ParseHeader reads the header of a file of records that are no users; false if the line is none.
+func ParseHeader(line []byte) (Kind, bool) {
+	names, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err != nil {
+		return "", false
+	}
+	for i := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
+	}
+	for _, h := range headers {
+		if slices.Equal(names, h.columns) {
+			return h.kind, true
+		}
+	}
+	return "", false
+}

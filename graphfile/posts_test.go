@@ -1,0 +1,173 @@
+package graphfile
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/accounts"
+	"kith/storage"
+)
+
+// written makes of what rapid draws what a user can have written, or skips it.
+func written(t *rapid.T, what string, least, most int) string {
+	text, err := accounts.CheckText(what, texts(0).Draw(t, what), least, most)
+	if err != nil {
+		t.Skip("no user can write this")
+	}
+	return text
+}
+
+// throughFile is a record as it comes back from a file of its kind.
+func throughFile(t *rapid.T, kind Kind, record []string) []string {
+	var file strings.Builder
+	if err := csv.NewWriter(&file).WriteAll([][]string{kind.Header(), record}); err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(file.String(), "\n")
+	if now, ok := ParseHeader([]byte(head)); !ok || now != kind {
+		t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
+	}
+	records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records[1]
+}
+
+// A post that is written and read is the same, whatever its author has put in it.
+func TestAnyPostSurvivesAFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids, times := rapid.Int64Range(1, 1<<63-1), rapid.Int64Range(0, int64(maxTime))
+		p := storage.PostRow{EditedAt: storage.Micros(times.Draw(t, "edited")), Deleted: rapid.Bool().Draw(t, "deleted")}
+		p.Author, p.Number = storage.UserID(ids.Draw(t, "author")), ids.Draw(t, "post")
+		p.Key, p.At = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(times.Draw(t, "at"))
+		if !p.Deleted {
+			p.Text = written(t, "text", 0, storage.MaxPostLength)
+			for range rapid.IntRange(0, storage.MaxMedia).Draw(t, "files") {
+				p.Media = append(p.Media, storage.Media{
+					Name: written(t, "name", 0, storage.MaxMediaNameLength), URL: strings.TrimSpace("https://" + written(t, "url", 0, 400)),
+					Kind: storage.MediaKind(rapid.IntRange(int(storage.Image), int(storage.Cover)).Draw(t, "kind")),
+				})
+			}
+		}
+		record, err := PostRecord(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ParsePost(throughFile(t, Posts, record)); err != nil || !reflect.DeepEqual(got, p) {
+			t.Fatalf("%+v, %v, want %+v", got, err, p)
+		}
+	})
+}
+
+func TestAnyCommentSurvivesAFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.Int64Range(1, 1<<63-1)
+		c := storage.NewComment{Number: ids.Draw(t, "comment"), By: storage.UserID(ids.Draw(t, "by")), Text: written(t, "text", 1, storage.MaxCommentLength)}
+		c.Post = storage.PostID{Author: storage.UserID(ids.Draw(t, "author")), Number: ids.Draw(t, "post")}
+		c.Key, c.At = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
+		record, err := CommentRecord(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ParseComment(throughFile(t, Comments, record)); err != nil || got != c {
+			t.Fatalf("%+v, %v, want %+v", got, err, c)
+		}
+	})
+}
+
+// Every field has a bound: what is at it is taken, and what is above it is not.
+func TestFieldsOfPostsHaveBounds(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("👩", n) }
+	files := func(n int, name, url, kind string) string {
+		list := make([]mediaText, n)
+		for i := range list {
+			list[i] = mediaText{name, "https://" + url, kind}
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	good := []string{"1", "2", "k", "3", "", "false", "text", ""}
+	with := func(field int, value string) []string {
+		record := append([]string(nil), good...)
+		record[field] = value
+		return record
+	}
+	escaped := strings.NewReplacer("👩", `\ud83d\udc69`).Replace(files(9, long(100), long(492), "cover"))
+	for _, tt := range []struct {
+		record []string
+		wrong  string // a part of the message; empty: it is good
+	}{
+		{good, ""},
+		{good[:7], "want author,post,key"},
+		{with(0, "0"), "an id must be"},
+		{with(1, "-2"), "an id must be"},
+		{with(2, ""), "clientKey has 1 to 64"},
+		{with(2, strings.Repeat("~", 64)), ""},
+		{with(2, strings.Repeat("~", 65)), "clientKey has 1 to 64"},
+		{with(2, "ü"), "clientKey has 1 to 64"},
+		{with(3, ""), "a time must be"},
+		{with(4, "x"), "a time must be"},
+		{with(4, "1700000000.5"), ""},
+		{with(5, ""), "deleted is one of false, true"},
+		{with(5, "true"), "neither text nor media"},
+		{with(6, long(2000)), ""},
+		{with(6, long(2001)), "text has 0 to 2000 characters"},
+		{with(6, "\x1b[2J"), "text holds characters"},
+		{with(7, "[]"), ""},
+		{with(7, files(9, long(100), long(492), "cover")), ""},
+		{with(7, escaped), ""},
+		{with(7, files(10, "", "a", "image")), "at most 9 files"},
+		{with(7, files(1, long(101), "a", "image")), "name has 0 to 100"},
+		{with(7, files(1, "", long(493), "image")), "url has 1 to 500"},
+		{with(7, files(1, "", "a", "gif")), "one of image, video, audio, cover"},
+		{with(7, `[{"name":"","url":"http://a","kind":"image"}]`), "begins with https://"},
+		{with(7, `[{"size":1}]`), "JSON array"},
+		{with(7, "[] []"), "JSON array"},
+		{with(7, "["+strings.Repeat(" ", maxMediaText)+"]"), "up to 65536 bytes"},
+	} {
+		_, err := ParsePost(tt.record)
+		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
+			t.Errorf("%.80q: %v, want %q", tt.record, err, tt.wrong)
+		}
+	}
+	for text, wrong := range map[string]string{long(500): "", long(501): "text has 1 to 500", " ": "text has 1 to 500"} {
+		_, err := ParseComment([]string{"1", "2", "3", "4", "k", "5", text})
+		if wrong == "" && err != nil || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
+			t.Errorf("%.20q: %v, want %q", text, err, wrong)
+		}
+	}
+	for field, wrong := range map[int]string{0: "an id", 1: "an id", 2: "an id", 3: "an id", 4: "clientKey", 5: "a time"} {
+		record := []string{"1", "2", "3", "4", "k", "5", "text"}
+		record[field] = "ü"
+		if _, err := ParseComment(record); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("field %d: %v, want %q", field, err, wrong)
+		}
+	}
+}
+
+// Rows that no file can hold are told, and not written as others.
+func TestDamagedPostsAreNotWritten(t *testing.T) {
+	good := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: 2}, Key: "k"}}
+	for _, damage := range []func(*storage.PostRow){
+		func(p *storage.PostRow) { p.Author = 0 }, func(p *storage.PostRow) { p.Number = -1 }, func(p *storage.PostRow) { p.At = -1 },
+		func(p *storage.PostRow) { p.EditedAt = maxTime + 1 }, func(p *storage.PostRow) { p.Media = []storage.Media{{Kind: 9}} },
+	} {
+		p := good
+		damage(&p)
+		if record, err := PostRecord(p); err == nil {
+			t.Errorf("%+v: %q", p, record)
+		}
+	}
+	if record, err := CommentRecord(storage.NewComment{Post: good.PostID, Number: 3}); err == nil {
+		t.Errorf("a comment by nobody: %q", record)
+	}
+}

@@ -1,0 +1,96 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+const (
+	someUsers = "id,handle\n1,one\n2,two\n3,three\n"
+	somePosts = "author,post,key,created_at,edited_at,deleted,text,media\n" +
+		"1,10,a,50,51,false,\"of\ntwo lines\",\"[{\"\"name\"\":\"\"\"\",\"\"url\"\":\"\"https://a\"\",\"\"kind\"\":\"\"image\"\"}]\"\n" +
+		"1,11,b,52,,true,,\n1,10,c,50,,false,again,\n1,12,a,53,,false,the key is taken,\n9,13,d,54,,false,nobody's,\n1,14,e,55,,maybe,x,\n3,15,f,56,,false,there,\n"
+	someComments = "author,post,comment,user,key,created_at,text\n" +
+		"1,10,20,2,a,60,first\n1,10,21,1,a,61,second\n1,11,22,2,b,62,on a deleted post\n1,10,23,9,c,63,nobody's\n1,10,24,2,a,64,the key is taken\n1,10,20,2,a,60,first\n"
+)
+
+// postFiles come in an order in which they cannot be written.
+func postFiles(t *testing.T) []string {
+	return []string{file(t, "comments.csv.gz", someComments), file(t, "posts.csv", somePosts), file(t, "users.csv", someUsers)}
+}
+
+func postSeed(t *testing.T) *keeper {
+	t.Helper()
+	k := newKeeper()
+	k.CreateUsers(ctx, []storage.User{{ID: 3, Handle: "three"}})
+	if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 3, Number: 15}, Key: "mine", Text: "mine"}); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// checkPosts sees that posts and comments are what the files say, and was there, with their counts.
+func checkPosts(t *testing.T, name string, k *keeper) {
+	t.Helper()
+	p := k.Posts(ctx, []storage.PostID{{Author: 1, Number: 10}})[0].Value
+	if p.Text != "of\ntwo lines" || len(p.Media) != 1 || p.CreatedAt != 50e6 || p.EditedAt != 51e6 || p.Counts.Comments != 2 {
+		t.Errorf("%s: post %+v", name, p)
+	}
+	if p := k.Posts(ctx, []storage.PostID{{Author: 3, Number: 15}})[0].Value; p.Text != "mine" {
+		t.Errorf("%s: what was there: %+v", name, p)
+	}
+	if n := k.Counts(ctx, []storage.UserID{1})[0].Value.Posts; n != 1 {
+		t.Errorf("%s: user 1 has %d posts", name, n)
+	}
+	if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"}); !errors.Is(err, storage.ErrPostUnknown) {
+		t.Errorf("%s: the key of a deleted post: %v", name, err)
+	}
+}
+
+func TestPostsAndComments(t *testing.T) {
+	for _, lines := range []int{1, 2, 100} {
+		k, problems := postSeed(t), 0
+		got := mustRun(t, k, Config{Files: postFiles(t), Chunk: lines, Problems: 50, OnProblem: func(Problem) { problems++ }})
+		want := Report{Lines: 16, UsersMade: 2, UsersExisted: 1, Posts: 2, Comments: 2, Duplicates: 2, Existed: 1, Malformed: 1, Refused: 5}
+		if lines < 100 { // what comes again in another chunk has existed
+			want.Duplicates, want.Existed = 0, 3
+		}
+		if bare(got) != want {
+			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
+		}
+		if problems != 6 {
+			t.Errorf("%d lines: %d problems", lines, problems)
+		}
+		checkPosts(t, fmt.Sprint(lines, " lines"), k)
+	}
+}
+
+// A killed import writes them once, and counts them once.
+func TestKilledImportWritesPostsOnce(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		kills := 0
+		for n := 1; ; n++ {
+			name := fmt.Sprintf("killed at write %d (late: %v)", n, late)
+			k := postSeed(t)
+			_, err := Run(ctx, &mortal{k, n, late}, Config{Files: postFiles(t), Chunk: 2, Start: start})
+			if err == nil {
+				break
+			}
+			kills++
+			if !errors.Is(err, errKilled) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			over := late && len(k.saved) == 0
+			if got := mustRun(t, k, Config{Files: postFiles(t), Chunk: 2, Start: start}); !over && got.Posts+got.Comments+got.Existed != 7 {
+				t.Errorf("%s: %+v", name, bare(got))
+			}
+			checkPosts(t, name, k)
+		}
+		if kills < 12 {
+			t.Errorf("only %d kills", kills)
+		}
+	}
+}
