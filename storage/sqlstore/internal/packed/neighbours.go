@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -55,13 +56,17 @@ func (l *Lists) Neighbours(ctx context.Context, side storage.Side, owners []stor
 	if side > storage.Inverse {
 		return make([]storage.Result[[]storage.UserID], len(owners))
 	}
-	turns := make([]chan struct{}, len(l.db.All()))
-	for i := range turns {
-		turns[i] = make(chan struct{}, atOnce)
-	}
-	return db.LookUp(l.db, owners, 1, l.db.Map.Of, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
-		turns[shard] <- struct{}{}
-		defer func() { <-turns[shard] }()
+	return l.neighbours(ctx, side, owners, l.db.Map.Of)
+}
+
+// neighbours reads the lists from the shards that shardOf says. A shard may be added at any time.
+func (l *Lists) neighbours(ctx context.Context, side storage.Side, owners []storage.UserID, shardOf func(storage.UserID) int) []storage.Result[[]storage.UserID] {
+	var turns sync.Map // shard → chan struct{}
+	return db.LookUp(l.db, owners, 1, shardOf, func(shard int, owners []storage.UserID, found func(storage.UserID, []storage.UserID)) error {
+		known, _ := turns.LoadOrStore(shard, make(chan struct{}, atOnce))
+		turn := known.(chan struct{})
+		turn <- struct{}{}
+		defer func() { <-turn }()
 		list, ok, err := l.peersOf(ctx, shard, Name{side, owners[0]})
 		if ok {
 			found(owners[0], list)

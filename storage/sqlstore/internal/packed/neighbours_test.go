@@ -1,11 +1,14 @@
 package packed
 
 import (
+	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"kith/storage"
 	"kith/storage/idset"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Parts may come in any order. Those that do not fit are refused, also where only their number is right.
@@ -35,5 +38,26 @@ func TestPackedPeersFit(t *testing.T) {
 				t.Errorf("got %v, %v; want %v", got, err, test.want)
 			}
 		})
+	}
+}
+
+// A list may be on a shard that has been added since it was asked for.
+func TestNeighboursAreReadFromAShardThatIsNew(t *testing.T) {
+	d, err := db.Open(t.Context(), db.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "a.db"), StatementTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	lists := New(d)
+	defer lists.Close()
+	results := lists.neighbours(t.Context(), storage.Forward, []storage.UserID{1}, func(storage.UserID) int {
+		added, err := d.Add(t.Context(), filepath.Join(t.TempDir(), "b.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return added
+	})
+	if len(results) != 1 || results[0].Err != nil || results[0].Found {
+		t.Errorf("%+v", results)
 	}
 }
