@@ -13,13 +13,13 @@ import (
 
 // The control tables of shard 0, which go with it from one database to another.
 var (
-	secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}}
+	secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}}
 
 	controls = []table{
 		secrets,
-		{name: "kith_checkpoints", keys: []string{"name"}, columns: []string{"value"}},
-		{name: "kith_leases", keys: []string{"kind", "slot"}, columns: []string{"owner", "leased_until"}},
-		{name: "kith_shards", keys: []string{"ordinal"}, columns: []string{"address"}},
+		{name: "kith_checkpoints", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}},
+		{name: "kith_leases", keys: []string{"kind", "slot"}, columns: []string{"owner", "leased_until"}, texts: []string{"kind", "owner"}},
+		{name: "kith_shards", keys: []string{"ordinal"}, columns: []string{"address"}, texts: []string{"address"}},
 	}
 )
 

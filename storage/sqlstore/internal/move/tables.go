@@ -19,23 +19,24 @@ type table struct {
 	kind    db.RowKind
 	keys    []string // of the primary key: a user, or a handle, and perhaps another user
 	columns []string // the others that are copied
+	texts   []string // those of both that are not integers
 }
 
 var tables = []table{
 	{"users", db.UserRows, []string{"user_id"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "created_at", "updated_at",
-		"followings_visibility", "followers_visibility", "undiscoverable"}},
-	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count"}},
-	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}},
-	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}},
-	{"following", db.RowKind(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}},
-	{"follower", db.RowKind(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}},
-	{"friend_request", db.RowKind(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}},
-	{"friend_request_inbox", db.RowKind(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}},
-	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark"}},
-	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}},
-	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state"}},
-	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "version"}},
-	{"comment", db.CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}},
+		"followings_visibility", "followers_visibility", "undiscoverable"}, []string{"handle", "name", "bio", "avatar_url", "password_hash"}},
+	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count"}, nil},
+	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}, nil},
+	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},
+	{"following", db.RowKind(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}, nil},
+	{"follower", db.RowKind(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
+	{"friend_request", db.RowKind(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}, []string{"message"}},
+	{"friend_request_inbox", db.RowKind(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
+	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark"}, []string{"remark"}},
+	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}, nil},
+	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state"}, []string{"client_key", "text", "media"}},
+	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "version"}, nil},
+	{"comment", db.CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}, []string{"client_key", "text"}},
 }
 
 // packedTables are emptied of what has moved away.
@@ -44,9 +45,6 @@ var packedTables = []table{
 	{name: "packed_change", keys: []string{"owner", "side", "peer"}},
 	{name: "packed_chunk", keys: []string{"owner", "side", "first_peer"}},
 }
-
-// texts are the columns that are not integers.
-var texts = map[string]bool{"handle": true, "bio": true, "avatar_url": true, "password_hash": true, "message": true, "remark": true, "text": true, "media": true, "client_key": true, "name": true, "value": true, "kind": true, "owner": true, "address": true}
 
 // A row is the values of a table's keys and columns, in that order: int64, string or nil.
 type row []any
@@ -93,7 +91,7 @@ func (t table) scan(rows *sql.Rows) (row, error) {
 	columns := t.all()
 	numbers, strs, into := make([]int64, len(columns)), make([]sql.NullString, len(columns)), make([]any, len(columns))
 	for i, c := range columns {
-		if into[i] = &numbers[i]; texts[c] {
+		if into[i] = &numbers[i]; slices.Contains(t.texts, c) {
 			into[i] = &strs[i]
 		}
 	}
@@ -101,7 +99,7 @@ func (t table) scan(rows *sql.Rows) (row, error) {
 	r := make(row, len(columns))
 	for i, c := range columns {
 		switch {
-		case !texts[c]:
+		case !slices.Contains(t.texts, c):
 			r[i] = numbers[i]
 		case strs[i].Valid:
 			r[i] = strs[i].String

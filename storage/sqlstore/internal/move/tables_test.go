@@ -1,0 +1,62 @@
+package move
+
+import (
+	"database/sql"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"kith/storage/sqlstore/internal/db"
+)
+
+// notCopied are columns that are made where the rows are.
+var notCopied = map[string][]string{
+	"user_counts": {"packed", "packed_version", "follower_class"},
+}
+
+// Each table's columns are those that it has, and its texts those that are no numbers.
+func TestTablesAreAsTheyAreMade(t *testing.T) {
+	d := openShard(t)
+	for _, table := range slices.Concat(tables, packedTables, controls) {
+		var columns, texts []string
+		err := side{d, 0}.read(t.Context(), "SELECT name, type FROM pragma_table_xinfo('"+table.name+"')", nil, func(rows *sql.Rows) error {
+			var name, kind string
+			err := rows.Scan(&name, &kind)
+			if slices.Contains(notCopied[table.name], name) {
+				return err
+			}
+			if columns = append(columns, name); kind != "INTEGER" {
+				texts = append(texts, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(columns)
+		slices.Sort(texts)
+		if table.columns != nil && !slices.Equal(slices.Sorted(slices.Values(table.all())), columns) {
+			t.Errorf("%s has the columns %v, not %v", table.name, columns, table.all())
+		}
+		if table.columns != nil && !slices.Equal(slices.Sorted(slices.Values(table.texts)), texts) {
+			t.Errorf("of %s, %v are texts, not %v", table.name, texts, table.texts)
+		}
+		for _, c := range table.texts {
+			if !slices.Contains(table.all(), c) {
+				t.Errorf("%s has no %s", table.name, c)
+			}
+		}
+	}
+}
+
+// openShard is a store of one shard on SQLite.
+func openShard(t *testing.T) *db.DB {
+	t.Helper()
+	d, err := db.Open(t.Context(), db.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "a.db"), StatementTimeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
