@@ -30,6 +30,8 @@ var unexplained = map[string]string{
 	"SQLBeginShard":       "its table has one row",
 	"sqlSuccessor":        "its table has few rows",
 	"sqlNoted":            "it is run by moves, see TestBucketsMoveUnderLoad",
+	"sqlCopied":           "its table has few rows",
+	"sqlForgetCopied":     "its table has few rows",
 	"sqlForgetNoted":      "it is run by moves, see TestBucketsMoveUnderLoad",
 	"sqlLockOneCounts":    "only TiDB runs it, where rows are locked by others",
 }

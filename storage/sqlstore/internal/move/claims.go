@@ -59,10 +59,11 @@ FROM kith_buckets
 WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
 )
 
-// step changes the claims of a shard: all of them are given, and those that are to be are returned.
+// step changes the claims of a shard: all of them are given, and those that are to be are returned. What is
+// also to be written is in the same transaction.
 // It waits for the transactions under way on the shard, which hold its epoch, but not for long, as
 // those that begin meanwhile wait behind it.
-func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error)) error {
+func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error), also ...func(*db.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	err := d.Hasty(ctx, "buckets", ordinal, func(tx *db.Tx) error {
@@ -76,6 +77,11 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 		wanted, err := change(old)
 		if err != nil {
 			return err
+		}
+		for _, write := range also {
+			if err := write(tx); err != nil {
+				return err
+			}
 		}
 		return writeClaims(tx, old, merged(wanted))
 	})

@@ -16,7 +16,7 @@ func (m *Mover) compare(ctx context.Context) error {
 	for _, t := range tables {
 		m.phase.Table = t.name
 		var after row
-		err := m.pages(ctx, t, m.plan.From, func(rows []row, upTo row) error {
+		err := m.pages(ctx, t, m.plan.From, nil, func(rows []row, upTo row) error {
 			copied, err := m.window(ctx, t, after, upTo)
 			after = upTo
 			if err != nil {
@@ -35,12 +35,16 @@ func (m *Mover) compare(ctx context.Context) error {
 // window reads the copied rows behind one key and up to another.
 func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []row, err error) {
 	to := side{m.db, m.plan.To}
+	s := span{after: after, of: m.few}
+	if upTo != nil {
+		s.upTo = upTo[0]
+	}
 	for {
-		page, err := t.page(ctx, to, m.db.IsSQLite(), after, pageRows)
+		page, err := t.page(ctx, to, m.db.IsSQLite(), s, m.cfg.Page)
 		if err != nil {
 			return nil, err
 		}
-		last := len(page) < pageRows
+		last := len(page) < m.cfg.Page
 		for i, r := range page {
 			if upTo != nil && compareKeys(t.key(r), upTo) > 0 {
 				page, last = page[:i], true
@@ -48,7 +52,7 @@ func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []ro
 			}
 		}
 		if len(page) > 0 {
-			after = t.key(page[len(page)-1])
+			s.after = slices.Clone(t.key(page[len(page)-1]))
 		}
 		rows = append(rows, m.ours(t, slices.Clone(page))...)
 		if last {
@@ -57,8 +61,10 @@ func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []ro
 	}
 }
 
+// compareKeys compares keys, or one with the first columns of another: which is behind it if it has more of
+// the same.
 func compareKeys(a, b row) int {
-	for i := range a {
+	for i := range min(len(a), len(b)) {
 		var c int
 		switch x := a[i].(type) {
 		case int64:

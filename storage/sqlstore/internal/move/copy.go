@@ -19,27 +19,44 @@ func (s side) read(ctx context.Context, text string, args []any, each func(*sql.
 	return s.db.Scan(ctx, "move", s.ordinal, text, args, each)
 }
 
-// pages calls each with every page of a table on a shard: only the rows of the plan, with the last
-// key that has been read.
-func (m *Mover) pages(ctx context.Context, t table, ordinal int, each func(rows []row, upTo row) error) error {
+// pages calls each with every page of the plan's rows of a table on a shard, behind a key, and how far the table
+// has been read with it: a key, or the first columns of one; nil is the end.
+func (m *Mover) pages(ctx context.Context, t table, ordinal int, after row, each func(rows []row, upTo row) error) error {
 	from := side{m.db, ordinal}
-	var after row
 	for {
-		var upTo row // nil: the end of the table
-		err := m.cfg.Load.Do(ctx, func() error {
-			all, err := t.page(ctx, from, m.db.IsSQLite(), after, pageRows)
+		s := span{after: after, of: m.few}
+		if m.few != nil {
+			err := m.cfg.Load.Do(ctx, func() (err error) {
+				s.upTo, err = t.bound(ctx, from, m.db.IsSQLite(), after, m.cfg.Page*pagesOfSpan)
+				return err
+			})
 			if err != nil {
 				return err
 			}
-			if len(all) == pageRows {
-				upTo = t.key(all[len(all)-1])
-			}
-			return each(m.ours(t, all), upTo)
-		})
-		if err != nil || upTo == nil {
-			return err
 		}
-		after = upTo
+		for more := true; more; {
+			err := m.cfg.Load.Do(ctx, func() error {
+				all, err := t.page(ctx, from, m.db.IsSQLite(), s, m.cfg.Page)
+				if err != nil {
+					return err
+				}
+				switch more = len(all) == m.cfg.Page; {
+				case more:
+					s.after = slices.Clone(t.key(all[len(all)-1]))
+				case s.upTo != nil:
+					s.after = row{s.upTo}
+				default:
+					s.after = nil
+				}
+				return each(m.ours(t, all), s.after)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if after = s.after; after == nil {
+			return nil
+		}
 	}
 }
 
@@ -48,13 +65,21 @@ func (m *Mover) ours(t table, rows []row) []row {
 	return slices.DeleteFunc(rows, func(r row) bool { return !m.wanted(t.bucket(r)) })
 }
 
-// copy copies all rows, and in between those that have been written meanwhile.
+// copy copies all rows that have not been copied yet, and in between those that have been written meanwhile.
 func (m *Mover) copy(ctx context.Context) error {
+	copied, err := m.copied(ctx)
+	if err != nil {
+		return err
+	}
 	for _, t := range tables {
 		m.cfg.Step("copy " + t.name)
 		m.phase.Table = t.name
-		err := m.pages(ctx, t, m.plan.From, func(rows []row, _ row) error {
-			if err := m.put(ctx, change{t, rows, nil}); err != nil {
+		upTo, begun := copied[t.name]
+		if begun && len(upTo) == 0 {
+			continue
+		}
+		err := m.pages(ctx, t, m.plan.From, upTo, func(rows []row, upTo row) error {
+			if err := m.copyPage(ctx, t, rows, upTo); err != nil {
 				return err
 			}
 			m.report.Rows += int64(len(rows))
@@ -123,10 +148,7 @@ func (m *Mover) put(ctx context.Context, changes ...change) error {
 		}
 	}
 	for to, list := range shares {
-		err := m.to.Exclusive(ctx, "move", to, func(tx *db.Tx) error {
-			if err := errors.Join(m.mark(tx), m.guard(tx)); err != nil {
-				return err
-			}
+		err := m.inPart(ctx, to, func(tx *db.Tx) error {
 			for _, c := range list {
 				if err := c.make(tx); err != nil {
 					return err
@@ -139,6 +161,16 @@ func (m *Mover) put(ctx context.Context, changes ...change) error {
 		}
 	}
 	return nil
+}
+
+// inPart writes to a shard that gets rows, in one transaction.
+func (m *Mover) inPart(ctx context.Context, to int, write func(*db.Tx) error) error {
+	return m.to.Exclusive(ctx, "move", to, func(tx *db.Tx) error {
+		if err := errors.Join(m.mark(tx), m.guard(tx)); err != nil {
+			return err
+		}
+		return write(tx)
+	})
 }
 
 func (c change) make(tx *db.Tx) error {

@@ -63,12 +63,16 @@ type Report struct {
 type Config struct {
 	Token      string         // names this process
 	Load       sleep.Throttle // how much of the time statements may run
+	Page       int            // how many rows are read at a time; defaults to 500
 	Keep       time.Duration  // how long the rows stay where they were, for gateways that know of nothing yet
 	OnProgress func(Progress)
 	Step       func(string) // is called before every step; for tests
 }
 
 func (c Config) withDefaults() Config {
+	if c.Page == 0 {
+		c.Page = 500
+	}
 	if c.OnProgress == nil {
 		c.OnProgress = func(Progress) {}
 	}
@@ -78,10 +82,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// atOnce is how many rows one statement takes, and pageRows how many are read at a time.
 const (
-	atOnce   = 200
-	pageRows = 500
+	// atOnce is how many rows one statement takes.
+	atOnce = 200
+
+	// pagesOfSpan is how many pages a server reads at a time, of which it sends the rows of a few buckets.
+	pagesOfSpan = 20
 
 	// A row that is written often is noted often, and copied once for all notes that are read together.
 	notesAtOnce = 10_000
@@ -104,6 +110,7 @@ type Mover struct {
 	to     *db.DB             // where the rows go; db, unless they go to another store
 	target func(int) int      // the shard there that gets a bucket
 	wanted func(int) bool     // the buckets that go
+	few    *shard.Range       // these, if the server leaves out the rows of others; nil: it sends all
 	guard  func(*db.Tx) error // returns an error if the rows must not be written
 	cfg    Config
 	plan   Plan
@@ -115,6 +122,7 @@ type Mover struct {
 // ctx ends or a shard fails, the next Run goes on from there.
 func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 	m := newMover(d, plan, cfg)
+	m.sift()
 	began := time.Now()
 	err := m.run(ctx)
 	m.report.Took = time.Since(began)
@@ -126,6 +134,20 @@ func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
 	m.target = func(int) int { return plan.To }
 	m.guard = m.holds
 	return m
+}
+
+// sift lets the server leave out rows of other buckets, if a quarter of a shard's goes at most. It reads the
+// rows twice for that, once to find where a span ends, so of more buckets all rows are sent in the same time.
+func (m *Mover) sift() {
+	claims, buckets := m.db.Claims(), 0
+	if m.plan.From < len(claims) {
+		for _, c := range claims[m.plan.From] {
+			buckets += c.Len()
+		}
+	}
+	if 4*m.plan.Buckets.Len() <= buckets {
+		m.few = &m.plan.Buckets
+	}
 }
 
 func (m *Mover) run(ctx context.Context) error {
@@ -187,7 +209,7 @@ func (m *Mover) begin(ctx context.Context) error {
 			}
 		}
 		return append(list, m.claim(db.Arriving, m.plan.From)), nil
-	})
+	}, forgetCopied(m.plan.Buckets.First))
 	if err != nil {
 		return err
 	}
@@ -320,7 +342,7 @@ func (m *Mover) open(ctx context.Context) error {
 func Open(ctx context.Context, d *db.DB, p Plan) error {
 	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
 		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
-	})
+	}, forgetCopied(p.Buckets.First))
 }
 
 // Abort takes a move back that has not been decided. The rows that have been copied are removed.
@@ -342,6 +364,7 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 		return err
 	}
 	m := newMover(d, Plan{Buckets: p.Buckets, From: p.To, To: p.From}, cfg)
+	m.sift()
 	m.enter(Removing)
 	return m.removeRows(ctx, db.Arriving)
 }

@@ -41,7 +41,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 			defer func() { keys = nil }()
 			return m.removeKeys(ctx, t, keys, state)
 		}
-		err := m.pages(ctx, t, m.plan.From, func(rows []row, upTo row) error {
+		err := m.pages(ctx, t, m.plan.From, nil, func(rows []row, upTo row) error {
 			for _, r := range rows {
 				keys = append(keys, t.key(r))
 			}
@@ -56,7 +56,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 	}
 	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
 		return cut(old, m.plan.Buckets, db.Claim{Range: shard.Range{First: 0, Last: -1}}, state)
-	})
+	}, forgetCopied(m.plan.Buckets.First))
 	if errors.Is(err, errStep) {
 		return nil // another has done it
 	}
@@ -64,7 +64,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 }
 
 // removedAtOnce is how many rows one transaction removes, while which the shard's writers wait.
-const removedAtOnce = pageRows
+const removedAtOnce = 500
 
 // removeKeys removes rows by their keys.
 func (m *Mover) removeKeys(ctx context.Context, t table, keys []row, state db.ClaimState) error {

@@ -77,7 +77,7 @@ func vacant(ctx context.Context, d *db.DB, ordinal int) error {
 		return fmt.Errorf("%w: shard %d has buckets %d–%d, or rows of them: move them to another shard first", storage.ErrLayout, ordinal, claims[0].First, claims[0].Last)
 	}
 	for _, t := range tables {
-		rows, err := t.page(ctx, side{d, ordinal}, d.IsSQLite(), nil, 1)
+		rows, err := t.page(ctx, side{d, ordinal}, d.IsSQLite(), span{}, 1)
 		if err != nil {
 			return err
 		}

@@ -194,7 +194,7 @@ func IsCopied(claims [][]db.Claim) bool {
 func (m *Mover) compareKeys(ctx context.Context) error {
 	for _, t := range tables {
 		m.phase.Table = t.name
-		err := m.pages(ctx, t, m.plan.From, func(rows []row, _ row) error {
+		err := m.pages(ctx, t, m.plan.From, nil, func(rows []row, _ row) error {
 			for chunk := range slices.Chunk(rows, atOnce) {
 				keys := make([]row, len(chunk))
 				for i, r := range chunk {

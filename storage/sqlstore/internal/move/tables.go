@@ -128,23 +128,67 @@ func (t table) hint(sqlite bool) string {
 	return " FORCE INDEX (PRIMARY)"
 }
 
-// page reads the rows behind a key in the order of the keys, at most so many. A nil key is the
-// beginning. A table of two keys takes two statements, as no engine takes the condition on both for
-// a range of its index.
-func (t table) page(ctx context.Context, from reader, sqlite bool, after row, limit int) (rows []row, err error) {
-	begin := fmt.Sprintf("SELECT %s\nFROM %s%s\n", list(t.all()), t.name, t.hint(sqlite))
-	if len(t.keys) > 1 && after != nil {
-		rest := fmt.Sprintf("%sWHERE %s = ? AND %s > ?\nORDER BY %s LIMIT ?", begin, t.keys[0], t.keys[1], t.keys[1])
-		if rows, err = t.query(ctx, from, rest, append(slices.Clone(after), limit)); err != nil || len(rows) == limit {
+// A span is a part of a table, in the order of the keys.
+type span struct {
+	after row          // the rows behind a key, or behind all rows of the first columns of one; nil: from the beginning
+	upTo  any          // of the first column; nil: to the end
+	of    *shard.Range // only those of some buckets; nil: of all
+}
+
+// ofBuckets is a condition on the first column of a key. No index serves it: the rows of a span are read for
+// it, but not sent.
+func (t table) ofBuckets() string {
+	return fmt.Sprintf("CRC32(%s) %% %d BETWEEN ? AND ?", t.keys[0], shard.Buckets)
+}
+
+// page reads the first rows of a span, at most so many. No engine takes a condition on several columns of a key
+// for a range of its index, so there is a statement for each: first for what is left of the last key but one.
+func (t table) page(ctx context.Context, from reader, sqlite bool, s span, limit int) (rows []row, err error) {
+	for fixed := max(0, len(s.after)-1); fixed >= 0; fixed-- {
+		var conditions []string
+		var args []any
+		if fixed > 0 && s.of != nil && !s.of.Contains(t.bucket(s.after)) {
+			continue
+		}
+		for i, value := range s.after[:min(fixed+1, len(s.after))] {
+			how := " = ?"
+			if i == fixed {
+				how = " > ?"
+			}
+			conditions, args = append(conditions, t.keys[i]+how), append(args, value)
+		}
+		if fixed == 0 && s.upTo != nil {
+			conditions, args = append(conditions, t.keys[0]+" <= ?"), append(args, s.upTo)
+		}
+		if fixed == 0 && s.of != nil {
+			conditions, args = append(conditions, t.ofBuckets()), append(args, s.of.First, s.of.Last)
+		}
+		where := ""
+		if len(conditions) > 0 {
+			where = "WHERE " + strings.Join(conditions, " AND ") + "\n"
+		}
+		text := fmt.Sprintf("SELECT %s\nFROM %s%s\n%sORDER BY %s LIMIT ?", list(t.all()), t.name, t.hint(sqlite), where, list(t.keys[fixed:]))
+		more, err := t.query(ctx, from, text, append(args, limit-len(rows)))
+		if rows = append(rows, more...); err != nil || len(rows) == limit {
 			return rows, err
 		}
 	}
-	text, args := begin, row{}
+	return rows, nil
+}
+
+// bound is the first column of the key that is so many rows behind another; nil if there are fewer.
+func (t table) bound(ctx context.Context, from reader, sqlite bool, after row, rows int) (upTo any, err error) {
+	where, args := "", row{}
 	if after != nil {
-		text, args = fmt.Sprintf("%sWHERE %s > ?\n", begin, t.keys[0]), slices.Clone(after[:1])
+		where, args = fmt.Sprintf("WHERE %s > ?\n", t.keys[0]), slices.Clone(after[:1])
 	}
-	more, err := t.query(ctx, from, fmt.Sprintf("%sORDER BY %s LIMIT ?", text, list(t.keys)), append(args, limit-len(rows)))
-	return append(rows, more...), err
+	text := fmt.Sprintf("SELECT %s\nFROM %s%s\n%sORDER BY %s LIMIT 1 OFFSET ?", t.keys[0], t.name, t.hint(sqlite), where, t.keys[0])
+	first := table{name: t.name, keys: t.keys[:1], texts: t.texts}
+	found, err := first.query(ctx, from, text, append(args, rows-1))
+	if len(found) > 0 {
+		upTo = found[0][0]
+	}
+	return upTo, err
 }
 
 // condition is for rows by their keys, or, if of is 1, by the first one alone.

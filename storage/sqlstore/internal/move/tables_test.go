@@ -60,3 +60,43 @@ func openShard(t *testing.T) *db.DB {
 	t.Cleanup(func() { d.Close() })
 	return d
 }
+
+// Pages of a table come one behind the other, however many columns its key has.
+func TestPagesOfKeysOfThreeColumns(t *testing.T) {
+	d := openShard(t)
+	const rows = 7
+	err := d.Exclusive(t.Context(), "test", 0, func(tx *db.Tx) error {
+		for owner := range 3 {
+			for side := range 2 {
+				for peer := range rows {
+					if _, err := tx.Exec(1, "INSERT INTO packed_change (owner, side, peer, type, update_time)\nVALUES (?, ?, ?, 1, 1)", owner+1, side, peer+1); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(packedTables, func(t table) bool { return t.name == "packed_change" })
+	for _, limit := range []int{1, 4, rows, 1000} {
+		var all []row
+		var after row
+		for len(all) <= 6*rows {
+			page, err := packedTables[i].page(t.Context(), side{d, 0}, true, span{after: after}, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, page...)
+			if len(page) < limit {
+				break
+			}
+			after = packedTables[i].key(page[len(page)-1])
+		}
+		if len(all) != 6*rows || !slices.IsSortedFunc(all, func(a, b row) int { return compareKeys(a[:3], b[:3]) }) {
+			t.Errorf("%d rows a page: %v", limit, all)
+		}
+	}
+}

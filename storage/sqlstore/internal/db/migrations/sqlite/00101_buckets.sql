@@ -36,3 +36,11 @@ CREATE TABLE IF NOT EXISTS kith_mover (
   id    INTEGER NOT NULL PRIMARY KEY,
   steps INTEGER NOT NULL
 );
+
+-- How far a move has copied each table to this shard. up_to is a key as JSON, or empty: all of it.
+CREATE TABLE IF NOT EXISTS kith_copied (
+  first_bucket INTEGER NOT NULL,
+  name         TEXT    NOT NULL,
+  up_to        TEXT    NOT NULL,
+  PRIMARY KEY (first_bucket, name)
+) WITHOUT ROWID;

@@ -1,0 +1,96 @@
+package move
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// explaining explains statements instead of running them.
+type explaining struct {
+	side
+	t     *testing.T
+	plans []string // each with its statement
+}
+
+func (e *explaining) read(ctx context.Context, text string, args []any, _ func(*sql.Rows) error) error {
+	how := "EXPLAIN "
+	if e.db.IsSQLite() {
+		how = "EXPLAIN QUERY PLAN "
+	}
+	plan := text + "\n"
+	err := e.side.read(ctx, how+text, args, func(rows *sql.Rows) error {
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		err = rows.Scan(into...)
+		for i, v := range values {
+			plan += fmt.Sprintf("%s=%s ", columns[i], v.String)
+		}
+		return err
+	})
+	e.plans = append(e.plans, plan)
+	return err
+}
+
+// Spans are read in the order of the primary key, from where they begin, and nothing is sorted.
+func TestSpansAreReadByTheKey(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { explainSpans(t, openShard(t)) })
+	t.Run(testenv.Engine(), func(t *testing.T) {
+		testenv.NotOn(t, "a store on TiDB does not move", "tidb")
+		dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+		d, err := db.Open(t.Context(), db.Config{Location: "mysql:" + dsn, StatementTimeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		explainSpans(t, d)
+	})
+}
+
+func explainSpans(t *testing.T, d *db.DB) {
+	t.Helper()
+	few := &shard.Range{First: 0, Last: 1023}
+	for _, table := range slices.Concat(tables, packedTables) {
+		e := &explaining{side: side{d, 0}, t: t}
+		var last row
+		for range table.keys {
+			last = append(last, int64(5))
+		}
+		upTo := any(int64(9))
+		if table.kind == db.HandleRow {
+			last, upTo = row{"a"}, "b"
+		}
+		for _, s := range []span{{}, {after: last}, {after: last, upTo: upTo, of: few}, {after: last[:1], of: few}, {upTo: upTo, of: few}} {
+			if _, err := table.page(t.Context(), e, d.IsSQLite(), s, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, after := range []row{nil, last} {
+			if _, err := table.bound(t.Context(), e, d.IsSQLite(), after, 10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, plan := range e.plans {
+			byKey := strings.Contains(plan, "key=PRIMARY") || strings.Contains(plan, "PRIMARY KEY") ||
+				strings.Contains(plan, "autoindex_"+table.name+"_1") || strings.Contains(plan, "SCAN "+table.name+" ")
+			begins := !strings.Contains(plan, "> ?") || strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.name)
+			if !byKey || !begins || strings.Contains(plan, "filesort") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("%s", plan)
+			}
+		}
+	}
+}

@@ -1,0 +1,9 @@
+package move
+
+import (
+	"testing"
+
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }

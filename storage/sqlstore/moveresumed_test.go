@@ -1,0 +1,103 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// A few buckets are moved in small pages, and taken back: the rows of all others stay where they are.
+func TestAFewBucketsMove(t *testing.T) {
+	grow(t, 200, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		g.preload(6)
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, plan := range []sqlstore.Move{
+			{Buckets: shard.Range{First: 100, Last: 227}, From: 0, To: to},
+			{Buckets: shard.Range{First: 130, Last: 150}, From: to, To: 0},
+		} {
+			before := g.rows(plan)
+			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Page: 3, Keep: time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Mended > 0 || report.Rows != before || report.Compared != before || report.Removed != before {
+				t.Errorf("%+v, want %d rows", report, before)
+			}
+		}
+		g.checkRows()
+	})
+}
+
+// rows is how many rows a move is about to copy, of users, handles and follows.
+func (g *grower) rows(plan sqlstore.Move) (n int64) {
+	address := g.mover.Addresses()[plan.From]
+	for table, owner := range map[string]string{"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id"} {
+		for _, id := range g.owners(address, "SELECT "+owner+" FROM "+table) {
+			if plan.Buckets.Contains(shard.BucketOf(id)) {
+				n++
+			}
+		}
+	}
+	for handle := range g.users {
+		if plan.Buckets.Contains(shard.BucketOfHandle(fmt.Sprintf("user%d", handle+1))) {
+			n++
+		}
+	}
+	return n
+}
+
+// A move that is cut off in the middle of a table goes on there, and copies no row twice, but for those that have
+// been written meanwhile.
+func TestAMoveGoesOnWhereItWas(t *testing.T) {
+	grow(t, 60, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		g.preload(6)
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const page = 10
+		plan := half(0, to)
+		all, copied, cuts := g.rows(plan), int64(0), 0
+		for {
+			limited, cut := context.WithCancel(ctx)
+			report, err := g.mover.Move(limited, plan, sqlstore.MoveConfig{Token: fmt.Sprint(cuts), Page: page, Keep: time.Millisecond, OnProgress: func(p sqlstore.MoveProgress) {
+				if p.Phase == "copying" && p.Rows > 5*page {
+					cut()
+				}
+			}})
+			cut()
+			copied += report.Rows
+			if err == nil {
+				if report.Mended > 0 {
+					t.Errorf("%+v", report)
+				}
+				break
+			}
+			if cuts++; !errors.Is(err, context.Canceled) || report.Rows <= 5*page || cuts > 30 {
+				t.Fatalf("try %d: %+v, %v", cuts, report, err)
+			}
+			from, peer := storage.UserID(1+cuts%g.users), storage.UserID(1000+cuts)
+			changed := g.mover.ChangeEdges(ctx, from, []storage.EdgeChange{{To: peer, Type: storage.Following, At: 7}}, storage.ChangeOptions{Inverse: true})[0]
+			if changed.Err != nil {
+				t.Fatal(changed.Err)
+			}
+			g.acknowledged.Store(storage.Pair{From: from, To: peer}, storage.Following)
+		}
+		// A follow makes three rows at most: on both sides, and the counts of who was not counted.
+		if most := all + 3*int64(cuts); cuts < 4 || copied < all || copied > most {
+			t.Errorf("%d rows have been copied in %d tries, not %d to %d", copied, cuts+1, all, most)
+		}
+		g.checkRows()
+	})
+}
