@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/storage"
+	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/packed"
 )
 
@@ -290,6 +291,10 @@ func runScans(t *testing.T, s *Store) {
 	for _, side := range storage.Sides {
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 1}, nil))
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 16}, classes))
+		ofBuckets := owners
+		ofBuckets.Buckets = storage.Choose(shard.Buckets, []int{7, 8})
+		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 1}, nil))
+		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 16}, classes))
 		groups := storage.Choose(16*storage.Classes, []int{5, 6})
 		check(nil, s.GroupRows(ctx, side, 0, owners, storage.Cut{Parts: 16}, groups, func(storage.Edge) {}))
 	}

@@ -66,7 +66,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 		if !beginsStatement.MatchString(strings.TrimLeft(st.Text, "(")) {
 			continue // an INSERT looks for nothing
 		}
-		want, known := servedBy(all, st.Text)
+		want, known := servedBy(all, ofAllBuckets(st.Text))
 		if !known {
 			t.Errorf("%s does not stand in the source as it is run:\n%.300s", st.Lookup, st.Text)
 		}
@@ -92,6 +92,14 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 			t.Errorf("%s: %s was not explained", known.at, known.name)
 		}
 	}
+}
+
+// ofAllBuckets is a statement of digests as it stands in the source, without what it gets for some buckets.
+func ofAllBuckets(text string) string {
+	for _, condition := range sqlOfBuckets {
+		text = strings.Replace(text, condition, "\nGROUP BY", 1)
+	}
+	return text
 }
 
 // fillForPlans makes tables in which a wrong index would look cheap: 10,000 users,

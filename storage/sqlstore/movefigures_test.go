@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
+	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
@@ -93,4 +94,94 @@ func handlerReads(t *testing.T, dsn string) (keys, sent int64) {
 		keys += n
 	}
 	return keys, sent
+}
+
+// TestLongPackedListAfterAMove measures, for a user with a million followers, how long the list is packed, how
+// long its packed rows take from one database to another, and how long the move of its bucket takes.
+//
+//	KITH_TEST_LONG=1 go test ./storage/sqlstore -run TestLongPackedListAfterAMove -v
+func TestLongPackedListAfterAMove(t *testing.T) {
+	testenv.Long(t)
+	testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
+	const followers = 1_000_000
+	owner := storage.UserID(1)
+	dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1)
+	g := newGrower(t, "mysql:"+dsns[0], dsns[1], 1)
+	ctx := t.Context()
+	var edges []storage.Edge
+	for from := range storage.UserID(followers) {
+		edges = append(edges, storage.Edge{From: 10 + 7*from, To: owner, Type: storage.Following, UpdateTime: storage.Micros(1e15 + int64(from)*7919)})
+	}
+	for some := range slices.Chunk(edges, 5000) {
+		for _, r := range g.mover.Apply(ctx, storage.Inverse, some, storage.IfAbsent) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	pack := func(when string) {
+		began := time.Now()
+		if err := g.mover.Pack(ctx, storage.Inverse, owner); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: packed in %s", when, time.Since(began).Round(time.Millisecond))
+	}
+	pack("before")
+	to, err := g.mover.AddShard(ctx, g.add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, bytes, took := g.copyChunks(dsns[0], dsns[1])
+	t.Logf("%d chunks of %d bytes from one database to the other in %s", chunks, bytes, took.Round(time.Millisecond))
+	bucket := shard.BucketOf(owner)
+	report, err := g.mover.Move(ctx, sqlstore.Move{Buckets: shard.Range{First: bucket, Last: bucket}, From: 0, To: to}, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("moved %d rows in %s", report.Rows, report.Took.Round(time.Millisecond))
+	pack("afterwards")
+}
+
+// copyChunks copies all chunks, 100 at a time, and takes them away again.
+func (g *grower) copyChunks(from, to string) (chunks, bytes int, took time.Duration) {
+	g.t.Helper()
+	var pools [2]*sql.DB
+	for i, dsn := range []string{from, to} {
+		var err error
+		if pools[i], err = sql.Open("mysql", dsn); err != nil {
+			g.t.Fatal(err)
+		}
+		defer pools[i].Close()
+	}
+	began := time.Now()
+	for first := int64(-1); ; {
+		rows, err := pools[0].QueryContext(g.t.Context(), "SELECT owner, side, first_peer, data FROM packed_chunk WHERE first_peer > ? ORDER BY owner, side, first_peer LIMIT 100", first)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		var args []any
+		for rows.Next() {
+			var owner, side int64
+			var data []byte
+			if err := rows.Scan(&owner, &side, &first, &data); err != nil {
+				g.t.Fatal(err)
+			}
+			args = append(args, owner, side, first, data)
+			bytes += len(data)
+		}
+		rows.Close()
+		if len(args) == 0 {
+			break
+		}
+		chunks += len(args) / 4
+		text := "REPLACE INTO packed_chunk (owner, side, first_peer, data) VALUES (?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", len(args)/4-1)
+		if _, err := pools[1].ExecContext(g.t.Context(), text, args...); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	took = time.Since(began)
+	if _, err := pools[1].ExecContext(g.t.Context(), "DELETE FROM packed_chunk"); err != nil {
+		g.t.Fatal(err)
+	}
+	return chunks, bytes, took
 }

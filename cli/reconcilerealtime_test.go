@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/internal/sleep"
+	"kith/reconcile"
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// A log is what a program says, for tests to read while it does.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) has(part string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), part)
+}
+
+// The realtime mode reads the log of a shard that is added while it watches: what is halved there is found.
+func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
+	store := halved(t)
+	var said log
+	found := make(chan storage.Pair, 10_000)
+	cfg := reconcile.ChangesConfig{
+		Store: store, Checkpoints: store, Window: time.Millisecond, MaxPending: 100, Logger: slog.New(slog.NewTextHandler(&said, nil)),
+		Metrics: reconcile.NewMetrics(prometheus.NewRegistry()), Found: func(f reconcile.Finding) { found <- f.Pair() },
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			if err := watchChanges(ctx, store, cfg); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	watching.Go(func() { store.Watch(ctx) })
+	defer watching.Wait()
+	defer stop()
+	// Follows are halved again and again: where a log has no checkpoint, it is watched from some time on.
+	awaitFoundOf := func(s *sqlstore.Store, from storage.UserID) {
+		t.Helper()
+		for to, began := storage.UserID(100), time.Now(); ; to++ {
+			edge := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 5}
+			if r := s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {
+				t.Fatal(r[0].Err)
+			}
+			select {
+			case is := <-found:
+				if is.From == from {
+					return
+				}
+			case <-time.After(50 * time.Millisecond):
+			}
+			if time.Since(began) > 30*time.Second {
+				t.Fatalf("nothing of user %d has been found", from)
+			}
+		}
+	}
+	awaitFoundOf(store, 1)
+
+	adder := openAnother(t, store)
+	to, err := adder.AddShard(t.Context(), filepath.Join(t.TempDir(), "added.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); !said.has("watching begins again"); {
+		if time.Since(began) > 30*time.Second || sleep.For(ctx, time.Millisecond) != nil {
+			t.Fatal("it has not begun again")
+		}
+	}
+	from := storage.UserID(3)
+	plan := sqlstore.Move{Buckets: shard.Range{First: shard.BucketOf(from), Last: shard.BucketOf(from)}, From: 0, To: to}
+	if _, err := adder.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	awaitFoundOf(adder, from)
+}
+
+// openAnother opens a store as another program does.
+func openAnother(t *testing.T, store *sqlstore.Store) *sqlstore.Store {
+	t.Helper()
+	another, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + store.Addresses()[0], StatementTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { another.Close() })
+	return another
+}
