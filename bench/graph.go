@@ -101,11 +101,14 @@ func (g *Graph) Edges() iter.Seq[storage.Edge] {
 
 // WriteTo writes the graph as an edge list that `kith import` reads: from, to and
 // the time in seconds, separated by tabs.
-func (g *Graph) WriteTo(w io.Writer) (int64, error) {
+func (g *Graph) WriteTo(w io.Writer) (int64, error) { return WriteEdges(w, g.Edges()) }
+
+// WriteEdges writes edges likewise, and returns how many bytes.
+func WriteEdges(w io.Writer, edges iter.Seq[storage.Edge]) (int64, error) {
 	out := bufio.NewWriterSize(w, 1<<20)
 	var written int64
 	line := make([]byte, 0, 64)
-	for e := range g.Edges() {
+	for e := range edges {
 		line = appendEdge(line[:0], e)
 		n, err := out.Write(line)
 		written += int64(n)
@@ -242,6 +245,8 @@ const (
 	purposeMix
 	purposePopular
 	purposeInserts
+	purposePosts
+	purposeReaders
 )
 
 func (g *Graph) random(purpose, n int) *rand.Rand {

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -126,6 +128,7 @@ type handler struct {
 	suggested, oneNode, oneCount                      *sql.Stmt
 	following, follower                               lists
 	writes                                            *writes
+	feeds                                             feeds
 }
 
 // lists answers what two lists of one table have in common.
@@ -142,7 +145,7 @@ const (
 	pageSize    = 20   // as the statements say
 )
 
-func newHandler(dbs databases) (*handler, error) {
+func newHandler(dbs databases, inboxes redis.UniversalClient) (*handler, error) {
 	var failed error
 	prepare := func(text string) *sql.Stmt {
 		statement, err := dbs.read.Prepare(text)
@@ -167,6 +170,10 @@ func newHandler(dbs databases) (*handler, error) {
 		oneCount:        prepare(sqlCount),
 		following:       listsOf("commonFollowings", sqlSharedFollowings),
 		follower:        listsOf("commonFollowers", sqlSharedFollowers),
+		feeds:           feeds{joined: prepare(sqlFeed), inboxes: inboxes},
+	}
+	if inboxes != nil { // beside MariaDB; SQLite writes such a list otherwise
+		h.feeds.byID = prepare(strings.Replace(sqlPosts, "IN (?)", "IN ((?, ?)"+strings.Repeat(", (?, ?)", feedPage-1)+")", 1))
 	}
 	if failed != nil {
 		return nil, failed

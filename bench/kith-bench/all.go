@@ -65,7 +65,7 @@ func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 			return err
 		}
 	}
-	return c.measure(ctx, k, report.Standard, config)
+	return c.measure(ctx, k, report.Standard, config, suite.Run)
 }
 
 // BenchGrowCmd is `kith bench grow`.
@@ -139,7 +139,7 @@ func (c *BenchGrowCmd) Run(ctx context.Context, k *kong.Context) error {
 		}
 		config.Graphs = append(config.Graphs, g)
 	}
-	return c.measure(ctx, k, report.Growth, config)
+	return c.measure(ctx, k, report.Growth, config, suite.Run)
 }
 
 func questionsNamed(names []string) ([]*bench.Question, error) {
@@ -154,8 +154,11 @@ func questionsNamed(names []string) ([]*bench.Question, error) {
 	return questions, nil
 }
 
+// measuring is [suite.Run], or another one.
+type measuring func(context.Context, suite.Config) ([]report.Size, report.Machine, error)
+
 // measure completes what is to be measured, does so, and reports.
-func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config) (err error) {
+func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config, run measuring) (err error) {
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
 	}
@@ -178,7 +181,7 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 		Kind: kind, Command: f.command(k), Date: began.UTC().Format(time.DateOnly),
 		Connections: f.Connections, Rounds: f.Rounds, Seconds: f.Duration.Seconds(),
 	}
-	if r.Sizes, r.Machine, err = suite.Run(ctx, config); err != nil {
+	if r.Sizes, r.Machine, err = run(ctx, config); err != nil {
 		return err
 	}
 	r.WriteTables(k.Stdout)

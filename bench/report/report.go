@@ -12,7 +12,7 @@ import (
 
 // Report is one run.
 type Report struct {
-	Kind        string  `json:"kind"` // Standard or Growth
+	Kind        string  `json:"kind"` // Standard, Growth or Feed
 	Command     string  `json:"command"`
 	Date        string  `json:"date"` // 2026-11-20
 	Machine     Machine `json:"machine"`
@@ -26,6 +26,7 @@ type Report struct {
 const (
 	Standard = "standard"
 	Growth   = "growth"
+	Feed     = "feed"
 )
 
 // Machine is what everything ran on: gateways, databases and the load.
@@ -53,6 +54,7 @@ type Size struct {
 	Cells      []Cell `json:"cells"`
 
 	Stores []Store `json:"stores,omitempty"` // by engine
+	Feeds  *Feeds  `json:"feeds,omitempty"`
 }
 
 // Cell is one question asked of one subject.
@@ -78,6 +80,7 @@ const (
 	Cold     = "cold"
 	Warm     = "warm"
 	Baseline = "baseline"
+	Inboxes  = "inboxes" // of home feeds: a hand-written handler that has them in Redis
 )
 
 // Figures are what was measured. Wrong, incomplete and failed answers are Errors, and in
@@ -179,7 +182,7 @@ func Read(path string) (*Report, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if r.Kind != Standard && r.Kind != Growth || len(r.Sizes) == 0 {
+	if r.Kind != Standard && r.Kind != Growth && r.Kind != Feed || len(r.Sizes) == 0 {
 		return nil, fmt.Errorf("%s: it is no report of kith bench", path)
 	}
 	return &r, nil

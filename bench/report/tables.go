@@ -21,6 +21,10 @@ func (r *Report) WriteTables(w io.Writer) {
 		r.writeGrowth(w)
 		return
 	}
+	if r.Kind == Feed {
+		r.writeFeeds(w)
+		return
+	}
 	for _, size := range r.Sizes {
 		for _, engine := range Engines {
 			if size.has(engine) {

@@ -38,7 +38,7 @@ func (r *run) drain(ctx context.Context, graph *bench.Graph) (_ *report.Drain, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := createUsers(ctx, store, small); err != nil {
+	if err := createUsers(ctx, store, small, 1, small.Users); err != nil {
 		return nil, err
 	}
 	first, err := r.startReplicator(ctx, location)

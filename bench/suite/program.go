@@ -30,13 +30,16 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	case report.Baseline:
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--addr", address}
+	case report.Inboxes:
+		command = r.Baseline
+		args = []string{"bench", "baseline", "--store", location, "--redis", r.redisURL, "--addr", address}
 	case report.Cold:
 		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
 	}
 	if s.cacheBytes > 0 {
 		env = append(env, fmt.Sprint("KITH_CACHE_BYTES=", s.cacheBytes))
 	}
-	env = append(env, "KITH_JWT_SECRET="+r.secret)
+	env = append(env, "KITH_JWT_SECRET="+r.secret, "KITH_WRITE_LIMIT=0")
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		env = append(env, "KITH_REDIS="+r.redisURL)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strings"
 	"time"
@@ -34,10 +35,10 @@ func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) 
 	if err != nil {
 		return made, err
 	}
-	err = createUsers(ctx, store, graph)
+	err = createUsers(ctx, store, graph, 1, graph.Users)
 	began := time.Now()
 	if err == nil {
-		made.edges, err = importEdges(ctx, store, graph)
+		made.edges, err = importEdges(ctx, store, graph.Edges())
 	}
 	made.took = time.Since(began)
 	if err := errors.Join(err, store.Close()); err != nil {
@@ -87,7 +88,7 @@ func (r *run) analyze(ctx context.Context, location string) error {
 		return nil
 	}
 	for _, dsn := range addresses {
-		if err := private.Execute(ctx, dsn, "ANALYZE TABLE users, handles, user_counts, following, follower, packed_chunk"); err != nil {
+		if err := private.Execute(ctx, dsn, "ANALYZE TABLE users, handles, user_counts, following, follower, packed_chunk, post"); err != nil {
 			return err
 		}
 	}
@@ -126,20 +127,21 @@ func copyFile(path, to string) error {
 // Fill makes all users of a graph in an empty store and imports the edges, which are generated
 // meanwhile. It returns how many edges there are.
 func Fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges int, err error) {
-	if err := createUsers(ctx, store, graph); err != nil {
+	if err := createUsers(ctx, store, graph, 1, graph.Users); err != nil {
 		return 0, err
 	}
-	return importEdges(ctx, store, graph)
+	return importEdges(ctx, store, graph.Edges())
 }
 
-func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) error {
+// createUsers makes users by their numbers.
+func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, first, last int) error {
 	const atOnce = 5000
 	users := make([]storage.User, 0, atOnce)
 	now := storage.MicrosOf(time.Now())
-	for n := 1; n <= graph.Users; n++ {
+	for n := first; n <= last; n++ {
 		id := graph.ID(n)
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: now, UpdatedAt: now})
-		if len(users) < atOnce && n < graph.Users {
+		if len(users) < atOnce && n < last {
 			continue
 		}
 		for _, made := range store.CreateUsers(ctx, users) {
@@ -152,11 +154,11 @@ func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph)
 	return nil
 }
 
-func importEdges(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges int, err error) {
+func importEdges(ctx context.Context, store *sqlstore.Store, all iter.Seq[storage.Edge]) (edges int, err error) {
 	edgeList, writer := io.Pipe()
 	generated := make(chan error, 1)
 	go func() {
-		_, err := graph.WriteTo(writer)
+		_, err := bench.WriteEdges(writer, all)
 		generated <- errors.Join(err, writer.Close())
 	}()
 	imported, err := importer.Run(ctx, store, importer.Config{Files: []string{"-"}, Stdin: edgeList})

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/bench/report"
+	"kith/bench/suite"
+)
+
+// BenchFeedCmd is `kith bench feed`.
+type BenchFeedCmd struct {
+	Users      int   `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
+	Followings []int `default:"50,1000,5000" placeholder:"N,…" help:"Readers who follow so many users each. Default: ${default}."`
+	Followers  []int `default:"10,1000000" placeholder:"N,…" help:"Authors with so many followers, of whom one watches until a post is seen. Default: ${default}."`
+	Posts      int   `default:"200" placeholder:"N" help:"How many posts of each of these authors. Default: ${default}."`
+	PerSecond  int   `default:"100" placeholder:"N" help:"How many posts others publish in a second meanwhile. Default: ${default}."`
+	benchFlags
+}
+
+// Validate is called by kong.
+func (c *BenchFeedCmd) Validate() error {
+	const mostFollowings, mostFollowers, mostPosts, mostPerSecond = 100_000, 10_000_000, 100_000, 10_000
+	for _, n := range c.Followings {
+		if n < bench.FeedPageSize || n > min(c.Users, mostFollowings) {
+			return fmt.Errorf("--followings: %d is not from %d to %d, and not more than there are users", n, bench.FeedPageSize, mostFollowings)
+		}
+	}
+	for _, n := range c.Followers {
+		if n < 1 || n > mostFollowers {
+			return fmt.Errorf("--followers: %d is not from 1 to %d", n, mostFollowers)
+		}
+	}
+	if c.Users < bench.Community {
+		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	}
+	if c.Posts < 1 || c.Posts > mostPosts || c.PerSecond < 1 || c.PerSecond > mostPerSecond {
+		return fmt.Errorf("--posts must be from 1 to %d, --per-second from 1 to %d", mostPosts, mostPerSecond)
+	}
+	if len(c.Engines) > 0 {
+		return errors.New("--engines: home feeds are measured on MariaDB with Redis")
+	}
+	return nil
+}
+
+// Run measures, prints the tables and writes the figures. Wrong answers are an error after that.
+func (c *BenchFeedCmd) Run(ctx context.Context, k *kong.Context) error {
+	return c.measure(ctx, k, report.Feed, suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}},
+		func(ctx context.Context, config suite.Config) ([]report.Size, report.Machine, error) {
+			size, machine, err := suite.RunFeed(ctx, suite.FeedConfig{
+				Config: config, Followings: c.Followings, Followers: c.Followers, Posts: c.Posts, PerSecond: c.PerSecond,
+			})
+			return []report.Size{size}, machine, err
+		})
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+)
+
+// Feeds is what was measured of home feeds, beside how fast pages are.
+type Feeds struct {
+	Posts       int    `json:"posts"`       // in the store
+	Recent      int    `json:"recentPosts"` // of these, in a gateway's memory
+	RecentBytes int64  `json:"recentBytes"` // which they take
+	PerSecond   int    `json:"postsPerSecond"`
+	Seen        []Seen `json:"seen"`
+}
+
+// Seen is how long it takes from sending a post to one gateway until it is in the feed that another
+// one shows, and what the post writes.
+type Seen struct {
+	Followers int     `json:"followers"` // of the author
+	Posts     int     `json:"posts"`
+	P50       float64 `json:"p50Ms"`
+	P99       float64 `json:"p99Ms"`
+	Max       float64 `json:"maxMs"`
+	Written   float64 `json:"rowsWritten"` // inserted and changed by MariaDB, for each post
+}
+
+func (r *Report) writeFeeds(w io.Writer) {
+	for _, s := range r.Sizes {
+		fmt.Fprintf(w, "\n| page of 20 posts with authors | join, req/s | p50 / p99 ms | inboxes, req/s | p50 / p99 ms | Kith, req/s | of the join | of inboxes | p50 / p99 ms | wrong answers |\n")
+		fmt.Fprintln(w, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+		for _, q := range s.Questions() {
+			join, inboxes, kith := s.Find(MariaDB, Baseline, q), s.Find(MariaDBRedis, Inboxes, q), s.Find(MariaDBRedis, Warm, q)
+			row := append([]string{q}, join.speed()...)
+			row = append(row, inboxes.speed()...)
+			speed := kith.speed()
+			row = append(row, speed[0], times(kith, join), times(kith, inboxes), speed[1], wrong(join, inboxes, kith))
+			writeRow(w, row)
+		}
+		if s.Feeds != nil {
+			s.Feeds.write(w)
+		}
+	}
+}
+
+func (f *Feeds) write(w io.Writer) {
+	fmt.Fprintf(w, "\n%s posts, of which %s recent ones take %s bytes in a gateway: %s bytes each.\n\n",
+		comma(f.Posts), comma(f.Recent), comma(int(f.RecentBytes)), short(float64(f.RecentBytes)/math.Max(1, float64(f.Recent)), 1))
+	fmt.Fprintf(w, "| followers of the author | from one gateway to another at %d posts/s, p50 ms | p99 ms | at most, ms | rows written for a post |\n", f.PerSecond)
+	fmt.Fprintln(w, "|---:|---:|---:|---:|---:|")
+	for _, s := range f.Seen {
+		writeRow(w, []string{comma(s.Followers), number(s.P50, 1), number(s.P99, 1), number(s.Max, 1), short(s.Written, 1)})
+	}
+}
+
+// times is how many times as fast one is as another.
+func times(cell, as *Cell) string {
+	if cell == nil || as == nil || as.PerSecond == 0 {
+		return ""
+	}
+	return number(cell.PerSecond/as.PerSecond, 2) + "×"
+}
