@@ -298,6 +298,9 @@ func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []sto
 	for i, r := range results {
 		if r.Value {
 			w.Counted = append(w.Counted, authors[i])
+			if !posts[i].Deleted {
+				w.Published = append(w.Published, storage.PostAt{PostID: posts[i].PostID, CreatedAt: posts[i].At})
+			}
 		}
 	}
 	end(w, errorsOf(results)...)
