@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,8 +12,10 @@ import (
 	"kith/internal/apitest"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/memory"
 	"kith/storage/recent"
+	"kith/storage/sqlstore"
 )
 
 // loaded are recent posts that have all there is: the store is empty.
@@ -123,6 +126,33 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 	}
 }
 
+// TestStatementsOfAFeedInMemory: a page is the followings, the blocks, and one statement on a shard for each of posts,
+// authors, and relationships, however many posts and followings there are.
+func TestStatementsOfAFeedInMemory(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		var recorder apitest.Recorder
+		store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+		ring(t, store)
+		posts := recent.NewSince(1<<20, time.Now, 0)
+		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: posts}})
+		for by := storage.UserID(3); by < 103; by++ {
+			publish(t, api, by, "x", by.String())
+		}
+		for _, size := range []int{1, 5, 20} {
+			recorder.Take()
+			api.As(2).Ask(fmt.Sprintf(`{ viewer { feed(first: %d) { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`, size), nil).Whole()
+			got := recorder.Take().MostOnOneShard()
+			want := costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "posts": 1, "bundle": 1, "users": 1}
+			if shards > 1 {
+				want = costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "posts": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("%d shards, %d posts: %v, want %v", shards, size, got, want)
+			}
+		}
+	}
+}
+
 // TestNewerPostsAreCountedToAHundred, and a page is whole where posts have gone that memory still has.
 func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 	for name, way := range waysOf(&social.Feeds{Recent: loaded(1 << 20)}) {
@@ -155,6 +185,50 @@ func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 			t.Errorf("%s: got %s and %v newer ones, want %s and none", name, got, answer.At("viewer.feed.newerThan.count"), first)
 		}
 	}
+}
+
+func TestFeedItems(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { feedItems { cursor node { id text author { handle } } } }`)
+		v.does(v.a, "follow", v.b)
+		n := 0
+		write := func(by storage.UserID) string {
+			n++
+			return publish(t, v.api, by, fmt.Sprint("t", n), fmt.Sprint("k", n))
+		}
+		until(t, answers, func(int) { write(v.b) })
+		want := func(by storage.UserID) {
+			t.Helper()
+			id := write(by)
+			for told := range answers {
+				if strings.Contains(told, fmt.Sprintf(`"node":{"id":%q,"text":"t%d","author":{"handle":"u%s"}}`, id, n, by)) {
+					return
+				}
+				if !strings.Contains(told, fmt.Sprintf(`"handle":"u%s"`, v.b)) { // those of the beginning may come late
+					t.Fatalf("%s came, not %s", told, id)
+				}
+			}
+		}
+		want(v.b)
+		write(v.c) // whom the viewer does not follow
+		v.hub.Publish(events.Event{Kind: events.Gap})
+		want(v.b)
+		v.does(v.a, "unfollow", v.b)
+		write(v.b)
+		v.does(v.a, "follow", v.c)
+		v.hub.Publish(events.Event{Kind: events.Gap}) // the subscription reads whom the viewer follows
+		for {
+			id := write(v.c)
+			select {
+			case told := <-answers:
+				if !strings.Contains(told, fmt.Sprintf(`"handle":"u%s"`, v.c)) {
+					t.Fatalf("%s came, and %s is awaited", told, id)
+				}
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
 }
 
 func TestFeedsAreTheViewers(t *testing.T) {

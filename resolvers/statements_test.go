@@ -199,6 +199,8 @@ var viewersQueries = []struct {
 		costs{"blocks": 1, "posts.latest": 1, "bundle": 1}},
 	{"another's posts", `{ user(id: 3) { posts { nodes { text author { name } comments { nodes { author { name } } } } } } }`,
 		costs{"blocks": 1, "posts.pages": 1, "comments.pages": 1, "users": 2}},
+	{"the feed, from the store", `{ viewer { feed { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`,
+		costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "bundle": 1, "users": 1}},
 	{"followers you know", `{ users(ids: [12, 13, 14, 15]) { followersYouKnow(first: 3) { totalCount complete nodes { handle } } } }`,
 		costs{"profiles": 1, "users": 1, "neighbours.following": 1, "neighbours.follower": 1, "blocks": 1}},
 }
@@ -235,6 +237,7 @@ func TestStatementsOfTheViewersQueries(t *testing.T) {
 var apart = map[string]costs{
 	"nodes of both types":                               {"users": 1, "edges.following": 1, "edges.follower": 1},
 	"the latest posts with the relation to each author": {"blocks": 1, "posts.latest": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1},
+	"the feed, from the store":                          {"blocks": 1, "counts": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
 	"fragments, aliases and directives":                 {"userpage.following": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
 }
 

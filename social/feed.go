@@ -189,7 +189,7 @@ func (w *feedWalk) inMemory(ctx context.Context, wanted int) ([]storage.Post, er
 	} else if found.Through < math.MaxInt64 { // otherwise they are being loaded anew
 		reached = storage.Place{CreatedAt: found.Through + 1} // ahead of all posts of that time
 	}
-	if w.tooFar = reached.Compare(w.at) <= 0; w.tooFar { // the store gets further
+	if w.tooFar = w.at != (storage.Place{}) && reached.Compare(w.at) <= 0; w.tooFar { // the store gets further
 		return nil, nil
 	}
 	w.at = reached
