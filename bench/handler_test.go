@@ -27,6 +27,7 @@ import (
 	"kith/storage/events"
 	"kith/storage/localcache"
 	"kith/storage/memory"
+	"kith/storage/recent"
 	"kith/storage/sqlstore"
 )
 
@@ -115,6 +116,12 @@ func (d *discarding) Write(b []byte) (int, error) {
 // is before the store, unless it is nil.
 func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) http.Handler {
 	b.Helper()
+	return handlerWith(b, store, cache, nil)
+}
+
+// handlerWith is handlerOver with recent posts in memory, unless these are nil.
+func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) http.Handler {
+	b.Helper()
 	registry := prometheus.NewRegistry()
 	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(registry), time.Now)
 	if err := hiddenUsers.Refresh(b.Context()); err != nil {
@@ -123,7 +130,7 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
 	root := &resolvers.Resolver{
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store, Handles: store,
-		Feeds:   &social.Feeds{Store: store},
+		Feeds:   &social.Feeds{Store: store, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}
