@@ -33,6 +33,7 @@ import (
 	"kith/storage/events"
 	"kith/storage/intents"
 	"kith/storage/localcache"
+	"kith/storage/recent"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )
@@ -199,6 +200,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	intents.NewMetrics(&r)
 	rediscache.NewMetrics(&r)
 	localcache.NewMetrics(&r)
+	(&recent.Follower{}).Register(&r)
 	slices.Sort(r.metrics)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {
