@@ -50,7 +50,7 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	if p := b.profile(t, 1); p.Counts.Following != 1 || s.calls() != calls {
 		t.Errorf("%+v, after %d more calls", p, s.calls()-calls)
 	}
-	if n := admin(t, server).HExists(t.Context(), a.epoch.Load().user(2), "p").Val(); n {
+	if n := admin(t, server).HExists(t.Context(), current(t, a).user(2), "p").Val(); n {
 		t.Error("nobody has asked for user 2")
 	}
 	if p := b.profile(t, 2); p.Counts.Follower != 1 {

@@ -51,7 +51,7 @@ func TestCluster(t *testing.T) {
 		s.write(t, 1, id, storage.None)
 		a.Changed(t.Context(), s.both(1, id))
 	}
-	before := a.epoch.Load().keys
+	before := current(t, a).keys
 	rollBack()
 	up := func() bool {
 		a.agrees(t, s, ids...)
@@ -118,7 +118,7 @@ func TestFailover(t *testing.T) {
 
 	a := connect(t, s, masters, func(c *Config) { c.Timeout = 300 * time.Millisecond })
 	eventually(t, "connected", func() bool { a.agrees(t, s, ids...); return a.epoch.Load() != nil })
-	before := a.epoch.Load().keys
+	before := current(t, a).keys
 	masters[0].Kill(t)
 	if err := client.Do(t.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err(); err != nil {
 		t.Fatal(err)
