@@ -114,7 +114,7 @@ func TestReadmeQueriesHaveTheirAnswers(t *testing.T) {
 	readme := read(t, filepath.Join(root, "README.md"))
 	queries := submatches("(?s)```graphql\n(.*?)```", readme)
 	answers := submatches("(?s)```json\n(.*?)```", readme)
-	if len(queries) != 2 || len(answers) != len(queries) {
+	if len(queries) != 3 || len(answers) != len(queries) {
 		t.Fatalf("%d queries, %d answers", len(queries), len(answers))
 	}
 	g := kithtest.Start(t, kithtest.Args("--demo"))

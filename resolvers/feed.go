@@ -37,7 +37,7 @@ func (r *Resolver) feedAt(ctx context.Context, obj *model.User, first *int32, af
 		c.NewerThan = &model.NewerPosts{Count: int32(len(rows)), HasMore: more}
 	}
 	var page social.FeedPage
-	if page.Complete = true; pageNeedsOf(f).rows && args.size > 0 {
+	if page.Complete = true; pageNeedsOf(f).rows {
 		if page, err = r.Feeds.Page(ctx, g, obj.UserID, args.after, args.size); err != nil {
 			return nil, err
 		}

@@ -27,16 +27,21 @@ type Posts struct {
 	bytes uint64
 	now   func() time.Time
 
-	mu      sync.RWMutex
-	log     log
-	authors authors
-	floor   storage.Micros // all posts that are newer are here
+	mu sync.RWMutex
+	content
 	loading bool
-	waiting []change           // what has changed since loading began
-	all     int                // posts here, those that have been deleted aside
-	odd     map[position]int64 // numbers that the log has no room for
+	waiting []change // what has changed since loading began
 
 	pages, beyond atomic.Int64 // found here; for which the store had to be asked
+}
+
+// content is what a load replaces.
+type content struct {
+	log     log
+	authors authors
+	floor   storage.Micros     // all posts that are newer are here
+	all     int                // posts here, those that have been deleted aside
+	odd     map[position]int64 // numbers that the log has no room for
 }
 
 // Beyond counts a page for which the store had to be asked.
@@ -54,15 +59,7 @@ func New(bytes uint64, now func() time.Time) *Posts { return NewSince(bytes, now
 
 // NewSince makes recent posts to which all those are added that are newer than the floor.
 func NewSince(bytes uint64, now func() time.Time, floor storage.Micros) *Posts {
-	p := &Posts{bytes: bytes, now: now}
-	p.reset(floor)
-	return p
-}
-
-// reset forgets everything, and sets the floor.
-func (p *Posts) reset(floor storage.Micros) {
-	p.log, p.authors, p.odd, p.all = log{}, authors{}, map[position]int64{}, 0
-	p.floor = floor
+	return &Posts{bytes: bytes, now: now, content: content{floor: floor, odd: map[position]int64{}}}
 }
 
 // Floor is the time from which on back the store has to be asked.
@@ -131,6 +128,10 @@ func (p *Posts) beginLoad() {
 // install replaces all posts by some that are oldest first, and by what has changed since beginLoad.
 // All posts that are newer than the floor are among them. It returns false, and changes nothing, if too much has changed.
 func (p *Posts) install(posts []storage.PostAt, floor storage.Micros) bool {
+	fresh := NewSince(p.bytes, p.now, floor) // nobody waits meanwhile
+	for _, post := range posts {
+		fresh.add(post)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	waiting := p.waiting
@@ -138,10 +139,7 @@ func (p *Posts) install(posts []storage.PostAt, floor storage.Micros) bool {
 	if len(waiting) > mostWaiting {
 		return false
 	}
-	p.reset(floor)
-	for _, post := range posts {
-		p.add(post)
-	}
+	p.content = fresh.content
 	for _, c := range waiting {
 		if c.gone {
 			p.remove(c.PostID)
