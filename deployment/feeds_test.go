@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,10 +18,7 @@ import (
 )
 
 // feedGateway is one of several gateways on a store, as far as home feeds need it.
-type feedGateway struct {
-	caches *Caches
-	stop   func()
-}
+type feedGateway struct{ caches *Caches }
 
 func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	t.Helper()
@@ -48,21 +44,20 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 		t.Fatal(err)
 	}
 	started := make(chan struct{})
-	g.stop = sync.OnceFunc(InBackground(func(ctx context.Context) {
+	t.Cleanup(g.caches.Close)
+	t.Cleanup(InBackground(func(ctx context.Context) {
 		g.caches.Run(ctx, Hearing{Hub: hub, SelfSufficient: true, Logger: logger, Started: func() { close(started) }})
 	}))
 	<-started
-	t.Cleanup(g.caches.Close)
-	t.Cleanup(g.stop)
 	return g
 }
 
-// publish publishes a post, which the gateway has at once.
-func (g *feedGateway) publish(t *testing.T, author storage.UserID, n int) {
+// publish publishes a post of user 1, which the gateway has at once.
+func (g *feedGateway) publish(t *testing.T, n int) {
 	t.Helper()
 	before := g.caches.RecentPosts().Len()
 	_, _, err := g.caches.Writer.Publish(t.Context(), storage.NewPost{
-		PostID: storage.PostID{Author: author, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
+		PostID: storage.PostID{Author: 1, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +101,7 @@ func TestPostsReachOtherGateways(t *testing.T) {
 				var took []time.Duration
 				for range times {
 					n++
-					a.publish(t, 1, n)
+					a.publish(t, n)
 					began := time.Now()
 					b.wait(t, n)
 					took = append(took, time.Since(began))

@@ -19,7 +19,7 @@ import (
 )
 
 // loaded are recent posts that have all there is: the store is empty.
-func loaded(bytes uint64) *recent.Posts { return recent.NewSince(bytes, time.Now, 0) }
+func loaded() *recent.Posts { return recent.NewSince(1<<20, time.Now, 0) }
 
 // waysOf are the ways in which home feeds are found: a test sets one of them before it asks.
 func waysOf(feeds *social.Feeds) map[string]*recent.Posts {
@@ -35,7 +35,7 @@ func TestFeeds(t *testing.T) {
 			t.Parallel()
 			store := memory.New()
 			apitest.Users(t, store, people)
-			feeds := &social.Feeds{Recent: loaded(1 << 20)}
+			feeds := &social.Feeds{Recent: loaded()}
 			ways := waysOf(feeds)
 			api := apitest.New(t, store, apitest.Options{Feeds: feeds})
 			random := rand.New(rand.NewPCG(seed, 2))
@@ -155,7 +155,7 @@ func TestStatementsOfAFeedInMemory(t *testing.T) {
 
 // TestNewerPostsAreCountedToAHundred, and a page is whole where posts have gone that memory still has.
 func TestNewerPostsAreCountedToAHundred(t *testing.T) {
-	for name, way := range waysOf(&social.Feeds{Recent: loaded(1 << 20)}) {
+	for name, way := range waysOf(&social.Feeds{Recent: loaded()}) {
 		store := memory.New()
 		apitest.Users(t, store, 3)
 		apitest.Follow(t, store, 1, 2)

@@ -35,7 +35,6 @@ type world struct {
 	*Follower
 	store  *source
 	number int64
-	stop   func()
 }
 
 func newWorld(t *testing.T, authors int) *world {
@@ -57,8 +56,7 @@ func (w *world) start(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(w.Start(ctx))
-	w.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
-	t.Cleanup(w.stop)
+	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 // publish publishes a post some time ago, without an event.
