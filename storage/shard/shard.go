@@ -66,8 +66,13 @@ func (a *Assignment) Assign(r Range, shard int, state State) {
 func (a *Assignment) Shards() int { return len(a.epochs) }
 
 // Epoch is the epoch of a shard to which the assignment belongs. It rises whenever the buckets of
-// the shard change.
-func (a *Assignment) Epoch(shard int) int64 { return a.epochs[shard] }
+// the shard change. It is 0, which no shard has, if there is no such shard any more.
+func (a *Assignment) Epoch(shard int) int64 {
+	if shard >= len(a.epochs) {
+		return 0
+	}
+	return a.epochs[shard]
+}
 
 // Owner returns the shard that owns a bucket, and in which state.
 func (a *Assignment) Owner(bucket int) (shard int, state State) {

@@ -27,6 +27,7 @@ var unexplained = map[string]string{
 	"sqlPresentEpoch":     "its table has one row",
 	"sqlAwait":            "its table has one row",
 	"sqlRetire":           "its table has one row",
+	"sqlMoveShard":        "its table has few rows",
 	"SQLBeginShard":       "its table has one row",
 	"sqlSuccessor":        "its table has few rows",
 	"sqlNoted":            "it is run by moves, see TestBucketsMoveUnderLoad",

@@ -52,6 +52,11 @@ func (s *Store) ReplaceShard(ctx context.Context, ordinal int, address string, c
 	return move.Replace(ctx, s.db, ordinal, address, cfg)
 }
 
+// RemoveShard takes the last shard out of the store. [move.RemoveShard].
+func (s *Store) RemoveShard(ctx context.Context, ordinal int, cfg MoveConfig) error {
+	return move.RemoveShard(ctx, s.db, ordinal, cfg)
+}
+
 // RaiseEpoch writes to a shard what everybody can do without: a mark in its log.
 func (s *Store) RaiseEpoch(ctx context.Context, ordinal int) error {
 	return move.RaiseEpoch(ctx, s.db, ordinal)
@@ -105,10 +110,10 @@ func (s *Store) Watch(ctx context.Context) {
 	}
 }
 
-// Changes is how often shards have been added or replaced since the store was opened.
+// Changes is how often shards have been added, replaced or removed since the store was opened.
 func (s *Store) Changes() int { return s.db.Changes() }
 
-// Changed is closed once shards have been added or replaced more often than a number.
+// Changed is closed once shards have been added, replaced or removed more often than a number.
 func (s *Store) Changed(than int) <-chan struct{} { return s.db.Changed(than) }
 
 // rescue ends what waits for a mover that has died.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"kith/storage"
+	"kith/storage/shard"
 )
 
 // ErrStill is the error of databases whose buckets cannot move: a store on TiDB spreads itself.
@@ -30,9 +31,12 @@ func (d *DB) Add(ctx context.Context, address string) (ordinal int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = errors.Join(d.beginEpoch(ctx, n), n.close())
+	err = d.beginEpoch(ctx, n, shard.Range{First: 0, Last: -1})
 	if err == nil {
-		err = d.RecordShard(ctx, ordinal, plain)
+		err = d.isFresh(ctx, n)
+	}
+	if err = errors.Join(err, n.close()); err == nil {
+		err = d.listShard(ctx, ordinal, plain)
 	}
 	if err != nil {
 		return 0, err

@@ -101,7 +101,13 @@ func served(claims []Claim) storage.Choice {
 
 // Served reports which buckets a shard has now.
 func (d *DB) Served(ctx context.Context, ordinal int) (storage.Served, error) {
+	if ordinal >= len(d.All()) { // it has been removed
+		return storage.Served{Buckets: served(nil)}, nil
+	}
 	epoch, claims, err := d.claimsOf(ctx, d.Shard(ordinal))
+	if errors.Is(err, errRemoved) {
+		err = nil // it has none
+	}
 	others := slices.ContainsFunc(claims, func(c Claim) bool { return !c.isServed() })
 	return storage.Served{Epoch: epoch, Buckets: served(claims), Others: others}, err
 }
@@ -121,24 +127,23 @@ func (d *DB) Refresh(ctx context.Context) error {
 	return err
 }
 
-// learnShards opens the shards that have been added to the store.
+// learnShards opens the shards that have been added to the store, and lets those go that have been removed.
 func (d *DB) learnShards(ctx context.Context) error {
 	known := len(d.All())
-	var addresses []string
-	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, func(rows *sql.Rows) error {
-		var ordinal int
-		var address string
-		err := rows.Scan(&ordinal, &address)
-		if ordinal >= known {
-			addresses = append(addresses, address)
-		}
-		return err
-	})
+	listed, err := d.listed(ctx)
 	if err != nil {
 		return err
 	}
-	for _, address := range addresses {
-		if err := d.attach(ctx, address); err != nil {
+	if number := listed.number(d.laidOut); number < known {
+		d.drop(number)
+		return nil
+	}
+	for ordinal := known; listed[ordinal] != removed; ordinal++ {
+		err := d.attach(ctx, listed[ordinal])
+		if errors.Is(err, errRemoved) {
+			return nil // the list is about to be changed
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -155,8 +160,13 @@ func (d *DB) attach(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
+	if err = d.migrate(ctx, opened); err == nil {
+		opened, err = d.followed(ctx, opened)
+	}
+	if err == nil && len(opened) == 0 {
+		return errRemoved
+	}
 	n := opened[0]
-	err = d.migrate(ctx, opened)
 	var m *meta
 	if err == nil {
 		m, err = d.readMeta(ctx, n)
@@ -177,8 +187,9 @@ func (d *DB) attach(ctx context.Context, address string) error {
 // readClaims reads the buckets of all shards, and makes the map of them.
 func (d *DB) readClaims(ctx context.Context) error {
 	shards := d.All()
-	d.claims = append(d.claims, make([][]Claim, len(shards)-len(d.claims))...)
+	d.claims = append(d.claims, make([][]Claim, max(0, len(shards)-len(d.claims)))...)[:len(shards)]
 	epochs := make([]int64, len(shards))
+	gone := make([]bool, len(shards))
 	for i := range epochs {
 		if was := d.Map.Now(); i < was.Shards() {
 			epochs[i] = was.Epoch(i)
@@ -186,11 +197,19 @@ func (d *DB) readClaims(ctx context.Context) error {
 	}
 	failed := EveryShard(len(shards), func(i int) error {
 		epoch, claims, err := d.claimsOf(ctx, shards[i])
+		if errors.Is(err, errRemoved) {
+			gone[i] = true
+			return nil
+		}
 		if err == nil {
 			epochs[i], d.claims[i] = epoch, seenSince(d.claims[i], claims)
 		}
 		return err
 	})
+	if first := slices.Index(gone, true); first > 0 {
+		epochs, d.claims = epochs[:first], d.claims[:first]
+		defer d.drop(first) // once the map has it no longer
+	}
 	a, err := assignmentOf(epochs, d.claims)
 	if failed != nil || err != nil {
 		if failed != nil {
@@ -235,7 +254,7 @@ func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Clai
 			}
 			break
 		}
-		if err = d.beginEpoch(ctx, n); err != nil {
+		if err = d.beginEpoch(ctx, n, d.begins(n.Ordinal)); err != nil {
 			err = fmt.Errorf("record the buckets of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
 			break
 		}
@@ -260,7 +279,7 @@ func claimScan(epoch *int64, claims *[]Claim) func(*sql.Rows) error {
 }
 
 // beginEpoch records the buckets that a shard has from the beginning, unless they are recorded.
-func (d *DB) beginEpoch(ctx context.Context, n *Shard) error {
+func (d *DB) beginEpoch(ctx context.Context, n *Shard, r shard.Range) error {
 	tx, err := n.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -273,8 +292,7 @@ func (d *DB) beginEpoch(ctx context.Context, n *Shard) error {
 	if begun, err := result.RowsAffected(); err != nil || begun == 0 {
 		return err
 	}
-	if n.Ordinal < d.laidOut {
-		r := shard.Even(n.Ordinal, d.laidOut)
+	if r.Len() > 0 {
 		if _, err := tx.ExecContext(ctx, SQLWriteClaim, r.First, r.Last, int(Owned), -1, "", int64(storage.MicrosOf(time.Now()))); err != nil {
 			return err
 		}

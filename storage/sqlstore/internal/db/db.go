@@ -65,7 +65,8 @@ type DB struct {
 	Rescue func(context.Context)
 
 	cfg    Config
-	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added behind
+	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added behind, and removed there
+	gone   sync.Map                 // ordinal → *Shard: the last that was removed
 
 	changing sync.Mutex
 	changes  int           // how often shards has changed
@@ -78,12 +79,18 @@ type DB struct {
 	laidOut    int       // how many shards the store had at first
 }
 
-// All is all shards, in the order of their ordinals. It may grow, and shards may be replaced, see
-// [DB.Refresh].
+// All is all shards, in the order of their ordinals. It may grow and shrink, and shards may be replaced,
+// see [DB.Refresh].
 func (d *DB) All() []*Shard { return *d.shards.Load() }
 
-// Shard is one shard.
-func (d *DB) Shard(ordinal int) *Shard { return d.All()[ordinal] }
+// Shard is one shard. If it has just been removed, it is what it was, which has no rows.
+func (d *DB) Shard(ordinal int) *Shard {
+	if all := d.All(); ordinal < len(all) {
+		return all[ordinal]
+	}
+	gone, _ := d.gone.Load(ordinal)
+	return gone.(*Shard)
+}
 
 // Shard is one shard's database: its connections for look-ups and those for writes.
 // They are apart so that an import cannot starve readers, and because their
@@ -110,6 +117,10 @@ func (d *DB) Close() error {
 	for _, n := range slices.Concat(d.All(), d.replaced) {
 		errs = append(errs, n.close())
 	}
+	d.gone.Range(func(_, n any) bool {
+		errs = append(errs, n.(*Shard).close())
+		return true
+	})
 	return errors.Join(errs...)
 }
 

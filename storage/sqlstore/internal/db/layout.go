@@ -98,12 +98,11 @@ func (d *DB) checkLayout(ctx context.Context) error {
 // fitsNumber compares how many shards are given with how many there are: those of the beginning have
 // to be given, those that have been added may be.
 func (d *DB) fitsNumber(ctx context.Context) error {
-	given, are := len(d.All()), d.laidOut
-	err := d.Query(ctx, "shards", 0, 1, sqlAddedShards, nil, func(*sql.Rows) error {
-		are++
-		return nil
-	})
-	if err == nil && (given < d.laidOut || given > are) {
+	listed, err := d.listed(ctx)
+	if err != nil {
+		return err
+	}
+	if given, are := len(d.All()), listed.number(d.laidOut); given < listed.given(d.laidOut) || given > are {
 		err = fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, are, given)
 	}
 	return err

@@ -47,7 +47,9 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 	if err := errors.Join(d.refuseRepeats(ctx), d.migrate(ctx, shards)); err != nil {
 		return err
 	}
-	if err := d.followed(ctx, shards); err != nil {
+	shards, err = d.followed(ctx, shards)
+	d.shards.Store(&shards)
+	if err != nil {
 		return err
 	}
 	if err := d.checkLayout(ctx); err != nil {

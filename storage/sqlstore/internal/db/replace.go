@@ -46,6 +46,12 @@ WHERE id = 1 AND epoch < -1`
 INSERT INTO kith_epoch (id, epoch)
 VALUES (1, -2)`
 
+	// Served by the primary key.
+	sqlMoveShard = `
+UPDATE kith_shards
+SET address = ?
+WHERE ordinal = ?`
+
 	// SQLRecordShard records where a shard is.
 	SQLRecordShard = `
 REPLACE INTO kith_shards (ordinal, address)
@@ -65,7 +71,7 @@ func (d *DB) epochOf(ctx context.Context, n *Shard) (epoch int64, err error) {
 }
 
 // successor opens the database that has taken the place of one that is gone. If nobody has used it yet, it
-// is a shard from here on: that was decided when the old one went.
+// is a shard from here on: that was decided when the old one went. [errRemoved] if there is none.
 func (d *DB) successor(ctx context.Context, gone *Shard) (*Shard, error) {
 	var address string
 	epoch, err := d.epochOf(ctx, gone)
@@ -75,11 +81,20 @@ func (d *DB) successor(ctx context.Context, gone *Shard) (*Shard, error) {
 	if err == nil {
 		err = gone.Write.QueryRowContext(ctx, sqlSuccessor, gone.Ordinal).Scan(&address)
 	}
-	if err == nil {
-		address, err = d.withCredentials(address)
+	if err == nil && address == removed {
+		return d.addedAgain(ctx, gone)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask where shard %d is (%s): %w", gone.Ordinal, gone.Name, err)
+	}
+	return d.follow(ctx, gone, address)
+}
+
+// follow opens a database in the place of one that is gone.
+func (d *DB) follow(ctx context.Context, gone *Shard, address string) (*Shard, error) {
+	address, err := d.withCredentials(address)
+	if err != nil {
+		return nil, err
 	}
 	opened, err := d.connect(ctx, gone.Ordinal, []string{address})
 	if err != nil {
@@ -95,28 +110,33 @@ func (d *DB) successor(ctx context.Context, gone *Shard) (*Shard, error) {
 	return n, nil
 }
 
-// followed puts the databases that have taken the place of others into the list of shards, before anybody
-// uses it.
-func (d *DB) followed(ctx context.Context, shards []*Shard) error {
-	for i, n := range shards {
-		for {
-			epoch, err := d.epochOf(ctx, n)
-			if err != nil {
-				return err
-			}
-			if epoch >= 0 {
-				break
-			}
-			next, err := d.successor(ctx, n)
-			if err != nil {
-				return err
-			}
-			_ = n.close() // nothing is under way there
-			shards[i] = next
-			n = next
+// followed is the list of shards with those databases that have taken the place of others, and without the
+// shards that have been removed, before anybody uses it.
+func (d *DB) followed(ctx context.Context, shards []*Shard) ([]*Shard, error) {
+	for i := 0; i < len(shards); {
+		n := shards[i]
+		epoch, err := d.epochOf(ctx, n)
+		if err != nil {
+			return shards, err
 		}
+		if epoch >= 0 {
+			i++
+			continue
+		}
+		next, err := d.successor(ctx, n)
+		switch {
+		case errors.Is(err, errRemoved):
+			for _, n := range shards[i:] { // those behind have been removed before
+				_ = n.close()
+			}
+			return shards[:i], nil
+		case err != nil:
+			return shards, err
+		}
+		_ = n.close() // nothing is under way there
+		shards[i] = next
 	}
-	return nil
+	return shards, nil
 }
 
 // Beside opens an empty database that is to take the place of a shard, as the only shard of what is
@@ -191,13 +211,11 @@ func (d *DB) isNone(ctx context.Context, n *Shard) error {
 	return nil
 }
 
-// RecordShard records where a shard is that was added to the store; those of the beginning are given.
+// RecordShard records where a shard is that was added to the store, when another database takes its place;
+// those of the beginning are given.
 func (d *DB) RecordShard(ctx context.Context, ordinal int, plain string) error {
-	if ordinal < d.laidOut {
-		return nil
-	}
 	return d.Transact(ctx, "shards", 0, func(tx *Tx) error {
-		_, err := tx.Exec(1, SQLRecordShard, ordinal, plain)
+		_, err := tx.Exec(1, sqlMoveShard, plain, ordinal)
 		return err
 	})
 }

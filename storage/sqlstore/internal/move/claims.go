@@ -194,7 +194,7 @@ func Rescue(ctx context.Context, d *db.DB) {
 			case time.Since(c.Seen) < db.GivenUp:
 			case c.State == db.Closed:
 				_ = reopen(ctx, d, i, c) // whoever waits tries again
-			case c.State == db.Left && c.Other != db.OtherStore:
+			case c.State == db.Left && c.Other >= 0 && c.Other < len(claims):
 				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
 					_ = Open(ctx, d, Plan{c.Range, i, c.Other})
 				}

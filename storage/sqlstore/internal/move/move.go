@@ -157,6 +157,9 @@ func (m *Mover) run(ctx context.Context) error {
 			return err
 		}
 		claims := m.db.Claims()
+		if max(m.plan.From, m.plan.To) >= len(claims) {
+			return fmt.Errorf("%w: there is no shard %d", storage.ErrLayout, max(m.plan.From, m.plan.To))
+		}
 		from, hasFrom := find(claims[m.plan.From], m.plan.Buckets)
 		to, hasTo := find(claims[m.plan.To], m.plan.Buckets)
 		arriving := hasTo && to.State == db.Arriving && to.Other == m.plan.From
@@ -212,6 +215,9 @@ func (m *Mover) begin(ctx context.Context) error {
 	}, forgetCopied(m.plan.Buckets.First))
 	if err != nil {
 		return err
+	}
+	if m.plan.To >= len(m.db.All()) {
+		return fmt.Errorf("%w: shard %d has just been removed", storage.ErrUnavailable, m.plan.To)
 	}
 	m.cfg.Step("leave")
 	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
@@ -381,6 +387,9 @@ func Moves(claims [][]db.Claim) (plans []Plan) {
 					continue // the whole store has been copied
 				}
 				p := Plan{c.Range, i, c.Other}
+				if c.Other >= len(claims) {
+					continue // it has been removed
+				}
 				if to, ok := find(claims[c.Other], c.Range); !ok || to.State != db.Arriving {
 					plans = append(plans, p) // its rows are to be removed
 				}
