@@ -136,10 +136,11 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	defer a.reading.Unlock()
 	a.mu.Lock()
 	clear(a.noted)
-	for len(a.shards) < a.store.Shards() { // the store has grown
+	shards := a.store.Shards()
+	for len(a.shards) < shards { // the store has grown
 		a.shards = append(a.shards, watched{})
 	}
-	shards := len(a.shards)
+	a.shards = a.shards[:shards] // or has become smaller
 	a.mu.Unlock()
 	errs := make([]error, shards)
 	var wg sync.WaitGroup

@@ -290,3 +290,39 @@ func TestWhoIsHiddenSignsIn(t *testing.T) {
 		}
 	}
 }
+
+// resized is a store whose number of shards changes; it has its users on the first. The others cannot be read once
+// they have been removed.
+type resized struct {
+	storage.Store
+	shards int
+	asked  []storage.StatePosition // of the second shard
+}
+
+func (s *resized) Shards() int { return s.shards }
+
+func (s *resized) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	switch { // one change is fewer than the limit: there are no more
+	case shard == 0:
+		return s.Store.StateChanges(ctx, 0, after, limit)
+	case shard >= s.shards:
+		return nil, storage.ErrUnavailable
+	}
+	s.asked = append(s.asked, after)
+	return []storage.StateChange{{StatePosition: storage.StatePosition{At: 1e15, User: 9}, State: storage.Deactivated}}, nil
+}
+
+// A shard that has been removed is not asked any more, and another one of its number is read from the beginning.
+func TestHiddenUsersOfFewerShards(t *testing.T) {
+	store := &resized{Store: memory.New(), shards: 2}
+	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	for _, shards := range []int{2, 1, 2} {
+		store.shards = shards
+		if err := hidden.Refresh(t.Context()); err != nil {
+			t.Errorf("%d shards: %v", shards, err)
+		}
+	}
+	if n := len(store.asked); n != 2 || store.asked[1].At != 0 {
+		t.Errorf("the second shard was asked from %v", store.asked)
+	}
+}

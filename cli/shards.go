@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"kith/internal/sleep"
+	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
@@ -25,6 +26,7 @@ type ShardsCmd struct {
 	Move    ShardsMoveCmd    `cmd:"" help:"Move buckets to another shard while the store is in use."`
 	Split   ShardsSplitCmd   `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
 	Replace ShardsReplaceCmd `cmd:"" help:"Let an empty database take the place of a shard that has no buckets, so that its server can be taken out of use."`
+	Remove  ShardsRemoveCmd  `cmd:"" help:"Take the last shard out of the store, once it has no buckets, so that the store has one less."`
 	Resume  ShardsResumeCmd  `cmd:"" help:"Go on with the moves that have been cut off."`
 	Abort   ShardsAbortCmd   `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
 }
@@ -99,6 +101,10 @@ type ShardsAddCmd struct {
 
 // Run adds the shard.
 func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
+	// A shard of this number may have been removed. Its log was another one.
+	if err := reconcile.ForgetLog(ctx, store, store.Shards()); err != nil {
+		return err
+	}
 	ordinal, err := store.AddShard(ctx, c.Address)
 	if err != nil {
 		return err

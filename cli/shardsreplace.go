@@ -27,14 +27,17 @@ type ShardsReplaceCmd struct {
 const appliedWithin = 3 * time.Minute
 
 // Validate is called by kong.
-func (c *ShardsReplaceCmd) Validate() error {
-	if err := checkKeep(c.Keep); err != nil {
+func (c *ShardsReplaceCmd) Validate() error { return checkShardAndKeep(c.Shard, c.Keep) }
+
+// checkShardAndKeep checks the flags of commands that take a database out of use.
+func checkShardAndKeep(shard *int, keep time.Duration) error {
+	if err := checkKeep(keep); err != nil {
 		return err
 	}
 	switch {
-	case c.Shard == nil:
+	case shard == nil:
 		return errors.New("--shard: it is missing: a number that kith shards status shows")
-	case *c.Shard < 0:
+	case *shard < 0:
 		return errors.New("--shard: it must be 0 or more")
 	}
 	return nil
@@ -51,7 +54,7 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 	old := store.ShardsStatus()[*c.Shard].Name
 	err := alone(ctx, store, func(ctx context.Context, _ string) error {
 		if settings.Redundancy == deployment.Binlog {
-			if err := c.awaitApplied(ctx, store); err != nil {
+			if err := awaitApplied(ctx, store, *c.Shard); err != nil {
 				return err
 			}
 		}
@@ -69,15 +72,15 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 	return nil
 }
 
-// awaitApplied waits until nothing that was written on the old server is still to be applied. What is written
-// there afterwards is not of this shard.
-func (c *ShardsReplaceCmd) awaitApplied(ctx context.Context, store *sqlstore.Store) error {
+// awaitApplied waits until nothing that was written on the server of a shard without buckets is still to be
+// applied. What is written there afterwards is not of this shard.
+func awaitApplied(ctx context.Context, store *sqlstore.Store, shard int) error {
 	ctx, cancel := context.WithTimeout(ctx, appliedWithin)
 	defer cancel()
-	if err := store.RaiseEpoch(ctx, *c.Shard); err != nil { // so that there is something new to apply
+	if err := store.RaiseEpoch(ctx, shard); err != nil { // so that there is something new to apply
 		return err
 	}
-	return binlog.AwaitApplied(ctx, store.Addresses()[*c.Shard], store, slog.Default())
+	return binlog.AwaitApplied(ctx, store.Addresses()[shard], store, slog.Default())
 }
 
 // still returns an error if buckets are being moved, or the store is being copied.

@@ -48,11 +48,18 @@ const (
 func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for followed := 0; ; {
+	var followed []context.CancelFunc
+	for {
 		changes := log.Changes()
-		for ; followed < log.Shards(); followed++ {
-			f := &follower{log: log, shard: followed, publisher: publisher, logger: logger}
-			wg.Go(func() { f.run(ctx) })
+		for len(followed) < log.Shards() {
+			f := &follower{log: log, shard: len(followed), publisher: publisher, logger: logger}
+			following, stop := context.WithCancel(ctx)
+			followed = append(followed, stop)
+			wg.Go(func() { f.run(following) })
+		}
+		for len(followed) > log.Shards() { // the last ones have been removed
+			followed[len(followed)-1]()
+			followed = followed[:len(followed)-1]
 		}
 		select {
 		case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,5 +86,52 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// counting counts how often the log of each shard is read.
+type counting struct {
+	*sqlstore.Store
+	reads [2]atomic.Int64
+}
+
+func (c *counting) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
+	c.reads[shard].Add(1)
+	return c.Store.ReadLog(ctx, shard, after, limit)
+}
+
+// The log of a shard that has been removed is not followed any more.
+func TestARemovedShardIsNotFollowed(t *testing.T) {
+	dir := t.TempDir()
+	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "a.db"), StatementTimeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.AddShard(t.Context(), filepath.Join(dir, "b.db")); err != nil {
+		t.Fatal(err)
+	}
+	log := &counting{Store: s}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); tail.Run(ctx, log, make(collected, 100), slog.New(slog.DiscardHandler)) }()
+	defer func() { stop(); <-done }()
+	until := func(shard int, n int64) {
+		t.Helper()
+		for began := time.Now(); log.reads[shard].Load() < n; time.Sleep(time.Millisecond) {
+			if time.Since(began) > 30*time.Second {
+				t.Fatalf("the log of shard %d has been read %d times", shard, log.reads[shard].Load())
+			}
+		}
+	}
+	until(1, 1)
+	if err := s.RemoveShard(t.Context(), 1, sqlstore.MoveConfig{}); err != nil {
+		t.Fatal(err)
+	}
+	until(0, log.reads[0].Load()+3) // in which it has heard of it
+	was := log.reads[1].Load()
+	until(0, log.reads[0].Load()+10)
+	if now := log.reads[1].Load(); now > was+1 {
+		t.Errorf("the log of the removed shard has been read %d times more", now-was)
 	}
 }
