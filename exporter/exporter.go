@@ -226,31 +226,34 @@ func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 	return missing
 }
 
+// mostPosts is how many posts are read at a time: one has up to 30 KB of text and media.
+const mostPosts = 500
+
 func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
-	err := pages(e, files, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
+	err := pages(e, files, e.config.Page, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
 		return at.Users(ctx, last.User.ID, limit)
 	}, func(u storage.UserWithState) storage.UserID { return u.User.ID }, files.user)
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		if err == nil {
-			err = pages(e, files, func(last storage.Edge, limit int) ([]storage.Edge, error) {
+			err = pages(e, files, e.config.Page, func(last storage.Edge, limit int) ([]storage.Edge, error) {
 				return at.Rows(ctx, side, last.Pair(), limit)
 			}, func(row storage.Edge) storage.UserID { return row.From }, func(row storage.Edge) error { return files.edge(side, row) })
 		}
 	}
 	for _, kind := range storage.BesideKinds {
 		if err == nil {
-			err = pages(e, files, func(last storage.Beside, limit int) ([]storage.Beside, error) {
+			err = pages(e, files, e.config.Page, func(last storage.Beside, limit int) ([]storage.Beside, error) {
 				return at.Beside(ctx, kind, last.Pair, limit)
 			}, func(row storage.Beside) storage.UserID { return row.From }, func(row storage.Beside) error { return files.beside(kind, row) })
 		}
 	}
 	if err == nil {
-		err = pages(e, files, func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
+		err = pages(e, files, min(e.config.Page, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
 			return at.Posts(ctx, last.PostID, limit)
 		}, func(p storage.PostRow) storage.UserID { return p.Author }, files.post)
 	}
 	if err == nil {
-		err = pages(e, files, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
+		err = pages(e, files, e.config.Page, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
 			return at.Comments(ctx, last.ID(), limit)
 		}, func(c storage.NewComment) storage.UserID { return c.Post.Author }, files.comment)
 	}
@@ -258,9 +261,9 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 }
 
 // pages reads rows page by page, from the zero row on, and writes those whose owners are of the part.
-func pages[T any](e *Export, files *partFiles, read func(last T, limit int) ([]T, error), ownerOf func(T) storage.UserID, write func(T) error) error {
+func pages[T any](e *Export, files *partFiles, limit int, read func(last T, limit int) ([]T, error), ownerOf func(T) storage.UserID, write func(T) error) error {
 	for last := *new(T); ; {
-		page, err := read(last, e.config.Page)
+		page, err := read(last, limit)
 		if err != nil {
 			return err
 		}
@@ -273,7 +276,7 @@ func pages[T any](e *Export, files *partFiles, read func(last T, limit int) ([]T
 			}
 		}
 		e.wrote(files)
-		if len(page) < e.config.Page {
+		if len(page) < limit {
 			return nil
 		}
 	}

@@ -20,6 +20,9 @@ var (
 	errTime     = errors.New("a time must be Unix seconds or RFC 3339")
 	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds")
 	ErrLong     = errors.New("the line is too long")
+
+	// ErrLongRecord ends an import: where the next record begins is not known.
+	ErrLongRecord = errors.New("a record has more than 1 MiB: is there a quote that does not end?")
 )
 
 // maxTime is the end of the year 9999, the last that RFC 3339 can write.

@@ -54,6 +54,7 @@ func (c *chunk) pack() {
 type splitter struct {
 	inputs  []*input
 	lines   int            // of a chunk
+	bytes   int64          // of a chunk of records, about
 	strict  bool           // whether the first malformed line ends it
 	base    storage.Micros // time of the line with the ordinal 0
 	room    int            // how many more problems are kept to be reported

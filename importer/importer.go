@@ -46,7 +46,7 @@ type Config struct {
 	// An import that is gone on with keeps its first. Defaults to now.
 	Start time.Time
 
-	// Chunk is how many lines are written together. Defaults to DefaultChunk.
+	// Chunk is how many lines are written together, of records fewer if they are long. Defaults to DefaultChunk.
 	Chunk int
 
 	// Relation is what the lines of edge lists mean that do not say so themselves. Defaults to
@@ -159,7 +159,7 @@ func (i *Import) Run(ctx context.Context, store Store) (report Report, err error
 
 // all writes the chunks one after another, while the next one is being read.
 func (im *run) all(ctx context.Context) error {
-	r := &splitter{inputs: im.inputs, lines: im.Chunk, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
+	r := &splitter{inputs: im.inputs, lines: im.Chunk, bytes: chunkBytes, strict: im.Strict, base: im.at.Start - window, room: im.Problems, pos: im.at.Next}
 	reading, stop := context.WithCancel(ctx)
 	chunks, failed := make(chan *chunk), make(chan error, 1)
 	go func() {

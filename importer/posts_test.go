@@ -3,8 +3,11 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
@@ -92,5 +95,41 @@ func TestKilledImportWritesPostsOnce(t *testing.T) {
 		if kills < 12 {
 			t.Errorf("only %d kills", kills)
 		}
+	}
+}
+
+// A record has a bound, and a chunk of records has one for their text: what a file holds does not decide how much
+// memory an import takes.
+func TestRecordsHaveBounds(t *testing.T) {
+	post := func(n, length int) string {
+		return fmt.Sprintf("1,%d,k%d,50,,false,\"%s\",\n", n, n, strings.Repeat("x", length))
+	}
+	head, _, _ := strings.Cut(somePosts, "\n")
+	users := file(t, "users.csv", someUsers)
+	_, err := Run(ctx, newKeeper(), Config{Files: []string{users, file(t, "posts.csv", head+"\n"+post(10, 2000)+post(11, maxRecord+bufferSize))}})
+	if !errors.Is(err, graphfile.ErrLongRecord) {
+		t.Errorf("a long record: %v", err)
+	}
+	k := newKeeper()
+	got := mustRun(t, k, Config{Files: []string{users, file(t, "posts.csv", head+"\n"+post(10, 2000)+post(11, maxRecord-bufferSize))}})
+	if got.Posts != 1 || got.Malformed != 1 {
+		t.Errorf("a long text: %+v", bare(got))
+	}
+
+	inputs, err := probeAll([]string{file(t, "posts.csv", head+"\n"+post(10, 900)+post(11, 900)+post(12, 900)+post(13, 900))}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &splitter{inputs: inputs, lines: 100, bytes: 1500}
+	var chunks []int
+	for r.pos.File < len(inputs) {
+		c, err := r.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunks = append(chunks, len(c.posts))
+	}
+	if !slices.Equal(chunks, []int{2, 2}) && !slices.Equal(chunks, []int{2, 2, 0}) {
+		t.Errorf("chunks of %d posts", chunks)
 	}
 }

@@ -26,9 +26,33 @@ type recordRow[T any] struct {
 	ordinal int64 // of the record, from 0, over all files
 }
 
+const (
+	// maxRecord is how many bytes a record may have: those of the longest post, with all that can be escaped escaped.
+	maxRecord = 1 << 20
+
+	// chunkBytes is how much text of records is kept at a time, however many lines a chunk may have.
+	chunkBytes = 32 << 20
+)
+
+// bounded reads records of which none is too long.
+type bounded struct {
+	io.Reader
+	left int // of the record under way
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, graphfile.ErrLongRecord
+	}
+	n, err := b.Reader.Read(p)
+	b.left -= n
+	return n, err
+}
+
 // records reads the records of a file.
 type records struct {
 	csv    *csv.Reader
+	source *bounded
 	offset int64 // of where the splitter began
 	line   int64 // lines before that
 }
@@ -85,6 +109,10 @@ func (r *splitter) readRecords(c *chunk, add func(record []string, line int64) e
 	}
 	in, records := r.inputs[r.pos.File], r.records
 	for range r.lines {
+		if r.pos.Offset-c.begin.Offset > r.bytes {
+			return nil
+		}
+		records.source.left = maxRecord
 		record, err := records.csv.Read()
 		if errors.Is(err, io.EOF) {
 			return io.EOF
@@ -130,7 +158,8 @@ func (r *splitter) openRecords() error {
 		}
 		r.records.line = lines
 	}
-	r.records.csv = csv.NewReader(r.stream.Reader)
+	r.records.source = &bounded{r.stream.Reader, maxRecord}
+	r.records.csv = csv.NewReader(r.records.source)
 	r.records.csv.Comment = '#'
 	r.records.csv.FieldsPerRecord = -1
 	r.records.csv.ReuseRecord = true
