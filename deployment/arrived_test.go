@@ -9,19 +9,19 @@ import (
 
 // The caches are notified of a row once; of a newer version, and of its other side, once more.
 func TestArrivedRowsAreReportedOnce(t *testing.T) {
-	told := newReportedRows()
+	reported := newReportedRows()
 	row := func(side storage.Side, at storage.Micros) storage.Row {
 		return storage.Row{Side: side, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: at}}
 	}
 	all := []storage.Row{row(storage.Forward, 1), row(storage.Inverse, 1), row(storage.Inverse, 2)}
-	if got := told.fresh(all); !slices.Equal(got, all) {
+	if got := reported.fresh(all); !slices.Equal(got, all) {
 		t.Errorf("first: %v", got)
 	}
-	if got := told.fresh(all); !slices.Equal(got, all) {
-		t.Errorf("while they are being told: %v", got)
+	if got := reported.fresh(all); !slices.Equal(got, all) {
+		t.Errorf("while they are being reported: %v", got)
 	}
-	told.remember(all[:2])
-	if got := told.fresh(all); !slices.Equal(got, all[2:]) {
+	reported.remember(all[:2])
+	if got := reported.fresh(all); !slices.Equal(got, all[2:]) {
 		t.Errorf("then: %v", got)
 	}
 }

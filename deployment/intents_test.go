@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestCommandsNoteWhatTheyChange until they have told of it: gateways do, if a command is killed.
+// TestCommandsNoteWhatTheyChange until they have reported it: if a command is killed, gateways report it.
 func TestCommandsNoteWhatTheyChange(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	if err != nil {
@@ -55,10 +55,10 @@ func TestCommandsNoteWhatTheyChange(t *testing.T) {
 	repairs.Before(reconcile.KeysOf(storage.Forward, []storage.Pair{edge.Pair()}))
 	noted("before a repair", 1)
 	repairs.Repaired(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
-	noted("when it has been told", 0)
+	noted("when it has been reported", 0)
 	repairs.Close()
 
-	d.Redundancy = Binlog // the log tells
+	d.Redundancy = Binlog // the log reports changes
 	end = d.ChangingAll(t.Context(), store)
 	defer end()
 	noted("in the mode binlog", 0)

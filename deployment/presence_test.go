@@ -18,19 +18,19 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var mu sync.Mutex
-	var told []bool
+	var reported []bool
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		first.watch(ctx, func(alone bool) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, alone)
+			reported = append(reported, alone)
 		})
 	})
 	heard := func(want bool) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(told) > 0 && told[len(told)-1] == want
+		return len(reported) > 0 && reported[len(reported)-1] == want
 	}
 	if second.enter(t.Context()) {
 		t.Error("the second one is alone")

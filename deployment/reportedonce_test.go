@@ -36,11 +36,11 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 				s.look.begin(s.from, s.to)
 				s.change(t, s.caches.Writer, kind)
 				if commands = s.look.commands(); len(commands) == 2 || mode != Binlog {
-					break // or the log was faster than the writer, and has told as well
+					break // or the log was faster than the writer, and has reported as well
 				}
 			}
 			if len(commands) != 2 || !strings.Contains(commands[0], "{"+s.from.String()+"}") || !strings.Contains(commands[1], "{"+s.to.String()+"}") {
-				t.Errorf("Redis is told by %d commands:\n%s", len(commands), strings.Join(commands, "\n"))
+				t.Errorf("%d commands notify Redis:\n%s", len(commands), strings.Join(commands, "\n"))
 			}
 			from, to := s.profiles(t)
 			read := s.look.profilesRead()
@@ -48,13 +48,13 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 				t.Errorf("Redis has %+v and %+v, the store %+v", from, to, now)
 			}
 			if read > 0 {
-				t.Errorf("profiles were read %d times to tell it", read)
+				t.Errorf("profiles were read %d times to notify it", read)
 			}
 		})
 	}
 }
 
-// TestTheLogReportsForTheDead: of a change that its writer could not tell, Redis has been told by the log
+// TestTheLogReportsForTheDead: if a writer could not report a change to Redis, the log has reported it
 // when the others hear of the row.
 func TestTheLogReportsForTheDead(t *testing.T) {
 	s := openReported(t, Binlog)

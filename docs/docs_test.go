@@ -175,7 +175,7 @@ func opaque(t *testing.T, want, got any) {
 	}
 }
 
-// docs/api.md tells all error codes, and no other.
+// docs/api.md lists all error codes, and no others.
 func TestErrorCodesAreDocumented(t *testing.T) {
 	want := submatches(`Code = "(\w+)"`, strings.ReplaceAll(read(t, filepath.Join(root, "graph/apierr/apierr.go")), "  ", " "))
 	got := submatches("(?m)^\\| `([A-Z_]+)` \\|", read(t, "api.md"))
@@ -184,7 +184,7 @@ func TestErrorCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// docs/operations.md tells all metrics of Kith's own, with their labels.
+// docs/operations.md lists all metrics of Kith's own, with their labels.
 func TestMetricsAreDocumented(t *testing.T) {
 	var r registered
 	cli.NewMetrics(&r)
@@ -278,7 +278,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 }
 
-// docs/limits.md tells every weight.
+// docs/limits.md lists every weight.
 func TestWeightsAreDocumented(t *testing.T) {
 	want, got := map[string]string{}, map[string]string{}
 	for _, t := range fields.Types {
@@ -309,13 +309,13 @@ func TestOperationsAreDocumented(t *testing.T) {
 		}
 		for _, field := range submatches(`(?m)^  (\w+)[(:]`, bodies[0]) {
 			if !strings.Contains(page, "`"+field) {
-				t.Errorf("api.md does not tell of %s %s", kind, field)
+				t.Errorf("api.md does not mention %s %s", kind, field)
 			}
 		}
 	}
 }
 
-// docs/data-model.md tells every table with its columns, in their order.
+// docs/data-model.md lists every table with its columns, in their order.
 func TestTablesAreDocumented(t *testing.T) {
 	want := map[string]string{}
 	files, err := filepath.Glob(filepath.Join(root, "storage/sqlstore/internal/db/migrations/*/*.sql"))

@@ -236,7 +236,7 @@ func TestNpmClientIsRefusedByItsToken(t *testing.T) {
 	}
 }
 
-// TestNpmClientsComeBack: when a gateway stops, its clients are told to go on
+// TestNpmClientsComeBack: when a gateway stops, its clients are asked to go on
 // elsewhere, and those that are only answered once are answered first.
 func TestNpmClientsComeBack(t *testing.T) {
 	eachClient(t, func(t *testing.T, script string) {

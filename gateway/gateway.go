@@ -37,7 +37,7 @@ func New(cfg Config) http.Handler {
 	return newHandler(cfg, newConnections(cfg.Subscriptions))
 }
 
-// newHandler makes the handler, whose connections that stay open can be told to
+// newHandler makes the handler. Its connections that stay open can be asked to
 // end.
 func newHandler(cfg Config, open *connections) http.Handler {
 	mux := http.NewServeMux()

@@ -105,7 +105,7 @@ func TestBodyLimit(t *testing.T) {
 	if got := s.post(body(1000)); got.Data["hello"] == nil {
 		t.Errorf("1,000 bytes: %d %s", got.status, got.text)
 	}
-	for name, size := range map[string]int{"told": 1001, "far too large": 10_000_000} {
+	for name, size := range map[string]int{"one byte too large": 1001, "far too large": 10_000_000} {
 		if got := s.post(body(size)); got.status != 413 || got.code(t) != "BAD_USER_INPUT" {
 			t.Errorf("%s: %d %s", name, got.status, got.text)
 		}

@@ -36,7 +36,7 @@ const secret = "root:hunter2@tcp(10.0.0.7)/kith"
 type resolver func(ctx context.Context, args map[string]any) (any, error)
 
 // newSchema is an executable schema made by hand that behaves like a generated
-// one where the gateway can tell the difference: paths, errors, panics.
+// one where the gateway can see a difference: paths, errors, panics.
 func newSchema(more map[string]resolver) graphql.ExecutableSchema {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: testSchema})
 	resolvers := map[string]resolver{

@@ -153,7 +153,7 @@ func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model
 	return nil, nil
 }
 
-// Followings tells by its cursor which loaders it had, and of whom.
+// Followings returns a cursor that holds the number of its loaders, and the viewer.
 func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.UserConnection, error) {
 	set, _ := ctx.Value(loaderKey{}).(int64)
 	viewer, _ := ctx.Value(viewerKey{}).(string)

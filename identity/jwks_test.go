@@ -283,7 +283,7 @@ func TestSecretsOfTheURL(t *testing.T) {
 	var log syncBuffer
 	v := provided(t, location, Config{RefreshEvery: 10 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	p.Server.Close()
-	eventually(t, "the log tells", func() bool { return log.String() != "" })
+	eventually(t, "the failure is logged", func() bool { return log.String() != "" })
 	v.Close()
 	_, err := NewVerifier(t.Context(), Config{JWKS: location, Audience: []string{"kith"}})
 	if err == nil {

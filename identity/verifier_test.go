@@ -260,7 +260,7 @@ func TestForgedTokens(t *testing.T) {
 					t.Fatalf("%+v, %v", viewer, err)
 				}
 				if len(err.Error()) > 100 {
-					t.Errorf("it tells too much: %v", err)
+					t.Errorf("the message is too long: %v", err)
 				}
 			})
 		}

@@ -122,7 +122,7 @@ func TestSetTwice(t *testing.T) {
 		t.Fatalf("a second gateway of the same machine id: %v", err)
 	}
 	if took := time.Since(began); took < 400*time.Millisecond || took > 10*time.Second {
-		t.Errorf("it is told after %s", took)
+		t.Errorf("the error came after %s", took)
 	}
 }
 

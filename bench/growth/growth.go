@@ -102,7 +102,7 @@ func Simulate(p Plan) ([]Month, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	months := make([]Month, p.Curve.Months+2) // the last only tells what the one before has to be ready for
+	months := make([]Month, p.Curve.Months+2) // the last only shows what the one before has to be ready for
 	for m := range months {
 		months[m] = p.month(m)
 	}

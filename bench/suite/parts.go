@@ -141,7 +141,7 @@ func (r *run) hitsOf(ctx context.Context, location string, graph *bench.Graph, e
 }
 
 // move splits the last shard: the upper half of its buckets goes to a database that is added to the
-// store. Fewer buckets would not tell a rate, as a move reads the whole shard.
+// store. Fewer buckets would give no rate: a move reads the whole shard.
 func (r *run) move(ctx context.Context, location string, of *report.Store) (_ *report.Move, err error) {
 	address := r.path(r.nextName() + ".db")
 	if of.Engine != report.SQLite {

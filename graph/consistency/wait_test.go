@@ -177,11 +177,11 @@ func TestDeadShardEndsItsOwnWaits(t *testing.T) {
 func TestArrivedRowsAreReported(t *testing.T) {
 	store := &table{Store: memory.New()}
 	var mu sync.Mutex
-	var told []storage.Row
+	var reported []storage.Row
 	k := consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: time.Minute, Arrived: func(_ context.Context, rows []storage.Row) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, rows...)
+		reported = append(reported, rows...)
 	}})
 	store.apply(storage.Inverse, 2, storage.Following, 10)
 	done := make(chan bool)
@@ -195,7 +195,7 @@ func TestArrivedRowsAreReported(t *testing.T) {
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 10}, {From: 1, To: 3, Type: storage.Following, UpdateTime: 11}} {
 		want = append(want, storage.Row{Side: storage.Forward, Edge: e}, storage.Row{Side: storage.Inverse, Edge: e})
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("told of %v, want %v", told, want)
+	if !slices.Equal(reported, want) {
+		t.Errorf("reported %v, want %v", reported, want)
 	}
 }

@@ -18,7 +18,7 @@ func ExampleSealer_Decode() {
 	// true
 }
 
-// A sealed cursor tells a client nothing: it names somebody who was not shown.
+// A sealed cursor reveals nothing to a client: it names somebody who was not shown.
 func ExampleSealer_Seal() {
 	ours, others := cursor.NewSealer([]byte("32 bytes that only gateways know")), cursor.NewSealer([]byte("32 bytes of some other deployment"))
 	text := ours.Seal(cursor.Followings, 1_700_000_000_000_000, 42)

@@ -2347,7 +2347,7 @@ type FriendRequestEdge {
   reactivateAccount: AccountPayload
   """
   Removes the viewer with all its edges, counts, marks and requests, for good. The viewer
-  is hidden at once; the rest is removed in steps, also after a crash. ` + "`" + `complete` + "`" + ` tells whether all is removed
+  is hidden at once; the rest is removed in steps, also after a crash. ` + "`" + `complete` + "`" + ` says whether all is removed
   already.
   """
   deleteAccount: DeleteAccountPayload

@@ -101,7 +101,7 @@ type Comment struct {
 
 func (*Comment) IsNode() {}
 
-// ID tells where the comment lies: beside its post.
+// ID says where the comment is: beside its post.
 func (c *Comment) ID() string {
 	return "cmt_" + c.Row.Author.String() + "_" + storage.UserID(c.Row.Number).String()
 }
