@@ -54,10 +54,10 @@ func (d *cachedDeployment) agree(t *testing.T, viewers []int64) {
 	wrong := 0
 	compare := func(viewer int64, query string, variables map[string]any) {
 		for _, n := range slices.Concat(d.gateways, d.gateways) {
-			got, want := d.told(t, c, n.now.Load(), viewer, query, variables), d.told(t, c, cold, viewer, query, variables)
+			got, want := d.answerTo(t, c, n.now.Load(), viewer, query, variables), d.answerTo(t, c, cold, viewer, query, variables)
 			if got != want {
 				if wrong++; wrong <= 5 {
-					t.Errorf("%s tells user %d something else than the tables: %s", n.name, viewer, difference(got, want))
+					t.Errorf("%s shows user %d something else than the tables: %s", n.name, viewer, difference(got, want))
 				}
 			}
 		}
@@ -69,7 +69,7 @@ func (d *cachedDeployment) agree(t *testing.T, viewers []int64) {
 	t.Logf("compared the answers of both gateways to %d users about %d with a gateway without caches", len(viewers), len(ids))
 }
 
-func (d *cachedDeployment) told(t *testing.T, c *client, l *life, viewer int64, query string, variables map[string]any) string {
+func (d *cachedDeployment) answerTo(t *testing.T, c *client, l *life, viewer int64, query string, variables map[string]any) string {
 	t.Helper()
 	var a answer
 	until(t, l.name+" has room for a request", func() bool {

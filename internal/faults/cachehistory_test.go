@@ -176,12 +176,12 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 // is back.
 const recovered = 1500 * time.Millisecond
 
-// allReported waits until Redis has been told of every change.
+// allReported waits until every change has been reported to Redis.
 func (d *cachedDeployment) allReported(t *testing.T) {
 	t.Helper()
 	for _, n := range d.nodes() {
 		l := n.now.Load()
-		until(t, l.name+" has told Redis of everything", func() bool { return l.metric(t, "kith_redis_cache_late_users", "") == 0 })
+		until(t, l.name+" has reported everything to Redis", func() bool { return l.metric(t, "kith_redis_cache_late_users", "") == 0 })
 	}
 }
 
@@ -256,7 +256,7 @@ func (j *journal) holds(t *testing.T, lags *windows, calmUntil time.Time, outage
 	t.Logf("while Redis was away, and %v after: %s", recovered, measured(within, numbers[2]))
 }
 
-// when tells where among the outages something happened.
+// when says where among the outages something happened.
 func when(l late, outages []redisOutage) string {
 	text := "before all outages"
 	for _, o := range outages {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWriterCannotReport: a gateway that cannot tell Redis of what it writes goes on writing. When
+// TestWriterCannotReport: a gateway that cannot report its writes to Redis goes on writing. When
 // it can, the other gateway shows all of that soon, though it has asked all the while and may
 // have taken in what Redis still had.
 func TestWriterCannotReport(t *testing.T) {
@@ -35,15 +35,15 @@ func TestWriterCannotReport(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			user++
-			d.cannotTell(t, c, user, interrupt)
+			d.cannotReport(t, c, user, interrupt)
 		})
 	}
 	d.agreesOn(t, c)
 }
 
-// cannotTell changes a user on the first gateway while something is broken, and looks at it
+// cannotReport changes a user on the first gateway while something is broken, and looks at it
 // on the other one until that is repaired and for as long as it may take.
-func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, interrupt func() (repair func())) {
+func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, interrupt func() (repair func())) {
 	t.Helper()
 	name, follower := fmt.Sprintf("User %d #1", user), user+20
 	d.sees(t, c, 1, user) // in the memory of the other, and in Redis
@@ -60,7 +60,7 @@ func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, inter
 	began := time.Now()
 	var last seenFollowers
 	var since time.Time // it is right
-	for time.Since(began) < toldAgain {
+	for time.Since(began) < reportedWithin {
 		switch last = d.sees(t, c, 1, user); {
 		case !right(last):
 			since = time.Time{}
@@ -69,14 +69,14 @@ func (d *cachedDeployment) cannotTell(t *testing.T, c *client, user int64, inter
 		}
 	}
 	if since.IsZero() {
-		t.Fatalf("%s after Redis could be told again, the other gateway shows %v, want the name %q and the follower %d", toldAgain, last, name, follower)
+		t.Fatalf("%s after Redis could be notified again, the other gateway shows %v, want the name %q and the follower %d", reportedWithin, last, name, follower)
 	}
-	t.Logf("%v after Redis could be told again, the other gateway showed it", since.Sub(began).Round(time.Millisecond))
+	t.Logf("%v after Redis could be notified again, the other gateway showed it", since.Sub(began).Round(time.Millisecond))
 }
 
-// toldAgain is how long after Redis can be reached again changes are told at the latest: the
+// reportedWithin is how long after Redis can be reached again changes are reported at the latest: the
 // longest pause between attempts, and as long again for a busy machine.
-const toldAgain = 2500 * time.Millisecond
+const reportedWithin = 2500 * time.Millisecond
 
 // deployLinked is deployCached, but the first gateway reaches Redis by a link.
 func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *link) {
@@ -159,8 +159,8 @@ func (d *cachedDeployment) agreesOn(t *testing.T, c *client) {
 	}
 	for _, n := range d.gateways {
 		variables := map[string]any{"ids": ids, "me": "5"}
-		if got, want := d.told(t, c, n.now.Load(), 5, everything, variables), d.told(t, c, cold, 5, everything, variables); got != want {
-			t.Errorf("%s tells something else than the tables: %s", n.name, difference(got, want))
+		if got, want := d.answerTo(t, c, n.now.Load(), 5, everything, variables), d.answerTo(t, c, cold, 5, everything, variables); got != want {
+			t.Errorf("%s shows something else than the tables: %s", n.name, difference(got, want))
 		}
 	}
 }

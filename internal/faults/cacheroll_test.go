@@ -95,8 +95,8 @@ func TestReplicatorWithoutRedis(t *testing.T) {
 	})
 	there := time.Now()
 	for seen := d.sees(t, c, 0, idol); seen.FollowerCount != 1 || len(seen.followers()) != 1; seen = d.sees(t, c, 0, idol) {
-		if time.Since(there) > toldAgain {
-			t.Fatalf("%s after the row was there the gateway shows %v; it keeps things: %v", toldAgain, seen, gateway.keeps(t))
+		if time.Since(there) > reportedWithin {
+			t.Fatalf("%s after the row was there the gateway shows %v; it keeps things: %v", reportedWithin, seen, gateway.keeps(t))
 		}
 	}
 	replicator.now.Load().wasWell(t)

@@ -90,7 +90,7 @@ func (c *checker) manyLives(t testing.TB, lives int, span time.Duration, seen fu
 // same.
 func reportOf(t testing.TB, end kithtest.End) (r reconcile.Report) {
 	t.Helper()
-	var told struct {
+	var printed struct {
 		Resumed   bool
 		Found     map[reconcile.Kind]int
 		Repaired  map[reconcile.Kind]int
@@ -102,11 +102,11 @@ func reportOf(t testing.TB, end kithtest.End) (r reconcile.Report) {
 			Table    string
 		}
 	}
-	if err := json.Unmarshal([]byte(end.Stdout), &told); err != nil {
+	if err := json.Unmarshal([]byte(end.Stdout), &printed); err != nil {
 		t.Fatalf("%v: %+v", err, end)
 	}
-	r = reconcile.Report{Resumed: told.Resumed, Found: told.Found, Repaired: told.Repaired, Unsettled: told.Unsettled}
-	for _, f := range told.Findings {
+	r = reconcile.Report{Resumed: printed.Resumed, Found: printed.Found, Repaired: printed.Repaired, Unsettled: printed.Unsettled}
+	for _, f := range printed.Findings {
 		found := reconcile.Finding{Kind: f.Kind, Forward: storage.Edge{From: f.From, To: f.To}, User: f.User}
 		if f.Table == storage.Inverse.String() {
 			found.Side = storage.Inverse

@@ -94,7 +94,7 @@ func killedFull(t *testing.T, k killing, repair ...string) {
 	g.whole(t)
 }
 
-// work tells whether a full scan has saved how far it is, or repaired anything, since
+// work reports whether a full scan has saved how far it is, or repaired anything, since
 // this was called.
 func (c *checker) work(t testing.TB, damaged []trace) func() bool {
 	t.Helper()
@@ -109,7 +109,7 @@ func (c *checker) work(t testing.TB, damaged []trace) func() bool {
 	return func() bool { return saved() != before || c.differ(t, damaged) < left }
 }
 
-// canGoOn tells whether a killed scan has left something to go on from.
+// canGoOn reports whether a killed scan has left something to go on from.
 func (c *checker) canGoOn(t testing.TB) bool {
 	t.Helper()
 	_, found, err := c.LoadCheckpoint(t.Context(), "reconcile/full")
@@ -183,7 +183,7 @@ func killedRealtime(t *testing.T, k killing) {
 	g.whole(t)
 }
 
-// loss makes an edge that is missing on the inverse side, and tells whether it is there.
+// loss makes an edge that is missing on the inverse side, and reports whether it is there.
 func (d *drift) loss(t testing.TB) func() bool {
 	t.Helper()
 	lost := d.lose(t)
@@ -205,7 +205,7 @@ func (d *drift) watched(t testing.TB, c *checker, realtime []string) {
 	})
 }
 
-// repaired tells whether an edge that was lost is there.
+// repaired reports whether an edge that was lost is there.
 func (g *graph) repaired(t testing.TB, e storage.Edge) bool {
 	t.Helper()
 	r := g.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]

@@ -69,8 +69,8 @@ func (a answer) busy() bool {
 // errNotSent: the gateway could not be reached, so it has not seen the request.
 var errNotSent = errors.New("not sent")
 
-// ask sends one request for a viewer; token may be "". An error means that there
-// is no telling what became of it, or errNotSent.
+// ask sends one request for a viewer; token may be "". An error means that
+// nobody knows what became of it, or is errNotSent.
 func (c *client) ask(ctx context.Context, url string, viewer int64, token, query string, variables map[string]any) (answer, error) {
 	var a answer
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})

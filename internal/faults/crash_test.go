@@ -105,7 +105,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 		t.Errorf("%d of %d edges differ, the first is %v: %+v in following, %+v in follower", len(different), len(found.forward), different[0],
 			found.forward[different[0]], found.inverse[different[0]])
 	}
-	r.tell(t, h, found, different, faults)
+	r.summarize(t, h, found, different, faults)
 	t.Logf("started and written in %v, quiet %v later", written.Sub(began).Round(time.Millisecond), settled.Sub(written).Round(time.Millisecond))
 	if !watched {
 		r.repairTimes(t, found, different)
@@ -288,7 +288,7 @@ func (r *running) progress(t *testing.T, operations int64) {
 // recovery is how long after the return of a server operations may still fail.
 const recovery = 2 * time.Second
 
-// failuresHaveReasons: a caller is told of a failure only where the gateway was
+// failuresHaveReasons: a caller gets a failure only where the gateway was
 // killed, or a server was away.
 func (r *running) failuresHaveReasons(t *testing.T) {
 	t.Helper()
@@ -308,7 +308,7 @@ func (r *running) failuresHaveReasons(t *testing.T) {
 	}
 }
 
-// away tells whether a server was, at some time of the request.
+// away reports whether a server was away at some time of the request.
 func (r *running) away(one result) bool {
 	for _, o := range r.outages {
 		if one.ended.After(o.from) && one.began.Before(o.to.Add(recovery)) {
@@ -318,7 +318,7 @@ func (r *running) away(one result) bool {
 	return false
 }
 
-// failuresAreCounted compares what is missing, by the process that told of it, with
+// failuresAreCounted compares what is missing, by the process that reported it, with
 // what that process has counted as left to reconcile. Those that were killed have
 // taken their counters with them.
 func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
@@ -334,8 +334,8 @@ func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
 	}
 }
 
-// tell logs what happened.
-func (r *running) tell(t *testing.T, h *history, found tables, different []edge, faults []fault) {
+// summarize logs what happened.
+func (r *running) summarize(t *testing.T, h *history, found tables, different []edge, faults []fault) {
 	t.Helper()
 	outcomes, kills := map[string]int{}, map[string]int{}
 	for _, one := range r.results {
@@ -356,7 +356,7 @@ func (r *running) tell(t *testing.T, h *history, found tables, different []edge,
 		kills[f.name]++
 	}
 	changes := 0
-	for _, list := range h.told {
+	for _, list := range h.answered {
 		changes += len(list)
 	}
 	t.Logf("%s: %d operations: %s; %d changes, %d rows, %d edges in doubt; killed: %s; %d edges differ, %.0f of a million operations",

@@ -16,7 +16,7 @@ import (
 
 // drift is a load under which the sides come apart: of twenty writes one never comes to
 // the inverse side, and in place of another somebody changes a row of follower by hand.
-// The binlogs tell of both.
+// The binlogs show both.
 type drift struct {
 	*graph
 	byHand []*sql.DB      // by shard

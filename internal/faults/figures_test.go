@@ -114,7 +114,7 @@ func privateServers(b *testing.B, options []string) testenv.Servers {
 	return testenv.Servers{testenv.MariaDB(b, options...), testenv.MariaDB(b, options...)}
 }
 
-// lone starts one gateway, which replicates as well unless it is told not to.
+// lone starts one gateway, which replicates as well unless an argument forbids it.
 func (d *deployment) lone(t testing.TB, more ...string) *life {
 	n := d.serving("gateway", more...)
 	n.start(t)

@@ -46,7 +46,7 @@ func TestFollowManyStatements(t *testing.T) {
 			// One look-up of users on each of four shards and the transaction's epoch, lock, read,
 			// rows and counts. In the call, the inverse rows of three shards besides, and
 			// those of the viewer's shard in the same transaction, lock and counts of which
-			// are one with the others. Nobody is read again for the answer: the writes tell
+			// are one with the others. Nobody is read again for the answer: the writes return
 			// the counts that they have left.
 			want := 4.0 + 5
 			if mode == "sync" {

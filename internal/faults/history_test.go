@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// history is what callers were told, edge by edge.
+// history is what callers were answered, edge by edge.
 type history struct {
-	// told holds every version of an edge that an answer gave a caller as its change.
-	told map[edge]map[int64]change
+	// answered holds every version of an edge that an answer gave a caller as its change.
+	answered map[edge]map[int64]change
 
 	// doubtful edges are those of requests that were not answered: they may hold a
 	// version that no caller got as an answer.
@@ -21,24 +21,24 @@ type history struct {
 // change is one version of an edge.
 type change struct {
 	follows bool
-	stale   bool  // the caller was told that the inverse side may not follow
+	stale   bool  // the answer said that the inverse side may not follow
 	by      *life // which was asked
 }
 
 func newHistory() *history {
-	return &history{told: map[edge]map[int64]change{}, doubtful: map[edge]bool{}}
+	return &history{answered: map[edge]map[int64]change{}, doubtful: map[edge]bool{}}
 }
 
-// add notes a change that a caller got as an answer; an error when somebody else was
-// told of the same.
+// add notes a change that a caller got as an answer; an error when somebody else got
+// the same.
 func (h *history) add(e edge, version int64, c change) error {
-	if h.told[e] == nil {
-		h.told[e] = map[int64]change{}
+	if h.answered[e] == nil {
+		h.answered[e] = map[int64]change{}
 	}
-	if _, twice := h.told[e][version]; twice {
-		return fmt.Errorf("two callers were told that they have made %v at %d", e, version)
+	if _, twice := h.answered[e][version]; twice {
+		return fmt.Errorf("two callers were answered that they have made %v at %d", e, version)
 	}
-	h.told[e][version] = c
+	h.answered[e][version] = c
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (d *deployment) rows(t testing.TB, table string, owner func(edge) int64) ma
 	return all
 }
 
-// judge holds the tables against what callers were told, and returns the edges
+// judge compares the tables with what callers were answered, and returns the edges
 // whose inverse row is not that of following.
 func (h *history) judge(t testing.TB, found tables) (different []edge) {
 	t.Helper()
@@ -124,16 +124,16 @@ func (h *history) judge(t testing.TB, found tables) (different []edge) {
 func (h *history) judgeForward(t testing.TB, e edge, r row) {
 	t.Helper()
 	last := int64(0)
-	for version := range h.told[e] {
+	for version := range h.answered[e] {
 		last = max(last, version)
 	}
-	switch c, told := h.told[e][r.version]; {
+	switch c, answered := h.answered[e][r.version]; {
 	case r.version < last:
-		t.Errorf("%v: following holds %+v, but a caller was told of %d", e, r, last)
-	case told && c.follows != (r.kind == 1):
-		t.Errorf("%v: following holds %+v, but at that version a caller was told that it follows: %v", e, r, c.follows)
-	case !told && r.version > 0 && !h.doubtful[e]:
-		t.Errorf("%v: following holds %+v, which no caller was told of, and every request on it was answered", e, r)
+		t.Errorf("%v: following holds %+v, but a caller was answered %d", e, r, last)
+	case answered && c.follows != (r.kind == 1):
+		t.Errorf("%v: following holds %+v, but at that version a caller was answered that it follows: %v", e, r, c.follows)
+	case !answered && r.version > 0 && !h.doubtful[e]:
+		t.Errorf("%v: following holds %+v, which is in no answer, and every request on it was answered", e, r)
 	}
 }
 
@@ -144,7 +144,7 @@ func (h *history) edges(found tables) []edge {
 			all[e] = true
 		}
 	}
-	for e := range h.told {
+	for e := range h.answered {
 		all[e] = true
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b edge) int {
@@ -156,18 +156,18 @@ func (h *history) edges(found tables) []edge {
 }
 
 // explain sees that each difference is one that was counted as failed, or lost by a
-// kill: its version is one whose caller was told that it is stale, or that nobody
+// kill: its version is one whose answer said that it is stale, or that nobody
 // was notified of. It returns how many answers each process gave.
 func (h *history) explain(t testing.TB, found tables, different []edge) map[*life]int {
 	t.Helper()
 	failed := map[*life]int{}
 	for _, e := range different {
-		c, told := h.told[e][found.forward[e].version]
+		c, answered := h.answered[e][found.forward[e].version]
 		switch {
-		case told && c.stale:
+		case answered && c.stale:
 			failed[c.by]++
-		case told:
-			t.Errorf("%v: following holds %+v, follower %+v, and %s told nobody that anything is missing", e, found.forward[e], found.inverse[e], c.by.name)
+		case answered:
+			t.Errorf("%v: following holds %+v, follower %+v, and %s reported to nobody that anything is missing", e, found.forward[e], found.inverse[e], c.by.name)
 		}
 	}
 	return failed

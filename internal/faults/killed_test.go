@@ -112,10 +112,10 @@ func (v *victims) killAll(t *testing.T) {
 	}
 	// In the mode binlog the log notifies the other gateway, before it is asked as a rule.
 	if v.mode != "binlog" && v.stale.Load() < int64(v.kills/4) {
-		t.Errorf("after %d of %d kills only the other gateway told what was before: the test shows little", v.stale.Load(), v.kills)
+		t.Errorf("only after %d of %d kills did the other gateway show what was before: the test proves little", v.stale.Load(), v.kills)
 	}
 	v.allWell(t)
-	t.Logf("%d kills in %v; after %d of them the other gateway told what was before, for %v at most",
+	t.Logf("%d kills in %v; after %d of them the other gateway showed what was before, for %v at most",
 		v.kills, time.Since(began).Round(time.Millisecond), v.stale.Load(), v.longest.Round(time.Millisecond))
 }
 
@@ -129,7 +129,7 @@ var withoutChance = regexp.MustCompile(`followSuggestions.*} } blocked`).Replace
 func (v *victims) look(t *testing.T, c *client, l *life, i int) string {
 	from, to := v.pair(i)
 	variables := map[string]any{"ids": []string{id(from), id(to)}, "me": id(from)}
-	return v.told(t, c, l, from, withoutChance, variables) + v.told(t, c, l, to, withoutChance, variables)
+	return v.answerTo(t, c, l, from, withoutChance, variables) + v.answerTo(t, c, l, to, withoutChance, variables)
 }
 
 // write is the i-th write.
@@ -146,7 +146,7 @@ func (v *victims) write(i int) (query string, variables map[string]any) {
 	return `mutation($id: ID!) { follow(userId: $id) { __typename } }`, map[string]any{"id": id(to)}
 }
 
-// killOne starts a gateway, lets it write, and kills it before it has told of that.
+// killOne starts a gateway, lets it write, and kills it before it has reported the write.
 func (v *victims) killOne(t *testing.T, c *client, i int) {
 	from, _ := v.pair(i)
 	other := v.gateways[0].now.Load()
@@ -157,13 +157,13 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	if again := v.look(t, c, other, i); again != before {
 		t.Errorf("write %d: nobody has written, and %s", i, difference(before, again))
 	}
-	sprung := way.set(changedScript(t), "{"+id(from)+"}:user") // before Redis is told
+	sprung := way.set(changedScript(t), "{"+id(from)+"}:user") // before Redis is notified
 	switch {
 	case i%2 == 0:
 	case v.mode == "sync" || v.mode == "stream" && i%5 == 0:
 		sprung = way.set("publish") // before the other gateways are
 	case v.mode == "stream":
-		sprung = way.set("xadd") // before somebody else is who tells them
+		sprung = way.set("xadd") // before it is for somebody else to notify them
 	}
 	var asked sync.WaitGroup
 	asked.Go(func() { // nobody will answer
@@ -176,7 +176,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	select {
 	case <-sprung:
 	case <-time.After(patience):
-		t.Errorf("write %d: it did not tell", i)
+		t.Errorf("write %d: it notified nobody", i)
 	}
 	victim.kill(t)
 	killed := time.Now()
@@ -201,7 +201,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 			v.stale.Add(1)
 		}
 		if asked > agreesWithin {
-			t.Errorf("write %d: %v after the kill the other gateway tells %s", i, asked, difference(got, want))
+			t.Errorf("write %d: %v after the kill the other gateway shows %s", i, asked, difference(got, want))
 			return
 		}
 		time.Sleep(50 * time.Millisecond)

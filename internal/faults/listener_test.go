@@ -22,8 +22,8 @@ type listener struct {
 	running sync.WaitGroup // both connections
 
 	mu        sync.Mutex
-	followers map[int64]bool   // of whom newFollowers has told
-	statuses  map[int64]string // what relationshipChanged has told last
+	followers map[int64]bool   // whom newFollowers has reported
+	statuses  map[int64]string // what relationshipChanged has reported last
 	errors    []string         // instead of an answer
 }
 
@@ -128,7 +128,7 @@ func (n *listener) overEvents(t testing.TB, ctx context.Context, url, token, que
 
 // take notes an answer of either subscription.
 func (n *listener) take(text json.RawMessage) {
-	var told struct {
+	var message struct {
 		Data struct {
 			NewFollowers        *struct{ Node struct{ ID string } }
 			RelationshipChanged *struct {
@@ -137,13 +137,13 @@ func (n *listener) take(text json.RawMessage) {
 			}
 		}
 	}
-	err := json.Unmarshal(text, &told)
+	err := json.Unmarshal(text, &message)
 	var whose string
 	switch {
-	case err == nil && told.Data.NewFollowers != nil:
-		whose = told.Data.NewFollowers.Node.ID
-	case err == nil && told.Data.RelationshipChanged != nil:
-		whose = told.Data.RelationshipChanged.To.ID
+	case err == nil && message.Data.NewFollowers != nil:
+		whose = message.Data.NewFollowers.Node.ID
+	case err == nil && message.Data.RelationshipChanged != nil:
+		whose = message.Data.RelationshipChanged.To.ID
 	default:
 		n.fail(string(text))
 		return
@@ -155,7 +155,7 @@ func (n *listener) take(text json.RawMessage) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if r := told.Data.RelationshipChanged; r != nil {
+	if r := message.Data.RelationshipChanged; r != nil {
 		n.statuses[user] = r.Status
 	} else {
 		n.followers[user] = true
@@ -168,22 +168,22 @@ func (n *listener) fail(text string) {
 	n.errors = append(n.errors, text)
 }
 
-// heard reports whether both subscriptions have told that a user follows the viewer.
+// heard reports whether both subscriptions have reported that a user follows the viewer.
 func (n *listener) heard(user int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.followers[user] && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
 }
 
-// status is what relationshipChanged has told last about a user.
+// status is what relationshipChanged has reported last about a user.
 func (n *listener) status(user int64) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.statuses[user]
 }
 
-// told are all users of whom newFollowers has told, and what came instead of an answer.
-func (n *listener) told() (followers []int64, errors []string) {
+// reported are all users whom newFollowers has reported, and what came instead of an answer.
+func (n *listener) reported() (followers []int64, errors []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for user := range n.followers {

@@ -89,7 +89,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	if mode == "binlog" && len(different) > 0 {
 		t.Errorf("%d of %d edges differ, the first is %v", len(different), len(found.forward), different[0])
 	}
-	r.tell(t, h, found, different, r.faults())
+	r.summarize(t, h, found, different, r.faults())
 	t.Logf("the mover lived %d times, and was killed %d times, in the phases %v", m.lives, m.killed, m.phases)
 }
 

@@ -87,10 +87,10 @@ type result struct {
 	message string
 	done    bool // there was a payload; what was written is in changes
 	stale   bool
-	changes []told
+	changes []changedEdge
 }
 
-type told struct {
+type changedEdge struct {
 	edge
 	version int64
 }
@@ -143,7 +143,7 @@ func (r *result) take(text json.RawMessage) error {
 	r.done = true
 	if r.field != "followMany" && payload.Changed {
 		e := r.edges()[0]
-		r.changes = []told{{e, version[e]}}
+		r.changes = []changedEdge{{e, version[e]}}
 	}
 	seen := map[edge]bool{}
 	for i, outcome := range payload.Outcomes {
@@ -157,12 +157,12 @@ func (r *result) take(text json.RawMessage) error {
 		if outcome.Changed && !seen[e] {
 			seen[e] = true
 			// The token of many follows does not name them.
-			r.changes = append(r.changes, told{e, outcome.Relationship.FollowedAt.UnixMicro()})
+			r.changes = append(r.changes, changedEdge{e, outcome.Relationship.FollowedAt.UnixMicro()})
 		}
 	}
 	for _, c := range r.changes {
 		if c.version == 0 {
-			return fmt.Errorf("%v has changed, and the token tells no version of it", c.edge)
+			return fmt.Errorf("%v has changed, and the token has no version of it", c.edge)
 		}
 	}
 	return nil
@@ -171,7 +171,7 @@ func (r *result) take(text json.RawMessage) error {
 // notSent: the gateway was not there.
 func (r result) notSent() bool { return errors.Is(r.err, errNotSent) }
 
-// note adds what a caller was told to the history.
+// note adds to the history what a caller was answered.
 func (r result) note(h *history) error {
 	if r.notSent() {
 		return nil

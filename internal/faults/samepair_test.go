@@ -80,7 +80,7 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 // follow, unfollow, follow …: each was judged on what the one before had left.
 func (h *history) alternates(t *testing.T) {
 	t.Helper()
-	for e, list := range h.told {
+	for e, list := range h.answered {
 		follows := false
 		for _, version := range slices.Sorted(maps.Keys(list)) {
 			if list[version].follows == follows {

@@ -17,7 +17,7 @@ import (
 // killed in turn, the one that writes in the middle of its writes. Of every follow that was
 // acknowledged the client hears, unless its own gateway was away: then it asks after it has
 // subscribed again. With Redis that is promised in every mode; without one on SQLite, where
-// the relation_log tells.
+// gateways read the relation_log.
 func TestSubscriptionsAcrossGateways(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
@@ -36,7 +36,7 @@ func TestSubscriptionsAcrossGateways(t *testing.T) {
 	})
 }
 
-// TestSubscriptionsWithoutRedis: on MariaDB gateways without a Redis do not tell each other.
+// TestSubscriptionsWithoutRedis: on MariaDB gateways without a Redis do not notify one another.
 // What another one has written is there for those who ask; a gateway whose only neighbour was
 // killed records what is written through it. (The mode stream refuses to start without one.)
 func TestSubscriptionsWithoutRedis(t *testing.T) {
@@ -51,19 +51,19 @@ func TestSubscriptionsWithoutRedis(t *testing.T) {
 }
 
 // TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow before
-// it has told the other gateways: those who look after its notes tell of it.
+// it has notified the other gateways: those that look after its intents report it.
 func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
 	t.Parallel()
 	d := prepare(t, testenv.SharedMariaDB(t, 2), "sync", listeners)
 	way := newLink(t, d.redis.Addr())
-	d.gateways = []*node{d.serving("the gateway that tells"), d.serving("the gateway that writes", "--redis", way.url())}
+	d.gateways = []*node{d.serving("the gateway that notifies"), d.serving("the gateway that writes", "--redis", way.url())}
 	s := subscribeOn(t, d)
 	s.begin(t, s.writer())
 	sprung := way.set("publish")
 	last := s.follow(t, s.writer(), 1)
 	<-sprung
 	s.writer().kill(t)
-	s.hear(t, "acknowledged by a gateway that was killed before it told", last)
+	s.hear(t, "acknowledged by a gateway that was killed before it notified the others", last)
 }
 
 // listeners is how many users there are: the viewer, and those who follow.
@@ -94,7 +94,7 @@ type subscribed struct {
 // subscribe starts two gateways on a deployment, and subscribes.
 func subscribe(t testing.TB, d *deployment) *subscribed {
 	t.Helper()
-	d.gateways = []*node{d.serving("the gateway that tells"), d.serving("the gateway that writes")}
+	d.gateways = []*node{d.serving("the gateway that notifies"), d.serving("the gateway that writes")}
 	return subscribeOn(t, d)
 }
 
@@ -109,8 +109,8 @@ func subscribeOn(t testing.TB, d *deployment) *subscribed {
 	return s
 }
 
-func (s *subscribed) teller() *node { return s.gateways[0] }
-func (s *subscribed) writer() *node { return s.gateways[1] }
+func (s *subscribed) notifier() *node { return s.gateways[0] }
+func (s *subscribed) writer() *node   { return s.gateways[1] }
 
 // connect subscribes, anew after its gateway was killed.
 func (s *subscribed) connect(t testing.TB) {
@@ -119,7 +119,7 @@ func (s *subscribed) connect(t testing.TB) {
 	for user := int64(viewer + 1); user <= listeners; user++ {
 		others = append(others, user)
 	}
-	s.listener = s.listen(t, s.teller().now.Load(), viewer, others)
+	s.listener = s.listen(t, s.notifier().now.Load(), viewer, others)
 }
 
 // next is a user who has not followed yet.
@@ -160,12 +160,12 @@ func (s *subscribed) follow(t testing.TB, at *node, n int) (users []int64) {
 	return users
 }
 
-// begin waits until the subscriptions tell of what is written through a gateway. Until then
+// begin waits until the subscriptions report what is written through a gateway. Until then
 // nothing is promised: they begin with what comes, and somebody may have to take the place of
 // a replicator that was killed.
 func (s *subscribed) begin(t testing.TB, at *node) {
 	t.Helper()
-	until(t, "the subscriptions tell of "+at.name, func() bool {
+	until(t, "the subscriptions report follows at "+at.name, func() bool {
 		user := s.follow(t, at, 1)[0]
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			if s.heard(user) {
@@ -176,7 +176,7 @@ func (s *subscribed) begin(t testing.TB, at *node) {
 	})
 }
 
-// hear waits until both subscriptions have told of some followers.
+// hear waits until both subscriptions have reported some followers.
 func (s *subscribed) hear(t testing.TB, what string, users []int64) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -185,7 +185,7 @@ func (s *subscribed) hear(t testing.TB, what string, users []int64) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not told of %v within %s", what, missing, patience)
+			t.Fatalf("%s: %v not reported within %s", what, missing, patience)
 		}
 	}
 }
@@ -222,21 +222,21 @@ func (s *subscribed) killWriting(t testing.TB) []int64 {
 	return s.acknowledged(from)
 }
 
-// killTeller kills the gateway of the subscriptions, which ends them.
-func (s *subscribed) killTeller(t testing.TB) {
+// killNotifier kills the gateway of the subscriptions, which ends them.
+func (s *subscribed) killNotifier(t testing.TB) {
 	t.Helper()
 	s.nothingElse(t)
-	s.teller().kill(t)
+	s.notifier().kill(t)
 	s.running.Wait()
 }
 
 // nothingElse: what was announced has been sent, and nothing came in place of an answer.
 func (s *subscribed) nothingElse(t testing.TB) {
 	t.Helper()
-	followers, errors := s.told()
+	followers, errors := s.reported()
 	for _, user := range followers {
 		if user <= viewer || user > s.last.Load() {
-			t.Errorf("newFollowers tells of user %d, who has not followed", user)
+			t.Errorf("newFollowers reports user %d, who has not followed", user)
 		}
 	}
 	for _, text := range errors {
@@ -283,7 +283,7 @@ func (s *subscribed) askAll(t testing.TB, at *node) {
 	})
 }
 
-// throughKills is what is promised where gateways tell each other.
+// throughKills is what is promised where gateways notify one another.
 func (s *subscribed) throughKills(t *testing.T) {
 	s.begin(t, s.writer())
 	some := s.follow(t, s.writer(), 5)
@@ -292,45 +292,45 @@ func (s *subscribed) throughKills(t *testing.T) {
 	if err != nil || a.code() != "" {
 		t.Fatal(err, a.Errors)
 	}
-	until(t, "the viewer's own follow at another gateway is told", func() bool { return s.status(some[0]) == "MUTUAL" })
+	until(t, "the viewer's own follow at another gateway is reported", func() bool { return s.status(some[0]) == "MUTUAL" })
 
 	acked := s.killWriting(t)
 	s.hear(t, "acknowledged by a gateway that was killed then", acked)
 	s.writer().start(t)
 	s.hear(t, "written at a gateway that is back", s.follow(t, s.writer(), 5))
 
-	s.killTeller(t)
+	s.killNotifier(t)
 	away := s.follow(t, s.writer(), 5)
-	s.teller().start(t)
+	s.notifier().start(t)
 	s.connect(t)
 	s.begin(t, s.writer())
-	s.askAll(t, s.teller())
+	s.askAll(t, s.notifier())
 	s.hear(t, "written after the client has subscribed again", s.follow(t, s.writer(), 5))
 	s.nothingElse(t)
 	t.Logf("%d follows acknowledged, %d of them by a gateway that was killed then, %d while the other was away", len(s.acknowledged(0)), len(acked), len(away))
 }
 
-// apart is what is promised where gateways do not tell each other.
+// apart is what is promised where gateways do not notify one another.
 func (s *subscribed) apart(t *testing.T) {
 	s.follow(t, s.writer(), 5)
-	s.askAll(t, s.teller())
+	s.askAll(t, s.notifier())
 
 	acked := s.killWriting(t)
-	s.begin(t, s.teller())
-	s.hear(t, "written at the gateway of the subscriptions, which is alone", s.follow(t, s.teller(), 5))
-	s.askAll(t, s.teller())
+	s.begin(t, s.notifier())
+	s.hear(t, "written at the gateway of the subscriptions, which is alone", s.follow(t, s.notifier(), 5))
+	s.askAll(t, s.notifier())
 	s.writer().start(t)
 	s.follow(t, s.writer(), 5)
-	s.askAll(t, s.teller())
+	s.askAll(t, s.notifier())
 
-	s.killTeller(t)
+	s.killNotifier(t)
 	s.follow(t, s.writer(), 5)
-	s.teller().start(t)
+	s.notifier().start(t)
 	s.connect(t)
-	s.askAll(t, s.teller())
+	s.askAll(t, s.notifier())
 	s.writer().kill(t)
-	s.begin(t, s.teller())
-	s.hear(t, "written at a gateway that is back, and alone", s.follow(t, s.teller(), 5))
+	s.begin(t, s.notifier())
+	s.hear(t, "written at a gateway that is back, and alone", s.follow(t, s.notifier(), 5))
 	s.nothingElse(t)
 	t.Logf("%d follows acknowledged, %d of them by a gateway that was killed then", len(s.acknowledged(0)), len(acked))
 }

@@ -115,7 +115,7 @@ func (a *attackers) end(t *testing.T) (sent, faults int) {
 			return sent, faults
 		}
 	}
-	t.Fatalf("the attackers told nothing: %v\n%s", err, a.output)
+	t.Fatalf("the attackers reported nothing: %v\n%s", err, a.output)
 	return 0, 0
 }
 
@@ -228,6 +228,6 @@ func peakMemory(t *testing.T, g *kithtest.Gateway) int64 {
 			return kilobytes << 10
 		}
 	}
-	t.Fatal("its status tells no VmHWM")
+	t.Fatal("its status has no VmHWM")
 	return 0
 }

@@ -115,8 +115,8 @@ func export(dir string, shards []database) kithtest.Option {
 	return kithtest.Args("export", "--store", location(shards...), dir)
 }
 
-// kindsTold are the lines of a summary with the rows and the digest of each kind.
-func kindsTold(summary string) string {
+// kindsIn are the lines of a summary with the rows and the digest of each kind.
+func kindsIn(summary string) string {
 	_, kinds, _ := strings.Cut(summary, "\n")
 	return kinds
 }
@@ -150,7 +150,7 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 			}
 			countsAgree(t, to...)
 			again := kithtest.Run(t, export(filepath.Join(t.TempDir(), "copy"), to))
-			if again.Code != 0 || kindsTold(again.Stdout) != kindsTold(end.Stdout) {
+			if again.Code != 0 || kindsIn(again.Stdout) != kindsIn(end.Stdout) {
 				t.Errorf("the copy's export:\n%s\nwant\n%s", again.Stdout, end.Stdout)
 			}
 		})
@@ -194,7 +194,7 @@ func TestKilledExportGoesOn(t *testing.T) {
 		}
 		sameFiles(t, dir, whole)
 		if again := kithtest.Run(t, export(dir, from)); again.Code != 0 || !strings.HasPrefix(again.Stdout, "exported 0 rows of 0 of 4 shards") ||
-			!strings.Contains(again.Stderr, "export: going on after 4 of 4 shards") && again.Stderr != "" || kindsTold(again.Stdout) != kindsTold(end.Stdout) {
+			!strings.Contains(again.Stderr, "export: going on after 4 of 4 shards") && again.Stderr != "" || kindsIn(again.Stdout) != kindsIn(end.Stdout) {
 			t.Errorf("once more: %+v", again)
 		}
 	})

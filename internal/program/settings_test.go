@@ -25,7 +25,7 @@ func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(line, text) {
-			t.Errorf("%q does not tell %q", line, text)
+			t.Errorf("%q does not contain %q", line, text)
 		}
 	}
 	if strings.Contains(line, password) {

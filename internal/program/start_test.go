@@ -196,7 +196,7 @@ func TestHelpReportsSettingsAndDefaults(t *testing.T) {
 		"Default: sqlite:data/kith.db ($KITH_STORE).", "($KITH_REDIS)", "($KITH_REDUNDANCY)", "($KITH_CORS_ORIGIN)",
 	} {
 		if !strings.Contains(help, want) {
-			t.Errorf("the help does not tell %q:\n%s", want, end.Stdout)
+			t.Errorf("the help does not contain %q:\n%s", want, end.Stdout)
 		}
 	}
 }

@@ -37,19 +37,19 @@ func TestSeveralShardsOnTiDB(t *testing.T) {
 	}
 }
 
-// TestWhatTiDBCannotDo is told in one line.
+// TestWhatTiDBCannotDo: the program says it in one line.
 func TestWhatTiDBCannotDo(t *testing.T) {
 	testenv.OnlyOn(t, "MySQL and MariaDB have a binlog", "tidb")
 	t.Parallel()
 	store := location(newMariaDB(t, 2)...)
-	for _, c := range []struct{ command, tells string }{
+	for _, c := range []struct{ command, says string }{
 		{"serve --addr=127.0.0.1:0 --redundancy=binlog", "TiDB has no binlog: use sync or stream"},
 		{"replicate", "TiDB has no binlog: use sync or stream"},
 		{"reconcile incremental", "TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full"},
 		{"reconcile realtime", "TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full"},
 	} {
 		end := kithtest.Run(t, kithtest.Args(append(strings.Fields(c.command), "--store", store)...))
-		if end.Code != 1 || !strings.Contains(end.Stderr, c.tells) || strings.Count(end.Stderr, "\n") != 1 {
+		if end.Code != 1 || !strings.Contains(end.Stderr, c.says) || strings.Count(end.Stderr, "\n") != 1 {
 			t.Errorf("%s: %+v", c.command, end)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // wrong is a value that a setting refuses.
 type wrong struct {
 	value string
-	tells []string // what the line says besides
+	says  []string // what the line says besides
 	with  []string // other arguments, without which the value might do
 	names string   // the setting that the line is about, where it is another
 }
@@ -90,7 +90,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 				args = append(args, "never.db")
 			}
 			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0"), kithtest.Args(args...), option)
-			refused(t, end, setting, c.tells...)
+			refused(t, end, setting, c.says...)
 			if t.Failed() {
 				t.Logf("value %q with %q", c.value, c.with)
 			}
@@ -158,74 +158,74 @@ func wrongValues(t *testing.T) map[string][]wrong {
 
 	return map[string][]wrong{
 		"addr": {
-			{value: ""}, {value: "localhost", tells: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "127.0.0.1:99999", tells: []string{"99999"}},
-			{value: "127.0.0.1:http-or-so"}, {value: silent, tells: []string{silent, "taken"}}, {value: "192.0.2.1:80", tells: []string{"192.0.2.1"}},
+			{value: ""}, {value: "localhost", says: []string{"localhost", "port"}}, {value: "127.0.0.1:"}, {value: "127.0.0.1:99999", says: []string{"99999"}},
+			{value: "127.0.0.1:http-or-so"}, {value: silent, says: []string{silent, "taken"}}, {value: "192.0.2.1:80", says: []string{"192.0.2.1"}},
 			{value: "none.invalid:80"}, {value: "http://localhost:8080"},
 		},
 		"store": {
-			{value: ""}, {value: "sqlite"}, {value: "sqlite:", tells: []string{"shard 0", "empty"}},
-			{value: "postgres:x", tells: []string{`"postgres"`, "sqlite:PATH", "mysql:DSN"}},
-			{value: "app:" + password + "@tcp(" + closed + ")/kith", tells: []string{"sqlite:PATH", "mysql:DSN"}},
-			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", tells: []string{"shard 1", "empty"}},
-			{value: "sqlite:" + filepath.Join(noDatabase, "kith.db"), tells: []string{noDatabase, "not a directory"}},
-			{value: "sqlite:/proc/none/kith.db", tells: []string{"/proc/none"}}, {value: "sqlite:" + folder, tells: []string{folder}},
-			{value: "sqlite:" + noDatabase, tells: []string{noDatabase, "not a database"}}, {value: "sqlite:/dev/null"}, {value: "sqlite:" + pipe},
-			{value: "sqlite:" + readOnlySQLite(t), tells: []string{"shard 0", "readonly"}},
-			{value: "sqlite:" + readOnlySQLite(t), with: []string{"--demo"}, tells: []string{"shard 0", "readonly"}},
-			{value: mysql + closed + ")/kith", tells: []string{closed + "/kith", "connection refused"}},
-			{value: "mysql:app@tcp(" + closed + ")/a;app@tcp(" + closed + ")/b", tells: []string{"shard 0", closed + "/a", "shard 1", closed + "/b"}},
-			{value: mysql + silent + ")/kith", tells: []string{silent + "/kith", "no answer within 4s"}},
-			{value: mysql + silent + ")/kith", with: []string{"--statement-timeout=1m"}, tells: []string{"no answer within 4s"}},
-			{value: mysql + "none.invalid:3306)/kith", tells: []string{"none.invalid:3306"}}, {value: mysql + closed + ")/", tells: []string{"names no database"}},
-			{value: mysql + closed + ")", tells: []string{"invalid DSN"}}, {value: "mysql:app:" + password + "/kith", tells: []string{"address is missing"}},
-			{value: "mysql://app:" + password + "@" + closed + "/kith", tells: []string{"user:password@tcp(host:port)/database"}},
+			{value: ""}, {value: "sqlite"}, {value: "sqlite:", says: []string{"shard 0", "empty"}},
+			{value: "postgres:x", says: []string{`"postgres"`, "sqlite:PATH", "mysql:DSN"}},
+			{value: "app:" + password + "@tcp(" + closed + ")/kith", says: []string{"sqlite:PATH", "mysql:DSN"}},
+			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", says: []string{"shard 1", "empty"}},
+			{value: "sqlite:" + filepath.Join(noDatabase, "kith.db"), says: []string{noDatabase, "not a directory"}},
+			{value: "sqlite:/proc/none/kith.db", says: []string{"/proc/none"}}, {value: "sqlite:" + folder, says: []string{folder}},
+			{value: "sqlite:" + noDatabase, says: []string{noDatabase, "not a database"}}, {value: "sqlite:/dev/null"}, {value: "sqlite:" + pipe},
+			{value: "sqlite:" + readOnlySQLite(t), says: []string{"shard 0", "readonly"}},
+			{value: "sqlite:" + readOnlySQLite(t), with: []string{"--demo"}, says: []string{"shard 0", "readonly"}},
+			{value: mysql + closed + ")/kith", says: []string{closed + "/kith", "connection refused"}},
+			{value: "mysql:app@tcp(" + closed + ")/a;app@tcp(" + closed + ")/b", says: []string{"shard 0", closed + "/a", "shard 1", closed + "/b"}},
+			{value: mysql + silent + ")/kith", says: []string{silent + "/kith", "no answer within 4s"}},
+			{value: mysql + silent + ")/kith", with: []string{"--statement-timeout=1m"}, says: []string{"no answer within 4s"}},
+			{value: mysql + "none.invalid:3306)/kith", says: []string{"none.invalid:3306"}}, {value: mysql + closed + ")/", says: []string{"names no database"}},
+			{value: mysql + closed + ")", says: []string{"invalid DSN"}}, {value: "mysql:app:" + password + "/kith", says: []string{"address is missing"}},
+			{value: "mysql://app:" + password + "@" + closed + "/kith", says: []string{"user:password@tcp(host:port)/database"}},
 		},
 		"redis": {
-			{value: redis + closed + "/0", tells: []string{closed, "connection refused"}}, {value: closed + "," + closed, tells: []string{closed, "connection refused"}},
-			{value: redis + silent, tells: []string{silent, "no answer within 2s"}}, {value: "localhost", tells: []string{"host:port"}},
-			{value: "redis:/x", tells: []string{"host:port"}}, {value: "http://app:" + password + "@" + closed, tells: []string{"redis://"}},
-			{value: ":" + password + "@" + closed, tells: []string{"redis://"}}, {value: ","}, {value: "redis://none.invalid:6379"},
+			{value: redis + closed + "/0", says: []string{closed, "connection refused"}}, {value: closed + "," + closed, says: []string{closed, "connection refused"}},
+			{value: redis + silent, says: []string{silent, "no answer within 2s"}}, {value: "localhost", says: []string{"host:port"}},
+			{value: "redis:/x", says: []string{"host:port"}}, {value: "http://app:" + password + "@" + closed, says: []string{"redis://"}},
+			{value: ":" + password + "@" + closed, says: []string{"redis://"}}, {value: ","}, {value: "redis://none.invalid:6379"},
 		},
 		"redundancy": {
-			{value: "raid", tells: []string{`"raid"`, "sync, stream, binlog"}}, {value: "binlog", tells: []string{"SQLite has no binlog"}},
-			{value: "stream", tells: []string{"--redis"}},
+			{value: "raid", says: []string{`"raid"`, "sync, stream, binlog"}}, {value: "binlog", says: []string{"SQLite has no binlog"}},
+			{value: "stream", says: []string{"--redis"}},
 		},
 		"cors-origin": {
-			{value: "app.example.org", tells: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
-			{value: "https://a.example,nonsense", tells: []string{`"nonsense"`}}, {value: "ftp://x"},
+			{value: "app.example.org", says: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
+			{value: "https://a.example,nonsense", says: []string{`"nonsense"`}}, {value: "ftp://x"},
 		},
 		"suggest": {
-			{value: "maya"}, {value: "7,0", tells: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), tells: []string{"at most 100"}},
+			{value: "maya"}, {value: "7,0", says: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), says: []string{"at most 100"}},
 		},
-		"drain":           {{value: "-1s", tells: notNegative}},
-		"max-following":   {{value: "-1", tells: notNegative}},
-		"login-limit":     {{value: "-1", tells: notNegative}},
-		"write-limit":     {{value: "-1", tells: notNegative}},
-		"address-limit":   {{value: "-1", tells: notNegative}},
-		"request-timeout": {{value: "-5s", tells: positive}},
-		"shard-conns":     {{value: "0", tells: []string{"at least 1"}}},
-		"log-level":       {{value: "loud", tells: []string{`"loud"`, `"debug"`}}},
-		"token-ttl":       {{value: "0s", tells: []string{"at least 1s"}}, {value: "999ms"}},
-		"jwt-secret":      {{value: "short", tells: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
+		"drain":           {{value: "-1s", says: notNegative}},
+		"max-following":   {{value: "-1", says: notNegative}},
+		"login-limit":     {{value: "-1", says: notNegative}},
+		"write-limit":     {{value: "-1", says: notNegative}},
+		"address-limit":   {{value: "-1", says: notNegative}},
+		"request-timeout": {{value: "-5s", says: positive}},
+		"shard-conns":     {{value: "0", says: []string{"at least 1"}}},
+		"log-level":       {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
+		"token-ttl":       {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
+		"jwt-secret":      {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
 		"jwks": {
-			{value: noKeys, names: "jwt-audience"}, {value: noKeys, with: audience, tells: []string{noKeys}},
-			{value: noDatabase, with: audience, tells: []string{noDatabase}}, {value: filepath.Join(folder, "absent"), with: audience, tells: []string{"no such file"}},
-			{value: folder, with: audience, tells: []string{folder}}, {value: pipe, with: audience, tells: []string{pipe}},
-			{value: "http://" + closed + "/jwks", with: audience, tells: []string{closed, "connection refused"}},
-			{value: "http://" + silent + "/jwks", with: audience, tells: []string{silent}}, {value: wanting.URL, with: audience, tells: []string{"404"}},
-			{value: "https://none.invalid/jwks", with: audience, tells: []string{"none.invalid"}}, {value: "ftp://x/jwks", with: audience}, {value: "https://", with: audience},
+			{value: noKeys, names: "jwt-audience"}, {value: noKeys, with: audience, says: []string{noKeys}},
+			{value: noDatabase, with: audience, says: []string{noDatabase}}, {value: filepath.Join(folder, "absent"), with: audience, says: []string{"no such file"}},
+			{value: folder, with: audience, says: []string{folder}}, {value: pipe, with: audience, says: []string{pipe}},
+			{value: "http://" + closed + "/jwks", with: audience, says: []string{closed, "connection refused"}},
+			{value: "http://" + silent + "/jwks", with: audience, says: []string{silent}}, {value: wanting.URL, with: audience, says: []string{"404"}},
+			{value: "https://none.invalid/jwks", with: audience, says: []string{"none.invalid"}}, {value: "ftp://x/jwks", with: audience}, {value: "https://", with: audience},
 			{value: strings.Replace(wanting.URL, "http", "https", 1), with: audience},
 		},
 		"jwt-issuer":     nil, // any text may be one
 		"jwt-audience":   {{value: "a,,b"}, {value: "", with: []string{"--jwks=" + noKeys}}},
 		"jwt-user-claim": {{value: ""}, {value: "exp"}, {value: "pwd"}},
-		"machine-id":     {{value: "5000", tells: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, tells: []string{"leased"}}},
-		"trusted-proxy":  {{value: "foo", tells: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
+		"machine-id":     {{value: "5000", says: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, says: []string{"leased"}}},
+		"trusted-proxy":  {{value: "foo", says: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
 		"metrics-addr":   {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
 		"skip":           {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
 		"buckets":        {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
 
-		"reconcile realtime metrics-addr": {{value: silent, tells: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
+		"reconcile realtime metrics-addr": {{value: silent, says: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
 		"max-load":                        {{value: "1.5"}, {value: "0"}},
 	}
 }
@@ -270,10 +270,10 @@ func TestReadOnlyServer(t *testing.T) {
 		server.Exec(t, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'")
 		server.Exec(t, "GRANT "+rights+" ON kith.* TO "+user)
 	}
-	start := func(user, tells string) {
+	start := func(user, says string) {
 		t.Helper()
 		end := kithtest.Run(t, kithtest.Args("serve", "--addr=127.0.0.1:0", "--store=mysql:"+user+":"+password+"@tcp("+server.Addr()+")/kith"))
-		refused(t, end, "--store (KITH_STORE): ", "shard 0", server.Addr()+"/kith", tells)
+		refused(t, end, "--store (KITH_STORE): ", "shard 0", server.Addr()+"/kith", says)
 	}
 	start("reader", "denied")
 	server.Exec(t, "SET GLOBAL read_only = 1")

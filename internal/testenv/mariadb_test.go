@@ -231,7 +231,7 @@ func TestMissingEngineSkipsAndFailsUnderCI(t *testing.T) {
 
 // A server that starts clears its temporary directory of #sql files, so no two may share one.
 func TestTemporaryTablesAreEachServersOwn(t *testing.T) {
-	testenv.NotOn(t, "it tells no directory", "tidb")
+	testenv.NotOn(t, "it shows no directory", "tidb")
 	first, second := testenv.MariaDB(t), testenv.MariaDB(t)
 	var dirs [2]string
 	for i, server := range []*testenv.MariaDBServer{first, second} {
