@@ -232,7 +232,7 @@ func TestLookUpThatPanicsHasFailed(t *testing.T) {
 	fetched := l.Users.Fetch([]storage.UserID{2, -1})
 	for _, r := range slices.Concat(fetched, []storage.Result[storage.User]{l.Users.Load(2), l.Users.Load(-3)}) {
 		if r.Found || r.Err == nil || !strings.Contains(r.Err.Error(), "no such id") {
-			t.Errorf("the answer is %+v, want an error that tells why", r)
+			t.Errorf("the answer is %+v, want an error that says why", r)
 		}
 	}
 }

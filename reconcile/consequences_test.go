@@ -17,17 +17,17 @@ import (
 func TestRepairsHaveTheirConsequences(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, w *watched) {
-		for name, repair := range map[string]func(t *testing.T, told func(context.Context, []storage.Row), lose func()){
-			"incremental": func(t *testing.T, told func(context.Context, []storage.Row), lose func()) {
+		for name, repair := range map[string]func(t *testing.T, onRepair func(context.Context, []storage.Row), lose func()){
+			"incremental": func(t *testing.T, onRepair func(context.Context, []storage.Row), lose func()) {
 				w.incremental(t, nil)
 				lose()
-				if r := w.incremental(t, func(cfg *reconcile.ChangesConfig) { cfg.OnRepair = told }); r.Left() != 0 || r.Repaired[reconcile.WrongType] != 1 || r.Repaired[reconcile.Missing] != 1 {
+				if r := w.incremental(t, func(cfg *reconcile.ChangesConfig) { cfg.OnRepair = onRepair }); r.Left() != 0 || r.Repaired[reconcile.WrongType] != 1 || r.Repaired[reconcile.Missing] != 1 {
 					t.Errorf("%+v", r)
 				}
 			},
-			"realtime": func(t *testing.T, told func(context.Context, []storage.Row), lose func()) {
+			"realtime": func(t *testing.T, onRepair func(context.Context, []storage.Row), lose func()) {
 				w.begun(t)
-				w.watch(t, func(cfg *reconcile.ChangesConfig) { cfg.OnRepair = told })
+				w.watch(t, func(cfg *reconcile.ChangesConfig) { cfg.OnRepair = onRepair })
 				lose()
 			},
 		} {
@@ -36,7 +36,7 @@ func TestRepairsHaveTheirConsequences(t *testing.T) {
 	})
 }
 
-func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T, told func(context.Context, []storage.Row), lose func())) {
+func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T, onRepair func(context.Context, []storage.Row), lose func())) {
 	base := 1000 + storage.UserID(w.clock.Add(10))
 	blocker, blocked, asker, asked := base, base+1, base+2, base+3
 	both := func(side storage.Side, from, to storage.UserID) func() error {
@@ -57,13 +57,13 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	}
 	var mu sync.Mutex
 	var rows []storage.Row
-	told := func(_ context.Context, now []storage.Row) {
+	onRepair := func(_ context.Context, now []storage.Row) {
 		mu.Lock()
 		defer mu.Unlock()
 		rows = append(rows, now...)
 	}
 	var block, accepted storage.Edge
-	repair(t, told, func() {
+	repair(t, onRepair, func() {
 		block = w.write(t, storage.Forward, storage.Edge{From: blocker, To: blocked, Type: storage.Blocking}, true)
 		accepted = w.write(t, storage.Requests, storage.Edge{From: asker, To: asked, Type: storage.Accepted}, true)
 		within(t, func() error { // replication has come to them
@@ -95,7 +95,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 			defer mu.Unlock()
 			// Replication propagates consequences as well, and may be faster.
 			if follows := c.want != block && c.want != accepted; !follows && !slices.Contains(rows, storage.Row{Side: c.side, Edge: c.want}) {
-				return fmt.Errorf("%+v is not told of in %+v", c.want, rows)
+				return fmt.Errorf("%+v is not reported in %+v", c.want, rows)
 			}
 			return nil
 		})

@@ -376,8 +376,8 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 	return made
 }
 
-// lostBlock makes friends of two users, of whom one blocks the other, who has not been
-// told: whose follow has to end when that is repaired.
+// lostBlock makes friends of two users. One blocks the other, whose shard was not
+// notified: the other's follow has to end when that is repaired.
 func (g *graph) lostBlock(one, other storage.UserID) trace {
 	g.t.Helper()
 	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}

@@ -13,15 +13,15 @@ import (
 	"kith/storage/memory"
 )
 
-// telling is a store that says what follows from a row, whenever it is the one that is
+// reporting is a store that reports what follows from a row, whenever it is the one that is
 // there afterwards.
-type telling struct {
+type reporting struct {
 	*gate
 	also  func(row storage.Row) []storage.Row
 	there bool // what follows is on both sides already
 }
 
-func (s telling) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+func (s reporting) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := s.gate.Apply(ctx, side, edges, rule)
 	for i, r := range results {
 		if r.Err != nil || r.Value.Row != edges[i] {
@@ -39,12 +39,12 @@ func row(side storage.Side, from, to storage.UserID, kind storage.EdgeType, at s
 	return storage.Row{Side: side, Edge: storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}}
 }
 
-// startTelling runs an applier over a store that tells.
-func startTelling(t *testing.T, also func(storage.Row) []storage.Row, change func(*replication.Config)) (*replication.Applier, *gate, *published) {
+// startReporting runs an applier over a store that reports.
+func startReporting(t *testing.T, also func(storage.Row) []storage.Row, change func(*replication.Config)) (*replication.Applier, *gate, *published) {
 	t.Helper()
 	g := newGate()
 	a, p := start(t, g, func(c *replication.Config) {
-		c.Store = telling{gate: g, also: also}
+		c.Store = reporting{gate: g, also: also}
 		if change != nil {
 			change(c)
 		}
@@ -68,7 +68,7 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
 	ended := row(storage.Forward, b1, a0, storage.None, 11)
-	a, g, p := startTelling(t, func(r storage.Row) []storage.Row {
+	a, g, p := startReporting(t, func(r storage.Row) []storage.Row {
 		if r == block {
 			return []storage.Row{ended}
 		}
@@ -119,7 +119,7 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 		}
 		return []storage.Row{row(storage.Forward, r.Edge.To, r.Edge.From, storage.None, r.Edge.UpdateTime)}
 	}
-	a, g, _ := startTelling(t, back, func(c *replication.Config) { c.MaxPending, c.BatchRows = 1, 1 })
+	a, g, _ := startReporting(t, back, func(c *replication.Config) { c.MaxPending, c.BatchRows = 1, 1 })
 	f := a.Feed("test")
 	defer f.Close()
 	here, there := of(0, 40), of(1, 40)
@@ -157,7 +157,7 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	var mu sync.Mutex
 	var applied []storage.Row
 	a, _ := start(t, g, func(c *replication.Config) {
-		c.Store = telling{gate: g, also: func(r storage.Row) []storage.Row {
+		c.Store = reporting{gate: g, also: func(r storage.Row) []storage.Row {
 			mu.Lock()
 			defer mu.Unlock()
 			applied = append(applied, r)
@@ -197,7 +197,7 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	}
 }
 
-// A store tells again what followed from a row that was there already, so two rows may
+// A store reports again what followed from a row that was there already, so two rows may
 // follow from each other; and a store that is wrong may go on for ever.
 func TestChainsEnd(t *testing.T) {
 	for name, wrong := range map[string]struct {
@@ -209,7 +209,7 @@ func TestChainsEnd(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			request := row(storage.Requests, of(0, 1)[0], of(1, 1)[0], storage.Accepted, 1)
-			a, g, _ := startTelling(t, also, nil)
+			a, g, _ := startReporting(t, also, nil)
 			f := a.Feed("test")
 			defer f.Close()
 			if err := f.Apply(t.Context(), []storage.Row{request}); err != nil {
@@ -219,7 +219,7 @@ func TestChainsEnd(t *testing.T) {
 				t.Errorf("applied %d times by lanes", n)
 			}
 			g.batches = nil
-			store := readable{telling{gate: newGate(), also: also}}
+			store := readable{reporting{gate: newGate(), also: also}}
 			if left := (replication.Propagator{Store: store}).Propagate(t.Context(), []storage.Written{{Row: request}}); len(left) > 0 {
 				t.Errorf("left %v", left)
 			}
@@ -231,7 +231,7 @@ func TestChainsEnd(t *testing.T) {
 }
 
 // readable is a store that can be read, too.
-type readable struct{ telling }
+type readable struct{ reporting }
 
 func (c readable) memory() *memory.Store { return c.EdgeWriter.(*memory.Store) }
 
@@ -259,7 +259,7 @@ func TestPropagateReportsWhatIsLeft(t *testing.T) {
 	ended := row(storage.Forward, b1, a0, storage.None, 11)
 	other := row(storage.Forward, 77, b1, storage.Following, 12)
 	there := row(storage.Requests, a0, b1, storage.Cancelled, 13)
-	store := readable{telling{gate: newGate(), also: func(r storage.Row) []storage.Row {
+	store := readable{reporting{gate: newGate(), also: func(r storage.Row) []storage.Row {
 		if r == block {
 			return []storage.Row{ended}
 		}
@@ -290,7 +290,7 @@ func TestPropagatePublishesInOrder(t *testing.T) {
 	block := row(storage.Forward, 1, 2, storage.Blocking, 10)
 	ended := row(storage.Forward, 2, 1, storage.None, 11)
 	p := &published{}
-	store := telling{gate: newGate(), also: func(storage.Row) []storage.Row { return []storage.Row{ended} }, there: true}
+	store := reporting{gate: newGate(), also: func(storage.Row) []storage.Row { return []storage.Row{ended} }, there: true}
 	left := replication.Propagator{Store: store, Publisher: p}.Propagate(t.Context(), []storage.Written{{Row: block}})
 	if want := []storage.Row{block, ended}; len(left) > 0 || !slices.Equal(p.all(), want) {
 		t.Errorf("left %v, published %v, want %v", left, p.all(), want)
@@ -342,7 +342,7 @@ func makesUp(t *testing.T, engine string) {
 			must(storage.Inverse, follows)
 			died := must(storage.Inverse, block.Edge) // and what it says that follows is lost
 			if len(died.Also) != 1 {
-				t.Fatalf("a block tells %+v", died.Also)
+				t.Fatalf("a block reports %+v", died.Also)
 			}
 			ended := died.Also[0].Row
 			c := replication.Propagator{Store: store}

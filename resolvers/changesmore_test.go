@@ -217,8 +217,8 @@ func TestFriendRequestChanged(t *testing.T) {
 		}
 		v.api.As(v.b).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.a.String()}).Whole()
 		in := fmt.Sprintf("req_%s_%s", v.b, v.a)
-		for told := ""; !strings.Contains(told, in); { // what comes before is left of the beginning
-			told = <-answers
+		for got := ""; !strings.Contains(got, in); { // what comes before is left of the beginning
+			got = <-answers
 		}
 		v.does(v.a, "declineFriend", v.b)
 		want(in, "DECLINED", "null")
@@ -258,8 +258,8 @@ func TestRelationshipChangedReportsBlocks(t *testing.T) {
 		}
 		v.do(v.a, "follow", v.b).Whole()
 		v.does(v.b, "block", v.a)
-		for told := ""; !strings.Contains(told, `"blockedBy":true`); {
-			told = <-answers
+		for got := ""; !strings.Contains(got, `"blockedBy":true`); {
+			got = <-answers
 		}
 		v.does(v.a, "block", v.b)
 		want("NONE", true, true)

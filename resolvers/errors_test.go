@@ -108,7 +108,7 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 					}
 				}
 				if id, _ := answer.Errors[0].Extensions["requestId"].(string); id == "" || !strings.Contains(logged.String(), id) || !strings.Contains(logged.String(), "1064") {
-					t.Errorf("the log does not tell the cause of request %q:\n%s", id, logged.String())
+					t.Errorf("the log does not have the cause of request %q:\n%s", id, logged.String())
 				}
 			})
 		}

@@ -146,7 +146,7 @@ func TestAtMostFiveHundredIDs(t *testing.T) {
 				t.Errorf("%s: %d, %v", field, len(list), list[:4])
 			}
 			if message := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 501)}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "500") {
-				t.Errorf("%s: %q does not tell the bound", field, message)
+				t.Errorf("%s: %q does not name the bound", field, message)
 			}
 		}
 	})

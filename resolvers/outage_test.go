@@ -66,7 +66,7 @@ func (p *proxied) hang(t *testing.T) {
 // heal lets everything through again.
 func (p *proxied) heal() { p.proxy.Toxics.ResetToxics(context.Background()) }
 
-// whole waits until a query of a town has no errors, which it tells by data.
+// whole waits until a query of a town has no errors, and compares its data.
 func (town town) whole(t *testing.T, api *apitest.API) {
 	t.Helper()
 	const query = `{ users(ids: [L1, L2, L3, D1, D2]) { handle followingCount } }`

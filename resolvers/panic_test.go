@@ -31,6 +31,6 @@ func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "no dismissals") {
-		t.Errorf("%s tells of the panic", text)
+		t.Errorf("%s shows the panic", text)
 	}
 }

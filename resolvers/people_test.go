@@ -76,7 +76,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 		} {
 			message := api.Ask(`{ people(where: `+where+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
 			if !strings.Contains(message, hint) {
-				t.Errorf("%s: %q does not tell of %q", where, message, hint)
+				t.Errorf("%s: %q does not mention %q", where, message, hint)
 			}
 		}
 		deep := strings.Repeat(`{and: `, 7) + `{followersOf: 1}` + strings.Repeat(`}`, 7)

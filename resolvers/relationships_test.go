@@ -125,7 +125,7 @@ func TestRelationshipsHaveAtMostTwoThousandPairs(t *testing.T) {
 		}
 		for _, size := range [][2]int{{1, 2001}, {2001, 1}, {41, 50}} {
 			if message := api.Ask(query, apitest.Vars{"from": idsUpTo(1, size[0]), "to": idsUpTo(1, size[1])}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "2000") {
-				t.Errorf("%v: %q does not tell the bound", size, message)
+				t.Errorf("%v: %q does not name the bound", size, message)
 			}
 		}
 		for _, size := range [][2]int{{0, 2001}, {4000, 0}} { // no pairs, however many ids

@@ -13,7 +13,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Where an answer ends at its budget, at somebody who is not shown, its cursor does not tell
+// Where an answer ends at its budget, at somebody who is not shown, its cursor does not show
 // who that is: it is sealed, and goes on all the same. Any other cursor is of somebody on
 // the page.
 func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
@@ -147,7 +147,7 @@ func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
 	}
 	search := api.Ask(`{ searchUsers(prefix: "u1", first: 1) { pageInfo { endCursor } } }`, nil).Whole()
 	last := search.At("searchUsers.pageInfo.endCursor").(string)
-	for _, prefix := range []string{"u", "u10", "u11", "u12", "u2"} { // one that it begins with must not be told from others
+	for _, prefix := range []string{"u", "u10", "u11", "u12", "u2"} { // one that the handle begins with must fail like the others
 		api.Ask(fmt.Sprintf(`{ searchUsers(prefix: %q, after: %q) { nodes { id } } }`, prefix, last), nil).FailsAt("BAD_USER_INPUT", "searchUsers")
 	}
 	backward := api.Ask(`{ user(id: 1) { list: followings(last: 5) { pageInfo { hasPreviousPage startCursor } } } }`, nil).Whole()

@@ -82,7 +82,7 @@ func aliased(n int, field string) string {
 	return text.String()
 }
 
-// countedQueries tell what each query costs. Whatever is reached through a user
+// countedQueries say what each query costs. Whatever is reached through a user
 // costs one statement for a look-up and level, however many users there are.
 //
 // The row of an owner says whether its lists are open. So a relationship between two others costs a
@@ -176,7 +176,7 @@ var countedQueries = []struct {
 		costs{"search": 1, "users": 1, "counts": 1}},
 }
 
-// viewersQueries tell what queries cost where somebody is signed in: user 2.
+// viewersQueries say what queries cost where somebody is signed in: user 2.
 var viewersQueries = []struct {
 	name  string
 	query string

@@ -73,7 +73,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 		begin         func(i int) storage.Edge // is sent at once
 		side          storage.Side             // on which …
 		missed        func(i int) storage.Edge // … the rows are missed
-		told          func(i int) string
+		reported      func(i int) string
 	}{
 		{`newFollowers { node { id } }`, "pages.follower",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
@@ -134,8 +134,8 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 				row := c.missed(i)
 				row.UpdateTime = at + storage.Micros(10_000+i)
 				rows = append(rows, row)
-				if told := c.told(i); told != "" {
-					want[told] = true
+				if reported := c.reported(i); reported != "" {
+					want[reported] = true
 				}
 			}
 			write(rows...)
@@ -145,11 +145,11 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 				select {
 				case got := <-answers:
 					if !want[got] {
-						t.Fatalf("told %s, which is not new", got)
+						t.Fatalf("got %s, which is not new", got)
 					}
 					delete(want, got)
 				case <-time.After(generous):
-					t.Fatalf("%d are not told of", len(want))
+					t.Fatalf("%d are not reported", len(want))
 				}
 			}
 			if n := store.failed.Load(); n == 0 {
@@ -187,30 +187,30 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 				}
 				return row
 			}
-			tell := func(row storage.Edge) { hub.Publish(events.Row(storage.Row{Side: c.side, Edge: row})) }
+			publish := func(row storage.Edge) { hub.Publish(events.Row(storage.Row{Side: c.side, Edge: row})) }
 			last := storage.UserID(20)
-			until(t, answers, func(int) { last++; at++; tell(write(last, at)) })
-			tell(write(10, at+storage.Micros(5*time.Second/time.Microsecond)))
-			next := func() (told string) {
+			until(t, answers, func(int) { last++; at++; publish(write(last, at)) })
+			publish(write(10, at+storage.Micros(5*time.Second/time.Microsecond)))
+			next := func() (got string) {
 				select {
-				case told = <-answers:
+				case got = <-answers:
 				case <-time.After(generous):
-					t.Fatal("nothing is told")
+					t.Fatal("nothing is sent")
 				}
-				return told
+				return got
 			}
-			for !strings.Contains(next(), `"id":"10"`) { // others had not been told of yet
+			for !strings.Contains(next(), `"id":"10"`) { // others had not been sent yet
 			}
 			write(11, at+1)
 			for range 2 { // read again, it is sent once
 				hub.Publish(events.Event{Kind: events.Gap})
 			}
-			if told := next(); !strings.Contains(told, `"id":"11"`) {
-				t.Fatalf("told %s, want user 11", told)
+			if got := next(); !strings.Contains(got, `"id":"11"`) {
+				t.Fatalf("got %s, want user 11", got)
 			}
-			tell(write(12, at+2))
-			if told := next(); !strings.Contains(told, `"id":"12"`) {
-				t.Errorf("told %s, want user 12", told)
+			publish(write(12, at+2))
+			if got := next(); !strings.Contains(got, `"id":"12"`) {
+				t.Errorf("got %s, want user 12", got)
 			}
 		})
 	}

@@ -57,10 +57,10 @@ func wantNext(t *testing.T, answers <-chan string, want string) {
 	select {
 	case got := <-answers:
 		if got != want {
-			t.Fatalf("told %s, want %s", got, want)
+			t.Fatalf("got %s, want %s", got, want)
 		}
 	case <-time.After(generous):
-		t.Fatalf("nothing was told, want %s", want)
+		t.Fatalf("nothing was sent, want %s", want)
 	}
 }
 
@@ -76,7 +76,7 @@ func until(t *testing.T, answers <-chan string, try func(i int)) (first string) 
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	t.Fatal("nothing was told")
+	t.Fatal("nothing was sent")
 	return ""
 }
 
@@ -93,11 +93,11 @@ func TestRelationshipChanged(t *testing.T) {
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
 	follow(1, "follow", "3") // what comes before that is left of the beginning
-	for told := ""; !strings.Contains(told, "rel_1_3"); {
+	for got := ""; !strings.Contains(got, "rel_1_3"); {
 		select {
-		case told = <-answers:
+		case got = <-answers:
 		case <-time.After(generous):
-			t.Fatal("user 3 is not told of")
+			t.Fatal("user 3 is not reported")
 		}
 	}
 	follow(1, "unfollow", "3")
@@ -144,10 +144,10 @@ func TestSubscriptionsNeedAViewer(t *testing.T) {
 	select {
 	case got := <-answers:
 		if !strings.Contains(got, "UNAUTHENTICATED") {
-			t.Errorf("nobody is told %s", got)
+			t.Errorf("a client without a viewer gets %s", got)
 		}
 	case <-time.After(generous):
-		t.Error("nobody is told nothing")
+		t.Error("a client without a viewer gets nothing")
 	}
 }
 
@@ -192,11 +192,11 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
 	follow(2, "follow", "1")
-	for told := ""; !strings.Contains(told, "FOLLOWED_BY"); { // what comes before that is left of the beginning
+	for got := ""; !strings.Contains(got, "FOLLOWED_BY"); { // what comes before that is left of the beginning
 		select {
-		case told = <-answers:
+		case got = <-answers:
 		case <-time.After(generous):
-			t.Fatal("nothing was told")
+			t.Fatal("nothing was sent")
 		}
 	}
 

@@ -107,7 +107,7 @@ var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers,
 
 var visibilityNames = map[storage.Visibility]string{storage.ToEveryone: "`EVERYONE`", storage.ToFollowers: "`FOLLOWERS`", storage.ToNobody: "`NOBODY`"}
 
-// whenSeen tells under which visibility of both lists something is shown.
+// whenSeen says under which visibility of both lists something is shown.
 func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, query string, paths []string) string {
 	var shown []string
 	for _, v := range visibilities {

@@ -17,7 +17,7 @@ import (
 )
 
 // world is a drawn graph with all that decides what somebody gets to see of it. Users
-// are 1 … n. Its methods tell by brute force what one viewer may be answered.
+// are 1 … n. Its methods work out by brute force what one viewer may be answered.
 type world struct {
 	n       int
 	follows map[storage.Pair]storage.Micros

@@ -98,7 +98,7 @@ func TestSearchFindsWhoseHandleBeginsSo(t *testing.T) {
 	})
 }
 
-// One read is enough for a page and to tell whether more follow, also if a few are hidden.
+// One read is enough for a page and to know whether more follow, also if a few are hidden.
 func TestSearchReadsOnce(t *testing.T) {
 	hidden := []storage.UserID{3, 5, 7, 9}
 	for _, users := range []storage.UserID{20, 21, 24, 25} {

@@ -22,7 +22,7 @@ func (taking) Inline() bool                                         { return tru
 func (t taking) Propagate(context.Context, []storage.Written) error { return t.err }
 
 // A write stays noted until its rows have been propagated to their other side: only then are the notes
-// of a change taken back, once what was told has been sent.
+// of a change taken back, once what was published has been sent.
 func TestWritesAreNotedUntilTheyAreWhole(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })

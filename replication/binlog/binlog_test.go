@@ -309,7 +309,7 @@ func TestRotationAndPurge(t *testing.T) {
 	r.await(t, binlog.Tailing)
 	w.settle(t)
 	if !r.saw(events.Event{Kind: events.Gap}) {
-		t.Error("caches were not told of the gap")
+		t.Error("caches were not notified of the gap")
 	}
 }
 

@@ -328,7 +328,7 @@ func (w *world) each(query string, row func(*sql.Rows) error) error {
 	return nil
 }
 
-// agrees tells in what the two sides, or the counts, differ.
+// agrees says in what the two sides, or the counts, differ.
 func (w *world) agrees() error {
 	forward, err := w.rows(storage.Forward)
 	if err != nil {
@@ -396,7 +396,7 @@ func (w *world) agrees() error {
 	return nil
 }
 
-// requestsAgree tells in what the two sides of requests differ.
+// requestsAgree says in what the two sides of requests differ.
 func (w *world) requestsAgree() error {
 	forward, err := w.rows(storage.Requests)
 	if err != nil {

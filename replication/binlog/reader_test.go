@@ -92,11 +92,11 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 				}
 			}
 		})); n != 1 {
-			t.Errorf("%+v is told %d times", c, n)
+			t.Errorf("%+v is reported %d times", c, n)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d changes are told of %d", len(got), len(want))
+		t.Errorf("%d changes are reported of %d", len(got), len(want))
 	}
 
 	// From the position that came with the last, only what is new follows.
@@ -141,7 +141,7 @@ func TestReaderFollowsWhatIsWritten(t *testing.T) {
 				t.Fatalf("%v, not %v", got, e)
 			}
 		case <-time.After(patience):
-			t.Fatal("nothing is told")
+			t.Fatal("nothing is reported")
 		}
 	}
 }

@@ -14,8 +14,8 @@ func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := storage.Row{Side: storage.Forward, Edge: w.row(storage.Forward, 2, 1)}
-	if ended.Edge.Type != storage.None || !w.agree(2, 1) || !w.agree(1, 2) || !w.told.has(ended) {
-		t.Errorf("%+v is %+v on the other side; published %v", ended, w.row(storage.Inverse, 2, 1), w.told.rows)
+	if ended.Edge.Type != storage.None || !w.agree(2, 1) || !w.agree(1, 2) || !w.published.has(ended) {
+		t.Errorf("%+v is %+v on the other side; published %v", ended, w.row(storage.Inverse, 2, 1), w.published.rows)
 	}
 	if failed := w.counter(t, "kith_sync_inverse_failed_total"); failed != 0 {
 		t.Errorf("%v failures counted", failed)
@@ -107,7 +107,7 @@ func TestWrittenOnBothSidesIsPublished(t *testing.T) {
 	if err := w.mode.Propagate(t.Context(), []storage.Written{{Row: row, Inverse: true}}); err != nil {
 		t.Fatal(err)
 	}
-	if !w.told.has(row) || w.row(storage.Inverse, 1, 2) != (storage.Edge{}) {
-		t.Errorf("published %v, follower holds %+v", w.told.rows, w.row(storage.Inverse, 1, 2))
+	if !w.published.has(row) || w.row(storage.Inverse, 1, 2) != (storage.Edge{}) {
+		t.Errorf("published %v, follower holds %+v", w.published.rows, w.row(storage.Inverse, 1, 2))
 	}
 }

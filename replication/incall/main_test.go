@@ -46,19 +46,19 @@ func (f *flaky) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	return results
 }
 
-// told is a publisher that remembers.
-type told struct {
+// published is a publisher that remembers.
+type published struct {
 	mu   sync.Mutex
 	rows []storage.Row
 }
 
-func (p *told) Publish(_ context.Context, rows []storage.Row) {
+func (p *published) Publish(_ context.Context, rows []storage.Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rows = append(p.rows, rows...)
 }
 
-func (p *told) has(row storage.Row) bool {
+func (p *published) has(row storage.Row) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Contains(p.rows, row)
@@ -66,22 +66,22 @@ func (p *told) has(row storage.Row) bool {
 
 // world is users 1 … 9 on a flaky store, with the mode at work.
 type world struct {
-	store    *flaky
-	told     *told
-	mode     *incall.Redundancy
-	registry *prometheus.Registry
-	close    func()
+	store     *flaky
+	published *published
+	mode      *incall.Redundancy
+	registry  *prometheus.Registry
+	close     func()
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{store: &flaky{Store: memory.New(), away: map[storage.UserID]bool{}}, told: &told{}, registry: prometheus.NewRegistry()}
+	w := &world{store: &flaky{Store: memory.New(), away: map[storage.UserID]bool{}}, published: &published{}, registry: prometheus.NewRegistry()}
 	for id := storage.UserID(1); id < 10; id++ {
 		if r := w.store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "u" + id.String(), Name: "U"}})[0]; r.Err != nil {
 			t.Fatal(r.Err)
 		}
 	}
-	w.mode = incall.New(w.store, w.told, incall.NewMetrics(w.registry), slog.New(slog.DiscardHandler))
+	w.mode = incall.New(w.store, w.published, incall.NewMetrics(w.registry), slog.New(slog.DiscardHandler))
 	w.close = sync.OnceFunc(w.mode.Close)
 	t.Cleanup(w.close)
 	return w

@@ -124,7 +124,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	n := 0
 	delays.Range(func(d, _ any) bool { n++; return d.(time.Duration) >= 0 })
 	if n == 0 {
-		t.Error("no delay was told")
+		t.Error("no delay was reported")
 	}
 	// Only whole nodes of 100 entries go.
 	eventually(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })

@@ -48,9 +48,9 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	write(storage.Inverse, edge(2, 1))
 
 	ctx, stop := context.WithCancel(t.Context())
-	told := make(collected, 100)
+	published := make(collected, 100)
 	done := make(chan struct{})
-	go func() { defer close(done); tail.Run(ctx, gateway, told, slog.New(slog.DiscardHandler)) }()
+	go func() { defer close(done); tail.Run(ctx, gateway, published, slog.New(slog.DiscardHandler)) }()
 	defer func() { stop(); <-done }()
 
 	// It follows from where the log ends when it looks first: write until it does.
@@ -58,7 +58,7 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	for at := storage.Micros(2); first == (events.Event{}); at++ {
 		write(storage.Inverse, edge(3, at))
 		select {
-		case first = <-told:
+		case first = <-published:
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -76,12 +76,12 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	var got []events.Event
 	for len(got) < len(want) {
 		select {
-		case e := <-told:
+		case e := <-published:
 			if e.Edge.To >= 10 {
 				got = append(got, e)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatalf("%d of %d events were told", len(got), len(want))
+			t.Fatalf("%d of %d events were published", len(got), len(want))
 		}
 	}
 	if !slices.Equal(got, want) {
