@@ -374,17 +374,17 @@ func TestHearingIsReported(t *testing.T) {
 	server := testenv.Redis(t)
 	g := start(t, connect(t, server))
 	var mu sync.Mutex
-	var told []bool
+	var reported []bool
 	g.bus.OnHearing(func(is bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, is)
+		reported = append(reported, is)
 	})
 	last := func(want bool) func() bool {
 		return func() bool {
 			mu.Lock()
 			defer mu.Unlock()
-			return len(told) > 0 && told[len(told)-1] == want
+			return len(reported) > 0 && reported[len(reported)-1] == want
 		}
 	}
 	eventually(t, "hearing", last(true))

@@ -143,7 +143,7 @@ func TestUnknownUsers(t *testing.T) {
 	}
 }
 
-// TestBytesAreWhatTheHeapHas compares the sizes told with what was allocated.
+// TestBytesAreWhatTheHeapHas compares the reported sizes with what was allocated.
 func TestBytesAreWhatTheHeapHas(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	c := flakeIDs(300_000, random)
@@ -154,13 +154,13 @@ func TestBytesAreWhatTheHeapHas(t *testing.T) {
 		var sets [copies]*Set
 		ids := c.exactly(n, random)
 		before := liveBytes()
-		told := 0
+		reported := 0
 		for i := range sets {
 			sets[i] = Build(d, ids)
-			told += sets[i].Bytes()
+			reported += sets[i].Bytes()
 		}
-		if took := liveBytes() - before; float64(told) < 0.7*float64(took) || float64(told) > 1.1*float64(took) {
-			t.Errorf("%d sets of %d users take %d bytes and tell of %d", copies, n, took, told)
+		if took := liveBytes() - before; float64(reported) < 0.7*float64(took) || float64(reported) > 1.1*float64(took) {
+			t.Errorf("%d sets of %d users take %d bytes and report %d", copies, n, took, reported)
 		}
 		runtime.KeepAlive(sets)
 		runtime.KeepAlive(ids)

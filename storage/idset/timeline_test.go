@@ -143,7 +143,7 @@ func TestNewEdgesGoToTheHead(t *testing.T) {
 	}
 }
 
-// TestLists: the set and the order of time tell of the same users.
+// TestLists: the set and the order of time have the same users.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	d := NewDirectory()

@@ -110,7 +110,7 @@ func TestWhatNobodyStandsByIsSwept(t *testing.T) {
 	}
 }
 
-// TestDoneIsNotSwept: writes that have told leave nothing behind, even if others write at the same
+// TestDoneIsNotSwept: writes that have notified the caches leave nothing behind, even if others write at the same
 // time.
 func TestDoneIsNotSwept(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestOldOnesEnd(t *testing.T) {
 	}
 	eventually(t, "it is swept twice", func() bool { return p.times(5) == 2 })
 	if count(t, client) != 2 {
-		t.Error("it is gone though nobody has been told")
+		t.Error("it is gone though nobody has been notified")
 	}
 	p.mu.Lock()
 	p.fails = false

@@ -334,7 +334,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	}
 }
 
-// Bundles tell as well what they saw. A row on the inverse side is on both.
+// Bundles report what they saw, too. A row on the inverse side is on both.
 func TestWhatABundleSawIsExpected(t *testing.T) {
 	store := memory.New()
 	edge := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 10}

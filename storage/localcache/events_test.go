@@ -164,8 +164,8 @@ func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	return answers
 }
 
-// An event of a time of which the cache knows no tombstones any more is compared with the table: it may tell of
-// a row that is there, or of one that has ended since. If the table cannot be read, the list is read anew.
+// An event of a time of which the cache knows no tombstones any more is compared with the table: it may be about
+// a row that is there, or one that has ended since. If the table cannot be read, the list is read anew.
 func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 	now := time.Now()
 	old := storage.MicrosOf(now.Add(-time.Hour))

@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// BenchmarkHits is what one caller waits for what is there, and for telling of a change.
+// BenchmarkHits is what one caller waits for what is there, and for reporting a change.
 //
 //	go test ./storage/rediscache -run '^$' -bench Hits -benchmem
 func BenchmarkHits(b *testing.B) {

@@ -78,7 +78,7 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	}
 }
 
-// A fill read before a change is not stored after it, whichever gateway was told: here the other
+// A fill read before a change is not stored after it, whichever gateway was notified: here the other
 // one, which also sees that its own answer is new.
 func TestFillsFromBeforeAreRefused(t *testing.T) {
 	t.Parallel()
@@ -201,7 +201,7 @@ func TestChangesEndLeases(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// If one change was not told, it lies between the kept value and the next change told: new counts
+// If one change was not reported, it lies between the kept value and the next one that was: new counts
 // alone do not make the user right.
 func TestAGapIsNotBridged(t *testing.T) {
 	t.Parallel()
@@ -209,20 +209,20 @@ func TestAGapIsNotBridged(t *testing.T) {
 	_, a, b := pair(t, s)
 	a.agrees(t, s, 1, 2, 3)
 	a.idle(t)
-	name := "other" // version 1, of which nobody tells yet
+	name := "other" // version 1, which nobody reports yet
 	if _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
 		t.Fatal(err)
 	}
-	untold := s.both(1, 2)[0]
-	untold.Before, untold.Forward = untold.Counts.Version, false
+	unreported := s.both(1, 2)[0]
+	unreported.Before, unreported.Forward = unreported.Counts.Version, false
 	s.write(t, 1, 2, storage.Following)
 	a.Changed(t.Context(), s.both(1, 2))
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
 	calls := s.calls()
-	b.Changed(t.Context(), append(s.both(1, 2), untold))
+	b.Changed(t.Context(), append(s.both(1, 2), unreported))
 	b.agrees(t, s, 1, 2)
 	if s.calls() != calls {
-		t.Error("what was told already has cost a look-up")
+		t.Error("what was reported already has cost a look-up")
 	}
 }

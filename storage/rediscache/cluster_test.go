@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// A cluster does what one server does: keys of all masters are filled, changed and told of.
+// A cluster does what one server does: keys of all masters are filled, changed and reported.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID
@@ -74,7 +74,7 @@ func TestCluster(t *testing.T) {
 	}
 	t.Logf("10 rounds without a master: %s", time.Since(began))
 	servers[2].Restart(t)
-	eventually(t, "all changes are told", func() bool { return !a.late.behind() })
+	eventually(t, "all changes are reported", func() bool { return !a.late.behind() })
 	time.Sleep(verifyEvery)
 	eventually(t, "Redis is used again", func() bool {
 		hits := b.lookups("user", "hit")

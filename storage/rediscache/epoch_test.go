@@ -19,7 +19,7 @@ import (
 
 // saved keeps a copy of what a Redis holds now, and returns how to bring it back: the
 // server is stopped, gets the copy and starts again. It has the scripts then, too, as if
-// another gateway had been there first: that they are missing would tell the restart.
+// another gateway had been there first: if they were missing, that would reveal the restart.
 func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 	t.Helper()
 	if err := admin(t, server).Save(t.Context()).Err(); err != nil {
@@ -85,7 +85,7 @@ func TestAnswersOfAnEpochThatEnds(t *testing.T) {
 	a.idle(t)
 	hook := &afterPipelines{}
 	a.cfg.Redis.AddHook(hook)
-	s.write(t, 1, 2, storage.Following) // nobody is told: what is in Redis is old
+	s.write(t, 1, 2, storage.Following) // nobody is notified: what is in Redis is old
 	hook.then.Store(ptr(func() { a.cfg.Runs.met("another") }))
 	if p := a.profile(t, 1); p.Counts.Following != 1 {
 		t.Errorf("%+v is from an epoch that is over", p.Counts)
@@ -120,7 +120,7 @@ func current(t testing.TB, c *Cache) (e *epoch) {
 	return e
 }
 
-// A gateway that cannot report to Redis reads none of it, and reports it as soon as it can.
+// A gateway that cannot report a change to Redis reads nothing there, and reports it as soon as it can.
 func TestChangesThatCannotBeReported(t *testing.T) {
 	t.Parallel()
 	for _, maxLate := range []int{100, 1} { // 1: too many, so that a new epoch has to begin
@@ -142,7 +142,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 			s.write(t, 1, 2, storage.Following)
 			a.Changed(t.Context(), s.both(1, 2))
 			if !a.late.behind() {
-				t.Fatal("it could be told")
+				t.Fatal("it could be reported")
 			}
 			a.agrees(t, s, 1, 2)
 			failures := func() float64 {
@@ -176,7 +176,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 	}
 }
 
-// A gateway that has told of a change in an epoch that is over tells again in the new one.
+// A gateway that has reported a change in an epoch that is over reports it again in the new one.
 func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -228,7 +228,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 		a.agrees(t, s, 1, 2)
 		a.idle(t)
 	}
-	eventually(t, "the change was told", func() bool { return !a.late.behind() })
+	eventually(t, "the change was reported", func() bool { return !a.late.behind() })
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
 	calls := s.calls()
@@ -238,7 +238,7 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	}
 }
 
-// A Redis that does not tell who it is is not used, and does no harm to others who use
+// A Redis that does not say who it is is not used, and does no harm to others who use
 // the same client.
 func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 	t.Parallel()

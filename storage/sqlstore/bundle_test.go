@@ -66,7 +66,7 @@ func checkBundles(t *testing.T, location string) {
 		pages = 50
 	}
 	if pages < 50 || edges < 50 || people < 50 {
-		t.Errorf("%d bundles with a page, %d with edges and %d of people were answered: too few to tell", pages, edges, people)
+		t.Errorf("%d bundles with a page, %d with edges and %d of people were answered: too few to show anything", pages, edges, people)
 	}
 }
 

@@ -149,7 +149,7 @@ func (w *writer) touchComment(id storage.CommentID) {
 	w.Touch(db.MovedRow{Kind: db.CommentRow, Owner: id.Author, Peer: storage.UserID(id.Number)})
 }
 
-// DeleteComment implements [storage.CommentWriter]. The comment tells which post is to be locked.
+// DeleteComment implements [storage.CommentWriter]. The comment says which post is to be locked.
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
 	changed := false
 	err := s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {

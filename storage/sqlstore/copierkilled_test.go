@@ -13,7 +13,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// copierEnv tells a process where to copy the store, and before which step it is to die.
+// copierEnv says where a process is to copy the store, and before which step it is to die.
 const copierEnv = "KITH_TEST_COPIER"
 
 // TestCopier is not a test by itself: it is the process that copies in [TestCopiersAreKilled].

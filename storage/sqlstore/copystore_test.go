@@ -16,7 +16,7 @@ import (
 )
 
 // A store in one file becomes one of four databases on two servers while it is written to, and comes
-// back into three files. Everything is as the writers were told, and the old store takes no writes.
+// back into three files. Everything is as the writers were answered, and the old store takes no writes.
 func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	t.Parallel()
 	server := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)
@@ -61,7 +61,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	}
 }
 
-// rowsOf tells of the rows of a store's tables: how many, and a hash of all that is in them but for what
+// rowsOf describes the rows of a store's tables: how many, and a hash of all that is in them but for what
 // packed lists need.
 func rowsOf(t *testing.T, addresses []string) string {
 	t.Helper()

@@ -51,7 +51,7 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 				}
 			}))
 			if len(left) != len(step.left) {
-				t.Errorf("%s: told of %v", step.what, left)
+				t.Errorf("%s: reported %v", step.what, left)
 			}
 			for id, onlyCounts := range step.left {
 				want := storage.UserChange{User: id, Counts: mustCount(t, store, id), Before: before[id].Version}
@@ -59,7 +59,7 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 					want.Before = want.Counts.Version
 				}
 				if left[id] != want {
-					t.Errorf("%s: told %+v of user %d, want %+v", step.what, left[id], id, want)
+					t.Errorf("%s: reported %+v of user %d, want %+v", step.what, left[id], id, want)
 				}
 			}
 		}
@@ -82,7 +82,7 @@ func TestEachOfAGroupGetsTheCounts(t *testing.T) {
 					}
 				}), store, id, viral, storage.Following, 0)
 				if left[id].Counts.Following != 1 || left[viral].Counts.Follower == 0 {
-					t.Errorf("user %d was told %+v", id, left)
+					t.Errorf("user %d was given %+v", id, left)
 				}
 			})
 		}

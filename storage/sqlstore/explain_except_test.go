@@ -6,13 +6,13 @@ import "strings"
 
 // unexplained are statements that are not explained, by their names. Each finds its rows by a key.
 var unexplained = map[string]string{
-	"sqlReadMeta":         "no observer is told of it",
-	"sqlPruneLog":         "no observer is told of it",
+	"sqlReadMeta":         "observers do not see it",
+	"sqlPruneLog":         "observers do not see it",
 	"sqlReadLog":          "only SQLite has the table",
 	"sqlEndsOfLog":        "only SQLite has the table",
 	"sqlLeavePacking":     "it is run when packing is broken off",
-	"sqlHasMigrations":    "no observer is told of it",
-	"sqlFirstMigration":   "no observer is told of it",
+	"sqlHasMigrations":    "observers do not see it",
+	"sqlFirstMigration":   "observers do not see it",
 	"sqlReadBuckets":      "its tables have few rows",
 	"sqlAddedShards":      "its table has few rows",
 	"sqlEpoch":            "its table has one row",

@@ -58,7 +58,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 	runHotWrites(t, s)
 	runSideWrites(t, s)
 
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, st := range seen.all() {
 		if st.Err != nil {
 			t.Fatalf("%s: %v", st.Lookup, st.Err)
@@ -75,11 +75,11 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 		}
 		for _, p := range explain(t, s.db.Shard(0).Write, st) {
 			bad := p.scan || p.sort && !slices.Contains(mayTurn, st.Lookup) || p.index == "" && !p.sort
-			if told[st.Lookup+p.text] || takesTheList(st, p) {
+			if reported[st.Lookup+p.text] || takesTheList(st, p) {
 				continue
 			}
 			if bad && !isScan(st) || p.index != "" && !slices.Contains(want, p.index) {
-				told[st.Lookup+p.text] = true
+				reported[st.Lookup+p.text] = true
 				t.Errorf("%s of %d keys: want %v without scan and sort, got %s\n%.300s", st.Lookup, st.Keys, want, p.text, st.Text)
 			}
 		}
@@ -322,13 +322,13 @@ func runHotWrites(t *testing.T, s *Store) {
 	}
 }
 
-// takesTheList tells of a choice of MySQL's: for 500 edges of one owner or more it may read the list,
+// takesTheList recognises a choice of MySQL's: for 500 edges of one owner or more it may read the list,
 // if that is as short, because its index holds all columns.
 func takesTheList(st Statement, p plan) bool {
 	return testenv.Engine() == "mysql" && strings.HasPrefix(st.Lookup, "edges.") && st.Keys >= 500 && strings.HasSuffix(p.index, "_list")
 }
 
-// explainServer asks MariaDB, MySQL or TiDB. The three tell a plan in columns of their own.
+// explainServer asks MariaDB, MySQL or TiDB. The three return a plan in columns of their own.
 func explainServer(t *testing.T, db *sql.DB, st Statement) []plan {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -400,7 +400,7 @@ func planMariaDB(st Statement, row map[string]string) (plan, bool) {
 
 // planTiDB reads an operator. Those that read have an access object, such as
 // "table:f, index:idx_follower_list(to_user_id, …)"; that of rows which an index has found is the
-// index's. A sort of a few rows in memory is not told from one of many, so sorts are not looked at.
+// index's. A sort of a few rows in memory looks like one of many, so sorts are not looked at.
 func planTiDB(st Statement, row map[string]string) (plan, bool) {
 	operator, object := strings.TrimLeft(row["id"], "│├└─ "), row["access object"]
 	if object == "" || strings.HasPrefix(operator, "TableRowIDScan") || strings.HasPrefix(operator, "TableDual") {

@@ -42,7 +42,7 @@ func (f *faults) disarm() (statements int, hit bool) {
 	return f.statements, f.hit
 }
 
-// next counts a statement and tells whether it is the one.
+// next counts a statement and reports whether it is the one.
 func (f *faults) next() (isIt bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +172,7 @@ func errorOf[V any](results []storage.Result[V]) (err error) {
 	return err
 }
 
-// Whatever a store is asked for or told to write fails if one of its statements does, or gives a
+// Whatever a store is asked to read or to write fails if one of its statements does, or gives a
 // row that cannot be read; and then it can be done again.
 func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 	f := &faults{}

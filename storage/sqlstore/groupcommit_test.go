@@ -243,7 +243,7 @@ func TestWhoLeavesACrowdHasWrittenNothing(t *testing.T) {
 		soon(t, "the second one waits", waits(1))
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("whoever left is told %v", err)
+			t.Errorf("the change that left gets %v", err)
 		}
 		release()
 		if err := <-stayed; err != nil {

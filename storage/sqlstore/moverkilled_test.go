@@ -17,7 +17,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// moverEnv tells a process that it is to move, and before which step it is to die.
+// moverEnv says that a process is to move, and before which step it is to die.
 const moverEnv = "KITH_TEST_MOVER"
 
 // TestMover is not a test by itself: it is the process that moves in [TestMoversAreKilled].
@@ -106,7 +106,7 @@ func inAnotherProcess(t *testing.T, test string, dies bool, env ...string) strin
 	return out.String()
 }
 
-// dieBefore tells of each step, and kills the process before one.
+// dieBefore prints each step, and kills the process before one.
 func dieBefore(step string) func(string) {
 	return func(name string) {
 		fmt.Println("step:", name)

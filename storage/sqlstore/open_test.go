@@ -30,6 +30,6 @@ func TestLockedFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("it is told after %s", took)
+		t.Errorf("the error came after %s", took)
 	}
 }

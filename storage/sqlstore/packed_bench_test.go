@@ -129,7 +129,7 @@ func BenchmarkWrites(b *testing.B) {
 	})
 }
 
-// eachBenchEngine runs a benchmark on a new store of each engine. logged tells what that
+// eachBenchEngine runs a benchmark on a new store of each engine. logged returns what that
 // has written to its redo log so far; nil where nobody knows.
 func eachBenchEngine(b *testing.B, run func(b *testing.B, s *sqlstore.Store, logged func() int64)) {
 	b.Run("SQLite", func(b *testing.B) { run(b, open(b, sqlite(b, 1)), nil) })
@@ -153,7 +153,7 @@ WHERE variable_name = 'INNODB_OS_LOG_WRITTEN'`).Scan(&n)
 	})
 }
 
-// reportLogged runs something and tells what each time has written.
+// reportLogged runs something and logs what each time has written.
 func reportLogged(b *testing.B, logged func() int64, run func() (times int)) {
 	if logged == nil {
 		run()

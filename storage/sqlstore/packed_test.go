@@ -61,7 +61,7 @@ type fataler interface {
 	Context() context.Context
 }
 
-// listsOfRows are lists as their rows tell them.
+// listsOfRows are lists as their rows have them.
 func listsOfRows(t fataler, s *Store, side storage.Side, queries []storage.ListQuery) []storage.List {
 	t.Helper()
 	all := make([]storage.List, len(queries))
@@ -126,7 +126,7 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 	}
 }
 
-// isPacked tells whether a list is read packed.
+// isPacked reports whether a list is read packed.
 func isPacked(t fataler, s *Store, side storage.Side, owner storage.UserID) bool {
 	t.Helper()
 	_, is, err := s.packed.List(t.Context(), side, s.shards.Of(owner), storage.ListQuery{Owner: owner, Longest: 1e6})

@@ -21,7 +21,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// replacerEnv tells a process what to put in the place of shard 0, and before which step it is to die.
+// replacerEnv says what a process is to put in the place of shard 0, and before which step it is to die.
 const replacerEnv = "KITH_TEST_REPLACER"
 
 // TestReplacer is not a test by itself: it is the process that replaces in [TestShardZeroIsReplaced].

@@ -30,7 +30,7 @@ type grower struct {
 	location string
 	pause    time.Duration // of each writer between its writes: a rate
 
-	acknowledged sync.Map // storage.Pair → storage.EdgeType: what each pair's one writer was last told
+	acknowledged sync.Map // storage.Pair → storage.EdgeType: the last answer to each pair's one writer
 	posts        sync.Map // storage.PostID → *atomic.Int64: how many comments each has
 	numbers      atomic.Int64
 	writes       atomic.Int64
@@ -72,7 +72,7 @@ func (g *grower) write(ctx context.Context, seed uint64) *sync.WaitGroup {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(seed, uint64(n)))
 				for ctx.Err() == nil {
-					// Each pair is written by one goroutine, so that what was told last is what is.
+					// Each pair is written by one goroutine, so that the last answer is what is there.
 					from := storage.UserID(1 + r.IntN(g.users))
 					to := storage.UserID(1 + r.IntN(g.users))
 					if from == to || int(from+to)%(3*len(g.writers)) != n {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestPagesOfLongListsOnTiDB: a user with the first page of a long list is answered without reading
-// the list. EXPLAIN ANALYZE runs a statement and tells how many rows each operator had.
+// the list. EXPLAIN ANALYZE runs a statement and reports how many rows each operator had.
 func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	testenv.OnlyOn(t, "the others count the rows of a session, see TestLongListsAreNotRead", "tidb")
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]

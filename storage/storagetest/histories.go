@@ -183,7 +183,7 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 	for where, row := range reported {
 		there := p.reference.Edges(t.Context(), where.side, []storage.Pair{where.pair})[0].Value
 		if row != there {
-			t.Fatalf("apply %v to %s:\ntold %+v\nwant %+v", batch, side, row, there)
+			t.Fatalf("apply %v to %s:\ngot %+v\nwant %+v", batch, side, row, there)
 		}
 	}
 	for i, result := range want {

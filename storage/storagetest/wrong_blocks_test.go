@@ -53,7 +53,7 @@ func (s blockersFollow) ChangeEdges(ctx context.Context, from storage.UserID, ch
 	return results
 }
 
-// blocksAreSecret does not tell what has followed from blocks.
+// blocksAreSecret does not report what has followed from blocks.
 type blocksAreSecret struct{ *memory.Store }
 
 func (s blocksAreSecret) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
@@ -254,7 +254,7 @@ func (s bulkForgetsFriends) Counts(ctx context.Context, ids []storage.UserID) []
 	return results
 }
 
-// pastIsSilent does not tell what has followed from an edge that a newer one has
+// pastIsSilent does not report what has followed from an edge that a newer one has
 // replaced.
 type pastIsSilent struct{ *memory.Store }
 

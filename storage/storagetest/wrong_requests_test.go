@@ -138,7 +138,7 @@ func (s eventsInsist) Apply(ctx context.Context, side storage.Side, edges []stor
 	return results
 }
 
-// endlessTalk lets either of two accepted requests tell of the other, for ever.
+// endlessTalk lets either of two accepted requests report the other, for ever.
 type endlessTalk struct{ *memory.Store }
 
 func (s endlessTalk) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {

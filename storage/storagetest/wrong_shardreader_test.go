@@ -94,7 +94,7 @@ func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int)
 	return page, err
 }
 
-// wrongMoments changes what a moment tells.
+// wrongMoments changes what a moment says.
 type wrongMoments struct {
 	*memory.Store
 	set func(*wrongMoment)

@@ -66,7 +66,7 @@ var snapshotMistakes = []struct {
 			l.Value.Long, l.Value.Edges = true, nil
 		}
 	}), "lists/ALongOneIsNotRead", historiesToo},
-	{"followings tell which list is long", func(s *memory.Store) storage.Store { return longByFollowings{s} }, "lists/TheSidesAreApart", historiesToo},
+	{"followings decide which list is long", func(s *memory.Store) storage.Store { return longByFollowings{s} }, "lists/TheSidesAreApart", historiesToo},
 	{"an owner has one bound", func(s *memory.Store) storage.Store { return firstBounds{s} }, "lists/QueriesOfOneOwnerMayDiffer", historiesToo},
 	{"the end of a batch has no lists", func(s *memory.Store) storage.Store { return shortLists{s} }, "lists/ALargeBatchIsAnswered", promiseOnly},
 	{"who has no counts has no list", func(s *memory.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
