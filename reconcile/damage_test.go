@@ -389,8 +389,8 @@ func (g *graph) lostBlock(one, other storage.UserID) trace {
 	return trace{kind: reconcile.WrongType, pair: there.Pair()}
 }
 
-// lostAcceptance lets one user follow another who has accepted its request, and has not
-// been reported: it has to be followed when that is repaired.
+// lostAcceptance lets one user follow another who has accepted its request. The accepted request
+// lacks its replica: when that is repaired, the follow has to be there.
 func (g *graph) lostAcceptance(one, other storage.UserID) trace {
 	g.t.Helper()
 	e := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}
