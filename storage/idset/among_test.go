@@ -15,7 +15,7 @@ func TestAmong(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		list := drawPositions(t, c, random)
 		line := BuildTimeline(d, list)
 		for range rapid.IntRange(0, 3).Draw(t, "changes") {

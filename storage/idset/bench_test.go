@@ -35,7 +35,7 @@ func BenchmarkSets(b *testing.B) {
 // world is users, and a directory of them.
 type world struct {
 	name string
-	crowd
+	universe
 	dir *Directory
 }
 
@@ -43,7 +43,7 @@ func worlds(n int) []world {
 	random := rand.New(rand.NewPCG(10, uint64(n)))
 	all := []world{{"dense", denseIDs(n), NewDirectory()}, {"Sonyflake", flakeIDs(n, random), NewDirectory()}}
 	for _, w := range all {
-		w.dir.Learn(w.crowd)
+		w.dir.Learn(w.universe)
 	}
 	return all
 }
@@ -170,7 +170,7 @@ func pairRow(b *testing.B, out io.Writer, w world, sizes [2]int) {
 	rates := measure(contenders)
 	l := right[0]
 	n := float64(len(l.ids))
-	fmt.Fprintf(out, "| %s | %d × %d | %d | %d |%s %.2f | %.2f | %.2f |\n", w.name, sizes[0], sizes[1], len(w.crowd), Common(left[0].set, right[0].set),
+	fmt.Fprintf(out, "| %s | %d × %d | %d | %d |%s %.2f | %.2f | %.2f |\n", w.name, sizes[0], sizes[1], len(w.universe), Common(left[0].set, right[0].set),
 		cells(rates), float64(l.set.Bytes())/n, float64(l.wide.GetSizeInBytes())/n, float64(l.packed())/n)
 }
 
@@ -235,7 +235,7 @@ func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 	ids := make([][]storage.UserID, len(lists))
 	for i := range lists {
 		for range n {
-			ids[i] = append(ids[i], w.crowd[random.IntN(len(w.crowd))])
+			ids[i] = append(ids[i], w.universe[random.IntN(len(w.universe))])
 		}
 		lists[i] = Build(w.dir, ids[i])
 		ids[i] = lists[i].IDs()
@@ -253,7 +253,7 @@ func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 		func(i int) { TopK{Sets: queries[i%20], Weights: weights, Except: ids[:2], Most: 20}.Best() },
 		func(i int) { mapCounts(slow[i%20]) },
 	})
-	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.crowd), cells(rates))
+	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.universe), cells(rates))
 }
 
 func mapCounts(lists [][]storage.UserID) map[storage.UserID]int {
@@ -294,7 +294,7 @@ func changeTable(b *testing.B, out *tabwriter.Writer) {
 		size := float64(set.Bytes()) / followers
 		next := set
 		row("set: insert or remove anybody", size, func(int) {
-			id := w.crowd[random.IntN(users)]
+			id := w.universe[random.IntN(users)]
 			if n := next.Insert(id); n != next {
 				next = n
 			} else {
@@ -304,7 +304,7 @@ func changeTable(b *testing.B, out *tabwriter.Writer) {
 		size = float64(line.Bytes()) / followers
 		last := line
 		row("list by time: insert at the head", size, func(i int) {
-			last = last.Insert(storage.Position{UpdateTime: positions[0].UpdateTime + storage.Micros(i+1), Peer: w.crowd[random.IntN(users)]})
+			last = last.Insert(storage.Position{UpdateTime: positions[0].UpdateTime + storage.Micros(i+1), Peer: w.universe[random.IntN(users)]})
 		})
 		row("list by time: remove anywhere", size, func(i int) { last = last.Remove(positions[random.IntN(followers)]) })
 		row("list by time: a page of 20 anywhere", size, func(int) { last.Page(positions[random.IntN(followers)], storage.Position{}, 20, false) })

@@ -31,7 +31,7 @@ func peersOf(positions []storage.Position) []storage.UserID {
 }
 
 func drawChunk(t *rapid.T) []storage.Position {
-	c, _ := drawCrowd(t, drawRandom(t), 1, ChunkSize)
+	c, _ := drawUniverse(t, drawRandom(t), 1, ChunkSize)
 	positions := timeless(c[:rapid.IntRange(1, min(len(c), ChunkSize)).Draw(t, "n")])
 	times := rapid.SampledFrom([]*rapid.Generator[int64]{
 		rapid.Int64(), rapid.Int64Range(1_700_000_000_000_000, 1_700_000_900_000_000), rapid.Just(int64(5)),

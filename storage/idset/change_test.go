@@ -17,7 +17,7 @@ func TestChangesMakeVersions(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 4000, 70_000)
+		c, d := drawUniverse(t, random, 10, 4000, 70_000)
 		ids := c.exactly(min(len(c), rapid.SampledFrom([]int{0, 5, 1030, 2040, 3000}).Draw(t, "at first")), random)
 		s := Build(d, ids)
 		versions, wants := []*Set{s}, [][]storage.UserID{slices.Clone(ids)}

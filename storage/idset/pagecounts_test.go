@@ -26,7 +26,7 @@ func TestTopKCounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		n := rapid.IntRange(0, 6).Draw(t, "sets")
 		var sets []*Set
 		var weights []int64

@@ -10,7 +10,7 @@ import (
 )
 
 // drawTerm draws a term over some lists, with who is meant by it, the slow way.
-func drawTerm(t *rapid.T, levels int, sets []*Set, lists [][]storage.UserID, c crowd) (Term, func(storage.UserID) bool) {
+func drawTerm(t *rapid.T, levels int, sets []*Set, lists [][]storage.UserID, c universe) (Term, func(storage.UserID) bool) {
 	kind := "set"
 	if levels > 1 {
 		kind = rapid.SampledFrom([]string{"set", "nobody", "all", "any"}).Draw(t, "kind")
@@ -56,7 +56,7 @@ func TestSelect(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		var lists [][]storage.UserID
 		var sets []*Set
 		isPlain := drawPlain(t)
@@ -92,7 +92,7 @@ func TestKnownUsers(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000)
+		c, d := drawUniverse(t, random, 10, 3000)
 		some := drawSome(t, c, random, "share")
 		Build(d, some)
 		asked := slices.Clone(c)

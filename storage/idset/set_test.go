@@ -17,7 +17,7 @@ func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		ids := drawSome(t, c, random, "share")
 		given := slices.Concat(ids, ids[:len(ids)/3])
 		if rapid.Bool().Draw(t, "in any order") {
@@ -54,7 +54,7 @@ func TestIntersections(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		x, y := drawSome(t, c, random, "share of a"), drawSome(t, c, random, "share of b")
 		a, b := Build(d, x), Build(d, y)
 		if rapid.IntRange(0, 9).Draw(t, "other directory") == 0 {
@@ -105,7 +105,7 @@ func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		before := d.number(c, nil)
 		d.Learn(c)
 		if after := d.number(c, nil); !slices.Equal(after, before) || d.Len() != len(c) {

@@ -11,7 +11,7 @@ import (
 )
 
 // drawPositions draws a list, newest first, with times that are often the same.
-func drawPositions(t *rapid.T, c crowd, random *rand.Rand) []storage.Position {
+func drawPositions(t *rapid.T, c universe, random *rand.Rand) []storage.Position {
 	n := min(len(c), rapid.SampledFrom([]int{0, 1, 300, 513, 2600, 9000}).Draw(t, "positions"))
 	span := rapid.SampledFrom([]int64{1, 50, 1 << 20, 1 << 60}).Draw(t, "span of times")
 	list := make([]storage.Position, n)
@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 10_000)
+		c, d := drawUniverse(t, random, 10, 10_000)
 		list := drawPositions(t, c, random)
 		line := BuildTimeline(d, list)
 		line, list = change(t, line, list, c, random)
@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 
 // change inserts and removes at the head and anywhere, and checks that the list as it
 // was has not changed.
-func change(t *rapid.T, line *Timeline, list []storage.Position, c crowd, random *rand.Rand) (*Timeline, []storage.Position) {
+func change(t *rapid.T, line *Timeline, list []storage.Position, c universe, random *rand.Rand) (*Timeline, []storage.Position) {
 	before, was := line, slices.Clone(list)
 	atHead := rapid.Bool().Draw(t, "at the head")
 	steps := rapid.SampledFrom([]int{0, 10, 1000}).Draw(t, "changes")

@@ -17,7 +17,7 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
-		c, d := drawCrowd(t, random, 10, 3000, 150_000)
+		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
 		isPlain := drawPlain(t)
 		p := TopK{Weights: make([]int64, len(lists))}

@@ -12,7 +12,7 @@ import (
 // TestWritersGetTheCountsTheyLeave: what is reported after a commit is what lies there then, and
 // the version before is that from which on nothing but counts has changed.
 func TestWritersGetTheCountsTheyLeave(t *testing.T) {
-	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
+	storesWithUsers(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		name, remark := "another", "r"
 		follow := storage.Edge{From: 2, To: 3, Type: storage.Following, UpdateTime: 5}
 		both := storage.ChangeOptions{Inverse: true}
@@ -68,7 +68,7 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 
 // TestEachOfAGroupGetsTheCounts: writes that share a transaction are given what it has left.
 func TestEachOfAGroupGetsTheCounts(t *testing.T) {
-	crowdStores(t, 30, func(t *testing.T, store *sqlstore.Store) {
+	storesWithUsers(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		var followers sync.WaitGroup
 		for id := storage.UserID(2); id <= 30; id++ {
 			followers.Go(func() {

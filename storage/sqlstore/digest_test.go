@@ -46,14 +46,14 @@ func checkDigests(t *testing.T, s *Store) {
 			}
 		}
 		// No API writes such a row.
-		strange := storage.Edge{From: -7, To: -9, Type: 255, UpdateTime: -3}
+		unusual := storage.Edge{From: -7, To: -9, Type: 255, UpdateTime: -3}
 		if side == storage.Forward {
-			strange.From = 150
+			unusual.From = 150
 		} else {
-			strange.To = 150
+			unusual.To = 150
 		}
-		all := append(edges[:len(edges):len(edges)], strange)
-		p := strange.Pair()
+		all := append(edges[:len(edges):len(edges)], unusual)
+		p := unusual.Pair()
 		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), s.sql.Text(sqlInsertEdges[side]), int64(side.Owner(p)), int64(side.Peer(p)), 255, -3); err != nil {
 			t.Fatal(err)
 		}

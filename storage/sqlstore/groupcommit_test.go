@@ -16,8 +16,8 @@ import (
 
 const viral = storage.UserID(1)
 
-// crowdStores are stores of one shard with users 1 … n.
-func crowdStores(t *testing.T, n int, test func(*testing.T, *sqlstore.Store)) {
+// storesWithUsers are stores of one shard with users 1 … n.
+func storesWithUsers(t *testing.T, n int, test func(*testing.T, *sqlstore.Store)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, peopled(t, sqlite(t, 1), n)) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, peopled(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)), n)) })
 }
@@ -63,8 +63,8 @@ func soon(t *testing.T, what string, holds func() bool) {
 
 // Followers who come while another one is being written are written together, and each has the
 // outcome of a follow of its own.
-func TestACrowdIsWrittenTogether(t *testing.T) {
-	crowdStores(t, 60, func(t *testing.T, store *sqlstore.Store) {
+func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
+	storesWithUsers(t, 60, func(t *testing.T, store *sqlstore.Store) {
 		const blocked, full, leaving, nobody, friend = 41, 42, 43, 999, 44
 		for _, first := range []struct {
 			from, to storage.UserID
@@ -142,8 +142,8 @@ func TestACrowdIsWrittenTogether(t *testing.T) {
 
 // Edges of followers that are applied one by one, as gateways do it in the mode sync, are
 // written together as well.
-func TestACrowdIsAppliedTogether(t *testing.T) {
-	crowdStores(t, 40, func(t *testing.T, store *sqlstore.Store) {
+func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
+	storesWithUsers(t, 40, func(t *testing.T, store *sqlstore.Store) {
 		before := mustCount(t, store, viral)
 		release, err := store.HoldWrites(t.Context())
 		if err != nil {
@@ -224,9 +224,9 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 	}
 }
 
-// Whoever gives up while it waits has written nothing.
-func TestWhoLeavesACrowdHasWrittenNothing(t *testing.T) {
-	crowdStores(t, 10, func(t *testing.T, store *sqlstore.Store) {
+// A follow that is given up while it waits has written nothing.
+func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
+	storesWithUsers(t, 10, func(t *testing.T, store *sqlstore.Store) {
 		release, err := store.HoldWrites(t.Context())
 		if err != nil {
 			t.Fatal(err)

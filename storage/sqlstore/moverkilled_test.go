@@ -60,7 +60,7 @@ func TestMoversAreKilled(t *testing.T) {
 		writers := g.write(writing, 2)
 		defer writers.Wait()
 		defer stop()
-		// Those around the decision always, and some others; all with the long schedules.
+		// Those around the decision always, and some others; all with the long fault tests.
 		chosen := slices.Clone(steps)
 		if os.Getenv("KITH_TEST_LONG") != "1" {
 			rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })

@@ -414,7 +414,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				if n := len(seen.all()); n != 1 {
 					t.Errorf("%d statements, want 1: what is doubted is not read again", n)
 				}
-				if _, doubted := s.packed.Doubted.LoadAndDelete(fansOf1); !doubted {
+				if _, doubted := s.packed.Doubted.LoadAndDelete(followersOf1); !doubted {
 					t.Fatal("it is not doubted")
 				}
 				q := storage.ListQuery{Owner: 1, Longest: 1000}
@@ -423,7 +423,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 					if want := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{q})[0]; got.Err != nil || !slices.Equal(got.Value.Edges, want.Edges) {
 						t.Fatalf("got %+v\nwant %+v", got, want)
 					}
-					if _, is := s.packed.Doubted.Load(fansOf1); is != doubted {
+					if _, is := s.packed.Doubted.Load(followersOf1); is != doubted {
 						t.Fatalf("doubted: %v, want %v", is, doubted)
 					}
 					mustPack(t, s, storage.Inverse, 1)

@@ -66,7 +66,7 @@ func TestPackingMayBeCutOffAnywhere(t *testing.T) {
 		}
 	}
 	followers(t, s, 1, 150)
-	eachStatement(func() { s.packed.Doubted.Store(fansOf1, "to begin anew") })
+	eachStatement(func() { s.packed.Doubted.Store(followersOf1, "to begin anew") })
 	t.Logf("%d cuts, %d failures so far", cuts, failed)
 	round := 0
 	eachStatement(func() {
@@ -156,7 +156,7 @@ func packUntilKilled(t *testing.T, location string) {
 		}
 		s.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 		if i%4 == 3 {
-			s.packed.Doubted.Store(fansOf1, errors.New("to begin anew"))
+			s.packed.Doubted.Store(followersOf1, errors.New("to begin anew"))
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			// Now and then it is to be packed anew, which takes longer than to find out that
 			// somebody else is at it.
 			if last := doubted.Load(); time.Since(began) > time.Duration(last)+500*time.Millisecond && doubted.CompareAndSwap(last, int64(time.Since(began))) {
-				s.packed.Doubted.Store(fansOf1, "")
+				s.packed.Doubted.Store(followersOf1, "")
 			}
 			return s.Pack(ctx, storage.Inverse, 1)
 		})
@@ -229,7 +229,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			}
 			q := storage.ListQuery{Owner: 1, Longest: 1e6}
 			p, ok, err := s.packed.List(ctx, storage.Inverse, 0, q)
-			if why, _ := s.packed.Doubted.Load(fansOf1); err == nil && !ok {
+			if why, _ := s.packed.Doubted.Load(followersOf1); err == nil && !ok {
 				err, _ = why.(error)
 			}
 			if err != nil || !ok {

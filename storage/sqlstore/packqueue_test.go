@@ -13,7 +13,7 @@ import (
 	"kith/storage/sqlstore/internal/packed"
 )
 
-var fansOf1 = packed.Name{Side: storage.Inverse, Owner: 1}
+var followersOf1 = packed.Name{Side: storage.Inverse, Owner: 1}
 
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, is func() bool) {
@@ -132,7 +132,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		if once == 0 {
 			t.Fatal("nobody heard of it")
 		}
-		s.packed.Rest(fansOf1, 0) // the hour is over
+		s.packed.Rest(followersOf1, 0) // the hour is over
 		askFollowers(t, s)
 		eventually(t, "it has failed again", s.packed.Idle)
 		if n := failed.Load(); n != 2*once {
@@ -141,7 +141,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 		if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), "ALTER TABLE packed_away RENAME TO packed_list"); err != nil {
 			t.Fatal(err)
 		}
-		s.packed.Rest(fansOf1, 0)
+		s.packed.Rest(followersOf1, 0)
 		eventually(t, "the list is packed", func() bool { return askFollowers(t, s).Found })
 	})
 }

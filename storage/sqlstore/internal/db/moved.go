@@ -15,7 +15,7 @@ import (
 // A transaction holds the buckets of its shard as they are, by a shared lock on the shard's epoch,
 // and says before its commit which rows it has written. If one of them is in a bucket that is no
 // longer the shard's, the transaction fails with [ErrMoved]. If its bucket is being copied, the key
-// is written down in the same transaction, so that the copy is mended. So a gateway that has missed
+// is written down in the same transaction, so that the copy is repaired. So a gateway that has missed
 // a move cannot write to buckets of another shard.
 
 // RowKind says of which table, or tables, a row that moves is.

@@ -10,12 +10,12 @@ import (
 	"kith/storage"
 )
 
-// crowd is users to make sets of, by ascending id.
-type crowd []storage.UserID
+// universe is the users that sets are made of, by ascending id.
+type universe []storage.UserID
 
 // denseIDs are 1 … n.
-func denseIDs(n int) crowd {
-	ids := make(crowd, n)
+func denseIDs(n int) universe {
+	ids := make(universe, n)
 	for i := range ids {
 		ids[i] = storage.UserID(i + 1)
 	}
@@ -24,9 +24,9 @@ func denseIDs(n int) crowd {
 
 // flakeIDs are as kith/accounts/ids makes them: 39 bits of time in units of 10 ms, of which two
 // years have gone by, a sequence of 8 bits that is mostly 0, and 16 bits of machine.
-func flakeIDs(n int, random *rand.Rand) crowd {
+func flakeIDs(n int, random *rand.Rand) universe {
 	const years = 2 * 365 * 24 * 3600 * 100
-	ids := make(crowd, n)
+	ids := make(universe, n)
 	at := storage.UserID(0)
 	for i := range ids {
 		at += storage.UserID(random.IntN(2*years/n)) + 1
@@ -40,8 +40,8 @@ func flakeIDs(n int, random *rand.Rand) crowd {
 }
 
 // anyIDs are from all that there are, both ends among them.
-func anyIDs(n int, random *rand.Rand) crowd {
-	ids := crowd{1, math.MaxInt64}
+func anyIDs(n int, random *rand.Rand) universe {
+	ids := universe{1, math.MaxInt64}
 	for len(ids) < n {
 		ids = append(ids, storage.UserID(random.Int64N(math.MaxInt64-1)+1))
 	}
@@ -49,8 +49,8 @@ func anyIDs(n int, random *rand.Rand) crowd {
 	return slices.Compact(ids)
 }
 
-// some draws about a share of a crowd.
-func (c crowd) some(share float64, random *rand.Rand) []storage.UserID {
+// some draws about a share of a universe.
+func (c universe) some(share float64, random *rand.Rand) []storage.UserID {
 	var ids []storage.UserID
 	for _, id := range c {
 		if random.Float64() < share {
@@ -60,8 +60,8 @@ func (c crowd) some(share float64, random *rand.Rand) []storage.UserID {
 	return ids
 }
 
-// exactly draws so many of a crowd.
-func (c crowd) exactly(n int, random *rand.Rand) []storage.UserID {
+// exactly draws so many of a universe.
+func (c universe) exactly(n int, random *rand.Rand) []storage.UserID {
 	var ids []storage.UserID
 	if n < len(c)/4 {
 		drawn := make(map[int]bool, n)
@@ -84,11 +84,11 @@ func drawRandom(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 }
 
-// drawCrowd draws users, and a directory that learned of some of them in order, of some
+// drawUniverse draws users, and a directory that learned of some of them in order, of some
 // out of order, and of some not at all.
-func drawCrowd(t *rapid.T, random *rand.Rand, sizes ...int) (crowd, *Directory) {
+func drawUniverse(t *rapid.T, random *rand.Rand, sizes ...int) (universe, *Directory) {
 	n := rapid.SampledFrom(sizes).Draw(t, "users")
-	var c crowd
+	var c universe
 	switch rapid.SampledFrom([]string{"dense", "flakes", "any"}).Draw(t, "ids") {
 	case "dense":
 		c = denseIDs(n)
@@ -105,8 +105,8 @@ func drawCrowd(t *rapid.T, random *rand.Rand, sizes ...int) (crowd, *Directory) 
 	return c, d
 }
 
-// drawSome draws about so large a part of a crowd as makes sets of every form.
-func drawSome(t *rapid.T, c crowd, random *rand.Rand, label string) []storage.UserID {
+// drawSome draws about so large a part of a universe as makes sets of every form.
+func drawSome(t *rapid.T, c universe, random *rand.Rand, label string) []storage.UserID {
 	return c.some(rapid.SampledFrom([]float64{0, 0.0005, 0.0145, 0.015, 0.02, 0.3, 0.95, 1}).Draw(t, label), random)
 }
 
@@ -139,8 +139,8 @@ func common(a, b []storage.UserID) []storage.UserID {
 	return both
 }
 
-// drawAfter draws an id to go on from: in the crowd, beside it, or at either end.
-func drawAfter(t *rapid.T, c crowd) storage.UserID {
+// drawAfter draws an id to go on from: in the universe, beside it, or at either end.
+func drawAfter(t *rapid.T, c universe) storage.UserID {
 	if len(c) == 0 || rapid.IntRange(0, 5).Draw(t, "at an end") == 0 {
 		return rapid.SampledFrom([]storage.UserID{0, 1, math.MaxInt64}).Draw(t, "after")
 	}
