@@ -101,7 +101,7 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 		m.inFlight.Inc()
 		x.inFlight.Store(true)
 		defer func() {
-			m.landed(x)
+			m.notInFlight(x)
 			if x.stream != nil || x.outcome == "" {
 				return // counted already; or a preflight
 			}
@@ -112,8 +112,8 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 	})
 }
 
-// landed takes a request off those in flight, once.
-func (m *Metrics) landed(x *exchange) {
+// notInFlight takes a request off those in flight, once.
+func (m *Metrics) notInFlight(x *exchange) {
 	if x.inFlight.CompareAndSwap(true, false) {
 		m.inFlight.Dec()
 	}
@@ -154,7 +154,7 @@ func (m *Metrics) connected(x *exchange) {
 	if m == nil {
 		return
 	}
-	m.landed(x)
+	m.notInFlight(x)
 	m.connections.WithLabelValues(x.stream.transport).Inc()
 }
 

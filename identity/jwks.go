@@ -45,7 +45,7 @@ type jwks struct {
 	current atomic.Pointer[keySet]
 	demand  *rate.Limiter
 
-	flights singleflight.Group // at most one reading at a time
+	reading singleflight.Group // at most one reading at a time
 
 	lifetime context.Context // of the readings: no request's end may stop one that others wait for
 	stop     context.CancelFunc
@@ -107,7 +107,7 @@ func (j *jwks) find(ctx context.Context, kid, method string) []jwt.VerificationK
 
 // refresh waits for the reading that is under way, or for one more if that is allowed.
 func (j *jwks) refresh(allowed func() bool) <-chan singleflight.Result {
-	return j.flights.DoChan("", func() (any, error) {
+	return j.reading.DoChan("", func() (any, error) {
 		if !allowed() {
 			return nil, errNotNow
 		}

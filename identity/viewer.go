@@ -20,7 +20,7 @@ const (
 
 // Viewer is the content of a valid token.
 type Viewer struct {
-	ID      storage.UserID // whose eyes the answer is for; 0: a service of its own, with no user
+	ID      storage.UserID // for whom the answer is made; 0: a service of its own, with no user
 	Actor   storage.UserID // the token's own user; differs from ID if it acts for another user, 0 if a service
 	Scopes  []string
 	Expires time.Time // the token's exp: from then on the token is refused, and connections opened with it end

@@ -125,7 +125,7 @@ func TestSpecialFollows(t *testing.T) {
 		own.Ask(`query($f: FollowingsFilter) { user(id: 1) { followings(filter: $f) { nodes { id } } } }`, apitest.Vars{"f": map[string]any{"special": true}}).
 			Is(`{"user": {"followings": {"nodes": [{"id": "7"}, {"id": "5"}, {"id": "3"}]}}}`)
 
-		// Marks are for the eyes of the follower.
+		// Only the follower sees its marks.
 		const marks = `{ relationships(from: [1], to: [2, 3, 4, 6]) { special remark } }`
 		own.Ask(marks, nil).Is(`{"relationships": [{"special": false, "remark": null}, {"special": true, "remark": null},
 			{"special": false, "remark": "met at school"}, {"special": false, "remark": null}]}`)

@@ -18,16 +18,16 @@ import (
 	"kith/storage/memory"
 )
 
-// crowd is a drawn graph, as a matrix: follows[a][b] is when a followed b, 0 if not.
-type crowd struct {
+// drawnGraph is a drawn graph, as a matrix: follows[a][b] is when a followed b, 0 if not.
+type drawnGraph struct {
 	n       int
 	follows [][]storage.Micros
 }
 
-// drawCrowd draws a graph. Lists are longer than the first look of the set algebra
+// drawGraph draws a graph. Lists are longer than the first look of the set algebra
 // (500 rows), so that budgets can end them; times tie.
-func drawCrowd(t *rapid.T, n int) crowd {
-	c := crowd{n, make([][]storage.Micros, n+1)}
+func drawGraph(t *rapid.T, n int) drawnGraph {
+	c := drawnGraph{n, make([][]storage.Micros, n+1)}
 	for a := range c.follows {
 		c.follows[a] = make([]storage.Micros, n+1)
 	}
@@ -54,7 +54,7 @@ func drawCrowd(t *rapid.T, n int) crowd {
 	return c
 }
 
-func (c crowd) store() *memory.Store {
+func (c drawnGraph) store() *memory.Store {
 	store := memory.New()
 	var users []storage.User
 	var edges []storage.Edge
@@ -76,7 +76,7 @@ func (c crowd) store() *memory.Store {
 // expected is a set answer by brute force: "id" or, of friends, "id since".
 type expected []string
 
-func (c crowd) friends(a int) expected {
+func (c drawnGraph) friends(a int) expected {
 	var ids []int
 	for b := 1; b <= c.n; b++ {
 		if c.follows[a][b] != 0 && c.follows[b][a] != 0 {
@@ -94,7 +94,7 @@ func (c crowd) friends(a int) expected {
 	return list
 }
 
-func (c crowd) common(a, b int, follows func(x, y int) bool) expected {
+func (c drawnGraph) common(a, b int, follows func(x, y int) bool) expected {
 	var list expected
 	for x := 1; x <= c.n; x++ {
 		if follows(a, x) && follows(b, x) {
@@ -104,11 +104,11 @@ func (c crowd) common(a, b int, follows func(x, y int) bool) expected {
 	return list
 }
 
-func (c crowd) commonFollowings(a, b int) expected {
+func (c drawnGraph) commonFollowings(a, b int) expected {
 	return c.common(a, b, func(x, y int) bool { return c.follows[x][y] != 0 })
 }
 
-func (c crowd) commonFollowers(a, b int) expected {
+func (c drawnGraph) commonFollowers(a, b int) expected {
 	return c.common(a, b, func(x, y int) bool { return c.follows[y][x] != 0 })
 }
 
@@ -116,7 +116,7 @@ func (c crowd) commonFollowers(a, b int) expected {
 // order, and only the last one is complete.
 func TestPagesOfSetAnswersTogetherAreTheExactAnswer(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
-		c := drawCrowd(t, 1200)
+		c := drawGraph(t, 1200)
 		store := c.store()
 		apis := map[social.Budget]*apitest.API{}
 		for _, budget := range []social.Budget{1, 700, 3000, 0} {

@@ -55,7 +55,7 @@ func suggestionsOf(t apitest.T, api *apitest.API, user, first, via int, after st
 }
 
 // suggest ranks by brute force.
-func (c crowd) suggest(user int) []suggestion {
+func (c drawnGraph) suggest(user int) []suggestion {
 	var list []suggestion
 	for x := 1; x <= c.n; x++ {
 		s := suggestion{Node: node{strconv.Itoa(x)}, Via: []node{}}
@@ -76,7 +76,7 @@ func (c crowd) suggest(user int) []suggestion {
 
 func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
-		c := drawCrowd(t, 60)
+		c := drawGraph(t, 60)
 		api := apitest.New(t, c.store(), apitest.Options{})
 		user := rapid.IntRange(1, 8).Draw(t, "user")
 		via := rapid.IntRange(0, 10).Draw(t, "via")
@@ -111,7 +111,7 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 // asked exactly once, so what a candidate gathers over all pages is what it has.
 func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
-		c := drawCrowd(t, 60)
+		c := drawGraph(t, 60)
 		budget := social.Budget(rapid.IntRange(1, 400).Draw(t, "budget"))
 		api := apitest.New(t, c.store(), apitest.Options{Budget: budget})
 		user := rapid.IntRange(1, 8).Draw(t, "user")
@@ -148,7 +148,7 @@ func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
 }
 
 // checkSuggestion holds a suggestion against what is true of every one.
-func (c crowd) checkSuggestion(t apitest.T, user int, e suggestion) {
+func (c drawnGraph) checkSuggestion(t apitest.T, user int, e suggestion) {
 	t.Helper()
 	x, err := strconv.Atoi(e.Node.ID)
 	if err != nil || x == user || c.follows[user][x] != 0 {

@@ -18,7 +18,7 @@ type Relationship struct {
 
 	IsViewers bool // Pair.From is the viewer
 
-	// For the eyes of Pair.From alone; nil unless selected.
+	// Only Pair.From sees these; nil unless selected.
 	Mark            *storage.EdgeMark
 	SentRequest     *FriendRequest
 	ReceivedRequest *FriendRequest
@@ -36,7 +36,7 @@ func (r *Relationship) FollowedBy() bool { return r.Back.Type == storage.Followi
 func (r *Relationship) FollowedAt() *time.Time   { return since(r.Out) }
 func (r *Relationship) FollowedByAt() *time.Time { return since(r.Back) }
 
-// Blocking and BlockedBy are for the eyes of Pair.From alone.
+// Only Pair.From sees Blocking and BlockedBy.
 func (r *Relationship) Blocking() *bool  { return r.private(r.Out.Type == storage.Blocking) }
 func (r *Relationship) BlockedBy() *bool { return r.private(r.Back.Type == storage.Blocking) }
 

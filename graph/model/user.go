@@ -55,7 +55,7 @@ func visibility(v storage.Visibility) Visibility {
 	return VisibilityNobody
 }
 
-// Discoverable and Deactivated are for the user's own eyes.
+// Only the user itself sees Discoverable and Deactivated.
 func (u *User) Discoverable() *bool { return u.private(!u.Row.Undiscoverable) }
 func (u *User) Deactivated() *bool  { return u.private(u.State != storage.Active) }
 

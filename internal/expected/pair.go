@@ -13,16 +13,16 @@ import (
 type Pair struct {
 	A, B             int64
 	AFollowings      int     `json:"a_followings"`
-	AFans            int     `json:"a_fans"`
+	AFollowers       int     `json:"a_fans"`
 	BFollowings      int     `json:"b_followings"`
-	BFans            int     `json:"b_fans"`
+	BFollowers       int     `json:"b_fans"`
 	AFollowsB        bool    `json:"a_follows_b"`
 	BFollowsA        bool    `json:"b_follows_a"`
 	Mutual           bool    `json:"mutual"`
 	CommonFollowings []int64 `json:"common_followings"`
 	CommonFollowers  []int64 `json:"common_fans"`
 	FollowingsCount  int     `json:"common_followings_count"`
-	FansCount        int     `json:"common_fans_count"`
+	FollowersCount   int     `json:"common_fans_count"`
 }
 
 // connection is a page of a list of users.
@@ -82,8 +82,8 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 		followings, followers int
 		follows, followed     bool
 	}{
-		{"a", got.A, p.AFollowings, p.AFans, p.AFollowsB, p.BFollowsA},
-		{"b", got.B, p.BFollowings, p.BFans, p.BFollowsA, p.AFollowsB},
+		{"a", got.A, p.AFollowings, p.AFollowers, p.AFollowsB, p.BFollowsA},
+		{"b", got.B, p.BFollowings, p.BFollowers, p.BFollowsA, p.AFollowsB},
 	} {
 		u, r := c.user, c.user.Relationship
 		if u.FollowingCount != c.followings || u.Followings.TotalCount != c.followings || !u.Followings.Complete ||
@@ -102,7 +102,7 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 		field string
 		want  []int64
 		count int
-	}{{"commonFollowings", p.CommonFollowings, p.FollowingsCount}, {"commonFollowers", p.CommonFollowers, p.FansCount}} {
+	}{{"commonFollowings", p.CommonFollowings, p.FollowingsCount}, {"commonFollowers", p.CommonFollowers, p.FollowersCount}} {
 		for _, ends := range [][2]int64{{p.A, p.B}, {p.B, p.A}} {
 			ids, count, torn := common(t, g, c.field, ends[0], ends[1])
 			wrong = append(wrong, torn...)

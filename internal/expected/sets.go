@@ -46,13 +46,13 @@ func (s sets) pair(a, b int64) Pair {
 	}
 	p := Pair{
 		A: a, B: b,
-		AFollowings: len(s.followings[a]), AFans: len(s.followers[a]),
-		BFollowings: len(s.followings[b]), BFans: len(s.followers[b]),
+		AFollowings: len(s.followings[a]), AFollowers: len(s.followers[a]),
+		BFollowings: len(s.followings[b]), BFollowers: len(s.followers[b]),
 		AFollowsB: s.followings[a][b], BFollowsA: s.followings[b][a],
 		CommonFollowings: common(s.followings), CommonFollowers: common(s.followers),
 	}
 	p.Mutual = p.AFollowsB && p.BFollowsA
-	p.FollowingsCount, p.FansCount = len(p.CommonFollowings), len(p.CommonFollowers)
+	p.FollowingsCount, p.FollowersCount = len(p.CommonFollowings), len(p.CommonFollowers)
 	return p
 }
 

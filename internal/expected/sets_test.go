@@ -17,13 +17,13 @@ func TestSets(t *testing.T) {
 	}
 	s := setsOf(edges)
 	for _, want := range []Pair{
-		{A: 1, B: 2, AFollowings: 3, AFans: 1, BFollowings: 3, BFans: 1, AFollowsB: true, BFollowsA: true, Mutual: true,
+		{A: 1, B: 2, AFollowings: 3, AFollowers: 1, BFollowings: 3, BFollowers: 1, AFollowsB: true, BFollowsA: true, Mutual: true,
 			CommonFollowings: []int64{}, CommonFollowers: []int64{}},
-		{A: 2, B: 5, AFollowings: 3, AFans: 1, BFollowings: 2, BFans: 1,
-			CommonFollowings: []int64{4, 6}, FollowingsCount: 2, CommonFollowers: []int64{1}, FansCount: 1},
-		{A: 3, B: 6, AFollowings: 1, AFans: 2, BFans: 2, CommonFollowings: []int64{}, CommonFollowers: []int64{}},
-		{A: 6, B: 4, AFans: 2, BFollowings: 1, BFans: 3, CommonFollowings: []int64{}, CommonFollowers: []int64{2, 5}, FansCount: 2},
-		{A: 5, B: 4, AFollowings: 2, AFans: 1, BFollowings: 1, BFans: 3, AFollowsB: true, CommonFollowings: []int64{}, CommonFollowers: []int64{}},
+		{A: 2, B: 5, AFollowings: 3, AFollowers: 1, BFollowings: 2, BFollowers: 1,
+			CommonFollowings: []int64{4, 6}, FollowingsCount: 2, CommonFollowers: []int64{1}, FollowersCount: 1},
+		{A: 3, B: 6, AFollowings: 1, AFollowers: 2, BFollowers: 2, CommonFollowings: []int64{}, CommonFollowers: []int64{}},
+		{A: 6, B: 4, AFollowers: 2, BFollowings: 1, BFollowers: 3, CommonFollowings: []int64{}, CommonFollowers: []int64{2, 5}, FollowersCount: 2},
+		{A: 5, B: 4, AFollowings: 2, AFollowers: 1, BFollowings: 1, BFollowers: 3, AFollowsB: true, CommonFollowings: []int64{}, CommonFollowers: []int64{}},
 	} {
 		if got := s.pair(want.A, want.B); !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)
@@ -71,10 +71,10 @@ func TestAnswersSaySomething(t *testing.T) {
 		default:
 			none++
 		}
-		if p.FollowingsCount > 0 && p.FansCount > 0 {
+		if p.FollowingsCount > 0 && p.FollowersCount > 0 {
 			common++
 		}
-		if p.FollowingsCount > 100 || p.FansCount > 100 { // more than a page
+		if p.FollowingsCount > 100 || p.FollowersCount > 100 { // more than a page
 			many++
 		}
 	}

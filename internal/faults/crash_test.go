@@ -79,7 +79,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 	}
 	faults := r.faults()
 	wait := r.write(t)
-	r.strike(t, faults)
+	r.inject(t, faults)
 	wait()
 	written := time.Now()
 
@@ -257,8 +257,8 @@ func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
 	}
 }
 
-// strike breaks one thing after the other, spread over the operations.
-func (r *running) strike(t *testing.T, faults []fault) {
+// inject breaks one thing after the other, spread over the operations.
+func (r *running) inject(t *testing.T, faults []fault) {
 	t.Helper()
 	step := int64(r.operations) / int64(len(faults)+1)
 	for i, f := range faults {

@@ -24,7 +24,7 @@ import (
 const patience = 90 * time.Second
 
 // secret signs the tokens of every deployment.
-const secret = "the schedules' secret, known to everybody"
+const secret = "the fault tests' secret, known to everybody"
 
 // deployment is a store on two servers and Redis, with two gateways that do not
 // replicate and, in the modes that need any, replicators.

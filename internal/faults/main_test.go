@@ -1,4 +1,4 @@
-// Package schedules_test writes to a whole deployment, as it would run: two MariaDB
+// Package faults_test writes to a whole deployment, as it would run: two MariaDB
 // servers with two databases each, Redis, two gateways, replicators, all of them
 // processes of their own, which are killed while people follow each other. What was
 // answered is then held against what the tables say.

@@ -65,7 +65,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	m := &movers{deployment: d, add: dsns[1], random: rand.New(rand.NewPCG(r.seed, 1<<33)), kills: moverKills}
 	moved := make(chan struct{})
 	go func() { defer close(moved); m.work(t) }()
-	r.strike(t, r.faults())
+	r.inject(t, r.faults())
 	wait()
 	<-moved
 	if t.Failed() {

@@ -38,11 +38,11 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Long skips t unless KITH_TEST_LONG=1 (make test-all) asks for the long schedules.
+// Long skips t unless KITH_TEST_LONG=1 (make test-all) asks for the long tests.
 func Long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("KITH_TEST_LONG") != "1" {
-		t.Skip("long schedule: run it with KITH_TEST_LONG=1 or make test-all")
+		t.Skip("long test: run it with KITH_TEST_LONG=1 or make test-all")
 	}
 }
 
