@@ -11,10 +11,10 @@ PKG ?=
 BENCH ?= .
 
 # A checkout that belongs to another user (a CI volume) makes git refuse, and the go
-# command fail over it. The revision is linked in below instead, where git tells it.
+# command fail over it. The revision is linked in below instead, where git knows it.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 
-# What the program tells of itself (kith version): from git where there is git, or as given.
+# What the program says of itself (kith version): from git where there is git, or as given.
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null | sed 's/^v//')
 REVISION ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty 2>/dev/null)
 LDFLAGS = -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
@@ -49,7 +49,7 @@ test-race: assets ## once more, under the race detector, where things happen at 
 	@scripts/install-test-deps.sh
 	@scripts/test.sh race
 
-test-all: assets ## both, with the long schedules
+test-all: assets ## both, with the long tests
 	@scripts/install-test-deps.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh race

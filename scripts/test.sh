@@ -6,7 +6,7 @@
 # closing line with the counts.
 #
 #   TIMEOUT=20m       for one package (go test -timeout)
-#   KITH_TEST_LONG=1  the long schedules too
+#   KITH_TEST_LONG=1  the long tests too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -8,9 +8,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 failures=0
-# complain WHAT [COMMAND]: notes a failure, with the command that mends it.
+# complain WHAT [COMMAND]: notes a failure, with the command that fixes it.
 complain() {
-	echo "verify: $1${2:+; mend it with: $2}" >&2
+	echo "verify: $1${2:+; fix it with: $2}" >&2
 	failures=$((failures + 1))
 }
 
