@@ -161,9 +161,9 @@ func TestArgumentErrorsEndAtTheField(t *testing.T) {
 	}
 }
 
-// TestNoGuesses: what may have been meant is nobody's business who may not see
-// the schema, and costs time.
-func TestNoGuesses(t *testing.T) {
+// TestErrorsSuggestNoNames: a suggestion reveals the schema to those who may not see it,
+// and costs time.
+func TestErrorsSuggestNoNames(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for _, query := range []string{"{ helo }", `{ fail(hoow: "x") }`, "{ ... on Qery { hello } }"} {
 		if got := s.query(query); got.code(t) != "BAD_USER_INPUT" || strings.Contains(got.text, "Did you mean") {

@@ -118,7 +118,7 @@ func TestFriendRequestsPage(t *testing.T) {
 
 // In every redundancy mode, blocks and requests are on both shards before the mutation is answered. Only
 // follows may be propagated later.
-func TestTiesAreCompleteInEveryMode(t *testing.T) {
+func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 	onShards(t, apitest.Options{Redundancy: never{}}, func(t *testing.T, v *village) {
 		for _, pair := range v.twoPairs() {
 			a, b := pair[0], pair[1]

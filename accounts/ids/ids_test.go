@@ -112,7 +112,7 @@ func TestMachineIDsDiffer(t *testing.T) {
 	running.Wait()
 }
 
-func TestSetTwice(t *testing.T) {
+func TestAMachineIDThatIsLeasedIsRefused(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5
 	start(t, l, Config{MachineID: &machine}) // a lease that a machine that stands still does not lose
@@ -142,8 +142,8 @@ func (silent) Lease(ctx context.Context, _, _ string, _ int, _, _ storage.Micros
 	return 0, ctx.Err()
 }
 
-// TestSetAfterADeath waits for the lease of an owner that never gave it back, if that ends soon.
-func TestSetAfterADeath(t *testing.T) {
+// TestAMachineIDIsFreeAfterItsLease: a lease of an owner that never gave it back is waited for, if it ends soon.
+func TestAMachineIDIsFreeAfterItsLease(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5
 	until := storage.MicrosOf(time.Now().Add(500 * time.Millisecond))

@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// TestRenewed lives through several leases.
-func TestRenewed(t *testing.T) {
+// TestTheLeaseIsRenewed lives through several leases.
+func TestTheLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
 	g := start(t, l, Config{Lease: 300 * time.Millisecond})

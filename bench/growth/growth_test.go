@@ -35,7 +35,7 @@ func near(t *testing.T, what string, got, want float64) {
 // 10 bytes of every tenth follow: 510,000 bytes. A server may hold 5 MB, so 3.01 MB need 0.602 of one, and
 // twice as much, a month later, 1.204. It doubles in a month of 30.417 days, so the server is full after
 // ln(1 / 0.602) / ln 2 = 0.7322 of it. Then half of 20,000 rows go, 10 a second half of the time.
-func TestByHand(t *testing.T) {
+func TestFiguresWorkedOutByHand(t *testing.T) {
 	months, err := Simulate(small())
 	if err != nil || len(months) != 2 {
 		t.Fatalf("%+v %v", months, err)

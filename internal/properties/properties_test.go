@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSoManyCases(t *testing.T) {
+func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
 	if isGiven("rapid.checks") {
 		t.Skip("-rapid.checks asks for another number")
 	}

@@ -200,9 +200,9 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	}
 }
 
-// TestThen: what is to come after events comes when the others have been sent them, also if
-// that takes several attempts, or if they were thrown away and have become a gap.
-func TestThen(t *testing.T) {
+// TestThenIsCalledAfterTheEvents: what is to come after events comes when the others have been sent
+// them, also if that takes several attempts, or if they were thrown away and have become a gap.
+func TestThenIsCalledAfterTheEvents(t *testing.T) {
 	server := testenv.Redis(t)
 	client := connect(t, server)
 	a, b := start(t, client), start(t, client)
@@ -240,7 +240,7 @@ func TestThen(t *testing.T) {
 	}
 }
 
-func TestMissingAndStrangeMessagesBecomeGaps(t *testing.T) {
+func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	g := start(t, client)
 	message := func(number uint64, from byte) string {

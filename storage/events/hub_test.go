@@ -160,8 +160,8 @@ func TestSubscriptionsEnd(t *testing.T) {
 	hub.Publish(edge(1, 2)) // to nobody
 }
 
-// TestHubInAHurry has everything happen at once, for the race detector.
-func TestHubInAHurry(t *testing.T) {
+// TestHubUnderManyAtOnce has everything happen at once, for the race detector.
+func TestHubUnderManyAtOnce(t *testing.T) {
 	hub := events.NewHub(nil)
 	var wg sync.WaitGroup
 	stop := make(chan struct{})

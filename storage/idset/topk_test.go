@@ -11,9 +11,9 @@ import (
 	"kith/storage"
 )
 
-// TestPollsGoOnBehindAVote pages through a poll: the pages together are the ranking of all
-// who are not left out, each of whom counts as left out once.
-func TestPollsGoOnBehindAVote(t *testing.T) {
+// TestTheTopKGoOnBehindACandidate pages through a ranking: the pages together have everybody
+// who is not left out. Each user who is left out counts as left out once.
+func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		random := drawRandom(t)
@@ -35,7 +35,7 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 		for range rapid.IntRange(0, 3).Draw(t, "exceptions") {
 			ids, n := drawSome(t, c, random, "left out"), 0
 			for _, id := range ids {
-				if _, voted := want[id]; voted && !out[id] {
+				if _, listed := want[id]; listed && !out[id] {
 					n++
 				}
 				out[id] = true
@@ -59,7 +59,7 @@ func TestPollsGoOnBehindAVote(t *testing.T) {
 				t.Fatalf("page %d: %d of %d are others", pages, len(best), len(ranking))
 			}
 			if !slices.Equal(excluded, left) {
-				t.Fatalf("%d are excluded out, want %d", excluded, left)
+				t.Fatalf("%d are excluded, want %d", excluded, left)
 			}
 			if len(best) > 0 {
 				p.Behind, ranking = best[len(best)-1], ranking[len(best):]

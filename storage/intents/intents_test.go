@@ -87,9 +87,9 @@ func count(t testing.TB, client redis.UniversalClient) int64 {
 	return n
 }
 
-// TestWhatNobodyStandsByIsSwept: again and again, for it may still be committed. What a living
-// process stands by is not, however long it takes.
-func TestWhatNobodyStandsByIsSwept(t *testing.T) {
+// TestIntentsOfDeadProcessesAreSwept: again and again, for the write may still be committed. An intent
+// of a living process is not swept, however long it takes.
+func TestIntentsOfDeadProcessesAreSwept(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
 	dead, living := open(t, client), open(t, client)
@@ -110,9 +110,9 @@ func TestWhatNobodyStandsByIsSwept(t *testing.T) {
 	}
 }
 
-// TestDoneIsNotSwept: writes that have notified the caches leave nothing behind, even if others write at the same
-// time.
-func TestDoneIsNotSwept(t *testing.T) {
+// TestIntentsThatAreDoneAreNotSwept: writes that have notified the caches leave nothing behind, even
+// if others write at the same time.
+func TestIntentsThatAreDoneAreNotSwept(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
 	p := open(t, client)
@@ -135,16 +135,16 @@ func TestDoneIsNotSwept(t *testing.T) {
 	}
 }
 
-// TestLeftIsSwept by the process itself, too.
-func TestLeftIsSwept(t *testing.T) {
+// TestIntentsThatAreLeftAreSwept by the process itself, too.
+func TestIntentsThatAreLeftAreSwept(t *testing.T) {
 	t.Parallel()
 	p := open(t, connect(t, testenv.Redis(t)))
 	p.begin(7).Leave()
 	eventually(t, "it is swept", func() bool { return p.times(7) > 0 })
 }
 
-// TestOldOnesEnd when all caches have been notified, and not before.
-func TestOldOnesEnd(t *testing.T) {
+// TestOldIntentsEnd when all caches have been notified, and not before.
+func TestOldIntentsEnd(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
 	p := open(t, client)
@@ -165,10 +165,10 @@ func TestOldOnesEnd(t *testing.T) {
 	eventually(t, "it is gone", func() bool { return count(t, client) == 0 })
 }
 
-// TestTooManyAreEverybody: then the set is emptied, so it cannot grow. Where a sweep came
-// between two exchanges of the dead process, what the second one added is due later. If that
-// is few it is swept one by one, until it is old.
-func TestTooManyAreEverybody(t *testing.T) {
+// TestTooManyIntentsAreForEverybody: then the set is emptied, so it cannot grow. If a sweep came
+// between two exchanges of the dead process, what the second one added is due later. If these
+// are few, they are swept one by one, until they are old.
+func TestTooManyIntentsAreForEverybody(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
 	dead, living := open(t, client), open(t, client)

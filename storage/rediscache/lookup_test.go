@@ -232,7 +232,7 @@ func TestLeavingDoesNotEndTheLookUp(t *testing.T) {
 }
 
 // Values stored together do not expire together, and missing values expire soon.
-func TestLivesDiffer(t *testing.T) {
+func TestLifetimesDiffer(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID
 	for id := range storage.UserID(200) {
@@ -265,7 +265,7 @@ func TestLivesDiffer(t *testing.T) {
 }
 
 // A value that cannot be decoded is removed and filled again.
-func TestMalformedValuesGo(t *testing.T) {
+func TestMalformedValuesAreRemoved(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
 	s.write(t, 1, 2, storage.Following)

@@ -65,7 +65,7 @@ type pair struct {
 
 // Three users who have everything to do with each other: what follows from one thing
 // meets what follows from another.
-func (s histories) AnyTiesReadLikeTheReference(t *testing.T) {
+func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 	properties.Check(t, manyHistories, func(rt *rapid.T) {
 		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(3)}
 		p.startLog(rt)

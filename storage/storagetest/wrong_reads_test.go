@@ -68,9 +68,9 @@ func (s oneTable) Edges(ctx context.Context, side storage.Side, pairs []storage.
 	return s.Store.Edges(ctx, storage.Forward, pairs)
 }
 
-type tiesAscend struct{ *memory.Store }
+type equalTimesAscend struct{ *memory.Store }
 
-func (s tiesAscend) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+func (s equalTimesAscend) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	results := s.Store.Pages(ctx, side, queries)
 	for _, result := range results {
 		slices.SortFunc(result.Value, func(a, b storage.Edge) int {

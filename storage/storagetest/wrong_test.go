@@ -40,7 +40,7 @@ var wrongStores = []struct {
 	{"handles are patterns", func(s *memory.Store) storage.Store { return handlePatterns{s} }, "users/HandlesAreComparedExactly", promiseOnly},
 	{"the end of a batch is lost", func(s *memory.Store) storage.Store { return shortBatches{s} }, "edges/ALargeBatchIsAnswered", promiseOnly},
 	{"one table for both sides", func(s *memory.Store) storage.Store { return oneTable{s} }, "edges/TheSidesAreApart", historiesToo},
-	{"relations ascend", func(s *memory.Store) storage.Store { return tiesAscend{s} }, "pages/OfOneTimeTheGreaterPeerComesFirst", historiesToo},
+	{"edges of one time ascend", func(s *memory.Store) storage.Store { return equalTimesAscend{s} }, "pages/OfOneTimeTheGreaterPeerComesFirst", historiesToo},
 	{"tombstones are listed", func(s *memory.Store) storage.Store { return listsType{s, memory.New(), storage.None} }, "pages/OnlyFollowsAreListed", historiesToo},
 	{"blocks are listed", func(s *memory.Store) storage.Store { return listsType{s, memory.New(), storage.Blocking} }, "pages/OnlyFollowsAreListed", historiesToo},
 	{"after includes its row", func(s *memory.Store) storage.Store { return afterIncludes{s} }, "pages/AfterStartsBehindIt", historiesToo},
