@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// allCandidates is what is counted of each user who is in any of the sets, in no order.
+// allCandidates are the counts of each user who is in any of the sets, in no order.
 func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
 	countPages(sets, weights, func(b *pageCounts, page uint32) {
 		users := b.view.pages[page].ids

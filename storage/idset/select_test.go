@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// drawTerm draws a term over some lists, with who is meant by it, the slow way.
+// drawTerm draws a term over some lists, and a slow function that reports which users it means.
 func drawTerm(t *rapid.T, levels int, sets []*Set, lists [][]storage.UserID, c universe) (Term, func(storage.UserID) bool) {
 	kind := "set"
 	if levels > 1 {

@@ -48,7 +48,7 @@ func wantFriends(t *testing.T, s storage.Store, id storage.UserID, want int64) {
 	}
 }
 
-// An import does not make anybody follow who is blocked; the others of the batch it does.
+// An import leaves out a follow if the followed user blocks the follower, and writes the others of the batch.
 func TestBulkWritesLeaveTheBlockedOut(t *testing.T) {
 	const user, blocker = 7, 1003
 	eachEngine(t, func(t *testing.T, s storage.Store) {

@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// What a bundle answers is what its parts answer apart.
+// A bundle answers what its parts answer apart.
 func TestBundlesAnswerLikeTheirParts(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { checkBundles(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
 	t.Run("MariaDB", func(t *testing.T) {
@@ -50,7 +50,7 @@ func checkBundles(t *testing.T, location string) {
 			edges++
 		default:
 			people++
-			statements /= 2 // who is no user is asked for in counts
+			statements /= 2 // the counts of an id that is no user are asked for as well
 		}
 		if statements > 1 {
 			t.Fatalf("%d statements for %+v", len(seen.all()), b)
@@ -169,7 +169,7 @@ func drawBundle(r *rand.Rand) (b storage.Bundle) {
 	return b
 }
 
-// What does not lie on one shard, or is much, is not read as one.
+// Look-ups that are on several shards, or are many, are not read as one.
 func TestBundlesThatAreNone(t *testing.T) {
 	files := t.TempDir()
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(files, "a.db") + ";" + filepath.Join(files, "b.db")})

@@ -95,7 +95,7 @@ func (g *grower) goOn(writes int64) {
 	}
 }
 
-// follows lets a user of a shard follow another one, whoever has closed the shard.
+// follows lets a user of a shard follow another one, whichever process has closed the shard.
 func (g *grower) follows(shard int) {
 	g.t.Helper()
 	var of []storage.UserID

@@ -2,7 +2,7 @@ package sqlstore
 
 import "strings"
 
-// What the test of plans makes an exception of, and why.
+// The exceptions of the test of plans, with their reasons.
 
 // unexplained are statements that are not explained, by their names. Each finds its rows by a key.
 var unexplained = map[string]string{

@@ -366,7 +366,7 @@ func (w *packedWorld) erase(t *rapid.T) {
 		t.Skip("it is done, whatever has come since")
 	}
 	w.store.SetState(t.Context(), id, storage.Deleting, 30)
-	for _, side := range packedSides { // whoever erases somebody has ended these before
+	for _, side := range packedSides { // an erasure has ended these before
 		edges := listsOfRows(t, w.store, side, []storage.ListQuery{{Owner: id, Longest: 1_000_000, EndedSince: 1 << 62}})[0].Edges
 		for i := range edges {
 			edges[i].Type, edges[i].UpdateTime = storage.None, edges[i].UpdateTime+1

@@ -23,7 +23,7 @@ import (
 var somePacking = packed.Sizes{From: 10, Chunk: 50, Slice: 300, Changes: 20, Window: 3, Step: 15}
 
 // A connection that is cut in any statement of packing or of folding leaves the list as it
-// is, for readers and for whoever packs it next.
+// is, for readers and for the next packer.
 func TestPackingMayBeCutOffAnywhere(t *testing.T) {
 	testenv.NotOn(t, "the server that the tests run panics if a connection is killed within a transaction", "tidb")
 	server := testenv.SharedMariaDB(t, 1)[0]
@@ -252,7 +252,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		running.Wait()
 		for _, s := range gateways {
 			s.packed.Doubted.Clear()
-			s.packed.Sizes.Stale = 0 // whoever was at it last was broken off
+			s.packed.Sizes.Stale = 0 // the last packer was broken off
 			mustPack(t, s, storage.Inverse, 1)
 		}
 		sameLists(t, s, []storage.UserID{1})
@@ -281,9 +281,9 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 	})
 }
 
-// Who finds a list begun leaves it alone, until that is so long ago that whoever began must
-// have died. Whoever was only slow has lost it then.
-func TestPackingIsLeftToWhoBegan(t *testing.T) {
+// A packer that finds a list begun leaves it alone, until that is so long ago that the other packer must
+// have died. If the other one was only slow, it has lost the list then.
+func TestPackingIsLeftToThePackerThatBegan(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		other := openSmall(t, location, nil)
 		var begun, wrote bool

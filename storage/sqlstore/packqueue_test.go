@@ -179,8 +179,8 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 	})
 }
 
-// Whoever writes need not wait for a list to be packed to its end, also where there is one
-// connection for writes.
+// Writers need not wait until a list is packed, also where there is one connection for
+// writes.
 func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var s *Store

@@ -107,7 +107,7 @@ func (c *controller) count(s *sqlstore.Store, i int) {
 }
 
 // The first server of a store is taken out of use: its buckets move to another shard, and another database
-// takes the place of shard 0, with its leases and checkpoints, while programs write. Whoever replaces dies by
+// takes the place of shard 0, with its leases and checkpoints, while programs write. The process that replaces it dies by
 // kill -9 before each step; the next one goes on. The old database is then gone.
 func TestShardZeroIsReplaced(t *testing.T) {
 	t.Parallel()

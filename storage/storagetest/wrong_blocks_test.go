@@ -93,7 +93,7 @@ func (s remoteUndo) Apply(ctx context.Context, side storage.Side, edges []storag
 	return results
 }
 
-// keepsRequests leaves requests pending, whoever blocks.
+// keepsRequests leaves requests pending, whichever user blocks.
 type keepsRequests struct{ *memory.Store }
 
 func (s keepsRequests) restore(ctx context.Context, also []storage.Written) []storage.Written {

@@ -96,7 +96,7 @@ func (s unlockedRequests) ChangeRequest(ctx context.Context, request storage.Pai
 	return got, err
 }
 
-// acceptedInVain makes nobody follow who is asked and accepts.
+// acceptedInVain leaves out the follow that an acceptance makes.
 type acceptedInVain struct{ *memory.Store }
 
 func (s acceptedInVain) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {

@@ -13,7 +13,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Mistakes about dismissals, who is popular, and searches.
+// Mistakes about dismissals, popular users and searches.
 
 type dismissedBehind struct{ *memory.Store }
 
