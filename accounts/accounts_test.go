@@ -185,7 +185,7 @@ func TestCreate(t *testing.T) {
 	wantCode(t, "another's imported handle", a.Create(ctx, 45, "u46", "U"), apierr.CodeBadInput)
 }
 
-// handless fails whoever asks it for handles.
+// handless fails when it is asked for handles.
 type handless struct{ *memory.Store }
 
 func (s handless) UserIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {

@@ -96,7 +96,7 @@ func TestOnlySomeProblemsAreShown(t *testing.T) {
 	}
 }
 
-// A file that holds nothing is a mistake of whoever named it; one that is in already is none.
+// To name a file that holds nothing is a mistake; to name one that is in already is none.
 func TestImportOfNothingFails(t *testing.T) {
 	store := memory.New()
 	for _, text := range []string{"", "# nobody\n", "x\n\x00\n", "3 3\n", "id,handle\n1,u2\n", "id,handle\n"} {

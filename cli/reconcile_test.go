@@ -144,8 +144,8 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 	}
 }
 
-// Without a checkpoint a run sees nothing of what was before. Whoever reads its report
-// has to hear so, or takes the run for a clean one.
+// Without a checkpoint a run sees nothing of what was before. Its report
+// has to say so, or a reader takes the run for a clean one.
 func TestAnIncrementalRunReportsThatItHasOnlyBegun(t *testing.T) {
 	const begun = "relation_log of shard 0"
 	out, err := reconciling(t.Context(), halved(t), "incremental", "--window=1ms")

@@ -19,7 +19,7 @@ import (
 
 // TestHostileSockets: under each attack the gateway answers others, and stays small.
 func TestHostileSockets(t *testing.T) {
-	// What is garbage is collected beyond it, however generous the collector is otherwise.
+	// Above this limit the collector runs, however much garbage its settings allow.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20))
 	for _, attack := range hostile.Sockets {
 		t.Run(attack.Name, func(t *testing.T) {

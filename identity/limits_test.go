@@ -123,7 +123,7 @@ func TestLimitPerAddress(t *testing.T) {
 			t.Fatalf("attempt %d: wait %d s", i, wait)
 		}
 	}
-	l.SignedIn(here, "handle0") // whoever has one password may not try all others
+	l.SignedIn(here, "handle0") // one known password does not let a client try all others
 	for range 10 {
 		if wait := refusedFor(t, l.SignIn(here, "victim")); wait != 15 {
 			t.Fatalf("wait %d s", wait)

@@ -102,8 +102,8 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-// TestUnknownCostsTheSame: whoever has no user, or no password, takes the work of
-// one that has.
+// TestUnknownCostsTheSame: a user who is unknown, or has no password, takes the same work
+// as one who has.
 func TestUnknownCostsTheSame(t *testing.T) {
 	t.Parallel()
 	p := cheap()

@@ -12,8 +12,8 @@ import (
 )
 
 // If a block was lost, its repair ends the follow of the blocked user, on both sides; if an
-// acceptance was lost, its repair makes a follow. Whoever hears of repairs hears of these
-// follows, too.
+// acceptance was lost, its repair makes a follow. These follows are
+// reported with the repairs, too.
 func TestRepairsHaveTheirConsequences(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, w *watched) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Followers who are not followed back come in the order of time, with their number, also where
-// they are counted by leaving few out of a long list: whoever is followed back or hidden, and
-// whatever the pages.
+// they are counted by leaving few out of a long list. That holds whichever followers are followed
+// back or hidden, and whatever the pages.
 func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

@@ -68,7 +68,7 @@ func TestFiguresWorkedOutByHand(t *testing.T) {
 	}
 }
 
-// What asks for most servers decides.
+// The need that asks for the most servers decides.
 func TestWhatServersAreNeededFor(t *testing.T) {
 	for _, c := range []struct {
 		because string

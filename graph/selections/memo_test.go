@@ -42,7 +42,7 @@ func TestMemoDistinguishesSelections(t *testing.T) {
 			t.Errorf("the %s of %v is %v, %v, want %v", tt.of, tt.sel, got, ok, tt.want)
 		}
 	}
-	merged[0] = merged[1] // whoever collected the fields may use the slice again
+	merged[0] = merged[1] // the collector of the fields may use the slice again
 	if got, _ := m.Get("plan", sel); got != 1 {
 		t.Errorf("the plan is %v", got)
 	}

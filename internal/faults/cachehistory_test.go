@@ -24,7 +24,7 @@ func TestCacheHistory(t *testing.T) {
 // read, in memory and in a Redis, which is flushed, killed, frozen and rolled back to old
 // data meanwhile.
 //
-//   - Whoever has written sees that at once on the gateway it wrote on, and on the other one
+//   - A writer sees its write at once on the gateway it wrote on, and on the other one
 //     with the consistency token.
 //   - What others see is older by the replication's lag and 100 ms at most while Redis answers,
 //     and by as much as docs/caching.md says where it does not.

@@ -18,7 +18,7 @@ import (
 )
 
 // client is one connection to each gateway, for one request at a time. Requests
-// are signed by whoever asks.
+// are signed by the viewer who asks.
 type client struct {
 	http   *http.Client
 	tokens func(viewer int64) string

@@ -213,7 +213,7 @@ func (l *life) wasWell(t testing.TB) {
 }
 
 // metNoServer reports that the program was started in the very moment in which a server was
-// killed, and could not open the store: whoever supervises it starts it again, as the
+// killed, and could not open the store: a supervisor starts it again, as the
 // schedule does after the outage. If it did not, nobody would propagate rows, and that is seen.
 func (l *life) metNoServer() bool {
 	text := l.Stderr()

@@ -66,7 +66,7 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// victim is who is deleted; the others are 2 … 2001.
+// victim is the user who is deleted; the others are 2 … 2001.
 const (
 	victim   storage.UserID = 1
 	bystands storage.UserID = 2000

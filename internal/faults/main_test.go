@@ -1,7 +1,7 @@
 // Package faults_test writes to a whole deployment, as it would run: two MariaDB
 // servers with two databases each, Redis, two gateways, replicators, all of them
-// processes of their own, which are killed while people follow each other. What was
-// answered is then held against what the tables say.
+// processes of their own, which are killed while people follow each other. The
+// answers are then compared with the tables.
 package faults_test
 
 import (

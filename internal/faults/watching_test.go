@@ -105,7 +105,7 @@ func (w *watching) settle(t testing.TB) {
 	})
 	w.wasWell(t)
 	if len(times) == 0 {
-		// What a crash takes with it is a matter of moments. That what came apart is found
+		// A crash loses something only at some moments. That differences are found
 		// has tests of its own, such as TestRealtimeRepairsWithinTwoWindows.
 		t.Log("nothing has come apart for long enough to be found")
 		return

@@ -75,7 +75,7 @@ func TestSubscriptionRunsInGraphiQL(t *testing.T) {
 	}, "a_new_fan")
 }
 
-// follow has whoever a token signs in follow a user.
+// follow makes the user whom a token signs in follow another.
 func follow(t *testing.T, gateway, token, user string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"query": "mutation { follow(userId: %s) { __typename } }"}`, user)

@@ -230,7 +230,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	}
 }
 
-// readOnlySQLite is the file of a store that SQLite reads and does not write, whoever asks:
+// readOnlySQLite is the file of a store that SQLite reads and does not write, with any rights:
 // its header says that only a later version may.
 func readOnlySQLite(t *testing.T) string {
 	t.Helper()

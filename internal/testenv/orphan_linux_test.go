@@ -54,7 +54,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 		}
 	}
 
-	// What the victim left goes when the next test process starts a server.
+	// The victim's folder goes when the next test process starts a server.
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatal(err)
 	}
