@@ -182,7 +182,7 @@ func differs(at string, a, b any) string {
 }
 
 // The members of a closed list cannot be found by asking about everybody who may be on it,
-// and somebody in a block with the viewer is asked about in vain.
+// and questions about somebody in a block with the viewer find nothing.
 func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 6)

@@ -91,7 +91,7 @@ func whoMaySeeWhat(t *testing.T) string {
 	row(rule...)
 	apis := map[storage.Visibility]*apitest.API{}
 	for _, v := range visibilities {
-		apis[v] = neighbourhood(t, v)
+		apis[v] = sixUsers(t, v)
 	}
 	for _, s := range seen {
 		cells := []string{s.what}
@@ -135,9 +135,9 @@ func isNull(data any, path []string) bool {
 	return !ok || len(path) > 0 && (object[path[0]] == nil || len(path) > 1 && isNull(object[path[0]], path[1:]))
 }
 
-// neighbourhood is the six users, with both lists of the owner as given, and those of
+// sixUsers are the six users, with both lists of the owner as given, and those of
 // its friend closed.
-func neighbourhood(t *testing.T, lists storage.Visibility) *apitest.API {
+func sixUsers(t *testing.T, lists storage.Visibility) *apitest.API {
 	store := memory.New()
 	apitest.Users(t, store, int(friend))
 	var edges []storage.Edge

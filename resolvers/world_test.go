@@ -181,7 +181,7 @@ func (w *world) byID(passes func(id storage.UserID) bool) []row {
 
 func anybody(storage.UserID) bool { return true }
 
-// With is whom users are compared with; Absent is nobody's id.
+// with is the user whom others are compared with; nobody is an id that no user has.
 const (
 	with   = 3
 	nobody = 9999

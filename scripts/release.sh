@@ -60,21 +60,21 @@ archives() {
 
 # inspect FOLDER: each archive holds what it should, for its platform, and linked with nothing.
 inspect() {
-	local platform name told
+	local platform name output
 	for platform in $platforms; do
 		name=kith_${version}_${platform/\//_}
 		tar -xzf "$1/$name.tar.gz" -C "$1"
 		[ "$(cd "$1/$name" && echo *)" = 'CHANGELOG.md LICENSE README.md kith kith-bench' ] || fail "$name holds $(ls "$1/$name")"
 		for binary in kith kith-bench; do
-			told=$(go version -m "$1/$name/$binary")
+			output=$(go version -m "$1/$name/$binary")
 			for want in GOOS="${platform%/*}" GOARCH="${platform#*/}" CGO_ENABLED=0 -trimpath=true; do
-				grep -q "build	$want$" <<<"$told" || fail "$name/$binary was not built with $want"
+				grep -q "build	$want$" <<<"$output" || fail "$name/$binary was not built with $want"
 			done
 		done
 		if [ "$platform" = "$(go env GOHOSTOS)/$(go env GOHOSTARCH)" ]; then
-			told=$("$1/$name/kith" version)
-			[[ $told == "kith $version (commit $revision, "* ]] || fail "$name/kith says: $told"
-			echo "release: $told"
+			output=$("$1/$name/kith" version)
+			[[ $output == "kith $version (commit $revision, "* ]] || fail "$name/kith says: $output"
+			echo "release: $output"
 		fi
 		rm -r "${1:?}/$name"
 	done

@@ -167,7 +167,7 @@ func (s releasesSlot) Release(ctx context.Context, kind, owner string) error {
 	if err := s.Store.Release(ctx, kind, owner); err != nil {
 		return err
 	}
-	return s.Store.Release(ctx, kind, "another") // whoever has it by now
+	return s.Store.Release(ctx, kind, "another") // its next owner
 }
 
 type unlockedLeases struct {

@@ -165,8 +165,8 @@ func (s unblockEndsFollows) ChangeEdges(ctx context.Context, from storage.UserID
 	return s.Store.ChangeEdges(ctx, from, changes, o)
 }
 
-// importsAnything writes forward follows of whom the other blocks, by forgetting the
-// block.
+// importsAnything writes forward follows also if the followed user blocks the follower, by
+// forgetting the block.
 type importsAnything struct{ *memory.Store }
 
 func (s importsAnything) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {

@@ -20,7 +20,7 @@ var sideMistakes = []struct {
 	{"visibility is not stored", func(s *memory.Store) storage.Store { return visibleToAll{s} }, "profile/VisibilityComesBack", promiseOnly},
 	{"false is none", func(s *memory.Store) storage.Store { return falseIsNil{s} }, "profile/WhatIsGivenOfTheVisibilityIsChanged", promiseOnly},
 
-	{"whoever blocks is not listed", func(s *memory.Store) storage.Store { return ownBlocks{s} }, "blockLists/BothDirectionsAreListedOnce", promiseOnly},
+	{"only own blocks are listed", func(s *memory.Store) storage.Store { return ownBlocks{s} }, "blockLists/BothDirectionsAreListedOnce", promiseOnly},
 	{"every row of type 2 is a block", func(s *memory.Store) storage.Store { return acceptedBlocks{s} }, "blockLists/OnlyBlocksAreListed", promiseOnly},
 	{"the end of a batch has no blocks", func(s *memory.Store) storage.Store { return shortSides{s} }, "blockLists/EveryUserIsAnsweredAtItsIndex", promiseOnly},
 	{"all types are tallied as one", func(s *memory.Store) storage.Store { return countsOneType{s} }, "count/OnlyTheTypeOfTheOwnerIsCounted", promiseOnly},
@@ -64,7 +64,7 @@ var sideMistakes = []struct {
 	{"a page begins with the last handle", func(s *memory.Store) storage.Store { return fromHandle{s} }, "search/PagesFollowEachOther", promiseOnly},
 	{"no prefix finds nobody", func(s *memory.Store) storage.Store { return noPrefixNobody{s} }, "search/WithoutAPrefixAllAreListed", promiseOnly},
 
-	{"who never changed has no state", func(s *memory.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
+	{"a user whose state never changed has none", func(s *memory.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
 	{"the same state is a change", func(s *memory.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},
 	{"any state leads to any", func(s *memory.Store) storage.Store { return forbidsNothing{s} }, "states/NothingElseDoes", promiseOnly},
 	{"nobody may have a state", func(s *memory.Store) storage.Store { return statesOfNobody{s} }, "states/NobodyHasNone", promiseOnly},
@@ -90,7 +90,7 @@ var sideMistakes = []struct {
 		return &erasesOneStep{Store: s, left: map[storage.UserID][]storage.UserID{}}
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
 	{"an import brings an erased user back", func(s *memory.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
-	{"who is erased is unknown", func(s *memory.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
+	{"an erased user is unknown", func(s *memory.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
 
 	{"ended contexts are served beside edges", func(s *memory.Store) storage.Store { return deafBeside{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
 	{"ended contexts write beside edges", func(s *memory.Store) storage.Store { return deafDismissal{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},

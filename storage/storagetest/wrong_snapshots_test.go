@@ -23,7 +23,7 @@ var snapshotMistakes = []struct {
 	{"the list of users begins with the last", func(s *memory.Store) storage.Store {
 		return wrongUserLists{s, func(after storage.UserID, limit int) (storage.UserID, int) { return max(after, 1) - 1, limit }}
 	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
-	{"whoever is counted is a user", func(s *memory.Store) storage.Store { return countedAreUsers{s} }, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+	{"any id with counts is a user", func(s *memory.Store) storage.Store { return countedAreUsers{s} }, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
 
 	{"profiles are open to all", profilesWith(func(_ int, p *storage.Result[storage.Profile]) {
 		p.Value.User.FollowersVisibility = storage.ToEveryone
@@ -69,7 +69,7 @@ var snapshotMistakes = []struct {
 	{"followings decide which list is long", func(s *memory.Store) storage.Store { return longByFollowings{s} }, "lists/TheSidesAreApart", historiesToo},
 	{"an owner has one bound", func(s *memory.Store) storage.Store { return firstBounds{s} }, "lists/QueriesOfOneOwnerMayDiffer", historiesToo},
 	{"the end of a batch has no lists", func(s *memory.Store) storage.Store { return shortLists{s} }, "lists/ALargeBatchIsAnswered", promiseOnly},
-	{"who has no counts has no list", func(s *memory.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
+	{"an owner without counts has no list", func(s *memory.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
 	{"lists are of two moments", func(s *memory.Store) storage.Store { return listsOfTwoMoments{s} }, "lists/AllIsOfOneMoment", lostRace},
 
 	{"packed lists descend", packedWith(func(_ storage.Side, r *storage.Result[[]storage.UserID]) { slices.Reverse(r.Value) }), "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
