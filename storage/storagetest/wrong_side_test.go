@@ -50,10 +50,10 @@ var sideMistakes = []struct {
 
 	{"of equals the greater id is more popular", func(s *memory.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"activity is not looked at", func(s *memory.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"a new follower does not make active", func(s *memory.Store) storage.Store { return followersOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"whatever a follower does makes active", func(s *memory.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
+	{"a new follower does not make a user active", func(s *memory.Store) storage.Store { return followersOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"any edge of a follower makes a user active", func(s *memory.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
 	{"readers are idle", func(s *memory.Store) storage.Store { return readersAreIdle{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
-	{"who is marked is made", func(s *memory.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"marking a user writes an edge", func(s *memory.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
 	{"the popular have no followers", listsEverybody, "popular/NobodyWithoutFollowersIsListed", promiseOnly},
 	{"the popular are ordered by digits", ordersByDigits, "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"the sample is everybody", samplesAll, "popular/TheMostFollowedAreLookedAt", promiseOnly},
