@@ -38,6 +38,6 @@ func TestPictureOfGraphiQL(t *testing.T) {
 		t.Error(err)
 	}
 	if at, err := file.Stat(); err != nil || at.Size() > 150_000 {
-		t.Errorf("%d bytes, %v: whoever clones carries each version of it", at.Size(), err)
+		t.Errorf("%d bytes, %v: every clone of the repository carries each version of it", at.Size(), err)
 	}
 }

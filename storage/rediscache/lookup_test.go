@@ -122,7 +122,7 @@ func TestWaitingForAnotherEnds(t *testing.T) {
 	}
 	for _, kind := range []string{"user", "follower"} {
 		if n := b.lookups(kind, "busy"); n != 1 {
-			t.Errorf("%v of kind %s waited in vain, want 1", n, kind)
+			t.Errorf("%v of kind %s waited for nothing, want 1", n, kind)
 		}
 	}
 	close(held)

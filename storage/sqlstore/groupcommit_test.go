@@ -243,7 +243,7 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 		soon(t, "the second one waits", waits(1))
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("the change that left gets %v", err)
+			t.Errorf("the follow that was given up gets %v", err)
 		}
 		release()
 		if err := <-stayed; err != nil {
@@ -253,7 +253,7 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 			t.Errorf("%d followers", n)
 		}
 		if n := mustCount(t, store, 3).Following; n != 0 {
-			t.Errorf("whoever left follows %d", n)
+			t.Errorf("the user whose follow was given up follows %d", n)
 		}
 	})
 }
