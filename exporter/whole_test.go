@@ -37,6 +37,9 @@ var peoplesTables = map[string]string{
 // madeAnew are tables, or beginnings of their names, that a store makes by itself.
 var madeAnew = []string{"packed_", "kith_", "relation_log", "sqlite_"}
 
+// notExported are tables of docs/export.md, "What is not exported".
+var notExported = []string{"favorite", "favorite_inbox"}
+
 // An import of an export holds the same rows, table by table.
 func TestAnImportOfAnExportHasTheSameRows(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
@@ -73,7 +76,7 @@ func sameRows(t *testing.T, driver, from, to string) {
 	}
 	for _, table := range rowsOf(t, driver, a, tables) {
 		_, compared := peoplesTables[table]
-		if !compared && !slices.ContainsFunc(madeAnew, func(begin string) bool { return strings.HasPrefix(table, begin) }) {
+		if !compared && !slices.Contains(notExported, table) && !slices.ContainsFunc(madeAnew, func(begin string) bool { return strings.HasPrefix(table, begin) }) {
 			t.Errorf("nobody has said whether %s is exported", table)
 		}
 	}

@@ -24,7 +24,7 @@ type Loaders struct {
 	// Once guards work that is done once in a request, whichever field comes first.
 	Once sync.Once
 
-	edges      [4]lazy[storage.Pair, storage.Edge]
+	edges      [len(storage.AllSides)]lazy[storage.Pair, storage.Edge]
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
 	rows       [4]lazy[storage.RowsQuery, []storage.Edge]
 	neighbours [4]lazy[storage.UserID, []storage.UserID]
@@ -40,6 +40,9 @@ type Loaders struct {
 	postPages    lazy[storage.PostsQuery, []storage.Post]
 	comments     lazy[storage.CommentID, storage.Comment]
 	commentPages lazy[storage.CommentsQuery, []storage.Comment]
+
+	favoritePages lazy[storage.FavoritesQuery, []storage.Edge]
+	favoritedBy   lazy[storage.FavoritedByQuery, []storage.Edge]
 
 	ctx   context.Context // of the request
 	store storage.Bundler
@@ -152,6 +155,20 @@ func (l *Loaders) Comments() *Loader[storage.CommentID, storage.Comment] {
 func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
 	return l.commentPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentsQuery, []storage.Comment] {
 		return &b.CommentPages
+	})
+}
+
+// FavoritePages reads ranges of what users have favorited.
+func (l *Loaders) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
+	return l.favoritePages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.FavoritesQuery, []storage.Edge] {
+		return &b.FavoritePages
+	})
+}
+
+// FavoritedBy reads ranges of who has favorited posts.
+func (l *Loaders) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge] {
+	return l.favoritedBy.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.FavoritedByQuery, []storage.Edge] {
+		return &b.FavoritedBy
 	})
 }
 

@@ -15,7 +15,7 @@ type Bundle struct {
 	Handles *Lookup[string, UserID]
 	Counts  *Lookup[UserID, Counts]
 
-	Edges      [4]*Lookup[Pair, Edge] // by [Side], like all of these
+	Edges      [len(AllSides)]*Lookup[Pair, Edge] // by [Side], like all of these
 	Pages      [4]*Lookup[PageQuery, []Edge]
 	Rows       [4]*Lookup[RowsQuery, []Edge] // [EdgeReader].AllRows
 	Neighbours [4]*Lookup[UserID, []UserID]
@@ -36,6 +36,9 @@ type Bundle struct {
 	PostPages    *Lookup[PostsQuery, []Post]
 	Comments     *Lookup[CommentID, Comment]
 	CommentPages *Lookup[CommentsQuery, []Comment]
+
+	FavoritePages *Lookup[FavoritesQuery, []Edge]
+	FavoritedBy   *Lookup[FavoritedByQuery, []Edge] // [FavoriteReader].FavoritedByPages
 }
 
 // Set is a list as a set: a *[kith/storage/idset.List].
@@ -82,8 +85,10 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 		read(&all, ctx, r, b.Counts, Reader.Counts)
 	}
 	read(&all, ctx, r, b.Handles, Reader.UserIDs)
-	for _, side := range Sides {
+	for _, side := range AllSides {
 		readSide(&all, ctx, r, side, b.Edges[side], Reader.Edges)
+	}
+	for _, side := range Sides {
 		readSide(&all, ctx, r, side, b.Pages[side], Reader.Pages)
 		readSide(&all, ctx, r, side, b.Rows[side], Reader.AllRows)
 		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
@@ -100,6 +105,8 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 	read(&all, ctx, r, b.PostPages, Reader.PostPages)
 	read(&all, ctx, r, b.Comments, Reader.Comments)
 	read(&all, ctx, r, b.CommentPages, Reader.CommentPages)
+	read(&all, ctx, r, b.FavoritePages, Reader.FavoritePages)
+	read(&all, ctx, r, b.FavoritedBy, Reader.FavoritedByPages)
 	all.run()
 }
 

@@ -63,10 +63,11 @@ func (d Digest) Plus(e Digest) Digest { return Digest{d.Rows + e.Rows, d.Mixed ^
 // a difference that is a multiple of one of them would hardly change the remainder of the other.
 //
 // One factor shifts To and the other From, so that no other pair gives both; the constant keeps the
-// factors of small numbers from being small.
+// factors of small numbers from being small. A post goes into both, rotated in one, so that no other
+// post of another user gives the same.
 func Mix(e Edge) uint64 {
-	from, to, at := uint64(e.From), uint64(e.To), uint64(e.UpdateTime)
-	a := (from ^ to<<21 ^ at ^ 7640891576956012809) % 4093082899
-	b := (to ^ from<<13 ^ at<<7 ^ uint64(e.Type)<<50) % 3367900313
+	from, to, post, at := uint64(e.From), uint64(e.To), uint64(e.Post), uint64(e.UpdateTime)
+	a := (from ^ to<<21 ^ post<<32 ^ post>>32 ^ at ^ 7640891576956012809) % 4093082899
+	b := (to ^ from<<13 ^ post ^ at<<7 ^ uint64(e.Type)<<50) % 3367900313
 	return a * b
 }

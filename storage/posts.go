@@ -24,8 +24,9 @@ type Post struct {
 
 // PostCounts is one row of `post_counts`.
 type PostCounts struct {
-	Comments int64
-	Version  int64 // rises with every change of the post or of its counts
+	Comments  int64
+	Favorites int64
+	Version   int64 // rises with every change of the post or of its counts
 }
 
 // Media names a file that belongs to a post. The file itself is kept elsewhere.

@@ -26,8 +26,14 @@ type Comparer interface {
 
 	// WrongCounts returns the users in a range whose count on a side differs from the number of
 	// their edges of type [Following] there, together with that number. Users who have no counts at
-	// all are included.
+	// all are included. On the FavoriteInbox side, edges count whose post exists and has not been
+	// deleted.
 	WrongCounts(ctx context.Context, side Side, shard int, owners OwnerRange) ([]WrongCount, error)
+
+	// WrongPostCounts returns the posts of users in a range whose number of favorites differs from the
+	// number of their edges of type [Favorited] on the FavoriteInbox side, deleted posts among them.
+	// They come by author, then by number.
+	WrongPostCounts(ctx context.Context, shard int, owners OwnerRange) ([]WrongCount, error)
 
 	// WrongFriends returns the users in a range, ascending, whose friend count differs from the
 	// number of users they follow who follow them back. Users who have no counts at all are not
@@ -57,6 +63,7 @@ type OwnerRange struct {
 // WrongCount is a count that is not what it should be.
 type WrongCount struct {
 	User      UserID
+	Post      int64 // of WrongPostCounts
 	Have, Are int64
 }
 
@@ -68,8 +75,11 @@ type Repairer interface {
 	RepairInverse(ctx context.Context, repairs []Repair) []Result[Repaired]
 
 	// Recount sets a user's count on a side to the number of its edges of type
-	// [Following] there.
+	// [Following] there, see [Comparer].WrongCounts.
 	Recount(ctx context.Context, side Side, users []UserID) []Result[bool]
+
+	// RecountPosts sets the numbers of favorites of posts to what [Comparer].WrongPostCounts expects.
+	RecountPosts(ctx context.Context, posts []PostID) []Result[bool]
 
 	// RecountFriends sets a user's friend count to the number of users whom it follows and who
 	// follow it.

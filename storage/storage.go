@@ -103,6 +103,12 @@ type EdgeWriter interface {
 	//     the owner's follow. A follow that is newer than the edge stays, and a follow that has
 	//     been ended since stays ended.
 	//
+	// On the Favorites side Apply changes the number of favorites of From. On the FavoriteInbox side
+	// it changes the number of favorites of the post, raises the post's version and, unless the post
+	// has been deleted, changes how often To's posts have been favorited. A favorite of a post that
+	// the store does not know is written, and counted nowhere but with From. Nothing follows from
+	// favorites.
+	//
 	// A row changed in this way gets the time of the edge or, if the row is not older than that,
 	// its own time plus 1. An accepted request always gets at least the time of the edge plus 1. If
 	// an edge of these kinds comes late or again, it writes nothing, but Also lists the rows that
@@ -122,6 +128,7 @@ type Reader interface {
 	PostReader
 	RecentPostReader
 	CommentReader
+	FavoriteReader
 	Bundler
 }
 
@@ -152,6 +159,7 @@ type Store interface {
 	PostWriter
 	CommentWriter
 	PostRestorer
+	FavoriteChanger
 	HandleSearcher
 	Leaser
 	Pinger

@@ -61,13 +61,20 @@ type Counts struct {
 	Follower  int64
 	Friend    int64 // mutual follows: both halves of each lie on the user's own shard
 	Posts     int64
-	Version   int64 // rises with every change of the user's edges, requests, posts or profile
+	Favorites int64 // posts that the user has favorited, those deleted since among them
+	Favorited int64 // how often the user's posts have been favorited, without deleted posts
+	Version   int64 // rises with every change of the user's edges, requests, favorites, posts or profile
 }
 
-// Of returns the length of the user's list on the given side.
+// Of returns how many edges of type [Following], or [Favorited], the user has on the given side.
 func (c Counts) Of(side Side) int64 {
-	if side == Inverse {
+	switch side {
+	case Inverse:
 		return c.Follower
+	case Favorites:
+		return c.Favorites
+	case FavoriteInbox:
+		return c.Favorited
 	}
 	return c.Following
 }
@@ -92,18 +99,31 @@ const (
 	Removed   EdgeType = 5 // From has ended the friendship
 )
 
-// Edge is one directed relation.
+// The type of edges in `favorite` and `favorite_inbox` that are no tombstones.
+const Favorited EdgeType = 1
+
+// Edge is one directed relation: between two users, or from a user to a post of another.
 type Edge struct {
 	From, To   UserID
+	Post       int64 // the number of To's post; 0 on the [Sides] of users
 	Type       EdgeType
 	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
 }
 
-// Pair names the edge From → To.
-type Pair struct{ From, To UserID }
+// Pair names the edge From → To, or from From to a post of To.
+type Pair struct {
+	From, To UserID
+	Post     int64 // 0 on the [Sides] of users
+}
 
 // Pair names the edge.
-func (e Edge) Pair() Pair { return Pair{e.From, e.To} }
+func (e Edge) Pair() Pair { return Pair{e.From, e.To, e.Post} }
+
+// Edge is an edge that the pair names.
+func (p Pair) Edge(kind EdgeType, at Micros) Edge { return Edge{p.From, p.To, p.Post, kind, at} }
+
+// PostID names the post of a favorite.
+func (p Pair) PostID() PostID { return PostID{p.To, p.Post} }
 
 // Side names one of the tables of edges. Tables come in pairs: the forward table is the source of
 // truth, sharded by the user whom an edge leaves; the inverse table is its pseudo-replica, sharded
@@ -111,19 +131,30 @@ func (e Edge) Pair() Pair { return Pair{e.From, e.To} }
 type Side uint8
 
 const (
-	Forward  Side = iota // `following`
-	Inverse              // `follower`
-	Requests             // `friend_request`, the forward table of the second pair
-	Inbox                // `friend_request_inbox`, its inverse
+	Forward       Side = iota // `following`
+	Inverse                   // `follower`
+	Requests                  // `friend_request`, the forward table of the second pair
+	Inbox                     // `friend_request_inbox`, its inverse
+	Favorites                 // `favorite`, the forward table of the third pair
+	FavoriteInbox             // `favorite_inbox`, its inverse
 )
 
-// Sides lists all tables of edges, forward before inverse.
+// Sides lists the tables of edges between two users, forward before inverse.
 var Sides = [...]Side{Forward, Inverse, Requests, Inbox}
+
+// AllSides lists all tables of edges: those of [Sides], and favorites, whose edges name a post.
+var AllSides = [...]Side{Forward, Inverse, Requests, Inbox, Favorites, FavoriteInbox}
+
+// Truths lists the forward tables, in the order in which their rows are propagated.
+var Truths = [...]Side{Forward, Requests, Favorites}
 
 // String returns the name of the side's table.
 func (s Side) String() string {
-	return [...]string{"following", "follower", "friend_request", "friend_request_inbox"}[s]
+	return [...]string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox"}[s]
 }
+
+// OfPosts reports whether the side's edges name posts.
+func (s Side) OfPosts() bool { return s >= Favorites }
 
 // IsInverse reports whether the side is the replica of its pair.
 func (s Side) IsInverse() bool { return s&1 == 1 }
@@ -156,9 +187,9 @@ func (s Side) Pair(owner, peer UserID) Pair {
 	return Pair{From: owner, To: peer}
 }
 
-// Compare orders pairs as the key of the side's table does: by owner, then by peer.
+// Compare orders pairs as the key of the side's table does: by owner, then by peer, then by post.
 func (s Side) Compare(a, b Pair) int {
-	return cmp.Or(cmp.Compare(s.Owner(a), s.Owner(b)), cmp.Compare(s.Peer(a), s.Peer(b)))
+	return cmp.Or(cmp.Compare(s.Owner(a), s.Owner(b)), cmp.Compare(s.Peer(a), s.Peer(b)), cmp.Compare(a.Post, b.Post))
 }
 
 // Row is an edge in one of the tables.
@@ -190,10 +221,12 @@ type PageQuery struct {
 	Backward bool     // take the Limit edges at the far end of the range; they still come newest first
 }
 
-// RowsQuery asks for the next rows of one owner in ascending order of the peer's id.
+// RowsQuery asks for the next rows of one owner in ascending order of the peer's id, and then of the
+// post's number.
 type RowsQuery struct {
 	Owner UserID
 	After UserID // only peers with a greater id; 0 starts at the beginning
+	Post  int64  // of favorites: also those of After with a greater number
 	Limit int    // how many rows at most, ≥ 1
 }
 

@@ -105,7 +105,11 @@ func (c Changed) Written() []Written {
 	if !c.Changed {
 		return nil
 	}
-	return append([]Written{{Row: Row{Forward, c.Row}, Inverse: c.Inverse}}, c.Also...)
+	side := Forward
+	if c.Row.Post != 0 {
+		side = Favorites
+	}
+	return append([]Written{{Row: Row{side, c.Row}, Inverse: c.Inverse}}, c.Also...)
 }
 
 // LogReader reads the relation_log of an engine that has no binlog. The log holds every change of a

@@ -65,7 +65,7 @@ func (j *Judge) Repair(r storage.Repair) storage.Repaired {
 	if old.Type != r.Observed.Type || old.UpdateTime != r.Observed.UpdateTime {
 		return storage.Repaired{}
 	}
-	want := storage.Edge{From: r.Pair.From, To: r.Pair.To, Type: r.Want.Type, UpdateTime: r.Want.UpdateTime}
+	want := r.Pair.Edge(r.Want.Type, r.Want.UpdateTime)
 	if want == old && !(side == storage.Inverse && want.Type == storage.Blocking) {
 		return storage.Repaired{Done: true}
 	}

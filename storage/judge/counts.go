@@ -10,6 +10,7 @@ import (
 // active.
 type Diff struct {
 	Following, Follower, Friend, Posts int64
+	Favorites, Favorited               int64
 	Active                             storage.Day
 }
 
@@ -40,6 +41,12 @@ func (j *Judge) AddTo(diffs Diffs) {
 			back := storage.Pair{From: at.pair.To, To: at.pair.From}
 			if _, seen := j.was[rowKey{storage.Forward, back}]; !seen {
 				d.Friend += j.friends(back)
+			}
+		case storage.Favorites:
+			d.Favorites += diff
+		case storage.FavoriteInbox:
+			if j.Posts[at.pair.PostID()] {
+				d.Favorited += diff
 			}
 		}
 		diffs[owner] = d

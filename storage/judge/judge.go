@@ -27,6 +27,9 @@ type Judge struct {
 	// Messages are those of requests that have been made.
 	Messages map[storage.Pair]string
 
+	// Posts are those of favorites, if they exist, and whether they have not been deleted.
+	Posts map[storage.PostID]bool
+
 	// Marked are the follows that have a mark; nil: they have not been looked up.
 	Marked map[storage.Pair]bool
 
@@ -57,7 +60,7 @@ func (j *Judge) Know(side storage.Side, e storage.Edge) { j.rows[rowKey{side, e.
 // row returns the row of a key, or one of type None at time 0 if there is none.
 func (j *Judge) row(side storage.Side, pair storage.Pair) (e storage.Edge, exists bool) {
 	if e, exists = j.rows[rowKey{side, pair}]; !exists {
-		e = storage.Edge{From: pair.From, To: pair.To}
+		e = pair.Edge(storage.None, 0)
 	}
 	return e, exists
 }
@@ -77,7 +80,7 @@ func (j *Judge) turn(side storage.Side, pair storage.Pair, kind storage.EdgeType
 	if old, exists := j.row(side, pair); exists {
 		at = max(at, old.UpdateTime+1)
 	}
-	e := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: at}
+	e := pair.Edge(kind, at)
 	j.put(side, e)
 	return storage.Written{Row: storage.Row{Side: side, Edge: e}}
 }

@@ -83,13 +83,17 @@ func (s *Store) inline(user storage.UserID) func(storage.UserID) bool {
 // judge makes a judge that knows all rows between the users of some pairs.
 func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 	j := judge.New(s.requestTTL)
+	j.Posts = make(map[storage.PostID]bool)
 	for _, p := range pairs {
-		for _, side := range storage.Sides {
-			for _, pair := range []storage.Pair{p, {From: p.To, To: p.From}} {
-				if e, exists := s.edge(side, pair); exists {
+		for _, side := range storage.AllSides {
+			for _, pair := range []storage.Pair{p, {From: p.From, To: p.To}, {From: p.To, To: p.From}} {
+				if e, exists := s.edge(side, pair); exists && side.OfPosts() == (pair.Post != 0) {
 					j.Know(side, e)
 				}
 			}
+		}
+		if known := s.posts[p.PostID()]; known != nil {
+			j.Posts[p.PostID()] = !known.deleted
 		}
 	}
 	return j
@@ -97,7 +101,7 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 
 // save writes what was judged: rows and what is stored beside them, the log, and counts.
 func (s *Store) save(ctx context.Context, j *judge.Judge) {
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		for _, edge := range j.Changed(side) {
 			s.put(side, edge)
 			s.log.add(side, edge)
@@ -122,18 +126,24 @@ func (s *Store) save(ctx context.Context, j *judge.Judge) {
 		counts.Following += d.Following
 		counts.Follower += d.Follower
 		counts.Friend += d.Friend
+		counts.Favorites += d.Favorites
+		counts.Favorited += d.Favorited
 		counts.Version++
 		s.counts[user] = counts
 		s.active[user] = max(s.active[user], d.Active)
 		left = append(left, storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 	}
+	for id, diff := range j.PostDiffs() {
+		s.posts[id].Counts.Favorites += diff
+		s.posts[id].Counts.Version++
+	}
 	storage.Counted(ctx, left)
 }
 
 func (s *Store) put(side storage.Side, edge storage.Edge) {
-	owner, peer := side.Owner(edge.Pair()), side.Peer(edge.Pair())
+	owner := side.Owner(edge.Pair())
 	if s.tables[side][owner] == nil {
-		s.tables[side][owner] = make(map[storage.UserID]storage.Edge)
+		s.tables[side][owner] = make(map[end]storage.Edge)
 	}
-	s.tables[side][owner][peer] = edge
+	s.tables[side][owner][endOf(side, edge.Pair())] = edge
 }

@@ -27,8 +27,8 @@ type Store struct {
 	passwords map[storage.UserID]string // hashes
 	handles   map[string]claim
 	counts    map[storage.UserID]storage.Counts
-	tables    [len(storage.Sides)]table // by storage.Side
-	messages  map[storage.Pair]string   // of requests that are pending
+	tables    [len(storage.AllSides)]table // by storage.Side
+	messages  map[storage.Pair]string      // of requests that are pending
 	log       relationLog
 	leases    map[string]map[int]lease // kind → slot
 	marks     map[storage.Pair]storage.EdgeMark
@@ -66,8 +66,16 @@ var (
 	_ storage.LogReader = (*Store)(nil)
 )
 
-// A table holds the edges of one side: owner → peer → edge.
-type table map[storage.UserID]map[storage.UserID]storage.Edge
+// A table holds the edges of one side: owner → other end → edge.
+type table map[storage.UserID]map[end]storage.Edge
+
+// An end is the end of an edge that is not its owner: the peer and, of favorites, the post.
+type end struct {
+	peer storage.UserID
+	post int64
+}
+
+func endOf(side storage.Side, pair storage.Pair) end { return end{side.Peer(pair), pair.Post} }
 
 // New returns an empty store.
 func New(options ...Option) *Store {
@@ -91,7 +99,7 @@ func New(options ...Option) *Store {
 		requestTTL: storage.DefaultRequestTTL,
 		together:   func(storage.UserID, storage.UserID) bool { return true },
 	}
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		s.tables[side] = make(table)
 	}
 	for _, option := range options {

@@ -163,6 +163,9 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 		return false, nil
 	}
 	s.posts[id].deleted = true
+	counts := s.counts[id.Author]
+	counts.Favorited -= s.posts[id].Counts.Favorites
+	s.counts[id.Author] = counts
 	s.countPosts(ctx, id.Author, -1)
 	return true, nil
 }

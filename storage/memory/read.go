@@ -72,7 +72,8 @@ func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.
 func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return lookUp(ctx, s, queries, func(q storage.RowsQuery) ([]storage.Edge, bool) {
 		rows := slices.DeleteFunc(s.byPeer(side, q.Owner), func(e storage.Edge) bool {
-			return e.Type == storage.None || side.Peer(e.Pair()) <= q.After
+			behind := cmp.Or(cmp.Compare(side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
+			return e.Type == storage.None || behind <= 0
 		})
 		return rows[:min(q.Limit, len(rows))], true
 	})
@@ -117,16 +118,13 @@ func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 	return part
 }
 
-// byPeer returns every edge of an owner, whatever its type, in ascending order
-// of the peer's id.
+// byPeer returns every edge of an owner, whatever its type, in the order of the table's key.
 func (s *Store) byPeer(side storage.Side, owner storage.UserID) []storage.Edge {
 	var edges []storage.Edge
 	for _, edge := range s.tables[side][owner] {
 		edges = append(edges, edge)
 	}
-	slices.SortFunc(edges, func(a, b storage.Edge) int {
-		return cmp.Compare(side.Peer(a.Pair()), side.Peer(b.Pair()))
-	})
+	slices.SortFunc(edges, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) })
 	return edges
 }
 

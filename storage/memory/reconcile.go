@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/judge"
 	"kith/storage/shard"
 )
 
@@ -108,7 +107,7 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, _ int, owner
 		}
 	}
 	for _, e := range s.owned(side, owners) {
-		are[side.Owner(e.Pair())] += judge.Counted(e.Type)
+		are[side.Owner(e.Pair())] += s.counted(side, e)
 	}
 	var wrong []storage.WrongCount
 	for id, n := range are {
@@ -150,16 +149,21 @@ func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.
 	for i, id := range users {
 		var n int64
 		for _, e := range s.tables[side][id] {
-			n += judge.Counted(e.Type)
+			n += s.counted(side, e)
 		}
 		counts := s.counts[id]
 		results[i] = storage.Result[bool]{Value: true, Found: true}
 		if counts.Of(side) == n {
 			continue
 		}
-		if side == storage.Inverse {
+		switch side {
+		case storage.Inverse:
 			counts.Follower = n
-		} else {
+		case storage.Favorites:
+			counts.Favorites = n
+		case storage.FavoriteInbox:
+			counts.Favorited = n
+		default:
 			counts.Following = n
 		}
 		counts.Version++

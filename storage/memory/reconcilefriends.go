@@ -48,8 +48,8 @@ func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []st
 
 // countFriends counts the users whom a user follows and who follow it.
 func (s *Store) countFriends(id storage.UserID) (n int64) {
-	for peer := range s.tables[storage.Forward][id] {
-		n += s.friends(id, peer)
+	for other := range s.tables[storage.Forward][id] {
+		n += s.friends(id, other.peer)
 	}
 	return n
 }

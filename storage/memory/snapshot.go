@@ -16,6 +16,9 @@ type Snapshot struct {
 	Inverse  []storage.Edge // ascending To, then From; tombstones included
 	Requests []storage.Edge // as Forward
 	Inbox    []storage.Edge // as Inverse
+
+	Favorites     []storage.Edge // as Forward, then by post
+	FavoriteInbox []storage.Edge // as Inverse, then by post
 }
 
 // UserCounts is one row of counts with the user it belongs to.
@@ -39,6 +42,8 @@ func (s *Store) Snapshot() Snapshot {
 	all.Inverse = s.edges(storage.Inverse)
 	all.Requests = s.edges(storage.Requests)
 	all.Inbox = s.edges(storage.Inbox)
+	all.Favorites = s.edges(storage.Favorites)
+	all.FavoriteInbox = s.edges(storage.FavoriteInbox)
 	return all
 }
 

@@ -76,7 +76,7 @@ func (s *Store) raiseVersion(id storage.UserID) {
 
 // edge is the row of a pair, if there is one.
 func (s *Store) edge(side storage.Side, pair storage.Pair) (storage.Edge, bool) {
-	edge, exists := s.tables[side][side.Owner(pair)][side.Peer(pair)]
+	edge, exists := s.tables[side][side.Owner(pair)][endOf(side, pair)]
 	return edge, exists
 }
 
@@ -85,10 +85,11 @@ func (s *Store) row(side storage.Side, pair storage.Pair) storage.Edge {
 	if edge, exists := s.edge(side, pair); exists {
 		return edge
 	}
-	return storage.Edge{From: pair.From, To: pair.To}
+	return pair.Edge(storage.None, 0)
 }
 
 // friends is what two users add to the owner's count of friends.
 func (s *Store) friends(owner, peer storage.UserID) int64 {
-	return judge.Counted(s.tables[storage.Forward][owner][peer].Type) * judge.Counted(s.tables[storage.Inverse][owner][peer].Type)
+	other := end{peer: peer}
+	return judge.Counted(s.tables[storage.Forward][owner][other].Type) * judge.Counted(s.tables[storage.Inverse][owner][other].Type)
 }

@@ -75,7 +75,7 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 	if err := w.lockCounts(ownersOf(side, edges)); err != nil {
 		return nil, err
 	}
-	if len(edges) >= bulkSize {
+	if len(edges) >= bulkSize && !side.OfPosts() {
 		if order := inKeyOrder(side, edges); order != nil {
 			return w.applyBulk(side, edges, order, rule)
 		}
@@ -91,6 +91,9 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 
 // applyRows reads, judges and writes rows, and notes what that makes of the counts.
 func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Applied, error) {
+	if side.OfPosts() {
+		return w.applyFavorites(side, edges, rule, diffs)
+	}
 	j := w.store.judge()
 	keys := make([]storage.Pair, len(edges))
 	for i, e := range edges {
@@ -133,7 +136,7 @@ func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
 const (
 	// Served by the primary key.
 	sqlLockCounts = `
-SELECT user_id, following_count, follower_count, friend_count, post_count, version, packed
+SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed
 FROM user_counts
 WHERE user_id IN (?)
 ORDER BY user_id /*! FOR UPDATE */`
@@ -201,23 +204,26 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
 	var n storage.Counts
 	var flags int64
-	err = rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Version, &flags)
+	err = rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags)
 	w.noteLocked(id, n, flags)
 	return id, err
 }
 
 // write writes the rows that have been changed, in key order, and removes the marks of
-// follows that have ended.
+// follows that have ended. Behind them come the counts of posts.
 func (w *writer) write(j *judge.Judge) error {
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		if err := w.upsertEdges(side, j.Changed(side), j.Messages); err != nil {
 			return err
 		}
 	}
-	return w.removeMarks(j.EndedFollows())
+	if err := w.removeMarks(j.EndedFollows()); err != nil {
+		return err
+	}
+	return w.countFavorites(j.PostDiffs())
 }
 
-var sqlWriteEdges = db.BySide[db.Text]{
+var sqlWriteEdges = db.ByTable[db.Text]{
 	storage.Forward: {
 		MySQL: `
 INSERT INTO following (from_user_id, to_user_id, type, update_time)
@@ -258,6 +264,26 @@ INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
 	},
+	storage.Favorites: {
+		MySQL: `
+INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
+		SQLite: `
+INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id, post_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+	},
+	storage.FavoriteInbox: {
+		MySQL: `
+INSERT INTO favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
+		SQLite: `
+INSERT INTO favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (to_user_id, from_user_id, post_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+	},
 }
 
 func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages map[storage.Pair]string) error {
@@ -286,10 +312,14 @@ func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
 }
 
 func edgeArguments(side storage.Side, edges []storage.Edge) []any {
-	args := make([]any, 0, 4*len(edges))
+	args := make([]any, 0, 5*len(edges))
 	for _, e := range edges {
 		p := e.Pair()
-		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)), int64(e.Type), int64(e.UpdateTime))
+		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
+		if side.OfPosts() {
+			args = append(args, p.Post)
+		}
+		args = append(args, int64(e.Type), int64(e.UpdateTime))
 	}
 	return args
 }
@@ -338,41 +368,49 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 var (
 	sqlAddCounts = db.Text{
 		MySQL: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count)
-VALUES (?, ?, ?, ?)
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited)
+VALUES (?, ?, ?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE
   following_count = following_count + VALUES(following_count),
   follower_count = follower_count + VALUES(follower_count),
   friend_count = friend_count + VALUES(friend_count),
+  favorite_count = favorite_count + VALUES(favorite_count),
+  total_favorited = total_favorited + VALUES(total_favorited),
   version = version + 1, packed_version = packed_version + 1`,
 		SQLite: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count)
-VALUES (?, ?, ?, ?)
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited)
+VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET
   following_count = following_count + excluded.following_count,
   follower_count = follower_count + excluded.follower_count,
   friend_count = friend_count + excluded.friend_count,
+  favorite_count = favorite_count + excluded.favorite_count,
+  total_favorited = total_favorited + excluded.total_favorited,
   version = version + 1, packed_version = packed_version + 1`,
 	}
 
 	// For users of whom some have done something.
 	sqlAddCountsOfActive = db.Text{
 		MySQL: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
-VALUES (?, ?, ?, ?, ?)
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited, active_day)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE
   following_count = following_count + VALUES(following_count),
   follower_count = follower_count + VALUES(follower_count),
   friend_count = friend_count + VALUES(friend_count),
+  favorite_count = favorite_count + VALUES(favorite_count),
+  total_favorited = total_favorited + VALUES(total_favorited),
   version = version + 1, packed_version = packed_version + 1,
   active_day = GREATEST(active_day, VALUES(active_day))`,
 		SQLite: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
-VALUES (?, ?, ?, ?, ?)
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited, active_day)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET
   following_count = following_count + excluded.following_count,
   follower_count = follower_count + excluded.follower_count,
   friend_count = friend_count + excluded.friend_count,
+  favorite_count = favorite_count + excluded.favorite_count,
+  total_favorited = total_favorited + excluded.total_favorited,
   version = version + 1, packed_version = packed_version + 1,
   active_day = MAX(active_day, excluded.active_day)`,
 	}
@@ -392,9 +430,9 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 		diffs[id] = d
 		anybody = anybody || d.Active > 0
 	}
-	text, width := w.store.sql.Text(sqlAddCounts), 4
+	text, width := w.store.sql.Text(sqlAddCounts), 6
 	if anybody {
-		text, width = w.store.sql.Text(sqlAddCountsOfActive), 5
+		text, width = w.store.sql.Text(sqlAddCountsOfActive), 7
 	}
 	for id, d := range diffs {
 		w.leaves(id, d, false)
@@ -403,7 +441,7 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
 			d := diffs[id]
-			args = append(args, int64(id), d.Following, d.Follower, d.Friend)
+			args = append(args, int64(id), d.Following, d.Follower, d.Friend, d.Favorites, d.Favorited)
 			if anybody {
 				args = append(args, int64(max(d.Active, 0))) // 0 of others
 			}

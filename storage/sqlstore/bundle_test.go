@@ -187,7 +187,7 @@ func TestBundlesThatAreNone(t *testing.T) {
 	page := func(q storage.PageQuery) [4]*storage.Lookup[storage.PageQuery, []storage.Edge] {
 		return [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{look[[]storage.Edge](q)}
 	}
-	type edges = [4]*storage.Lookup[storage.Pair, storage.Edge]
+	type edges = [len(storage.AllSides)]*storage.Lookup[storage.Pair, storage.Edge]
 	many := make([]storage.Pair, bundleKeys)
 	for i := range many {
 		many[i] = storage.Pair{From: home, To: storage.UserID(100 + i)}
@@ -220,7 +220,7 @@ func TestBundlesAreBounded(t *testing.T) {
 	}
 	// of is the edges of some owners, with the user 1: so many keys, in so many SELECTs.
 	of := func(owners, pairs int) storage.Bundle {
-		b := storage.Bundle{Users: look[storage.User](storage.UserID(1)), Edges: [4]*storage.Lookup[storage.Pair, storage.Edge]{{}}}
+		b := storage.Bundle{Users: look[storage.User](storage.UserID(1)), Edges: [len(storage.AllSides)]*storage.Lookup[storage.Pair, storage.Edge]{{}}}
 		for i := range pairs {
 			b.Edges[0].Keys = append(b.Edges[0].Keys, storage.Pair{From: storage.UserID(1 + i%owners), To: storage.UserID(100 + i)})
 		}
@@ -268,7 +268,7 @@ func TestBundlesFailAsAWhole(t *testing.T) {
 		},
 		"edges": {
 			Users: look[storage.User](storage.UserID(1)), Counts: look[storage.Counts](storage.UserID(1)),
-			Edges: [4]*storage.Lookup[storage.Pair, storage.Edge]{
+			Edges: [len(storage.AllSides)]*storage.Lookup[storage.Pair, storage.Edge]{
 				look[storage.Edge](storage.Pair{From: 1, To: 2}, storage.Pair{From: 1, To: 3}), look[storage.Edge](storage.Pair{From: 2, To: 1}),
 			},
 		},

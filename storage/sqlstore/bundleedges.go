@@ -27,39 +27,39 @@ var edgeBundles = [...]edgeBundle{
 	{
 		numbers: 2 + countNumbers,
 		counts: `
-SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count
+SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited
 FROM user_counts
 WHERE user_id IN (?)`,
 		edges: [2]string{
 			storage.Forward: `
-SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL
 FROM following
 WHERE from_user_id = ? AND to_user_id IN (?)`,
 			storage.Inverse: `
-SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL
 FROM follower
 WHERE to_user_id = ? AND from_user_id IN (?)`,
 		},
 	},
 	{
-		numbers: 2 + userNumbers,
+		numbers: 2 + countNumbers, // more than users have
 		texts:   true,
 		users: `
-SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED),
+SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED), NULL, NULL,
   handle, name, bio, avatar_url
 FROM users
 WHERE user_id IN (?)`,
 		counts: `
-SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, NULL, NULL, NULL, NULL
+SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, NULL, NULL, NULL, NULL
 FROM user_counts
 WHERE user_id IN (?)`,
 		edges: [2]string{
 			storage.Forward: `
-SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM following
 WHERE from_user_id = ? AND to_user_id IN (?)`,
 			storage.Inverse: `
-SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM follower
 WHERE to_user_id = ? AND from_user_id IN (?)`,
 		},

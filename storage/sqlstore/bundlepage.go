@@ -37,7 +37,7 @@ var sqlUserPageWithCounts = db.OfFollows[string]{
 	// Served by idx_following_list and the primary keys of users and user_counts.
 	storage.Forward: `
 SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 JOIN user_counts c ON c.user_id = u.user_id
@@ -46,7 +46,7 @@ WHERE u.user_id = ?`,
 	// Served by idx_follower_list and the primary keys of users and user_counts.
 	storage.Inverse: `
 SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 JOIN user_counts c ON c.user_id = u.user_id

@@ -13,7 +13,7 @@ import (
 // for in counts apart, which need not be of the same moment. Served by the primary keys.
 const sqlBundledProfiles = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id

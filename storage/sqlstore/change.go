@@ -66,7 +66,7 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 			var id storage.UserID
 			var n storage.Counts
 			var flags int64
-			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Version, &flags)
+			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags)
 			delete(c.uncounted, id)
 			c.noteLocked(id, n, flags)
 			counts[id] = n

@@ -37,11 +37,13 @@ func isOf(r storage.OwnerRange, owner storage.UserID) bool {
 }
 
 // sqlOfBuckets is what a statement of digests gets if a shard has rows of others.
-var sqlOfBuckets = [len(storage.Sides)]string{
-	storage.Forward:  "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Inverse:  "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Requests: "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Inbox:    "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+var sqlOfBuckets = [len(storage.AllSides)]string{
+	storage.Forward:       "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Inverse:       "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Requests:      "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Inbox:         "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.Favorites:     "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
+	storage.FavoriteInbox: "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
 }
 
 // Digests implements [storage.Comparer].
@@ -77,17 +79,12 @@ func partsOf(cut storage.Cut) []any { return []any{cut.Parts, cut.Parts, cut.Par
 // GroupRows implements [storage.Comparer].
 func (s *Store) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	args := append([]any{int64(owners.After), int64(owners.UpTo), []byte(groups)}, partsOf(cut)...)
+	scan := scanEdges(side)
 	return s.db.Scan(ctx, "reconcile.rows", shard, sqlGroupRows[side], args, func(rows *sql.Rows) error {
-		var owner, peer storage.UserID
-		var e storage.Edge
-		if err := rows.Scan(&owner, &peer, &e.Type, &e.UpdateTime); err != nil {
-			return err
-		}
-		p := side.Pair(owner, peer)
-		e.From, e.To = p.From, p.To
-		if isOf(owners, owner) {
+		e, err := scan.next(rows)
+		if err == nil && isOf(owners, side.Owner(e.Pair())) {
 			row(e)
 		}
-		return nil
+		return err
 	})
 }

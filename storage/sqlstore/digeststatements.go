@@ -13,8 +13,9 @@ import (
 
 // By class, of all classes. Served by the primary keys, on SQLite by the
 // list indexes, which have all columns: idx_following_list, idx_follower_list,
-// idx_friend_request_list, idx_friend_request_inbox_list.
-var sqlDigestsByClass = db.BySide[db.Text]{
+// idx_friend_request_list, idx_friend_request_inbox_list,
+// idx_favorite_list, idx_favorite_inbox_list.
+var sqlDigestsByClass = db.ByTable[db.Text]{
 	storage.Forward: {
 		MySQL: `
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
@@ -84,6 +85,42 @@ SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   mix_of_edges(from_user_id, to_user_id, type, update_time)
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group`,
+	},
+	storage.Favorites: {
+		MySQL: `
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group`,
+		SQLite: `
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group`,
+	},
+	storage.FavoriteInbox: {
+		MySQL: `
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group`,
+		SQLite: `
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
+FROM favorite_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group`,
 	},
@@ -92,8 +129,9 @@ GROUP BY edges_group`,
 // By group, of some classes. The first four arguments are the parts of the cut. Served by the
 // primary keys, on SQLite by the
 // list indexes, which have all columns: idx_following_list, idx_follower_list,
-// idx_friend_request_list, idx_friend_request_inbox_list.
-var sqlDigestsByGroup = db.BySide[db.Text]{
+// idx_friend_request_list, idx_friend_request_inbox_list,
+// idx_favorite_list, idx_favorite_inbox_list.
+var sqlDigestsByGroup = db.ByTable[db.Text]{
 	storage.Forward: {
 		MySQL: `
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
@@ -178,6 +216,50 @@ SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   COUNT(*),
   mix_of_edges(from_user_id, to_user_id, type, update_time)
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group`,
+	},
+	storage.Favorites: {
+		MySQL: `
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group`,
+		SQLite: `
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group`,
+	},
+	storage.FavoriteInbox: {
+		MySQL: `
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group`,
+		SQLite: `
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, post_id)
+FROM favorite_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group`,
@@ -187,8 +269,9 @@ GROUP BY edges_group`,
 // The rows of some groups. The four arguments behind the choice are the parts of the cut. Served
 // by the primary keys, on SQLite by the
 // list indexes, which have all columns: idx_following_list, idx_follower_list,
-// idx_friend_request_list, idx_friend_request_inbox_list.
-var sqlGroupRows = db.BySide[string]{
+// idx_friend_request_list, idx_friend_request_inbox_list,
+// idx_favorite_list, idx_favorite_inbox_list.
+var sqlGroupRows = db.ByTable[string]{
 	storage.Forward: `
 SELECT from_user_id, to_user_id, type, update_time
 FROM following
@@ -210,6 +293,18 @@ WHERE from_user_id > ? AND from_user_id <= ?
 	storage.Inbox: `
 SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'`,
+	storage.Favorites: `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'`,
+	storage.FavoriteInbox: `
+SELECT to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox
 WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'`,

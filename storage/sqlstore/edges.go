@@ -31,7 +31,7 @@ WHERE to_user_id = ? AND from_user_id IN (?)`,
 
 // Any pairs. Served by the primary keys. On SQLite a list of row values is not searched by
 // index; a join from it is.
-var sqlEdges = db.BySide[db.Text]{
+var sqlEdges = db.ByTable[db.Text]{
 	storage.Forward: {
 		MySQL: `
 SELECT from_user_id, to_user_id, type, update_time
@@ -76,6 +76,28 @@ SELECT to_user_id, from_user_id, type, update_time
 FROM wanted
 CROSS JOIN friend_request_inbox ON to_user_id = o AND from_user_id = p`,
 	},
+	storage.Favorites: {
+		MySQL: `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, post_id) IN ((?, ?, ?))`,
+		SQLite: `
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM wanted
+CROSS JOIN favorite ON from_user_id = o AND to_user_id = p AND post_id = n`,
+	},
+	storage.FavoriteInbox: {
+		MySQL: `
+SELECT to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id, post_id) IN ((?, ?, ?))`,
+		SQLite: `
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT to_user_id, from_user_id, type, update_time, post_id
+FROM wanted
+CROSS JOIN favorite_inbox ON to_user_id = o AND from_user_id = p AND post_id = n`,
+	},
 }
 
 // Edges implements [storage.EdgeReader].
@@ -96,6 +118,7 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // owner, which they mostly have.
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
 	switch owners := ownersIn(side, pairs); {
+	case side.OfPosts():
 	case len(owners) == 1 && len(pairs) <= s.sql.MaxKeys:
 		return s.edgesOfOwner(side, owners[0], pairs)
 	case len(pairs) > s.sql.MaxPairs:
@@ -105,6 +128,9 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
+		if side.OfPosts() {
+			args = append(args, p.Post)
+		}
 	}
 	return db.Listed(s.sql.Text(sqlEdges[side]), len(pairs)), args
 }
@@ -159,8 +185,12 @@ const (
 	dense    = 32     // pairs of an owner, on average, that are worth a SELECT of their own
 )
 
-// maxPairs bounds one statement's pairs.
+// maxPairs bounds one statement's pairs. MariaDB takes no list of 1,000 values for ranges of a key, and those of
+// favorites have three each.
 func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
+	if side.OfPosts() {
+		return s.sql.MaxPairs * 2 / 3
+	}
 	if haveOneOwner(side, pairs) {
 		return s.sql.MaxKeys
 	}
@@ -170,7 +200,7 @@ func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
 // maxEdges is maxPairs for edgesStatement, which takes more where owners are few.
 func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 	few := s.maxPairs(side, pairs)
-	if len(pairs) <= few {
+	if len(pairs) <= few || side.OfPosts() {
 		return few
 	}
 	owners := len(ownersIn(side, pairs))
@@ -180,16 +210,24 @@ func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 	return few
 }
 
-// edgeScanner reads rows of owner, peer, type and update_time.
+// edgeScanner reads rows of owner, peer, type and update_time, and of post_id on sides that have it.
 type edgeScanner struct {
 	side storage.Side
 	row  *db.Numbers
 }
 
-func scanEdges(side storage.Side) edgeScanner { return edgeScanner{side, db.NewNumbers(4)} }
+func scanEdges(side storage.Side) edgeScanner {
+	if side.OfPosts() {
+		return edgeScanner{side, db.NewNumbers(5)}
+	}
+	return edgeScanner{side, db.NewNumbers(4)}
+}
 
 func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
 	s.row.Scan(rows)
 	p := s.side.Pair(storage.UserID(s.row.At(0)), storage.UserID(s.row.At(1)))
-	return storage.Edge{From: p.From, To: p.To, Type: storage.EdgeType(s.row.At(2)), UpdateTime: storage.Micros(s.row.At(3))}, s.row.Err
+	if s.side.OfPosts() {
+		p.Post = s.row.At(4)
+	}
+	return p.Edge(storage.EdgeType(s.row.At(2)), storage.Micros(s.row.At(3))), s.row.Err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Served by the primary keys. A user's rows may be many, ended and not.
-var sqlAllRows = db.BySide[string]{
+var sqlAllRows = db.ByTable[string]{
 	storage.Forward: `
 SELECT from_user_id, to_user_id, type, update_time
 FROM following /*! FORCE INDEX (PRIMARY) */
@@ -31,6 +31,16 @@ SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
 ORDER BY from_user_id LIMIT ?`,
+	storage.Favorites: `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
+ORDER BY to_user_id, post_id LIMIT ?`,
+	storage.FavoriteInbox: `
+SELECT to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
+ORDER BY from_user_id, post_id LIMIT ?`,
 }
 
 // AllRows implements [storage.EdgeReader]. Each query is a statement.
@@ -40,7 +50,11 @@ func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storag
 		q := queries[0]
 		var edges []storage.Edge
 		scan := scanEdges(side)
-		err := s.db.Query(ctx, "rows."+side.String(), shard, q.Limit, sqlAllRows[side], []any{int64(q.Owner), int64(q.After), q.Limit}, func(rows *sql.Rows) error {
+		args := []any{int64(q.Owner), int64(q.After), q.Limit}
+		if side.OfPosts() {
+			args = []any{int64(q.Owner), int64(q.After), int64(q.After), q.Post, q.Limit}
+		}
+		err := s.db.Query(ctx, "rows."+side.String(), shard, q.Limit, sqlAllRows[side], args, func(rows *sql.Rows) error {
 			e, err := scan.next(rows)
 			edges = append(edges, e)
 			return err
@@ -104,7 +118,7 @@ FROM friend_request
 WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
 SET message = ''
-WHERE from_user_id = ? AND to_user_id IN (?)`, db.RowKind(storage.Requests)},
+WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	// Served by the primary key, idx_post_list or idx_post_key.
 	{`
 SELECT post_id

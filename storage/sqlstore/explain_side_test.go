@@ -60,12 +60,19 @@ func fillSideTables(t *testing.T, s *Store) {
 	insert("comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)", func(user, i int) string {
 		return fmt.Sprintf("(%d, %d, %d, %d, 'k%d', 't', %d)", user, 10_000*user+i, 10_000*user+i%3, 1+(user+i)%2000, i, i)
 	})
+	favorite := func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, %d)", user, 1+i%2000, 10_000*(1+i%2000)+i%3, i%10/9^1, i)
+	}
+	insert("favorite (from_user_id, to_user_id, post_id, type, update_time)", favorite)
+	insert("favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, %d)", user, 10_000+i, 10_000*user+i%3, i%10/9^1, i)
+	})
 	run("UPDATE user_counts SET active_day = 20000 - user_id % 100")
 	if s.HasLog() {
 		run("ANALYZE")
 		return
 	}
-	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, post, post_counts, comment")
+	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, post, post_counts, comment, favorite, favorite_inbox")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
@@ -163,6 +170,7 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	s.CommentPages(t.Context(), below)
 	s.LastPosts(t.Context(), authors, 3)
 	s.LastPosts(t.Context(), authors[:1], 3)
+	runFavorites(t, s, posts)
 	for _, after := range []storage.Place{{}, {CreatedAt: 3, Number: 20_000_001}} {
 		if _, err := s.RecentPosts(t.Context(), storage.RecentQuery{After: after, Since: 1, Limit: len(authors)}); err != nil {
 			t.Fatal(err)
@@ -171,6 +179,21 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// runFavorites reads favorites of users and posts with many and with few.
+func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
+	t.Helper()
+	given, by, pairs := make([]storage.FavoritesQuery, len(posts)), make([]storage.FavoritedByQuery, len(posts)), make([]storage.Pair, len(posts))
+	for i, id := range posts {
+		given[i] = storage.FavoritesQuery{User: id.Author, After: storage.Place{CreatedAt: 1000, Number: 7}, Limit: 20}
+		by[i] = storage.FavoritedByQuery{Post: id, After: storage.Position{UpdateTime: 1000, Peer: 10_500}, Limit: 20}
+		pairs[i] = storage.Pair{From: 1, To: id.Author, Post: id.Number}
+	}
+	s.FavoritePages(t.Context(), given)
+	s.FavoritedByPages(t.Context(), by)
+	s.Edges(t.Context(), storage.Favorites, pairs)
+	s.Edges(t.Context(), storage.FavoriteInbox, pairs)
 }
 
 // runPostWrites runs the writes of an author.
@@ -195,6 +218,13 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 			t.Fatalf("restore: %+v", r)
 		}
 	}
+	for _, o := range []storage.ChangeOptions{{}, {Inverse: true}} {
+		changed, err := s.ChangeFavorite(t.Context(), author, storage.FavoriteChange{Post: id, Type: storage.Favorited, At: 8}, o)
+		check(nil, changed, err)
+		for _, r := range s.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{changed.Row}, storage.IfNewer) {
+			check(nil, r, r.Err)
+		}
+	}
 	changed, err := s.DeleteComment(t.Context(), storage.CommentID{Author: author, Number: id.Number}, 7)
 	check(nil, changed, err)
 	changed, err = s.DeletePost(t.Context(), id)
@@ -210,7 +240,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		}
 	}
 	ctx := context.WithoutCancel(t.Context())
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		for _, after := range []storage.UserID{0, 1000} {
 			for _, r := range s.AllRows(ctx, side, []storage.RowsQuery{{Owner: 1, After: after, Limit: limit}, {Owner: 900, After: after, Limit: limit}}) {
 				check(r, r.Err)
@@ -288,7 +318,7 @@ func runScans(t *testing.T, s *Store) {
 	classes := storage.Choose(storage.Classes, []int{1, 2, 3})
 	_, _, err := s.NextOwner(ctx, 0, 0, 100)
 	check(nil, err)
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 1}, nil))
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 16}, classes))
 		ofBuckets := owners
@@ -306,6 +336,19 @@ func runScans(t *testing.T, s *Store) {
 		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {
 			check(r, r.Err)
 		}
+	}
+	if _, err := s.db.Shard(0).Write.ExecContext(ctx, "UPDATE user_counts SET favorite_count = 7, total_favorited = 7 WHERE user_id = 200"); err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+		check(s.WrongCounts(ctx, side, 0, owners))
+		for _, r := range s.Recount(ctx, side, []storage.UserID{1, 200, 201}) {
+			check(r, r.Err)
+		}
+	}
+	check(s.WrongPostCounts(ctx, 0, owners))
+	for _, r := range s.RecountPosts(ctx, []storage.PostID{{Author: 200, Number: 2_000_000}, {Author: 201, Number: 2_010_000}}) {
+		check(r, r.Err)
 	}
 	check(s.WrongFriends(ctx, 0, owners))
 	check(s.ForbiddenFollows(ctx, 0, owners))

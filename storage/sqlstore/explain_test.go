@@ -183,7 +183,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			b.Counts = look[storage.Counts](ids[n-1])
 			s.oneStatement(ctx, &b)
 		}
-		type edges = [4]*storage.Lookup[storage.Pair, storage.Edge]
+		type edges = [len(storage.AllSides)]*storage.Lookup[storage.Pair, storage.Edge]
 		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids...), Counts: look[storage.Counts](ids...), Edges: edges{look[storage.Edge](ofOne...)}})
 		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids[0]), Edges: edges{
 			look[storage.Edge](ofOne[:min(n, 50)]...), look[storage.Edge](storage.Pair{From: 7, To: ids[0]}, storage.Pair{From: 8, To: ids[0]}),

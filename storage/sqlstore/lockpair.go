@@ -33,7 +33,7 @@ var (
 // Served by the primary keys.
 const (
 	sqlLockFollows = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, version, packed,
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   f.type, f.update_time,
   r.type, r.update_time
 FROM user_counts
@@ -43,7 +43,7 @@ WHERE user_counts.user_id IN (?)
 ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 
 	sqlLockFollowsAndMarks = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, version, packed,
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   f.type, f.update_time,
   r.type, r.update_time,
   m.from_user_id, 0
@@ -55,7 +55,7 @@ WHERE user_counts.user_id IN (?)
 ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 
 	sqlLockAllRows = `
-SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, version, packed,
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   f.type, f.update_time,
   r.type, r.update_time,
   q.type, q.update_time,
@@ -103,7 +103,7 @@ func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (cou
 func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.Side) (owner storage.UserID, n storage.Counts, err error) {
 	var flags int64
 	values := make([]struct{ kind, at sql.NullInt64 }, len(sides))
-	into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Version, &flags}
+	into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags}
 	for i := range values {
 		into = append(into, &values[i].kind, &values[i].at)
 	}

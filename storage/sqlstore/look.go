@@ -33,7 +33,7 @@ SELECT 3, to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id IN (?)`,
 		db.MarkSide: `
-SELECT 4, from_user_id, to_user_id, 0, 0
+SELECT 6, from_user_id, to_user_id, 0, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id IN (?)`,
 	}
@@ -82,11 +82,11 @@ CROSS JOIN friend_request_inbox ON to_user_id = column1 AND from_user_id = colum
 		},
 		db.MarkSide: {
 			MySQL: `
-SELECT 4, from_user_id, to_user_id, 0, 0
+SELECT 6, from_user_id, to_user_id, 0, 0
 FROM edge_marks FORCE INDEX (PRIMARY)
 WHERE (from_user_id, to_user_id) IN ((?, ?))`,
 			SQLite: `
-SELECT 4, from_user_id, to_user_id, 0, 0
+SELECT 6, from_user_id, to_user_id, 0, 0
 FROM (VALUES (?, ?)) AS wanted
 CROSS JOIN edge_marks ON from_user_id = column1 AND to_user_id = column2`,
 		},

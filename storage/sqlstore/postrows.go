@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -102,7 +103,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 	if published == 0 {
 		return results, nil
 	}
-	return results, w.countPosts(author, published, 0)
+	return results, w.countPosts(author, judge.Diff{Posts: published})
 }
 
 // thereOf reads which of the values a statement lists behind its first argument are there.

@@ -54,7 +54,7 @@ WHERE author_id = ? AND post_id = ?`
 	// Publishing counts as being active. Served by the primary key.
 	sqlCountPosts = `
 UPDATE user_counts
-SET post_count = post_count + ?, version = version + 1, packed_version = packed_version + 1,
+SET post_count = post_count + ?, total_favorited = total_favorited + ?, version = version + 1, packed_version = packed_version + 1,
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 )
@@ -105,7 +105,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	if _, err := w.Exec(1, sqlInsertPostCounts, int64(post.Author), post.Number); err != nil {
 		return storage.Post{}, false, err
 	}
-	if err := w.countPosts(post.Author, 1, storage.DayOf(post.At)); err != nil {
+	if err := w.countPosts(post.Author, judge.Diff{Posts: 1, Active: storage.DayOf(post.At)}); err != nil {
 		return storage.Post{}, false, err
 	}
 	return storage.Post{
@@ -113,10 +113,11 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	}, true, nil
 }
 
-// countPosts changes the number of an author's posts, whose counts are locked.
-func (w *writer) countPosts(author storage.UserID, by int64, active storage.Day) error {
-	w.leaves(author, judge.Diff{Posts: by}, false)
-	_, err := w.Exec(1, sqlCountPosts, by, int64(active), int64(active), int64(author))
+// countPosts changes the number of an author's posts, and how often they have been favorited. The
+// author's counts are locked.
+func (w *writer) countPosts(author storage.UserID, d judge.Diff) error {
+	w.leaves(author, d, false)
+	_, err := w.Exec(1, sqlCountPosts, d.Posts, d.Favorited, int64(d.Active), int64(d.Active), int64(author))
 	return err
 }
 
@@ -194,7 +195,8 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 		if _, err := w.lockCountsOf(id.Author); err != nil {
 			return err
 		}
-		switch _, err := w.lockPost(id); {
+		p, err := w.lockPost(id)
+		switch {
 		case isPostUnknown(err):
 			w.unchanged(nil)
 			return nil
@@ -208,7 +210,7 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 		if err := w.countComments(id, 0); err != nil {
 			return err
 		}
-		return w.countPosts(id.Author, -1, 0)
+		return w.countPosts(id.Author, judge.Diff{Posts: -1, Favorited: -p.Counts.Favorites})
 	})
 	return changed && err == nil, err
 }

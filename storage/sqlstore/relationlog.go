@@ -15,12 +15,12 @@ import (
 // written is appended to it in the same transaction.
 const (
 	sqlAppendLog = `
-INSERT INTO relation_log (side, from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?, ?)`
+INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?, ?)`
 
 	// Served by the primary key.
 	sqlReadLog = `
-SELECT position, side, from_user_id, to_user_id, type, update_time
+SELECT position, side, from_user_id, to_user_id, post_id, type, update_time
 FROM relation_log
 WHERE position > ?
 ORDER BY position LIMIT ?`
@@ -54,9 +54,9 @@ func (w *writer) log(side storage.Side, edges []storage.Edge) error {
 		return nil
 	}
 	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
-		args := make([]any, 0, 5*len(chunk))
+		args := make([]any, 0, 6*len(chunk))
 		for _, e := range chunk {
-			args = append(args, int64(side), int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
+			args = append(args, int64(side), int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime))
 		}
 		if _, err := w.Exec(len(chunk), db.Listed(sqlAppendLog, len(chunk)), args...); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *Store) ReadLog(ctx context.Context, shard int, after int64, limit int) 
 	var entries []storage.LogEntry
 	err := s.db.Query(ctx, "log", shard, limit, sqlReadLog, []any{after, limit}, func(rows *sql.Rows) error {
 		var e storage.LogEntry
-		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Type, &e.Edge.UpdateTime)
+		err := rows.Scan(&e.Position, &e.Side, &e.Edge.From, &e.Edge.To, &e.Edge.Post, &e.Edge.Type, &e.Edge.UpdateTime)
 		entries = append(entries, e)
 		return err
 	})

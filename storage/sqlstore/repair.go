@@ -47,10 +47,14 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 
 func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	owners := make([]storage.UserID, len(repairs))
-	keys := make([]storage.Pair, len(repairs))
+	var keys, favorites []storage.Pair
 	for i, r := range repairs {
 		owners[i] = r.Pair.To
-		keys[i] = storage.Pair{From: r.Pair.To, To: r.Pair.From}
+		if r.Side.OfPosts() {
+			favorites = append(favorites, r.Pair)
+		} else {
+			keys = append(keys, storage.Pair{From: r.Pair.To, To: r.Pair.From})
+		}
 	}
 	slices.Sort(owners)
 	if err := w.lockCounts(slices.Compact(owners)); err != nil {
@@ -58,6 +62,9 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	}
 	j := w.store.judge()
 	if err := w.look(j, keys, storage.Sides[:]...); err != nil {
+		return nil, err
+	}
+	if err := w.lookFavorites(j, storage.FavoriteInbox, favorites); err != nil {
 		return nil, err
 	}
 	repaired := make([]storage.Repaired, len(repairs))
@@ -75,7 +82,7 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	return repaired, w.addCounts(diffs)
 }
 
-var sqlCountEdges = db.OfFollows[string]{
+var sqlCountEdges = map[storage.Side]string{
 	// Served by idx_following_list.
 	storage.Forward: `
 SELECT from_user_id, COUNT(*)
@@ -88,6 +95,19 @@ SELECT to_user_id, COUNT(*)
 FROM follower
 WHERE type = 1 AND to_user_id IN (?)
 GROUP BY to_user_id`,
+	// Served by idx_favorite_list.
+	storage.Favorites: `
+SELECT from_user_id, COUNT(*)
+FROM favorite /*! FORCE INDEX (idx_favorite_list) */
+WHERE type = 1 AND from_user_id IN (?)
+GROUP BY from_user_id`,
+	// Served by idx_favorite_inbox_list and the primary key of post.
+	storage.FavoriteInbox: `
+SELECT /*! STRAIGHT_JOIN */ f.to_user_id, COUNT(*)
+FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
+CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
+WHERE f.type = 1 AND f.to_user_id IN (?)
+GROUP BY f.to_user_id`,
 }
 
 // Recount implements [storage.Repairer].
@@ -117,7 +137,7 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 	err := w.Read(len(users), db.Listed(sqlCounts, len(users)), db.Arguments(users), func(rows *sql.Rows) error {
 		var id storage.UserID
 		var n storage.Counts
-		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Version)
+		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version)
 		wrong[id] = -n.Of(side)
 		return err
 	})
@@ -140,12 +160,18 @@ func (w *writer) recount(side storage.Side, users []storage.UserID) error {
 		case n == 0:
 		case side == storage.Inverse:
 			diffs[id] = judge.Diff{Follower: n}
+		case side == storage.Favorites:
+			diffs[id] = judge.Diff{Favorites: n}
+		case side == storage.FavoriteInbox:
+			diffs[id] = judge.Diff{Favorited: n}
 		default:
 			diffs[id] = judge.Diff{Following: n}
 		}
 	}
-	if err := w.packed.Unpack(w.Tx, side, slices.Collect(maps.Keys(diffs))); err != nil {
-		return err
+	if side.Truth() == storage.Forward {
+		if err := w.packed.Unpack(w.Tx, side, slices.Collect(maps.Keys(diffs))); err != nil {
+			return err
+		}
 	}
 	return w.addCounts(diffs)
 }

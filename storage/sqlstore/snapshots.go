@@ -18,7 +18,7 @@ import (
 // Served by the primary keys.
 var sqlProfiles = db.Text{
 	MySQL: `
-SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
+SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
 FROM (SELECT ? AS user_id) wanted
@@ -26,7 +26,7 @@ LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id`,
 	SQLite: `
 WITH wanted(user_id) AS (VALUES (?))
-SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count,
+SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
 FROM wanted

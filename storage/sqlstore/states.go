@@ -100,6 +100,12 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	if _, err := w.lockCountsOf(user); err != nil {
 		return old, err
 	}
+	return w.lockedState(user)
+}
+
+// lockedState reads the state of a user whose counts are locked. [storage.ErrUserUnknown] as lockState.
+func (w *writer) lockedState(user storage.UserID) (storage.StateChange, error) {
+	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
 	err := w.Read(1, sqlStateOf, []any{int64(user)}, func(rows *sql.Rows) error {
 		return rows.Scan(&old.State, &old.At)
 	})

@@ -36,12 +36,13 @@ func (r *userRow) user(id storage.UserID, from int) storage.User {
 }
 
 // countNumbers is how many numbers a user's counts are: version, following_count, follower_count,
-// friend_count, post_count.
-const countNumbers = 5
+// friend_count, post_count, favorite_count, total_favorited.
+const countNumbers = 7
 
 // counts are the countNumbers from one on.
 func (r *userRow) counts(from int) storage.Counts {
 	return storage.Counts{
 		Version: r.At(from), Following: r.At(from + 1), Follower: r.At(from + 2), Friend: r.At(from + 3), Posts: r.At(from + 4),
+		Favorites: r.At(from + 5), Favorited: r.At(from + 6),
 	}
 }

@@ -25,7 +25,7 @@ WHERE handle IN (?)`
 
 	// Served by the primary key.
 	sqlCounts = `
-SELECT user_id, following_count, follower_count, friend_count, post_count, version
+SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version
 FROM user_counts
 WHERE user_id IN (?)`
 )
@@ -93,7 +93,7 @@ func (s *Store) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 		return s.db.Query(ctx, "counts", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			var id storage.UserID
 			var c storage.Counts
-			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Version)
+			err := rows.Scan(&id, &c.Following, &c.Follower, &c.Friend, &c.Posts, &c.Favorites, &c.Favorited, &c.Version)
 			found(id, c)
 			return err
 		})

@@ -64,7 +64,7 @@ func (w *writer) touchHandle(handle string) {
 func (w *writer) touchEdges(side storage.Side, edges []storage.Edge) {
 	for _, e := range edges {
 		p := e.Pair()
-		w.Touch(db.MovedRow{Kind: db.RowKind(side), Owner: side.Owner(p), Peer: side.Peer(p)})
+		w.Touch(db.MovedRow{Kind: db.KindOf(side), Owner: side.Owner(p), Peer: side.Peer(p)})
 	}
 }
 
@@ -91,6 +91,7 @@ func (w *writer) leaves(owner storage.UserID, d judge.Diff, profileChanged bool)
 	}
 	before := n.Version
 	n.Following, n.Follower, n.Friend, n.Posts, n.Version = n.Following+d.Following, n.Follower+d.Follower, n.Friend+d.Friend, n.Posts+d.Posts, n.Version+1
+	n.Favorites, n.Favorited = n.Favorites+d.Favorites, n.Favorited+d.Favorited
 	if profileChanged {
 		before = n.Version
 	}

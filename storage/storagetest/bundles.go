@@ -187,6 +187,10 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		post := s.post(t, u.ID, i).PostID
 		keys.posts = append(keys.posts, post, storage.PostID{Author: u.ID, Number: s.number()})
 		keys.comments = append(keys.comments, s.comment(t, post, s.id(), i).CommentID)
+		for _, by := range users[1:5] { // one of the others is in a block
+			favorites(s).favorite(t, by.ID, favorite(post, i), storage.ChangeOptions{})
+			s.apply(t, storage.FavoriteInbox, storage.Edge{From: by.ID, To: post.Author, Post: post.Number, Type: storage.Favorited, UpdateTime: at(i)})
+		}
 	}
 	return keys
 }
@@ -219,6 +223,10 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = k.comments[i%len(k.comments)]
 		case reflect.TypeFor[storage.CommentsQuery]():
 			key = storage.CommentsQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
+		case reflect.TypeFor[storage.FavoritesQuery]():
+			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
+		case reflect.TypeFor[storage.FavoritedByQuery]():
+			key = storage.FavoritedByQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
 		default:
 			panic(fmt.Sprintf("the suite knows no keys of type %s: add them here", t))
 		}

@@ -85,6 +85,8 @@ func (s cancellation) NoPostIsWritten(t *testing.T) {
 	wantEndedErr(t, "publish", err)
 	_, _, err = s.store.EditPost(ended(t), post.PostID, storage.PostChange{Text: &text}, at(3))
 	wantEndedErr(t, "edit", err)
+	_, err = s.store.ChangeFavorite(ended(t), post.Author, favorite(post.PostID, 1), storage.ChangeOptions{})
+	wantEndedErr(t, "favorite", err)
 	_, err = s.store.DeletePost(ended(t), post.PostID)
 	wantEndedErr(t, "delete", err)
 	_, _, err = s.store.AddComment(ended(t), s.newComment(post.PostID, s.id(), 2))

@@ -47,7 +47,7 @@ func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 }
 
 func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachTable(t, func(t *testing.T, side storage.Side) {
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
 			odd := storage.Choose(storage.Classes, oddBelow(storage.Classes))
 			for _, classes := range []storage.Choice{nil, odd} {
@@ -67,7 +67,7 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
 
 // A row at time 0 that is a tombstone is none.
 func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachTable(t, func(t *testing.T, side storage.Side) {
 		before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
 		s.apply(t, side, edge(side, s.id(), s.id(), storage.None, 0))
 		if got := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil); !maps.Equal(got, before) {
@@ -77,7 +77,7 @@ func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
 }
 
 func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachTable(t, func(t *testing.T, side storage.Side) {
 		owners := s.sortedIDs(3)
 		for i, owner := range owners {
 			s.apply(t, side, follow(side, owner, s.id(), i))
@@ -110,7 +110,7 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
 
 // Of chosen buckets only the owners in them are compared.
 func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachTable(t, func(t *testing.T, side storage.Side) {
 		owner, other, peer := s.id(), s.id(), s.id()
 		for shard.BucketOf(other) == shard.BucketOf(owner) {
 			other = s.id()
@@ -135,7 +135,7 @@ func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
 }
 
 func (s comparer) RowsAreThoseOfTheGroups(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachTable(t, func(t *testing.T, side storage.Side) {
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
 			rows := s.comparedRows(t, side)
 			odd := storage.Choose(cut.Groups(), oddBelow(cut.Groups()))

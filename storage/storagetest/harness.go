@@ -108,8 +108,11 @@ var allTypes = []storage.EdgeType{storage.None, storage.Following, storage.Block
 // neighbours are made of. Nothing follows from these towards users who have nothing
 // else to do with each other.
 func typesOf(side storage.Side) []storage.EdgeType {
-	if side.Truth() == storage.Forward {
+	switch side.Truth() {
+	case storage.Forward:
 		return allTypes
+	case storage.Favorites:
+		return []storage.EdgeType{storage.None, storage.Favorited, storage.None}
 	}
 	return []storage.EdgeType{storage.None, storage.Pending, storage.Declined}
 }
@@ -121,7 +124,10 @@ func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, 
 	if kind == storage.Blocking {
 		kind = typesOf(side)[2]
 	}
-	return storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: time}
+	if side.OfPosts() {
+		pair.Post = math.MaxInt64 - int64(peer)%1000 // of a post that there is not
+	}
+	return pair.Edge(kind, time)
 }
 
 // follow is an edge of type Following, or Pending, the n-th in time.
@@ -129,7 +135,12 @@ func follow(side storage.Side, owner, peer storage.UserID, n int) storage.Edge {
 	return edge(side, owner, peer, storage.Following, at(n))
 }
 
-// eachSide runs a test for every table of edges.
+// eachTable runs a test for every table of edges.
+func eachTable(t *testing.T, test func(t *testing.T, side storage.Side)) {
+	onSides(t, storage.AllSides[:], test)
+}
+
+// eachSide runs a test for every table of edges between users.
 func eachSide(t *testing.T, test func(t *testing.T, side storage.Side)) {
 	onSides(t, storage.Sides[:], test)
 }

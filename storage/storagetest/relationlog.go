@@ -43,7 +43,7 @@ func (s relationLog) ItStartsEmpty(t *testing.T) {
 }
 
 func (s relationLog) EveryRowThatIsAppliedIsThereOnce(t *testing.T) {
-	eachSide(t, func(t *testing.T, side storage.Side) {
+	eachTable(t, func(t *testing.T, side storage.Side) {
 		ends := s.ends(t)
 		owners, peer := s.ids(6), s.id()
 		var want []logged

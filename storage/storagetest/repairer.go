@@ -52,7 +52,7 @@ func (s repairer) WhatIsTakenAwayMayComeAgain(t *testing.T) {
 }
 
 func (s repairer) EitherTableNamesTheRelation(t *testing.T) {
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		row := follow(side, s.id(), s.id(), 5)
 		s.wantRepaired(t, storage.Repair{Side: side, Pair: row.Pair(), Want: row}, true)
 		wantEqual(t, "row of "+side.Replica().String(), s.edgeOf(t, side.Replica(), row.Pair()), row)

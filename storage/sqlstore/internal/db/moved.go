@@ -21,15 +21,29 @@ import (
 // RowKind says of which table, or tables, a row that moves is.
 type RowKind uint8
 
-// The kinds below are those of the sides, 0 to 3: rows of edges and requests.
+// The kinds below are those of the sides of users, 0 to 3: rows of edges and requests. A note may have been
+// written by a program of an older version, so kinds keep their numbers.
 const (
-	MarkRow    = RowKind(MarkSide) // of edge_marks
-	Dismissals = RowKind(5)        // all of a user
-	UserRows   = RowKind(6)        // of users, user_counts and user_states
-	HandleRow  = RowKind(7)
-	PostRows   = RowKind(8) // of post and post_counts; the peer is the number of the post
-	CommentRow = RowKind(9) // the peer is the number of the comment
+	MarkRow     = RowKind(4) // of edge_marks
+	Dismissals  = RowKind(5) // all of a user
+	UserRows    = RowKind(6) // of users, user_counts and user_states
+	HandleRow   = RowKind(7)
+	PostRows    = RowKind(8)  // of post and post_counts; the peer is the number of the post
+	CommentRow  = RowKind(9)  // the peer is the number of the comment
+	favoriteRow = RowKind(10) // of favorite; the peer is the author: all favorites of the author's posts are meant
+	inboxRow    = RowKind(11) // of favorite_inbox; the peer is the user: all favorites of the user are meant
 )
+
+// KindOf is the kind of the rows of a side.
+func KindOf(side storage.Side) RowKind {
+	switch side {
+	case storage.Favorites:
+		return favoriteRow
+	case storage.FavoriteInbox:
+		return inboxRow
+	}
+	return RowKind(side)
+}
 
 // A MovedRow names rows.
 type MovedRow struct {

@@ -57,7 +57,7 @@ func init() {
 		return int64(crc32.ChecksumIEEE(fmt.Append(nil, args[0]))), nil
 	})
 	sqlite.MustRegisterFunction("mix_of_edges", &sqlite.FunctionImpl{
-		NArgs:         4,
+		NArgs:         -1, // four, and the post of a favorite
 		Deterministic: true,
 		MakeAggregate: func(sqlite.FunctionContext) (sqlite.AggregateFunction, error) { return new(mixOfEdges), nil },
 	})
@@ -76,7 +76,10 @@ func (m *mixOfEdges) WindowInverse(_ *sqlite.FunctionContext, args []driver.Valu
 }
 
 func (m *mixOfEdges) toggle(args []driver.Value) error {
-	var v [4]int64
+	var v [5]int64
+	if len(args) > len(v) {
+		return fmt.Errorf("mix_of_edges of %d values", len(args))
+	}
 	for i, arg := range args {
 		n, ok := arg.(int64)
 		if !ok {
@@ -85,7 +88,7 @@ func (m *mixOfEdges) toggle(args []driver.Value) error {
 		v[i] = n
 	}
 	*m ^= mixOfEdges(storage.Mix(storage.Edge{
-		From: storage.UserID(v[0]), To: storage.UserID(v[1]), Type: storage.EdgeType(v[2]), UpdateTime: storage.Micros(v[3]),
+		From: storage.UserID(v[0]), To: storage.UserID(v[1]), Type: storage.EdgeType(v[2]), UpdateTime: storage.Micros(v[3]), Post: v[4],
 	}))
 	return nil
 }

@@ -3,10 +3,13 @@ package db
 import "kith/storage"
 
 // MarkSide stands beside the sides for the marks on follows.
-const MarkSide = storage.Side(len(storage.Sides))
+const MarkSide = storage.Side(len(storage.AllSides))
 
-// BySide is a statement for each of the sides, written out.
+// BySide is a statement for each of the sides of users, written out.
 type BySide[T Text | string] [len(storage.Sides)]T
+
+// ByTable is a statement for each of all sides, written out.
+type ByTable[T Text | string] [len(storage.AllSides)]T
 
 // OfFollows is a statement for the two sides of follows.
 type OfFollows[T Text | string] [storage.Inverse + 1]T

@@ -17,7 +17,7 @@ import (
 type table struct {
 	name    string
 	kind    db.RowKind
-	keys    []string // of the primary key: a user, or a handle, and perhaps another user
+	keys    []string // of the primary key: a user, or a handle, and perhaps another user or a post, or both
 	columns []string // the others that are copied
 	texts   []string // those of both that are not integers
 }
@@ -25,17 +25,20 @@ type table struct {
 var tables = []table{
 	{"users", db.UserRows, []string{"user_id"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "created_at", "updated_at",
 		"followings_visibility", "followers_visibility", "undiscoverable"}, []string{"handle", "name", "bio", "avatar_url", "password_hash"}},
-	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count"}, nil},
+	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count",
+		"favorite_count", "total_favorited"}, nil},
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}, nil},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},
-	{"following", db.RowKind(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}, nil},
-	{"follower", db.RowKind(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
-	{"friend_request", db.RowKind(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}, []string{"message"}},
-	{"friend_request_inbox", db.RowKind(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
+	{"following", db.KindOf(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}, nil},
+	{"follower", db.KindOf(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
+	{"friend_request", db.KindOf(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}, []string{"message"}},
+	{"friend_request_inbox", db.KindOf(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
 	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark"}, []string{"remark"}},
 	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}, nil},
 	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state"}, []string{"client_key", "text", "media"}},
-	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "version"}, nil},
+	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "favorite_count", "version"}, nil},
+	{"favorite", db.KindOf(storage.Favorites), []string{"from_user_id", "to_user_id", "post_id"}, []string{"type", "update_time"}, nil},
+	{"favorite_inbox", db.KindOf(storage.FavoriteInbox), []string{"to_user_id", "from_user_id", "post_id"}, []string{"type", "update_time"}, nil},
 	{"comment", db.CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}, []string{"client_key", "text"}},
 }
 

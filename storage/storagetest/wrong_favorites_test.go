@@ -1,0 +1,195 @@
+package storagetest_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes about favorites.
+
+var favoriteMistakes = []struct {
+	mistake string
+	open    func(*memory.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"a favorite that is there is made again", func(s *memory.Store) storage.Store { return madeAgain{s} }, "favorites/ItIsMadeAndEndedOnce", promiseOnly},
+	{"favorites stay on their side", func(s *memory.Store) storage.Store { return favoritesApart{s} }, "favorites/TheOtherSideIsWrittenAtOnce", promiseOnly},
+	{"posts do not count their favorites", func(s *memory.Store) storage.Store { return uncountedPosts{s} }, "favorites/BothSidesAreCounted", promiseOnly},
+	{"deleted posts are favorited", func(s *memory.Store) storage.Store {
+		return &deletedFavorited{Store: s, off: map[storage.UserID]int64{}}
+	}, "favorites/ADeletedPostIsNotFavorited", promiseOnly},
+	{"favorites of one time replace each other", func(s *memory.Store) storage.Store { return latestWins{s} }, "favorites/OnlyTheNewerIsApplied", promiseOnly},
+	{"blocks do not end favorites", func(s *memory.Store) storage.Store { return blindFavorites{s} }, "favorites/ABlockForbidsThem", promiseOnly},
+	{"anybody favorites", func(s *memory.Store) storage.Store { return anybodyFavorites{s} }, "favorites/NobodyFavoritesNothing", promiseOnly},
+	{"favorites of one time ascend", func(s *memory.Store) storage.Store { return favoritesAscend{s} }, "favorites/PagesRunNewestFirst", promiseOnly},
+	{"rows behind a peer are all of others", func(s *memory.Store) storage.Store { return skipsPosts{s} }, "favorites/AllRowsAreReadInSteps", promiseOnly},
+	{"favorites are counted without a lock", func(s *memory.Store) storage.Store {
+		return &unlockedFavorites{Store: s, posts: map[storage.PostID]int64{}}
+	}, "favorites/CountsAreExactWhereManyWrite", lostRace},
+	{"repairs forget the post", func(s *memory.Store) storage.Store { return postlessRepairs{s} }, "favorites/RepairsAreCounted", promiseOnly},
+	{"favorites are made after the end", func(s *memory.Store) storage.Store { return deafFavorites{s} }, "cancellation/NoPostIsWritten", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, favoriteMistakes...) }
+
+type madeAgain struct{ *memory.Store }
+
+func (s madeAgain) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
+	if ch.Type == storage.Favorited {
+		ended := ch
+		ended.Type = storage.None
+		_, _ = s.Store.ChangeFavorite(ctx, user, ended, o)
+	}
+	return s.Store.ChangeFavorite(ctx, user, ch, o)
+}
+
+type favoritesApart struct{ *memory.Store }
+
+func (s favoritesApart) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, _ storage.ChangeOptions) (storage.Changed, error) {
+	return s.Store.ChangeFavorite(ctx, user, ch, storage.ChangeOptions{})
+}
+
+type uncountedPosts struct{ *memory.Store }
+
+func (s uncountedPosts) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := s.Store.Posts(ctx, ids)
+	for i := range results {
+		results[i].Value.Counts.Favorites = 0
+	}
+	return results
+}
+
+type deletedFavorited struct {
+	*memory.Store
+	off map[storage.UserID]int64
+}
+
+func (s *deletedFavorited) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	s.off[id.Author] += s.Store.Posts(ctx, []storage.PostID{id})[0].Value.Counts.Favorites
+	return s.Store.DeletePost(ctx, id)
+}
+
+func (s *deletedFavorited) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := s.Store.Counts(ctx, ids)
+	for i, id := range ids {
+		results[i].Value.Favorited += s.off[id]
+	}
+	return results
+}
+
+type latestWins struct{ *memory.Store }
+
+func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if side.OfPosts() {
+		edges = slices.Clone(edges)
+		for i := range edges {
+			edges[i].UpdateTime = edges[i].UpdateTime*2 + storage.Micros(edges[i].Type)
+		}
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+func (s latestWins) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := s.Store.Edges(ctx, side, pairs)
+	for i := range results {
+		if side.OfPosts() {
+			results[i].Value.UpdateTime /= 2
+		}
+	}
+	return results
+}
+
+type blindFavorites struct{ *memory.Store }
+
+func (s blindFavorites) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if side == storage.Inverse {
+		return make([]storage.Result[storage.Applied], len(edges))
+	}
+	return s.Store.Apply(ctx, side, edges, rule)
+}
+
+type anybodyFavorites struct{ *memory.Store }
+
+func (s anybodyFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, _ storage.ChangeOptions) (storage.Changed, error) {
+	e := storage.Pair{From: user, To: ch.Post.Author, Post: ch.Post.Number}.Edge(ch.Type, ch.At)
+	r := s.Apply(ctx, storage.Favorites, []storage.Edge{e}, storage.IfNewer)[0]
+	return storage.Changed{Row: r.Value.Row, Changed: r.Value.Changed}, r.Err
+}
+
+type favoritesAscend struct{ *memory.Store }
+
+func (s favoritesAscend) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
+	results := s.Store.FavoritePages(ctx, queries)
+	for _, r := range results {
+		slices.SortStableFunc(r.Value, func(a, b storage.Edge) int {
+			if a.UpdateTime == b.UpdateTime && a.Post < b.Post {
+				return -1
+			}
+			return 0
+		})
+	}
+	return results
+}
+
+type skipsPosts struct{ *memory.Store }
+
+func (s skipsPosts) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		if queries[i].After > 0 {
+			queries[i].Post = 1<<63 - 1
+		}
+	}
+	return s.Store.AllRows(ctx, side, queries)
+}
+
+// unlockedFavorites counts beside the store, as if it read a count and wrote it later.
+type unlockedFavorites struct {
+	*memory.Store
+	mu    sync.Mutex
+	posts map[storage.PostID]int64
+}
+
+func (s *unlockedFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
+	s.mu.Lock()
+	was := s.posts[ch.Post]
+	s.mu.Unlock()
+	changed, err := s.Store.ChangeFavorite(ctx, user, ch, o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if changed.Changed {
+		s.posts[ch.Post] = was + 2*int64(ch.Type) - 1
+	}
+	return changed, err
+}
+
+func (s *unlockedFavorites) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := s.Store.Posts(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, id := range ids {
+		results[i].Value.Counts.Favorites = s.posts[id]
+	}
+	return results
+}
+
+type postlessRepairs struct{ *memory.Store }
+
+func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	repairs = slices.Clone(repairs)
+	for i := range repairs {
+		repairs[i].Pair.Post = 0
+	}
+	return s.Store.RepairInverse(ctx, repairs)
+}
+
+type deafFavorites struct{ *memory.Store }
+
+func (s deafFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
+	return s.Store.ChangeFavorite(context.WithoutCancel(ctx), user, ch, o)
+}
