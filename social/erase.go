@@ -12,7 +12,7 @@ import (
 const eraseStep = 500
 
 // EndAll ends everything between a user who is being deleted and others, in either
-// direction and on both sides: follows, blocks and requests become tombstones, newer than
+// direction and on both sides: follows, blocks, requests and favorites become tombstones, newer than
 // the rows they end. It returns nil once it has found all tables empty.
 //
 // It works in steps, and can be called again after a crash, or when the context has ended:
@@ -22,7 +22,7 @@ const eraseStep = 500
 func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	for {
 		found := false
-		for _, side := range storage.Sides {
+		for _, side := range storage.AllSides {
 			some, err := t.endSide(ctx, side, user)
 			if err != nil {
 				return fmt.Errorf("end the %s rows of user %s: %w", side, user, err)
@@ -38,8 +38,8 @@ func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 // endSide ends the rows of one table that a user owns.
 func (t *Relations) endSide(ctx context.Context, side storage.Side, user storage.UserID) (found bool, err error) {
 	var failed error
-	for after := storage.UserID(0); ; {
-		r := t.Store.AllRows(ctx, side, []storage.RowsQuery{{Owner: user, After: after, Limit: eraseStep}})[0]
+	for q := (storage.RowsQuery{Owner: user, Limit: eraseStep}); ; {
+		r := t.Store.AllRows(ctx, side, []storage.RowsQuery{q})[0]
 		if r.Err != nil {
 			return found, r.Err
 		}
@@ -48,7 +48,8 @@ func (t *Relations) endSide(ctx context.Context, side storage.Side, user storage
 			return found, failed
 		}
 		found = true
-		after = side.Peer(rows[len(rows)-1].Pair())
+		last := rows[len(rows)-1].Pair()
+		q.After, q.Post = side.Peer(last), last.Post
 		if err := t.end(ctx, side, rows); err != nil {
 			failed = err
 		}
@@ -66,7 +67,7 @@ func (t *Relations) end(ctx context.Context, side storage.Side, rows []storage.E
 	at := t.at()
 	ends := make([]storage.Edge, len(rows))
 	for i, row := range rows {
-		ends[i] = storage.Edge{From: row.From, To: row.To, Type: storage.None, UpdateTime: max(at, row.UpdateTime+1)}
+		ends[i] = row.Pair().Edge(storage.None, max(at, row.UpdateTime+1))
 	}
 	truth := side.Truth()
 	if side == truth {

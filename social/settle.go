@@ -36,7 +36,7 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 			break
 		}
 		var also []storage.Written
-		for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
+		for _, side := range storage.Truths {
 			more, err := t.inverse(ctx, side, fresh)
 			stale = stale || err != nil
 			also = append(also, more...)

@@ -19,7 +19,7 @@ import (
 // Where Pair.To is 0, it is many: all followings of Pair.From that were written from Since
 // to Version.
 type Mark struct {
-	Side    storage.Side // [storage.Forward] or [storage.Requests]
+	Side    storage.Side // one of [storage.Truths]
 	Pair    storage.Pair
 	Version storage.Micros
 	Since   storage.Micros // 0 unless Pair.To is 0
@@ -35,6 +35,7 @@ const (
 	markFollowing = 1 // from, to, version in following, follower
 	markRequest   = 2 // from, to, version in friend_request, friend_request_inbox
 	markSpan      = 3 // from, since, version: followings
+	markFavorite  = 4 // from, to, version, post in favorite, favorite_inbox
 )
 
 // The bounds of the tokens of one read.
@@ -53,13 +54,16 @@ var ErrMalformed = errors.New("not a consistency token")
 // appendMarks spells marks.
 func appendMarks(b []byte, t Token) []byte {
 	for _, m := range t {
-		numbers := [...]int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)}
+		numbers := []int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)}
 		switch {
 		case m.isSpan():
 			b = append(b, markSpan)
 			numbers[1] = int64(m.Since)
 		case m.Side.Truth() == storage.Requests:
 			b = append(b, markRequest)
+		case m.Side.Truth() == storage.Favorites:
+			b = append(b, markFavorite)
+			numbers = append(numbers, m.Pair.Post)
 		default:
 			b = append(b, markFollowing)
 		}
@@ -84,7 +88,10 @@ func parseMarks(b []byte) (t Token, err error) {
 func parseMark(b []byte) (Mark, []byte, error) {
 	what := b[0]
 	b = b[1:]
-	var numbers [3]int64
+	numbers := make([]int64, 3, 4)
+	if what == markFavorite {
+		numbers = numbers[:4]
+	}
 	for i := range numbers {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > 1<<63-1 {
@@ -99,6 +106,11 @@ func parseMark(b []byte) (Mark, []byte, error) {
 		m.Side, m.Pair.To = storage.Forward, storage.UserID(numbers[1])
 	case markRequest:
 		m.Side, m.Pair.To = storage.Requests, storage.UserID(numbers[1])
+	case markFavorite:
+		m.Side, m.Pair.To, m.Pair.Post = storage.Favorites, storage.UserID(numbers[1]), numbers[3]
+		if m.Pair.Post == 0 {
+			return Mark{}, nil, ErrMalformed
+		}
 	case markSpan:
 		m.Side, m.Since = storage.Forward, storage.Micros(numbers[1])
 		return m, b, nil

@@ -63,7 +63,7 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 // does not answer. The rows that have arrived are reported to the caches.
 func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 	var arrived []storage.Row
-	for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
+	for _, side := range storage.Truths {
 		var marks Token
 		var pairs []storage.Pair
 		for _, m := range token {

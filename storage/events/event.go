@@ -33,21 +33,26 @@ const (
 	PostPublished
 	// PostDeleted: Post is gone. Of it, only the author and the number count.
 	PostDeleted
+	// FavoriteChanged: Edge is a row of favorite whose inbox row has been applied.
+	FavoriteChanged
 )
 
 // Event is one change.
 type Event struct {
 	Kind Kind
-	Edge storage.Edge   // of an EdgeChanged or RequestChanged
+	Edge storage.Edge   // of an EdgeChanged, RequestChanged or FavoriteChanged
 	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
 	Post storage.PostAt // of a PostPublished or PostDeleted
 }
 
-// Row is the event of a row that is on both sides: EdgeChanged or RequestChanged, by the row's pair
-// of tables.
+// Row is the event of a row that is on both sides: EdgeChanged, RequestChanged or FavoriteChanged, by
+// the row's pair of tables.
 func Row(r storage.Row) Event {
-	if r.Side.Truth() == storage.Requests {
+	switch r.Side.Truth() {
+	case storage.Requests:
 		return Event{Kind: RequestChanged, Edge: r.Edge}
+	case storage.Favorites:
+		return Event{Kind: FavoriteChanged, Edge: r.Edge}
 	}
 	return Edge(r.Edge)
 }
@@ -75,7 +80,7 @@ func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id}
 // concerns returns the users an event is about; zero stands for none.
 func (e Event) concerns() [2]storage.UserID {
 	switch e.Kind {
-	case EdgeChanged, RequestChanged:
+	case EdgeChanged, RequestChanged, FavoriteChanged:
 		return [2]storage.UserID{e.Edge.From, e.Edge.To}
 	case UserChanged, CountsChanged, StateChanged, Corrected:
 		return [2]storage.UserID{e.User}
@@ -88,5 +93,5 @@ func (e Event) concerns() [2]storage.UserID {
 
 // about is the event reduced to what all events about the same edge or user share.
 func (e Event) about() Event {
-	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To}, User: e.User, Post: e.Post}
+	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To, Post: e.Edge.Post}, User: e.User, Post: e.Post}
 }

@@ -13,7 +13,7 @@ import (
 //	version  byte
 //	sender   8 bytes, drawn when the gateway starts
 //	number   uvarint, from 1, greater by 1 with each message
-//	events   to the end: kind byte, then an edge, an id, or the author, number and time of a post
+//	events   to the end: kind byte, then an edge, a favorite, an id, or the author, number and time of a post
 //
 // A reader that does not know a kind yet cannot read the message, which counts as a gap: while a
 // deployment is being upgraded, older gateways read again more often.
@@ -38,6 +38,8 @@ func (m message) encode() []byte {
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
 			to = wire.AppendEdge(to, e.Edge)
+		case FavoriteChanged:
+			to = wire.AppendFavorite(to, e.Edge)
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			to = binary.AppendUvarint(to, uint64(e.User))
 		case PostPublished, PostDeleted:
@@ -65,6 +67,8 @@ func decode(text string) (message, bool) {
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
 			e.Edge = r.Edge()
+		case FavoriteChanged:
+			e.Edge = r.Favorite()
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			e.User = r.UserID()
 		case PostPublished, PostDeleted:

@@ -28,7 +28,7 @@ func (f *Fresh) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // Bundle implements [storage.Bundler].
 func (f *Fresh) Bundle(ctx context.Context, b *storage.Bundle) {
 	f.Reader.Bundle(ctx, b)
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		if edges := b.Edges[side]; edges != nil {
 			f.saw(ctx, side, edges.Results)
 		}

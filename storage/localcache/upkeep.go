@@ -22,6 +22,10 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
 		c.recount(owner, counts)
+		if r.Side.OfPosts() {
+			c.reported.add(r)
+			continue
+		}
 		c.forgetBlocks(owner, r.Edge)
 		if r.Side <= storage.Inverse {
 			c.change(r.Side, r.Edge, true)
@@ -197,6 +201,12 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			}
 		case events.Gap:
 			c.Forget()
+		case events.FavoriteChanged: // favorites are not kept, but their counts are
+			for _, side := range [...]storage.Side{storage.Favorites, storage.FavoriteInbox} {
+				if row := (storage.Row{Side: side, Edge: e.Edge}); !c.reported.has(row) {
+					c.forget(key{profileKind, side.Owner(e.Edge.Pair())})
+				}
+			}
 		case events.RequestChanged, events.PostPublished, events.PostDeleted: // they are not kept
 		}
 	}
@@ -225,10 +235,13 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 // the side it names, even if their events have not come yet.
 func (c *Cache) Expect(rows []storage.Row) {
 	for _, r := range rows {
+		owner := r.Side.Owner(r.Edge.Pair())
+		if r.Side.OfPosts() {
+			c.forget(key{profileKind, owner})
+		}
 		if r.Side > storage.Inverse {
 			continue
 		}
-		owner := r.Side.Owner(r.Edge.Pair())
 		c.forget(key{profileKind, owner})
 		c.forget(key{blocksKind, owner})
 		k := key{listKind(r.Side), owner}

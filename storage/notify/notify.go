@@ -307,6 +307,16 @@ func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []sto
 	return results
 }
 
+// ChangeFavorite implements [storage.FavoriteChanger].
+func (s *Store) ChangeFavorite(ctx context.Context, user storage.UserID, change storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
+	ctx, end := s.begin(ctx, user, change.Post.Author)
+	changed, err := s.Store.ChangeFavorite(ctx, user, change, o)
+	var w Write
+	w.add(changed.Written())
+	end(w, err)
+	return changed, err
+}
+
 // recounted is a write that has changed a user's counts, or nothing.
 func recounted(user storage.UserID, is bool) (w Write) {
 	if is {

@@ -12,7 +12,7 @@ import (
 //
 //	v  the version of user_counts, as decimal text
 //	p  the profile, see appendProfile; absent while only the version is known
-//	c  the counts: following, follower, friend, posts as varints
+//	c  the counts: following, follower, friend, posts, favorites, favorited as varints
 //	l  the token of who is filling it
 //
 // p, c and v are of one moment. A user that does not exist is kept, too, with version 0.
@@ -56,7 +56,9 @@ func appendCounts(to []byte, c storage.Counts) []byte {
 	to = binary.AppendVarint(to, c.Following)
 	to = binary.AppendVarint(to, c.Follower)
 	to = binary.AppendVarint(to, c.Friend)
-	return binary.AppendVarint(to, c.Posts)
+	to = binary.AppendVarint(to, c.Posts)
+	to = binary.AppendVarint(to, c.Favorites)
+	return binary.AppendVarint(to, c.Favorited)
 }
 
 // parseUser reads the fields of a user's hash.
@@ -83,7 +85,7 @@ func parseUser(id storage.UserID, profile, version, counts string) (storage.Prof
 	}
 	if p.Counted {
 		c := decoder{left: counts}
-		p.Counts = storage.Counts{Following: c.varint(), Follower: c.varint(), Friend: c.varint(), Posts: c.varint()}
+		p.Counts = storage.Counts{Following: c.varint(), Follower: c.varint(), Friend: c.varint(), Posts: c.varint(), Favorites: c.varint(), Favorited: c.varint()}
 		var err error
 		if p.Counts.Version, err = strconv.ParseInt(version, 10, 64); err != nil || c.end() != nil {
 			return storage.Profile{}, errMalformed

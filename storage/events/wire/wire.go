@@ -2,7 +2,8 @@
 // messages between gateways and in entries of the stream.
 //
 // An edge takes about twenty bytes: both ids and the time as variable-length integers, the type as
-// one byte. A row is a byte that says which table it is of, and then its edge.
+// one byte; of a favorite also the number of the post. A row is a byte that says which table it is of,
+// and then its edge. A reader that does not know a table refuses its rows.
 package wire
 
 import (
@@ -23,8 +24,16 @@ func AppendEdge(to []byte, e storage.Edge) []byte {
 	return binary.AppendVarint(to, int64(e.UpdateTime))
 }
 
+// AppendFavorite writes an edge that names a post.
+func AppendFavorite(to []byte, e storage.Edge) []byte {
+	return binary.AppendUvarint(AppendEdge(to, e), uint64(e.Post))
+}
+
 // AppendRow writes a row.
 func AppendRow(to []byte, r storage.Row) []byte {
+	if r.Side.OfPosts() {
+		return AppendFavorite(append(to, byte(r.Side)), r.Edge)
+	}
 	return AppendEdge(append(to, byte(r.Side)), r.Edge)
 }
 
@@ -89,13 +98,26 @@ func (r *Decoder) Edge() storage.Edge {
 	return e
 }
 
+// Favorite reads an edge that names a post, whose number is 1 … 2^63−1.
+func (r *Decoder) Favorite() storage.Edge {
+	e := r.Edge()
+	if e.Post = int64(r.UserID()); r.failed {
+		return storage.Edge{}
+	}
+	return e
+}
+
 // Row reads a row of a table that is known.
 func (r *Decoder) Row() storage.Row {
 	side := storage.Side(r.Byte())
-	if int(side) >= len(storage.Sides) {
+	if int(side) >= len(storage.AllSides) {
 		r.fail()
 	}
-	e := r.Edge()
+	read := r.Edge
+	if side.OfPosts() {
+		read = r.Favorite
+	}
+	e := read()
 	if r.failed {
 		return storage.Row{}
 	}

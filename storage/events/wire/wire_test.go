@@ -68,7 +68,10 @@ func TestIDsThatCannotBeAreRefused(t *testing.T) {
 
 func TestRowsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sent := storage.Row{Side: rapid.SampledFrom(storage.Sides[:]).Draw(t, "side"), Edge: edges().Draw(t, "edge")}
+		sent := storage.Row{Side: rapid.SampledFrom(storage.AllSides[:]).Draw(t, "side"), Edge: edges().Draw(t, "edge")}
+		if sent.Side.OfPosts() {
+			sent.Edge.Post = rapid.Int64Range(1, math.MaxInt64).Draw(t, "post")
+		}
 		text := wire.AppendRow(nil, sent)
 		if r := wire.NewDecoder(text); r.Row() != sent || !r.Done() {
 			t.Fatalf("%+v does not come back", sent)
@@ -80,7 +83,7 @@ func TestRowsComeBack(t *testing.T) {
 }
 
 func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
-	text := wire.AppendEdge([]byte{byte(len(storage.Sides))}, storage.Edge{From: 1, To: 2})
+	text := wire.AppendEdge([]byte{byte(len(storage.AllSides))}, storage.Edge{From: 1, To: 2})
 	if r := wire.NewDecoder(text); r.Row() != (storage.Row{}) || r.OK() {
 		t.Error("a row of an unknown table was read")
 	}
