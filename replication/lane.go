@@ -100,7 +100,7 @@ func (l *lane) run(ctx context.Context) {
 // applyUntilDone applies a batch, table by table, and acknowledges it; it returns false if the
 // context ends first.
 func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
-	for _, side := range truths {
+	for _, side := range storage.Truths {
 		if !l.applySideUntilDone(ctx, side, batch) {
 			return false
 		}

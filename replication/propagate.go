@@ -60,7 +60,7 @@ func (p Propagator) propagate(ctx context.Context, rows []storage.Written) []Lef
 	var left []Left
 	for len(work) > 0 {
 		var next []task
-		for _, side := range truths {
+		for _, side := range storage.Truths {
 			on, failed := p.apply(ctx, side, work)
 			next, left = append(next, on...), append(left, failed...)
 		}
@@ -68,9 +68,6 @@ func (p Propagator) propagate(ctx context.Context, rows []storage.Written) []Lef
 	}
 	return left
 }
-
-// truths are the forward tables in the order in which they are applied.
-var truths = [...]storage.Side{storage.Forward, storage.Requests}
 
 // task is a row that has to be applied.
 type task struct {

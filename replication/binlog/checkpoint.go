@@ -33,6 +33,7 @@ type copyState struct {
 	Database int            `json:"database"` // index
 	From     storage.UserID `json:"from"`
 	To       storage.UserID `json:"to"`
+	Post     int64          `json:"post,omitempty"` // of favorites
 }
 
 // progress is a checkpoint in use: what has been applied and has to be saved.
@@ -86,8 +87,7 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 		p.copy = &copyState{}
 	}
 	if p.copy == nil && c.Tables < len(copied) {
-		// A program that did not know friend_request skipped that table's rows, if other
-		// gateways were newer already.
+		// A program that did not know a table skipped its rows, if other gateways were newer already.
 		p.copy = &copyState{Table: max(c.Tables, 1)}
 	}
 	return p, nil

@@ -26,6 +26,16 @@ ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
 
+// The same of a table whose key has a post.
+const sqlCopyFavorites = `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM %s.%s FORCE INDEX (PRIMARY)
+WHERE from_user_id >= ?
+  AND (from_user_id > ? OR to_user_id > ? OR (to_user_id = ? AND post_id > ?))
+ORDER BY from_user_id, to_user_id, post_id
+LIMIT ?
+LOCK IN SHARE MODE`
+
 // copyAll applies all rows of the forward tables, table by table and database by database,
 // beginning at a state, and returns when they have been applied.
 func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progress, state copyState) error {
@@ -43,7 +53,7 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		}
 	}
 	s.set(Copying, nil)
-	s.log().Info("replication: copying following and friend_request", "databases", s.databases, "table", copied[state.Table].String())
+	s.log().Info("replication: copying following, friend_request and favorite", "databases", s.databases, "table", copied[state.Table].String())
 	began, rows := time.Now(), 0
 	for ; state.Table < len(copied); state = (copyState{Table: state.Table + 1}) {
 		for ; state.Database < len(s.databases); state = (copyState{Table: state.Table, Database: state.Database + 1}) {
@@ -58,12 +68,12 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		return err
 	}
 	p.copied(nil)
-	s.log().Info("replication: following and friend_request are copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
+	s.log().Info("replication: following, friend_request and favorite are copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
 	return p.save(ctx)
 }
 
 // copied are the tables that are copied, in this order: [copyState.Table] is an index.
-var copied = [...]storage.Side{storage.Forward, storage.Requests}
+var copied = storage.Truths
 
 // copyDatabase submits one database's rows of a table, in ranges of the key, and returns
 // how many there were.
@@ -78,7 +88,7 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 		}
 		total += len(rows)
 		last := rows[len(rows)-1].Edge
-		state.From, state.To = last.From, last.To
+		state.From, state.To, state.Post = last.From, last.To, last.Post
 		reached := state
 		err = feed.Submit(ctx, replication.Batch{
 			Rows:      rows,
@@ -95,8 +105,11 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 // copyRange reads the rows after the last key of a state.
 func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState) ([]storage.Row, error) {
 	side := copied[state.Table]
-	text := fmt.Sprintf(sqlCopy, quoted(s.databases[state.Database]), side)
-	found, err := conn.QueryContext(ctx, text, state.From, state.From, state.To, copyRows)
+	text, args := sqlCopy, []any{state.From, state.From, state.To, copyRows}
+	if side.OfPosts() {
+		text, args = sqlCopyFavorites, []any{state.From, state.From, state.To, state.To, state.Post, copyRows}
+	}
+	found, err := conn.QueryContext(ctx, fmt.Sprintf(text, quoted(s.databases[state.Database]), side), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +117,11 @@ func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState)
 	var rows []storage.Row
 	for found.Next() {
 		var e storage.Edge
-		if err := found.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime); err != nil {
+		into := []any{&e.From, &e.To, &e.Type, &e.UpdateTime}
+		if side.OfPosts() {
+			into = append(into, &e.Post)
+		}
+		if err := found.Scan(into...); err != nil {
 			return nil, err
 		}
 		rows = append(rows, storage.Row{Side: side, Edge: e})

@@ -19,6 +19,8 @@ const (
 	follower // its rows are what replication writes
 	requests
 	inbox // its rows, too, are what replication writes
+	favorites
+	favoriteInbox
 	users
 	userCounts
 	userStates
@@ -31,6 +33,8 @@ var tables = map[string]table{
 	"follower":             follower,
 	"friend_request":       requests,
 	"friend_request_inbox": inbox,
+	"favorite":             favorites,
+	"favorite_inbox":       favoriteInbox,
 	"users":                users,
 	"user_counts":          userCounts,
 	"user_states":          userStates,
@@ -40,14 +44,14 @@ var tables = map[string]table{
 }
 
 // isEdges reports whether the table holds edges, isInverse whether replication writes it.
-func (t table) isEdges() bool   { return t >= following && t <= inbox }
-func (t table) isInverse() bool { return t == follower || t == inbox }
+func (t table) isEdges() bool   { return t >= following && t <= favoriteInbox }
+func (t table) isInverse() bool { return t.isEdges() && t.side().IsInverse() }
 
 // side is the store's name for the table of edges.
 func (t table) side() storage.Side { return storage.Side(t - following) }
 
 // tableNames are the tables whose rows must change only row by row.
-var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "users", "user_counts", "user_states"}
+var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox", "users", "user_counts", "user_states"}
 
 // tableOf returns which table of the store this is, if the database belongs to the store.
 func (a *assembler) tableOf(schema, name []byte) table {
@@ -186,11 +190,12 @@ func (d *decoder) tableMap(raw []byte) (uint64, table, error) {
 type layout struct {
 	from, to, kind, time, user             int
 	version, following, followers, friends int
-	posts                                  int
+	posts, favorites, favorited            int
+	post                                   int // of an edge, −1 in tables without
 }
 
 func layoutOf(m *replication.TableMapEvent) layout {
-	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 	for i, name := range m.ColumnName {
 		switch string(name) {
 		case "from_user_id":
@@ -213,6 +218,12 @@ func layoutOf(m *replication.TableMapEvent) layout {
 			l.friends = i
 		case "post_count":
 			l.posts = i
+		case "favorite_count":
+			l.favorites = i
+		case "total_favorited":
+			l.favorited = i
+		case "post_id":
+			l.post = i
 		}
 	}
 	return l
@@ -228,7 +239,7 @@ func (l layout) counted(images [][]any) storage.UserChange {
 	after := images[len(images)-1]
 	c := storage.UserChange{User: storage.UserID(number(after, l.user)), Counts: storage.Counts{
 		Following: number(after, l.following), Follower: number(after, l.followers), Friend: number(after, l.friends),
-		Posts: number(after, l.posts), Version: number(after, l.version),
+		Posts: number(after, l.posts), Favorites: number(after, l.favorites), Favorited: number(after, l.favorited), Version: number(after, l.version),
 	}}
 	if len(images) > 1 {
 		c.Before = number(images[0], l.version)
@@ -250,7 +261,12 @@ func (l layout) edge(row []any) (storage.Edge, error) {
 	if v[2] < 0 || v[2] > math.MaxUint8 {
 		return storage.Edge{}, fmt.Errorf("a row of edges has type %d", v[2])
 	}
+	post, ok := integer(row, l.post)
+	if l.post >= 0 && !ok {
+		return storage.Edge{}, fmt.Errorf("a row of favorites has no post_id: %v", row)
+	}
 	return storage.Edge{
+		Post:       post,
 		From:       storage.UserID(v[0]),
 		To:         storage.UserID(v[1]),
 		Type:       storage.EdgeType(v[2]),

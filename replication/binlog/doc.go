@@ -1,5 +1,5 @@
 // Package binlog replicates by acting as a replica: it reads the row-based binlog of every server
-// of a store by GTID, and gives the rows of `following` and `friend_request` to the shared
+// of a store by GTID, and gives the rows of `following`, `friend_request` and `favorite` to the shared
 // [replication.Applier].
 //
 // However many replicators run, one of them works for each server: the holder of a named lock on

@@ -267,9 +267,13 @@ func (w *world) unfollow(from, to storage.UserID) storage.Edge {
 // rows reads a whole table of edges, over all shards.
 func (w *world) rows(side storage.Side) (map[storage.Edge]bool, error) {
 	rows := map[storage.Edge]bool{}
-	err := w.each(`SELECT from_user_id, to_user_id, type, update_time FROM `+side.String(), func(r *sql.Rows) error {
+	post := "0"
+	if side.OfPosts() {
+		post = "post_id"
+	}
+	err := w.each(`SELECT from_user_id, to_user_id, type, update_time, `+post+` FROM `+side.String(), func(r *sql.Rows) error {
 		var e storage.Edge
-		if err := r.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime); err != nil {
+		if err := r.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Post); err != nil {
 			return err
 		}
 		rows[e] = true
@@ -355,6 +359,9 @@ func (w *world) agrees() error {
 	if err := w.requestsAgree(); err != nil {
 		return err
 	}
+	if err := w.favoritesAgree(); err != nil {
+		return err
+	}
 	type counts struct{ following, follower, friend int64 }
 	want, got := map[storage.UserID]counts{}, map[storage.UserID]counts{}
 	types := map[storage.Pair]storage.EdgeType{}
@@ -407,6 +414,49 @@ func (w *world) requestsAgree() error {
 		err = fmt.Errorf("requests are %v, the inboxes hold %v", forward, inbox)
 	}
 	return err
+}
+
+// favoritesAgree tells in what the two sides of favorites, or their counts, differ.
+func (w *world) favoritesAgree() error {
+	forward, err := w.rows(storage.Favorites)
+	if err != nil {
+		return err
+	}
+	inbox, err := w.rows(storage.FavoriteInbox)
+	if err == nil && !maps.Equal(forward, inbox) {
+		err = fmt.Errorf("favorites are %v, the inboxes hold %v", forward, inbox)
+	}
+	if err != nil {
+		return err
+	}
+	for e := range forward {
+		if e.Type == storage.None {
+			delete(forward, e)
+		}
+	}
+	var of [3]int64 // of users, of posts together, of posts
+	for i, sum := range []string{
+		"SELECT COALESCE(SUM(favorite_count), 0) FROM user_counts",
+		"SELECT COALESCE(SUM(total_favorited), 0) FROM user_counts",
+		"SELECT COALESCE(SUM(favorite_count), 0) FROM post_counts",
+	} {
+		err := w.each(sum, func(r *sql.Rows) error {
+			var n int64
+			err := r.Scan(&n)
+			of[i] += n
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if n := int64(len(forward)); of[0] != n {
+		return fmt.Errorf("users count %d favorites, there are %d", of[0], n)
+	}
+	if of[1] != of[2] {
+		return fmt.Errorf("%d favorites of authors, %d of their posts", of[1], of[2])
+	}
+	return nil
 }
 
 // settle waits until the two sides and the counts agree.

@@ -175,7 +175,7 @@ func (a *assembler) sides(kind binlog.EventType, t table, e *binlog.RowsEvent) e
 			}
 		}
 		if before || isDelete(kind) {
-			edge = storage.Edge{From: edge.From, To: edge.To}
+			edge = edge.Pair().Edge(storage.None, 0)
 		}
 		a.open.changes = append(a.open.changes, Change{t.side(), edge})
 	}

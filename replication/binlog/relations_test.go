@@ -237,6 +237,14 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 		ids = append(ids, id)
 	}
 	w.users(t, ids...)
+	var posts []storage.PostID
+	for _, id := range ids[:5] {
+		post := storage.PostID{Author: id, Number: 1000 + int64(id)}
+		if _, _, err := w.store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "1", At: 1}); err != nil {
+			t.Fatal(err)
+		}
+		posts = append(posts, post)
+	}
 	end := time.Now().Add(length)
 	var writers sync.WaitGroup
 	for range 4 {
@@ -244,6 +252,11 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 			for time.Now().Before(end) {
 				from, to := ids[rand.IntN(people)], ids[rand.IntN(people)]
 				if from == to {
+					continue
+				}
+				if rand.IntN(4) == 0 { // a block may forbid it
+					change := storage.FavoriteChange{Post: posts[rand.IntN(len(posts))], Type: storage.EdgeType(min(rand.IntN(3), 1)), At: w.tick()}
+					_, _ = w.store.ChangeFavorite(context.Background(), from, change, storage.ChangeOptions{})
 					continue
 				}
 				if rand.IntN(3) == 0 { // refused more often than not
@@ -266,7 +279,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	writers.Wait()
 	w.launch(t)
 	w.settle(t)
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		rows, err := w.rows(side)
 		if err != nil || len(rows) < people {
 			t.Errorf("%d rows of %s: %v", len(rows), side, err)

@@ -19,7 +19,7 @@ type transaction struct {
 	gtid        gtid
 	print       uint32         // of its first and last event
 	committed   storage.Micros // when it was
-	rows        []storage.Row  // of following and friend_request, as they were written
+	rows        []storage.Row  // of forward tables, as they were written
 	changes     []Change       // of both sides, in order, if both are wanted
 	users       []storage.UserID
 	counts      []storage.UserChange // rows of user_counts; see changed
@@ -316,7 +316,7 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 }
 
 // alike is the condition for replication to continue after something that it cannot follow.
-const alike = "make sure that follower has what following has, and friend_request_inbox what friend_request has"
+const alike = "make sure that follower has what following has, friend_request_inbox what friend_request has, and favorite_inbox what favorite has"
 
 const remedyOfStatement = alike + ", then start again with --resync"
 

@@ -1,0 +1,71 @@
+package replication_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"kith/storage"
+)
+
+// Favorites come to their other side in any order, and twice: both sides agree then, and all counts are
+// exact, also of posts that have been deleted meanwhile.
+func TestFavoritesArriveInAnyOrder(t *testing.T) {
+	everywhere(t, func(t *testing.T, r *relations) {
+		var posts []storage.PostID
+		for i := range int64(2 * people) {
+			id := storage.PostID{Author: storage.UserID(1 + i%people), Number: 100 + i}
+			if _, _, err := r.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: storage.UserID(id.Number).String(), At: 1}); err != nil {
+				t.Fatal(err)
+			}
+			posts = append(posts, id)
+		}
+		random := rand.New(rand.NewPCG(1, people))
+		pairs := map[storage.Pair]bool{}
+		for i := range 200 {
+			user, post := storage.UserID(1+random.IntN(people)), posts[random.IntN(len(posts))]
+			change := storage.FavoriteChange{Post: post, Type: storage.EdgeType(random.IntN(2)), At: storage.Micros(1000 + i)}
+			changed, err := r.store.ChangeFavorite(context.Background(), user, change, storage.ChangeOptions{Inverse: i%3 == 0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pairs[changed.Row.Pair()] = changed.Row.UpdateTime > 0 || pairs[changed.Row.Pair()]
+			r.wrote(changed.Written())
+			if i == 100 {
+				if _, err := r.store.DeletePost(t.Context(), posts[0]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if i%50 == 49 {
+				rows := r.take()
+				rows = append(rows, rows...)
+				random.Shuffle(len(rows), func(a, b int) { rows[a], rows[b] = rows[b], rows[a] })
+				r.propagate(rows)
+			}
+		}
+		favorites := 0
+		for p, there := range pairs {
+			truth := r.store.Edges(t.Context(), storage.Favorites, []storage.Pair{p})[0]
+			replica := r.store.Edges(t.Context(), storage.FavoriteInbox, []storage.Pair{p})[0]
+			if truth != replica || truth.Found != there {
+				t.Errorf("%+v is %+v and %+v", p, truth, replica)
+			}
+			favorites += int(truth.Value.Type)
+		}
+		if favorites == 0 {
+			t.Error("there are no favorites")
+		}
+		c := r.store.(storage.Comparer)
+		for shard := range c.Shards() {
+			all := storage.OwnerRange{UpTo: 1<<63 - 1}
+			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+				if wrong, err := c.WrongCounts(t.Context(), side, shard, all); err != nil || len(wrong) > 0 {
+					t.Errorf("counts of %s: %+v, %v", side, wrong, err)
+				}
+			}
+			if wrong, err := c.WrongPostCounts(t.Context(), shard, all); err != nil || len(wrong) > 0 {
+				t.Errorf("counts of posts: %+v, %v", wrong, err)
+			}
+		}
+	})
+}
