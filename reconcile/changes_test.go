@@ -170,10 +170,14 @@ func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 	for i := range n {
 		from, to := storage.UserID(r.IntN(50)+1), 1000+offset+storage.UserID(i)
 		side, lose := storage.Forward, i%100 == 37
-		if i%3 == 1 { // as every third of those that are lost
+		e := storage.Edge{From: from, To: to, Type: storage.Following}
+		switch i % 3 { // those that are lost are of all tables, too
+		case 1:
 			side = storage.Requests
+		case 2:
+			side, e.To, e.Post = storage.Favorites, 1000+to%2, int64(to)
 		}
-		if e := w.write(t, side, storage.Edge{From: from, To: to, Type: storage.Following}, lose); lose {
+		if e := w.write(t, side, e, lose); lose {
 			lost = append(lost, storage.Row{Side: side, Edge: e})
 		}
 	}
@@ -204,6 +208,15 @@ func (w *watched) differences(t testing.TB) []reconcile.Finding {
 			for _, to := range r.Value {
 				keys = append(keys, reconcile.Key{Side: side, Pair: storage.Pair{From: from, To: to}})
 			}
+		}
+	}
+	for from := storage.UserID(1); from <= 50; from++ {
+		r := w.AllRows(t.Context(), storage.Favorites, []storage.RowsQuery{{Owner: from, Limit: 1e6}})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		for _, e := range r.Value {
+			keys = append(keys, reconcile.Key{Side: storage.Favorites, Pair: e.Pair()})
 		}
 	}
 	found, err := reconcile.Differences(t.Context(), w.Store, keys)

@@ -93,6 +93,7 @@ type confirmed struct {
 	found     []Finding
 	unsettled int
 	off       map[storage.UserID]countsOff // because of what was found
+	offPosts  map[storage.PostID]int32     // the same, of posts
 	repaired  map[Kind]int
 }
 
@@ -100,7 +101,9 @@ func (f *full) confirm(ctx context.Context, suspects []Key) (c confirmed, err er
 	if c.found, c.unsettled, err = Confirm(ctx, f.store, suspects, f.cfg.Window); err != nil {
 		return c, err
 	}
-	c.off, err = f.countsOff(ctx, c.found)
+	if c.off, err = f.countsOff(ctx, c.found); err == nil {
+		c.off, c.offPosts, err = f.favoritesOff(ctx, c.found, c.off)
+	}
 	return c, err
 }
 

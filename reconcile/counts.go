@@ -15,11 +15,16 @@ const (
 	friends = iota
 	followings
 	followers
+	favorites // given by the user
+	favorited // how often the user's posts have been
+	ofPosts   // favorites of each of the user's posts
 	counts
 )
 
 // countedBy are the tables whose rows are counted; friends are in following, too.
-var countedBy = [counts]storage.Side{storage.Forward, storage.Forward, storage.Inverse}
+var countedBy = [counts]storage.Side{
+	storage.Forward, storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox, storage.FavoriteInbox,
+}
 
 // countsAtOnce is how many suspected counts are read again together.
 const countsAtOnce = 1000
@@ -59,8 +64,11 @@ func (f *full) count(ctx context.Context, which int, w *walk) error {
 }
 
 func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange) ([]storage.WrongCount, error) {
-	if which == friends {
+	switch which {
+	case friends:
 		return f.cfg.Store.WrongFriends(ctx, shard, r)
+	case ofPosts:
+		return f.cfg.Store.WrongPostCounts(ctx, shard, r)
 	}
 	return f.cfg.Store.WrongCounts(ctx, countedBy[which], shard, r)
 }
@@ -76,9 +84,9 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 		if err := sleep.For(ctx, f.cfg.Window); err != nil {
 			return c, nil, err
 		}
-		before := make(map[storage.UserID]int64, len(suspects))
+		before := make(map[countKey]int64, len(suspects))
 		for _, w := range suspects {
-			before[w.User] = w.Have - w.Are
+			before[keyOfCount(w)] = w.Have - w.Are
 		}
 		now, err := f.wrongCounts(ctx, which, shard, suspects)
 		if err != nil {
@@ -86,7 +94,7 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 		}
 		suspects = nil
 		for _, w := range now {
-			if w.Have-w.Are == before[w.User] {
+			if off, known := before[keyOfCount(w)]; known && w.Have-w.Are == off {
 				settled = append(settled, w)
 			} else {
 				suspects = append(suspects, w)
@@ -95,28 +103,43 @@ func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []s
 	}
 	c.unsettled = len(suspects)
 	for _, w := range settled {
-		if w.Have-w.Are != f.explained(which, w.User) {
-			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Have: w.Have, Are: w.Are})
+		if w.Have-w.Are != f.explained(which, keyOfCount(w)) {
+			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Post: w.Post, Have: w.Have, Are: w.Are})
 		}
 	}
 	return c, settled, nil
 }
 
 // explained is by how much a count is off because of rows that were found to be wrong, or 0.
-func (f *full) explained(which int, user storage.UserID) int64 {
-	switch off := f.state.Explained[user]; which {
+func (f *full) explained(which int, of countKey) int64 {
+	if which == ofPosts {
+		return int64(f.state.ExplainedPosts[of])
+	}
+	switch off := f.state.Explained[of.Author]; which {
 	case friends:
 		return int64(off.Friends)
 	case followers:
 		return int64(off.Followers)
+	case favorited:
+		return int64(off.Favorited)
 	}
 	return 0
 }
 
+// A countKey names a count of one kind: that of a user or of a post.
+type countKey = storage.PostID
+
+func keyOfCount(w storage.WrongCount) countKey { return countKey{Author: w.User, Number: w.Post} }
+
 // wrongCounts reads counts again.
 func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) ([]storage.WrongCount, error) {
 	var wrong []storage.WrongCount
+	seen := make(map[storage.UserID]bool)
 	for _, w := range suspects {
+		if seen[w.User] { // another post of the same
+			continue
+		}
+		seen[w.User] = true
 		err := f.again(ctx, shard, func() error {
 			now, err := f.wrong(ctx, which, shard, storage.OwnerRange{After: w.User - 1, UpTo: w.User})
 			if err == nil {
@@ -138,15 +161,22 @@ func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.Wr
 		return nil
 	}
 	for chunk := range slices.Chunk(wrong, 100) {
-		users := make([]storage.UserID, len(chunk))
+		users, posts := make([]storage.UserID, len(chunk)), make([]storage.PostID, len(chunk))
 		for i, w := range chunk {
-			users[i] = w.User
+			users[i], posts[i] = w.User, keyOfCount(w)
 		}
 		err := f.again(ctx, shard, func() error {
-			if which != friends {
+			switch which {
+			case friends:
+			case ofPosts:
+				return recounted("favorites of posts", users, f.cfg.Store.RecountPosts(ctx, posts))
+			default:
 				if err := recounted(countedBy[which].String(), users, f.cfg.Store.Recount(ctx, countedBy[which], users)); err != nil {
 					return err
 				}
+			}
+			if countedBy[which].Truth() != storage.Forward {
+				return nil
 			}
 			return recounted("friends", users, f.cfg.Store.RecountFriends(ctx, users))
 		})
@@ -160,7 +190,7 @@ func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.Wr
 	}
 	c.repaired = map[Kind]int{WrongCount: len(c.found)}
 	for _, w := range still {
-		if slices.ContainsFunc(c.found, func(d Finding) bool { return d.User == w.User }) {
+		if slices.ContainsFunc(c.found, func(d Finding) bool { return d.User == w.User && d.Post == w.Post }) {
 			c.repaired[WrongCount]--
 		}
 	}

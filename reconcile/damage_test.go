@@ -27,6 +27,7 @@ type graph struct {
 	users  []storage.UserID
 
 	requests int              // that there are
+	posts    []storage.PostID // every third has been deleted
 	apart    []storage.UserID // users without edges
 }
 
@@ -97,10 +98,14 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 	}
 	requests := g.someRequests(rows, seen)
 	g.requests = len(requests)
-	for _, side := range storage.Sides {
+	favorites := g.someFavorites(edges / 4)
+	for _, side := range storage.AllSides {
 		made := rows
-		if side.Truth() == storage.Requests {
+		switch side.Truth() {
+		case storage.Requests:
 			made = requests
+		case storage.Favorites:
+			made = favorites
 		}
 		g.write(side, made...)
 	}
@@ -142,7 +147,7 @@ func (g *graph) write(side storage.Side, edges ...storage.Edge) {
 func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
 
 func byPair(a, b storage.Edge) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Post, b.Post))
 }
 
 func (g *graph) user() storage.UserID { return g.users[g.r.IntN(len(g.users))] }
@@ -158,13 +163,22 @@ func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 // put writes the row of an edge past the store.
 func (g *graph) put(side storage.Side, e storage.Edge) {
 	g.t.Helper()
+	if side.OfPosts() {
+		g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, post_id, type, update_time) VALUES (?, ?, ?, ?, ?)",
+			int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime))
+		return
+	}
 	g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, type, update_time) VALUES (?, ?, ?, ?)",
 		int64(e.From), int64(e.To), int64(e.Type), int64(e.UpdateTime))
 }
 
 func (g *graph) remove(side storage.Side, p storage.Pair) {
 	g.t.Helper()
-	g.exec(side.Owner(p), "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", int64(p.From), int64(p.To))
+	text, args := "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", []any{int64(p.From), int64(p.To)}
+	if side.OfPosts() {
+		text, args = text+" AND post_id = ?", append(args, p.Post)
+	}
+	g.exec(side.Owner(p), text, args...)
 }
 
 // rows reads all rows of a side past the store, in key order. Tombstones at time 0,
@@ -172,14 +186,18 @@ func (g *graph) remove(side storage.Side, p storage.Pair) {
 func (g *graph) rows(side storage.Side) []storage.Edge {
 	g.t.Helper()
 	var all []storage.Edge
+	post := "0"
+	if side.OfPosts() {
+		post = "post_id"
+	}
 	for _, db := range g.files {
-		rows, err := db.Query("SELECT from_user_id, to_user_id, type, update_time FROM " + side.String())
+		rows, err := db.Query("SELECT from_user_id, to_user_id, type, update_time, " + post + " FROM " + side.String())
 		if err != nil {
 			g.t.Fatal(err)
 		}
 		for rows.Next() {
 			var e storage.Edge
-			if err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime); err != nil {
+			if err := rows.Scan(&e.From, &e.To, &e.Type, &e.UpdateTime, &e.Post); err != nil {
 				g.t.Fatal(err)
 			}
 			if e.Type != storage.None || e.UpdateTime != 0 {
@@ -198,7 +216,7 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 // right and no follows forbidden.
 func (g *graph) whole() {
 	g.t.Helper()
-	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+	for _, side := range storage.Truths {
 		forward, inverse := g.rows(side), g.rows(side.Replica())
 		if !slices.Equal(forward, inverse) {
 			g.t.Errorf("the sides of %s differ: %d rows, %d rows", side, len(forward), len(inverse))
@@ -224,6 +242,7 @@ func (g *graph) whole() {
 		}
 		want[p.From], want[p.To] = from, to
 	}
+	g.wantFavorites(want)
 	users := slices.Concat(g.users, g.apart)
 	for i, c := range g.Counts(g.t.Context(), users) {
 		have, should := c.Value, want[users[i]]
@@ -240,6 +259,7 @@ type trace struct {
 	pair storage.Pair
 	side storage.Side
 	user storage.UserID
+	post int64
 
 	friends bool
 }
@@ -247,14 +267,15 @@ type trace struct {
 func tracesOf(found []reconcile.Finding) []trace {
 	var all []trace
 	for _, f := range found {
-		all = append(all, trace{f.Kind, f.Pair(), f.Side, f.User, f.Friends})
+		all = append(all, trace{f.Kind, f.Pair(), f.Side, f.User, f.Post, f.Friends})
 	}
 	return all
 }
 
 func compareTraces(a, b trace) int {
 	return cmp.Or(strings.Compare(string(a.kind), string(b.kind)), cmp.Compare(a.pair.From, b.pair.From),
-		cmp.Compare(a.pair.To, b.pair.To), cmp.Compare(a.side, b.side), cmp.Compare(a.user, b.user), strings.Compare(fmt.Sprint(a.friends), fmt.Sprint(b.friends)))
+		cmp.Compare(a.pair.To, b.pair.To), cmp.Compare(a.side, b.side), cmp.Compare(a.user, b.user),
+		cmp.Compare(a.pair.Post, b.pair.Post), cmp.Compare(a.post, b.post), strings.Compare(fmt.Sprint(a.friends), fmt.Sprint(b.friends)))
 }
 
 // sameTraces fails the test unless exactly what was damaged was found, once each.
@@ -283,7 +304,7 @@ func sameTraces(t testing.TB, found []reconcile.Finding, damaged []trace) {
 // users who have nothing else.
 func (g *graph) damage(times int) []trace {
 	g.t.Helper()
-	made := slices.Concat(g.damageRows(storage.Inverse, times), g.damageRows(storage.Inbox, times))
+	made := slices.Concat(g.damageRows(storage.Inverse, times), g.damageRows(storage.Inbox, times), g.damageRows(storage.FavoriteInbox, times), g.damageFavoriteCounts(times))
 	columns := []string{"following", "follower", "friend"}
 	for n := range times {
 		user := g.users[(n*13)%len(g.users)]
@@ -302,8 +323,11 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 	rows = g.endsFirst(rows)
 	kinds := 3 // of rows; those of requests are 1 to 5
 	first := 0
-	if side == storage.Inbox {
+	switch side {
+	case storage.Inbox:
 		kinds, first = 5, 1
+	case storage.FavoriteInbox:
+		kinds = 2
 	}
 	var made []trace
 	edge := func(kind reconcile.Kind, p storage.Pair) {
@@ -319,8 +343,11 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 		return e
 	}
 	keepCount := func(before, after storage.Edge) {
-		if side == storage.Inverse {
+		switch side {
+		case storage.Inverse:
 			g.keepCount(before, after)
+		case storage.FavoriteInbox:
+			g.keepFavorites(before, after)
 		}
 	}
 	for n := range times {
@@ -348,6 +375,9 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 
 		for { // an edge too many
 			e = storage.Edge{From: g.user(), To: g.user(), Type: storage.EdgeType(first + g.r.IntN(kinds)), UpdateTime: 5}
+			if post := g.posts[g.r.IntN(len(g.posts))]; side.OfPosts() {
+				e.To, e.Post = post.Author, post.Number
+			}
 			if e.From != e.To && !taken[e.Pair()] {
 				break
 			}
@@ -458,7 +488,9 @@ func (g *graph) endsFirst(rows []storage.Edge) []storage.Edge {
 				here = append(here, e)
 			}
 		}
-		byKey := func(a, b storage.Edge) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From)) }
+		byKey := func(a, b storage.Edge) int {
+			return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.Post, b.Post))
+		}
 		ends = append(ends, slices.MinFunc(here, byKey), slices.MaxFunc(here, byKey))
 	}
 	rows = slices.DeleteFunc(rows, func(e storage.Edge) bool { return slices.Contains(ends, e) })

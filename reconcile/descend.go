@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -21,7 +20,7 @@ func (s slice) holds(p storage.Pair) bool {
 	if s.parts == 1 {
 		return true
 	}
-	mixed := uint64(p.From)*0x9E3779B97F4A7C15 ^ uint64(p.To)*0xC2B2AE3D27D4EB4F
+	mixed := uint64(p.From)*0x9E3779B97F4A7C15 ^ uint64(p.To)*0xC2B2AE3D27D4EB4F ^ uint64(p.Post)*0xD6E8FEB86659FD93
 	return mixed>>32%s.parts == s.part
 }
 
@@ -136,7 +135,7 @@ func (f *full) compare(ctx context.Context, cut storage.Cut, s slice) ([]Key, in
 		suspects = append(suspects, p)
 	}
 	slices.SortFunc(suspects, func(a, b storage.Pair) int {
-		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
+		return sides[1].Compare(a, b)
 	})
 	return KeysOf(sides[0], slices.Compact(suspects)), read, nil
 }

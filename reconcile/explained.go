@@ -6,9 +6,9 @@ import (
 	"kith/storage"
 )
 
-// countsOff is by how much a user's counts are off because rows of follower are wrong: counts are
-// updated by writes, and they are compared with these rows.
-type countsOff struct{ Followers, Friends int32 }
+// countsOff is by how much a user's counts are off because rows of follower or of favorite_inbox are
+// wrong: counts are updated by writes, and they are compared with these rows.
+type countsOff struct{ Followers, Friends, Favorited int32 }
 
 // countsOff computes this from findings. A row that is missing or superfluous also removes or adds
 // a friend if its owner follows back.
@@ -43,9 +43,49 @@ func (f *full) countsOff(ctx context.Context, found []Finding) (map[storage.User
 	off := make(map[storage.UserID]countsOff)
 	for i, id := range users {
 		was := off[id]
-		off[id] = countsOff{was.Followers + diffs[i], was.Friends + diffs[i]*counted(rows[i].Value)}
+		off[id] = countsOff{Followers: was.Followers + diffs[i], Friends: was.Friends + diffs[i]*counted(rows[i].Value)}
 	}
 	return off, nil
+}
+
+// favoritesOff computes the same for the counts of posts, and adds to those of their authors. A post
+// that has been deleted counts no longer for its author.
+func (f *full) favoritesOff(ctx context.Context, found []Finding, off map[storage.UserID]countsOff) (map[storage.UserID]countsOff, map[storage.PostID]int32, error) {
+	posts := make(map[storage.PostID]int32)
+	var ids []storage.PostID
+	for _, d := range found {
+		diff := counted(d.Forward) - counted(d.Inverse)
+		if d.Side != storage.Favorites || diff == 0 {
+			continue
+		}
+		id := d.Pair().PostID()
+		if _, known := posts[id]; !known {
+			ids = append(ids, id)
+		}
+		posts[id] += diff
+	}
+	if len(ids) == 0 {
+		return off, nil, nil
+	}
+	if off == nil {
+		off = make(map[storage.UserID]countsOff)
+	}
+	err := whileAway(ctx, func() error {
+		results := f.cfg.Store.Posts(ctx, ids)
+		for _, r := range results {
+			if r.Err != nil {
+				return r.Err
+			}
+		}
+		for i, r := range results {
+			if was := off[ids[i].Author]; r.Found {
+				was.Favorited += posts[ids[i]]
+				off[ids[i].Author] = was
+			}
+		}
+		return nil
+	})
+	return off, posts, err
 }
 
 // counted is what an edge adds to a count.

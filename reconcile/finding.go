@@ -1,5 +1,5 @@
-// Package reconcile finds where the two tables of a pair disagree, `following` and `follower` or
-// `friend_request` and `friend_request_inbox`. It makes the inverse table match the forward one:
+// Package reconcile finds where the two tables of a pair disagree: `following` and `follower`,
+// `friend_request` and `friend_request_inbox`, or `favorite` and `favorite_inbox`. It makes the inverse table match the forward one:
 // the forward table always wins.
 //
 // [Full] compares everything, mostly inside the databases. [Incremental] looks at what has changed
@@ -42,8 +42,10 @@ type Finding struct {
 	Forward, Inverse storage.Edge
 
 	// For [WrongCount]: the user, its count and what the count should be. Friends says that it is
-	// the count of mutual follows, which has no table of its own.
+	// the count of mutual follows, which has no table of its own. If Post is set, it is the count of
+	// that post of the user.
 	User      storage.UserID
+	Post      int64
 	Friends   bool
 	Have, Are int64
 }
@@ -62,16 +64,33 @@ func (f Finding) about() string {
 	return f.Side.String()
 }
 
+// count is the column of a wrong count.
+func (f Finding) count() string {
+	if f.Side == storage.FavoriteInbox && f.Post == 0 {
+		return "total_favorited"
+	}
+	if f.Side.OfPosts() {
+		return "favorite_count"
+	}
+	return f.about() + "_count"
+}
+
 // String describes the finding in one line.
 func (f Finding) String() string {
-	switch f.Kind {
-	case WrongCount:
+	switch {
+	case f.Kind == WrongCount && f.Post != 0:
+		return fmt.Sprintf("%-11s  post %d of user %d: %s says %d, there are %d", f.Kind, f.Post, f.User, f.about(), f.Have, f.Are)
+	case f.Kind == WrongCount:
 		return fmt.Sprintf("%-11s  user %d: %s says %d, there are %d", f.Kind, f.User, f.about(), f.Have, f.Are)
-	case Forbidden:
+	case f.Kind == Forbidden:
 		return fmt.Sprintf("%-11s  %d → %d: following %s, follower has a block the other way, %s",
 			f.Kind, f.Forward.From, f.Forward.To, rowText(f.Forward), rowText(f.Inverse))
 	}
-	return fmt.Sprintf("%-11s  %d → %d: %s %s, %s %s", f.Kind, f.Forward.From, f.Forward.To,
+	to := f.Forward.To.String()
+	if f.Forward.Post != 0 {
+		to = fmt.Sprintf("post %d of %s", f.Forward.Post, to)
+	}
+	return fmt.Sprintf("%-11s  %d → %s: %s %s, %s %s", f.Kind, f.Forward.From, to,
 		f.Side, rowText(f.Forward), f.Side.Replica(), rowText(f.Inverse))
 }
 

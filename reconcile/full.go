@@ -16,6 +16,7 @@ type FullStore interface {
 	RepairStore
 	storage.Comparer
 	storage.Checkpoints
+	Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post]
 }
 
 // FullConfig says how a full scan is done.
@@ -101,7 +102,7 @@ func (c FullConfig) withDefaults() FullConfig {
 	return c
 }
 
-// Full compares both sides of all edges, in both pairs of tables, and all counts with their rows.
+// Full compares both sides of all edges, in all pairs of tables, and all counts with their rows.
 // It also looks for follows that a block forbids.
 //
 // First the databases compute digests of every group of edges on both sides, and then, for what

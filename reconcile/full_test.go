@@ -34,7 +34,7 @@ func scan(t testing.TB, cfg reconcile.FullConfig) reconcile.Report {
 func TestAWholeStoreHasNothingToFind(t *testing.T) {
 	g := newGraph(t, 1, 3, 200, 3000)
 	r := scan(t, quick(g))
-	if r.Total() != 0 || r.RowsRead != 0 || r.Rows != [4]int64{3000, 3000, int64(g.requests), int64(g.requests)} || g.requests < 500 || r.Unsettled != 0 {
+	if r.Total() != 0 || r.RowsRead != 0 || r.Rows != [6]int64{3000, 3000, int64(g.requests), int64(g.requests), 750, 750} || g.requests < 500 || r.Unsettled != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -134,7 +134,9 @@ func TestDamageOfTheForwardSideIsTakenOver(t *testing.T) {
 
 func TestAMissingUserCountIsFoundAndMade(t *testing.T) {
 	g := newGraph(t, 5, 2, 50, 500)
-	user := g.users[slices.IndexFunc(g.Counts(t.Context(), g.users), func(c storage.Result[storage.Counts]) bool { return c.Value.Friend > 0 })]
+	user := g.users[slices.IndexFunc(g.Counts(t.Context(), g.users), func(c storage.Result[storage.Counts]) bool {
+		return c.Value.Friend > 0 && c.Value.Favorites > 0 && c.Value.Posts+c.Value.Favorited == 0
+	})]
 	g.exec(user, "DELETE FROM user_counts WHERE user_id = ?", int64(user))
 	cfg := quick(g)
 	cfg.Repair = true
@@ -142,6 +144,7 @@ func TestAMissingUserCountIsFoundAndMade(t *testing.T) {
 	sameTraces(t, r.Findings, []trace{
 		{kind: reconcile.WrongCount, side: storage.Forward, user: user},
 		{kind: reconcile.WrongCount, side: storage.Inverse, user: user},
+		{kind: reconcile.WrongCount, side: storage.Favorites, user: user},
 	})
 	g.whole()
 }

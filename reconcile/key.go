@@ -9,7 +9,7 @@ import (
 )
 
 // pairs are the pairs of tables that are compared, named by their forward tables.
-var pairs = [...]storage.Side{storage.Forward, storage.Requests}
+var pairs = storage.Truths
 
 // A Key names an edge in one of the pairs of tables.
 type Key struct {
@@ -74,7 +74,7 @@ func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.S
 				if r.Err != nil {
 					r.Err = fmt.Errorf("read %s from %d to %d: %w", side, p.From, p.To, r.Err)
 				}
-				r.Value.From, r.Value.To = p.From, p.To // a missing row lacks them
+				r.Value.From, r.Value.To, r.Value.Post = p.From, p.To, p.Post // a missing row lacks them
 				rows[at[j]] = r
 			}
 		}

@@ -123,7 +123,7 @@ func repair(ctx context.Context, store RepairStore, found []Finding, written map
 }
 
 // mayFollow returns the edges that may change when inverse rows are made to match the forward ones,
-// see [storage.EdgeWriter]: those of the other user, in both pairs of tables.
+// see [storage.EdgeWriter]: those of the other user, among follows and requests.
 func mayFollow(found []Finding) []Key {
 	var keys []Key
 	for _, f := range found {
@@ -137,7 +137,7 @@ func mayFollow(found []Finding) []Key {
 		if !follows {
 			continue
 		}
-		for _, side := range pairs {
+		for _, side := range [...]storage.Side{storage.Forward, storage.Requests} {
 			keys = append(keys, Key{side, reversed(f.Pair())})
 		}
 	}

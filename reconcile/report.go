@@ -16,11 +16,11 @@ type Report struct {
 	Resumed bool    // it continued an earlier run
 	Repair  bool
 
-	Rows       [len(storage.Sides)]int64 // digested, by storage.Side
-	Groups     int                       // into which edges fall, of both pairs of tables
-	GroupsRead int                       // those that differed
-	RowsRead   int64                     // of those groups
-	Bytes      int64                     // that moved from the databases, estimated
+	Rows       [len(storage.AllSides)]int64 // digested, by storage.Side
+	Groups     int                          // into which edges fall, of all pairs of tables
+	GroupsRead int                          // those that differed
+	RowsRead   int64                        // of those groups
+	Bytes      int64                        // that moved from the databases, estimated
 
 	Found     map[Kind]int
 	Repaired  map[Kind]int
@@ -87,6 +87,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		FollowerRows  int64        `json:"followerRows"`
 		RequestRows   int64        `json:"friendRequestRows"`
 		InboxRows     int64        `json:"friendRequestInboxRows"`
+		FavoriteRows  int64        `json:"favoriteRows"`
+		FavoriteInbox int64        `json:"favoriteInboxRows"`
 		Groups        int          `json:"groups"`
 		GroupsRead    int          `json:"groupsRead"`
 		RowsRead      int64        `json:"rowsRead"`
@@ -98,6 +100,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Findings      []Finding    `json:"findings"`
 	}{
 		r.Began, r.Seconds, r.Resumed, r.Repair, r.Rows[storage.Forward], r.Rows[storage.Inverse], r.Rows[storage.Requests], r.Rows[storage.Inbox],
+		r.Rows[storage.Favorites], r.Rows[storage.FavoriteInbox],
 		r.Groups, r.GroupsRead, r.RowsRead, r.Bytes, kinds(r.Found), kinds(r.Repaired), r.Left(), r.Unsettled, findings,
 	})
 }
@@ -119,8 +122,9 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 		Pair string `json:"pair"`
 		From string `json:"from"`
 		To   string `json:"to"`
+		Post int64  `json:"post,omitempty,string"`
 	}
-	e := edge{f.Kind, f.Side.String(), f.Forward.From.String(), f.Forward.To.String()}
+	e := edge{f.Kind, f.Side.String(), f.Forward.From.String(), f.Forward.To.String(), f.Forward.Post}
 	switch {
 	case f.Kind == WrongCount:
 		table := f.Side.String()
@@ -132,14 +136,21 @@ func (f Finding) MarshalJSON() ([]byte, error) {
 			Count string `json:"count"`
 			Table string `json:"table,omitempty"`
 			User  string `json:"user"`
+			Post  int64  `json:"post,omitempty,string"`
 			Have  int64  `json:"have"`
 			Are   int64  `json:"are"`
-		}{f.Kind, f.about() + "_count", table, f.User.String(), f.Have, f.Are})
+		}{f.Kind, f.count(), table, f.User.String(), f.Post, f.Have, f.Are})
 	case f.Kind == Forbidden:
 		return json.Marshal(struct {
 			edge
 			Following *row `json:"following"`
 			Block     *row `json:"block"`
+		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
+	case f.Side == storage.Favorites:
+		return json.Marshal(struct {
+			edge
+			Favorite *row `json:"favorite"`
+			Inbox    *row `json:"favoriteInbox"`
 		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
 	case f.Side == storage.Requests:
 		return json.Marshal(struct {

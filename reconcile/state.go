@@ -14,12 +14,12 @@ import (
 const fullCheckpoint = "reconcile/full"
 
 // stateLayout changes when an older state can no longer be continued.
-const stateLayout = 4
+const stateLayout = 5
 
 // A state has to fit into a column of 16 MB, whatever the number of shards and of disagreements.
 // These constants bound it, and mostSums bounds the summaries.
 const (
-	mostExplained = 200_000
+	mostExplained = 80_000
 	mostListed    = 50_000
 )
 
@@ -40,8 +40,9 @@ type state struct {
 	Counted [counts][]walk // whose counts were compared
 
 	// Explained is by how much counts are off because of rows that were found to be wrong, for at
-	// most mostExplained users. Wrong counts of other users are findings of their own.
-	Explained map[storage.UserID]countsOff
+	// most mostExplained users, and as many posts. Wrong counts of others are findings of their own.
+	Explained      map[storage.UserID]countsOff
+	ExplainedPosts map[storage.PostID]int32
 
 	Report Report
 }
@@ -54,7 +55,7 @@ func (f *full) newState() state {
 			Began: f.began, Repair: f.cfg.Repair,
 			Found: make(map[Kind]int), Repaired: make(map[Kind]int),
 		},
-		Explained: make(map[storage.UserID]countsOff),
+		Explained: make(map[storage.UserID]countsOff), ExplainedPosts: make(map[storage.PostID]int32),
 	}
 	s.beginPair()
 	for c := range counts {
@@ -78,7 +79,12 @@ func (s *state) take(c confirmed, list int) {
 	}
 	for id, off := range c.off {
 		if was, known := s.Explained[id]; known || len(s.Explained) < mostExplained {
-			s.Explained[id] = countsOff{was.Followers + off.Followers, was.Friends + off.Friends}
+			s.Explained[id] = countsOff{was.Followers + off.Followers, was.Friends + off.Friends, was.Favorited + off.Favorited}
+		}
+	}
+	for id, off := range c.offPosts {
+		if was, known := s.ExplainedPosts[id]; known || len(s.ExplainedPosts) < mostExplained {
+			s.ExplainedPosts[id] = was + off
 		}
 	}
 	for kind, n := range c.repaired {
@@ -114,6 +120,9 @@ func (f *full) load(ctx context.Context) error {
 func (s *state) fill(empty state) {
 	if s.Explained == nil {
 		s.Explained = empty.Explained
+	}
+	if s.ExplainedPosts == nil {
+		s.ExplainedPosts = empty.ExplainedPosts
 	}
 	if s.Report.Found == nil {
 		s.Report.Found = empty.Report.Found

@@ -39,14 +39,17 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 		s.Counted[which] = walks()
 	}
 	for range 2 * unsettledAtOnce {
-		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id()}})
+		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id(), Post: int64(id())}})
 	}
 	for len(s.Explained) < mostExplained {
-		s.Explained[id()] = countsOff{math.MinInt32, math.MinInt32}
+		s.Explained[id()] = countsOff{math.MinInt32, math.MinInt32, math.MinInt32}
+	}
+	for len(s.ExplainedPosts) < mostExplained {
+		s.ExplainedPosts[storage.PostID{Author: id(), Number: int64(id())}] = math.MinInt32
 	}
 	for range mostListed {
-		e := storage.Edge{From: id(), To: id(), Type: storage.Following, UpdateTime: storage.Micros(id())}
-		s.Report.Findings = append(s.Report.Findings, Finding{Kind: WrongCount, Side: storage.Requests, Friends: true, Forward: e, Inverse: e, User: id(), Have: int64(id()), Are: int64(id())})
+		e := storage.Edge{From: id(), To: id(), Post: int64(id()), Type: storage.Following, UpdateTime: storage.Micros(id())}
+		s.Report.Findings = append(s.Report.Findings, Finding{Kind: WrongCount, Side: storage.Requests, Friends: true, Forward: e, Inverse: e, User: id(), Post: int64(id()), Have: int64(id()), Are: int64(id())})
 	}
 	value, err := s.encode()
 	if err != nil {
