@@ -123,7 +123,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
-		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
+		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause, Limits: p.identity.Limits,
 	})
 	p.states = &accounts.States{
 		Store: p.caches.Writer, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,

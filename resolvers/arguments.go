@@ -74,6 +74,10 @@ func parse(ctx context.Context, f *selections.Field) any {
 		return parsedAs(placePageOf(ctx, cursor.Posts, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
 	case fields.Comments:
 		return parsedAs(placePageOf(ctx, cursor.Comments, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+	case fields.Favorites:
+		return parsedAs(placePageOf(ctx, cursor.Favorites, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+	case fields.FavoritedBy:
+		return parsedAs(placePageOf(ctx, cursor.FavoritedBy, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
 	case fields.Towards:
 		return parsedAs(parseUserID(idOf(f.Argument(ctx, "to"))))
 	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:

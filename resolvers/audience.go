@@ -35,6 +35,9 @@ type requestState struct {
 	sets     few[setName, *setAnswer]
 	posts    few[postList, storage.Result[social.Page[storage.Post]]]
 	comments few[commentList, storage.Result[social.Page[storage.Comment]]]
+
+	favorites   few[favoriteList, storage.Result[social.Page[storage.Edge]]]
+	favoritedBy few[favoritedByList, storage.Result[social.Page[storage.Edge]]]
 }
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }

@@ -50,7 +50,7 @@ func fetch(ctx context.Context, level ...wanted) {
 type batch struct {
 	rows   []storage.UserID
 	counts []storage.UserID
-	edges  [len(storage.Sides)][]storage.Pair
+	edges  [len(storage.AllSides)][]storage.Pair
 	marks  []storage.Pair
 
 	lists    []listed      // plain lists
@@ -58,6 +58,8 @@ type batch struct {
 	pools    []storage.PageQuery
 	requests []requested // requests for friendship below relationships
 	posts    postReads
+
+	favorites favoriteReads
 
 	sets []setName
 	next []wanted
@@ -146,6 +148,12 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 		if args, err := argument[placePage](request, f); err == nil {
 			for _, id := range users {
 				b.posts.lists = append(b.posts.lists, postsListed{f, postList{id, args}})
+			}
+		}
+	case fields.Favorites:
+		if args, err := argument[placePage](request, f); err == nil {
+			for _, id := range users {
+				b.favorites.lists = append(b.favorites.lists, favoritesListed{f, favoriteList{id, args}})
 			}
 		}
 	case fields.Common:
@@ -298,8 +306,8 @@ func (b *batch) run(ctx context.Context) []wanted {
 	if len(b.marks) > 0 {
 		asked = append(asked, l.Marks().Ask(b.marks))
 	}
-	var edges [len(storage.Sides)]*loaders.Asked[storage.Pair, storage.Edge]
-	for _, side := range storage.Sides {
+	var edges [len(storage.AllSides)]*loaders.Asked[storage.Pair, storage.Edge]
+	for _, side := range storage.AllSides {
 		if len(b.edges[side]) > 0 {
 			edges[side] = l.Edges(side).Ask(b.edges[side])
 			asked = append(asked, edges[side])
@@ -315,6 +323,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 		asked = append(asked, l.Pages(storage.Forward).Ask(b.pools))
 	}
 	asked = append(asked, b.posts.ask(l)...)
+	asked = append(asked, b.favorites.ask(l)...)
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
 	}
@@ -339,7 +348,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 
 // looksAtLists reports whether anything here depends on the viewer.
 func (b *batch) looksAtLists() bool {
-	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.posts.any()
+	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.posts.any() || b.favorites.any()
 }
 
 // owners are those whose rows report whether lists may be seen.
@@ -365,6 +374,7 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	}
 	fetchOpen(ctx, a, b.opens)
 	b.showPosts(ctx, a)
+	b.showFavorites(ctx, a)
 	for _, p := range lists {
 		if p != nil {
 			p.show(ctx, a)

@@ -31,8 +31,20 @@ func (r *mutationResolver) DeleteComment(ctx context.Context, id string) (*model
 	return r.deleteCommentAt(ctx, id)
 }
 
+func (r *mutationResolver) Favorite(ctx context.Context, postID string) (*model.FavoritePayload, error) {
+	return r.favoriteAt(ctx, postID)
+}
+
+func (r *mutationResolver) Unfavorite(ctx context.Context, postID string) (*model.FavoritePayload, error) {
+	return r.unfavoriteAt(ctx, postID)
+}
+
 func (r *postResolver) Comments(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.CommentConnection, error) {
 	return r.commentsAt(ctx, obj)
+}
+
+func (r *postResolver) FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.FavoritedByConnection, error) {
+	return r.favoritedByAt(ctx, obj)
 }
 
 func (r *queryResolver) LatestPosts(ctx context.Context, first *int32, after *string) (*model.PostConnection, error) {
@@ -45,6 +57,10 @@ func (r *userResolver) Feed(ctx context.Context, obj *model.User, first *int32, 
 
 func (r *userResolver) Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error) {
 	return r.userPostsAt(ctx, obj)
+}
+
+func (r *userResolver) Favorites(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FavoriteConnection, error) {
+	return r.favoritesAt(ctx, obj)
 }
 
 func (r *Resolver) Post() generated.PostResolver { return &postResolver{r} }

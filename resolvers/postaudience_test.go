@@ -14,11 +14,12 @@ import (
 
 // square is what users have published, and who may see whom, as a test knows it.
 type square struct {
-	posts    []written // the last first, like all lists
-	comments []written
-	blocks   map[storage.Pair]bool
-	hidden   map[storage.UserID]bool
-	deleted  map[storage.UserID]bool
+	posts     []written // the last first, like all lists
+	comments  []written
+	favorites []favored // the last first
+	blocks    map[storage.Pair]bool
+	hidden    map[storage.UserID]bool
+	deleted   map[storage.UserID]bool
 }
 
 // written is a post, or a comment on one.
@@ -29,13 +30,19 @@ type written struct {
 	of   storage.UserID // its author
 }
 
+// favored is a favorite.
+type favored struct {
+	by storage.UserID
+	written
+}
+
 // hides reports whether a viewer, 0 for nobody, must not see what a user has written.
 func (s *square) hides(viewer, by storage.UserID) bool {
 	return by != viewer && (s.hidden[by] || s.blocks[storage.Pair{From: by, To: viewer}] || s.blocks[storage.Pair{From: viewer, To: by}])
 }
 
-// TestWhoSeesPosts: after any changes, every route shows every viewer the posts and comments that it
-// may see, and no others.
+// TestWhoSeesPosts: after any changes, every route shows every viewer the posts, comments and favorites
+// that it may see, and no others.
 func TestWhoSeesPosts(t *testing.T) {
 	const people = 5
 	for seed := range uint64(4) {
@@ -74,6 +81,10 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 		return
 	}
 	key := fmt.Sprint("key", step)
+	if len(s.posts) > 0 && random.IntN(3) == 0 {
+		s.favorite(t, api, by, s.posts[random.IntN(len(s.posts))])
+		return
+	}
 	switch n := random.IntN(20); {
 	case n < 7:
 		s.posts = append([]written{{id: publish(t, api, by, "p", key), by: by}}, s.posts...)
@@ -98,6 +109,7 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 	case n == 18 && len(s.deleted) < 2:
 		api.As(by).Ask(`mutation { deleteAccount { complete } }`, nil).Is(`{"deleteAccount": {"complete": true}}`)
 		s.hidden[by], s.deleted[by] = true, true
+		s.favorites = slices.DeleteFunc(s.favorites, func(f favored) bool { return f.by == by || f.written.by == by })
 	case n == 19 && len(s.posts) > 0:
 		i := slices.IndexFunc(s.posts, func(p written) bool { return p.by == by })
 		if i >= 0 {
@@ -106,6 +118,84 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 			s.posts = slices.Delete(s.posts, i, i+1)
 			s.comments = slices.DeleteFunc(s.comments, func(c written) bool { return c.post == id })
 		}
+	}
+}
+
+// favorite makes a favorite, or ends one.
+func (s *square) favorite(t *testing.T, api *apitest.API, by storage.UserID, post written) {
+	t.Helper()
+	at := slices.IndexFunc(s.favorites, func(f favored) bool { return f.by == by && f.id == post.id })
+	vars := apitest.Vars{"p": post.id}
+	switch {
+	case s.hides(by, post.by):
+		api.As(by).Ask(`mutation($p: ID!) { favorite(postId: $p) { changed } }`, vars).Refused("NOT_FOUND")
+	case at < 0:
+		api.As(by).Ask(`mutation($p: ID!) { favorite(postId: $p) { changed } }`, vars).Is(`{"favorite": {"changed": true}}`)
+		s.favorites = append([]favored{{by, post}}, s.favorites...)
+	default:
+		api.As(by).Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed } }`, vars).Is(`{"unfavorite": {"changed": true}}`)
+		s.favorites = slices.Delete(s.favorites, at, at+1)
+	}
+}
+
+// checkFavorites compares the routes of favorites.
+func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.UserID, people int) {
+	t.Helper()
+	there := func(post string) bool {
+		return slices.ContainsFunc(s.posts, func(p written) bool { return p.id == post })
+	}
+	for id := range storage.UserID(people) {
+		id++
+		var want, got []string
+		given, total := 0, 0
+		for _, f := range s.favorites {
+			if f.by == id {
+				given++
+				if there(f.id) && !s.hides(viewer, f.written.by) {
+					want = append(want, f.id)
+				}
+			}
+			if f.written.by == id && there(f.id) {
+				total++
+			}
+		}
+		answer := api.Ask(`query($u: ID!) { user(id: $u) { favoriteCount totalFavorited favorites(first: 100) { nodes { id author { id } } edges { node { id } } } } }`, apitest.Vars{"u": id}).Whole()
+		if answer.At("user") == nil {
+			continue
+		}
+		if answer.At("user.favorites") != nil {
+			got = strings.Fields(idsAt(answer, "user.favorites.nodes"))
+		}
+		if s.hides(viewer, id) {
+			want = nil
+		}
+		same(t, got, want)
+		same(t, []string{fmt.Sprint(answer.At("user.favoriteCount")), fmt.Sprint(answer.At("user.totalFavorited"))}, []string{fmt.Sprint(given), fmt.Sprint(total)})
+	}
+	for _, p := range s.posts {
+		var want []string
+		count, own := 0, false
+		for _, f := range s.favorites {
+			if f.id != p.id {
+				continue
+			}
+			count++
+			own = own || f.by == viewer
+			if !s.hides(viewer, f.by) {
+				want = append(want, f.by.String())
+			}
+		}
+		answer := api.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoriteCount viewerHasFavorited favoritedBy(first: 100) { nodes { id } } } } }`, apitest.Vars{"p": p.id}).Whole()
+		if s.hides(viewer, p.by) {
+			answer.Is(`{"node": null}`)
+			continue
+		}
+		same(t, strings.Fields(idsAt(answer, "node.favoritedBy.nodes")), want)
+		has := fmt.Sprint(own)
+		if viewer == 0 {
+			has = fmt.Sprint(nil)
+		}
+		same(t, []string{fmt.Sprint(answer.At("node.favoriteCount")), fmt.Sprint(answer.At("node.viewerHasFavorited"))}, []string{fmt.Sprint(count), has})
 	}
 }
 
@@ -150,6 +240,7 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 		}
 		want("comments on "+p.id, idsAt(answer, "node.comments.nodes"), seen(s.comments, below(p.id)))
 	}
+	s.checkFavorites(t, api, viewer, people)
 	for _, c := range s.comments {
 		shown := api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": c.id}).Whole().At("node") != nil
 		if shown == (s.hides(viewer, c.by) || s.hides(viewer, c.of)) {

@@ -60,6 +60,18 @@ func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selecti
 					b.posts.comments = append(b.posts.comments, commentsListed{f, commentList{row.PostID, args}})
 				}
 			}
+		case fields.HasFavorited:
+			for _, row := range rows {
+				if pair, signedIn := favoriteOf(ctx, row.PostID); signedIn {
+					b.edges[storage.Favorites] = append(b.edges[storage.Favorites], pair)
+				}
+			}
+		case fields.FavoritedBy:
+			if args, err := argument[placePage](stateOf(ctx), f); err == nil {
+				for _, row := range rows {
+					b.favorites.by = append(b.favorites.by, favoritedByListed{f, favoritedByList{row.PostID, args}})
+				}
+			}
 		}
 	}
 }

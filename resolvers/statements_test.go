@@ -197,6 +197,12 @@ var viewersQueries = []struct {
 		costs{"blocks": 1, "edges.follower": 1, "pages.following": 1, "userpage.following": 1, "users": 1}},
 	{"the latest posts with the relation to each author", `{ latestPosts { nodes { text commentCount author { name followerCount viewerRelationship { status } } } } }`,
 		costs{"blocks": 1, "posts.latest": 1, "bundle": 1}},
+	{"the latest posts with the viewer's favorites", `{ latestPosts(first: 20) { nodes { text commentCount favoriteCount viewerHasFavorited author { name followerCount totalFavorited viewerRelationship { status } } } } }`,
+		costs{"blocks": 1, "posts.latest": 1, "bundle": 1, "edges.favorite": 1}},
+	{"favorites of users", `{ users(ids: [3, 4, 5]) { favoriteCount favorites(first: 4) { nodes { text viewerHasFavorited author { name } } } } }`,
+		costs{"blocks": 1, "favorites.pages": 1, "posts": 1, "edges.favorite": 1, "profiles": 1, "users": 1}},
+	{"who has favorited posts", `{ latestPosts(first: 20) { nodes { favoritedBy(first: 3) { edges { favoritedAt node { name viewerRelationship { status } } } } } } }`,
+		costs{"blocks": 1, "posts.latest": 1, "favorites.by": 1, "bundle": 1}},
 	{"another's posts", `{ user(id: 3) { posts { nodes { text author { name } comments { nodes { author { name } } } } } } }`,
 		costs{"blocks": 1, "posts.pages": 1, "comments.pages": 1, "users": 2}},
 	{"the feed, from the store", `{ viewer { feed { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`,
@@ -238,6 +244,8 @@ var apart = map[string]costs{
 	"nodes of both types":                               {"users": 1, "edges.following": 1, "edges.follower": 1},
 	"the latest posts with the relation to each author": {"blocks": 1, "posts.latest": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1},
 	"the feed, from the store":                          {"blocks": 1, "counts": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
+	"the latest posts with the viewer's favorites":      {"blocks": 1, "posts.latest": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1, "edges.favorite": 1},
+	"who has favorited posts":                           {"blocks": 1, "posts.latest": 1, "favorites.by": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
 	"fragments, aliases and directives":                 {"userpage.following": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
 }
 

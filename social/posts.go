@@ -117,12 +117,12 @@ func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.C
 // latestBudget is how many posts, and how many comments, one page may examine.
 const latestBudget = 1000
 
-// writtenRow is what has a place and a user who has written it.
+// writtenRow is what has a place, and a user whose it is.
 type writtenRow interface {
-	storage.Post | storage.Comment
+	storage.Post | storage.Comment | storage.Edge
 }
 
-// Page is a page of posts or comments.
+// Page is a page of posts, comments or favorites.
 type Page[T writtenRow] struct {
 	Rows []T
 	More bool

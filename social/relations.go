@@ -42,10 +42,12 @@ type RelationStore interface {
 	storage.EdgeChanger
 	storage.RequestChanger
 	storage.MarkWriter
+	storage.FavoriteChanger
+	storage.PostReader
 }
 
 // Relations changes the relations of users: follows, blocks, friend
-// requests, and notes on follows.
+// requests, notes on follows, and favorites of posts.
 type Relations struct {
 	RelationsConfig
 }
@@ -69,6 +71,8 @@ type RelationsConfig struct {
 
 	// HiddenUsers are hidden: nobody can follow, block or ask them. Defaults to nobody.
 	HiddenUsers HiddenUsers
+	// Limits bounds how often users favorite posts. Defaults to none.
+	Limits WriteLimits
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
 }

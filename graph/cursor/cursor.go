@@ -35,6 +35,8 @@ const (
 	LatestPosts            Kind = 18
 	Comments               Kind = 19
 	Feed                   Kind = 20
+	Favorites              Kind = 21
+	FavoritedBy            Kind = 22
 )
 
 // Encode spells a cursor. The numbers must not be negative.

@@ -70,10 +70,13 @@ const (
 	Towards    // the relationship towards the user of the argument `to`
 	FromViewer // the relationship of the viewer towards it
 	Posts      // a page of its posts
+	Favorites  // a page of its favorites
 
 	// On a post or a comment.
-	Author   // who has written it
-	Comments // a page of the comments on it
+	Author       // who has written it
+	Comments     // a page of the comments on it
+	HasFavorited // whether the viewer has favorited it
+	FavoritedBy  // a page of who has
 
 	// On a user, see [Ahead.IsSet].
 	BothLists   // who is on both of its lists, or on one of them alone
@@ -112,6 +115,7 @@ var Types = byName(
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
+	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge, &favoritePayload,
 	&publishPostPayload, &editPostPayload, &deletePostPayload, &addCommentPayload, &deleteCommentPayload,
 	&consistency, &reconcileStatus, &reconcileKind,
 	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,

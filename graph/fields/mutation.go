@@ -31,6 +31,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"deletePost":    {Weight: write},
 	"addComment":    {Weight: write},
 	"deleteComment": {Weight: write},
+	"favorite":      {Weight: write},
+	"unfavorite":    {Weight: write},
 
 	"register":          {Weight: hashing},
 	"login":             {Weight: hashing},

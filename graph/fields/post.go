@@ -9,6 +9,10 @@ var post = Type{Name: "Post", Is: []string{"Node"}, Fields: map[string]*Field{
 	"editedAt":     {},
 	"commentCount": {},
 	"comments":     {Ahead: Comments, Weight: 2},
+
+	"favoriteCount":      {Needs: Inverse},
+	"viewerHasFavorited": {Ahead: HasFavorited},
+	"favoritedBy":        {Ahead: FavoritedBy, Needs: Inverse, Weight: 2},
 }}
 
 var media = made("Media", "name", "url", "kind")
@@ -26,6 +30,11 @@ var (
 	postEdge          = edgeOf("PostEdge")
 	commentConnection = pageOf("CommentConnection")
 	commentEdge       = edgeOf("CommentEdge")
+
+	favoriteConnection    = pageOf("FavoriteConnection")
+	favoriteEdge          = timedEdgeOf("FavoriteEdge")
+	favoritedByConnection = pageOf("FavoritedByConnection")
+	favoritedByEdge       = timedEdgeOf("FavoritedByEdge")
 )
 
 var feedConnection = Type{Name: "FeedConnection", Fields: map[string]*Field{
@@ -53,7 +62,14 @@ func edgeOf(name string) Type {
 	}}
 }
 
+func timedEdgeOf(name string) Type {
+	t := edgeOf(name)
+	t.Fields["favoritedAt"] = &Field{}
+	return t
+}
+
 var (
+	favoritePayload      = made("FavoritePayload", "changed", "post", "viewer", "favoriteEdge", "consistencyToken")
 	publishPostPayload   = made("PublishPostPayload", "published", "post", "viewer")
 	editPostPayload      = made("EditPostPayload", "changed", "post")
 	deletePostPayload    = made("DeletePostPayload", "changed", "viewer")

@@ -50,6 +50,10 @@ var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
 
 	"feed": {Weight: 40}, // the viewer's whole list, and what is new
 
+	"favoriteCount":  {Needs: Counts, Value: number((*model.User).FavoriteCount)},
+	"totalFavorited": {Needs: Counts | Inverse, Value: number((*model.User).TotalFavorited)},
+	"favorites":      {Ahead: Favorites, Weight: 2},
+
 	"blockedUsers":   {Weight: 2},
 	"friendRequests": {Needs: Inverse, Weight: 2},
 }}

@@ -145,6 +145,34 @@ func (ec *executionContext) marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEd
 	return direct.OptionalObject(ctx, sel, v, ec._EditPostPayload)
 }
 
+func (ec *executionContext) marshalOFavoriteConnection2ᚖkithᚋgraphᚋmodelᚐFavoriteConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteConnection) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._FavoriteConnection)
+}
+
+func (ec *executionContext) marshalOFavoriteEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoriteEdge) graphql.Marshaler {
+	return direct.OptionalSlice(ctx, sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
+}
+
+func (ec *executionContext) marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteEdge) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._FavoriteEdge)
+}
+
+func (ec *executionContext) marshalOFavoritePayload2ᚖkithᚋgraphᚋmodelᚐFavoritePayload(ctx context.Context, sel ast.SelectionSet, v *model.FavoritePayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._FavoritePayload)
+}
+
+func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._FavoritedByConnection)
+}
+
+func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
+	return direct.OptionalSlice(ctx, sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge)
+}
+
+func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._FavoritedByEdge)
+}
+
 func (ec *executionContext) marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._FeedConnection)
 }

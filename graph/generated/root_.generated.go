@@ -99,6 +99,38 @@ type ComplexityRoot struct {
 		Post    func(childComplexity int) int
 	}
 
+	FavoriteConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	FavoriteEdge struct {
+		Cursor      func(childComplexity int) int
+		FavoritedAt func(childComplexity int) int
+		Node        func(childComplexity int) int
+	}
+
+	FavoritePayload struct {
+		Changed          func(childComplexity int) int
+		ConsistencyToken func(childComplexity int) int
+		FavoriteEdge     func(childComplexity int) int
+		Post             func(childComplexity int) int
+		Viewer           func(childComplexity int) int
+	}
+
+	FavoritedByConnection struct {
+		Edges    func(childComplexity int) int
+		Nodes    func(childComplexity int) int
+		PageInfo func(childComplexity int) int
+	}
+
+	FavoritedByEdge struct {
+		Cursor      func(childComplexity int) int
+		FavoritedAt func(childComplexity int) int
+		Node        func(childComplexity int) int
+	}
+
 	FeedConnection struct {
 		Complete  func(childComplexity int) int
 		Edges     func(childComplexity int) int
@@ -192,6 +224,7 @@ type ComplexityRoot struct {
 		DeletePost          func(childComplexity int, id string) int
 		DismissSuggestion   func(childComplexity int, userID string) int
 		EditPost            func(childComplexity int, id string, text *string, media []*model.MediaInput) int
+		Favorite            func(childComplexity int, postID string) int
 		Follow              func(childComplexity int, userID string) int
 		FollowMany          func(childComplexity int, userIds []string) int
 		Login               func(childComplexity int, handle string, password string) int
@@ -203,6 +236,7 @@ type ComplexityRoot struct {
 		RequestFriend       func(childComplexity int, userID string, message *string) int
 		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string) int
 		Unblock             func(childComplexity int, userID string) int
+		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
 		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
 	}
@@ -220,14 +254,17 @@ type ComplexityRoot struct {
 	}
 
 	Post struct {
-		Author       func(childComplexity int) int
-		CommentCount func(childComplexity int) int
-		Comments     func(childComplexity int, first *int32, after *string) int
-		CreatedAt    func(childComplexity int) int
-		EditedAt     func(childComplexity int) int
-		ID           func(childComplexity int) int
-		Media        func(childComplexity int) int
-		Text         func(childComplexity int) int
+		Author             func(childComplexity int) int
+		CommentCount       func(childComplexity int) int
+		Comments           func(childComplexity int, first *int32, after *string) int
+		CreatedAt          func(childComplexity int) int
+		EditedAt           func(childComplexity int) int
+		FavoriteCount      func(childComplexity int) int
+		FavoritedBy        func(childComplexity int, first *int32, after *string) int
+		ID                 func(childComplexity int) int
+		Media              func(childComplexity int) int
+		Text               func(childComplexity int) int
+		ViewerHasFavorited func(childComplexity int) int
 	}
 
 	PostConnection struct {
@@ -349,6 +386,8 @@ type ComplexityRoot struct {
 		CreatedAt          func(childComplexity int) int
 		Deactivated        func(childComplexity int) int
 		Discoverable       func(childComplexity int) int
+		FavoriteCount      func(childComplexity int) int
+		Favorites          func(childComplexity int, first *int32, after *string) int
 		Feed               func(childComplexity int, first *int32, after *string, newerThan *string) int
 		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
 		FollowerCount      func(childComplexity int) int
@@ -368,6 +407,7 @@ type ComplexityRoot struct {
 		PostCount          func(childComplexity int) int
 		Posts              func(childComplexity int, first *int32, after *string) int
 		Relationship       func(childComplexity int, to string) int
+		TotalFavorited     func(childComplexity int) int
 		ViewerRelationship func(childComplexity int) int
 	}
 
@@ -590,6 +630,113 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.EditPostPayload.Post(childComplexity), true
+
+	case "FavoriteConnection.edges":
+		if e.ComplexityRoot.FavoriteConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteConnection.Edges(childComplexity), true
+	case "FavoriteConnection.nodes":
+		if e.ComplexityRoot.FavoriteConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteConnection.Nodes(childComplexity), true
+	case "FavoriteConnection.pageInfo":
+		if e.ComplexityRoot.FavoriteConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteConnection.PageInfo(childComplexity), true
+
+	case "FavoriteEdge.cursor":
+		if e.ComplexityRoot.FavoriteEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteEdge.Cursor(childComplexity), true
+	case "FavoriteEdge.favoritedAt":
+		if e.ComplexityRoot.FavoriteEdge.FavoritedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteEdge.FavoritedAt(childComplexity), true
+	case "FavoriteEdge.node":
+		if e.ComplexityRoot.FavoriteEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteEdge.Node(childComplexity), true
+
+	case "FavoritePayload.changed":
+		if e.ComplexityRoot.FavoritePayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritePayload.Changed(childComplexity), true
+	case "FavoritePayload.consistencyToken":
+		if e.ComplexityRoot.FavoritePayload.ConsistencyToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritePayload.ConsistencyToken(childComplexity), true
+	case "FavoritePayload.favoriteEdge":
+		if e.ComplexityRoot.FavoritePayload.FavoriteEdge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritePayload.FavoriteEdge(childComplexity), true
+	case "FavoritePayload.post":
+		if e.ComplexityRoot.FavoritePayload.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritePayload.Post(childComplexity), true
+	case "FavoritePayload.viewer":
+		if e.ComplexityRoot.FavoritePayload.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritePayload.Viewer(childComplexity), true
+
+	case "FavoritedByConnection.edges":
+		if e.ComplexityRoot.FavoritedByConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByConnection.Edges(childComplexity), true
+	case "FavoritedByConnection.nodes":
+		if e.ComplexityRoot.FavoritedByConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByConnection.Nodes(childComplexity), true
+	case "FavoritedByConnection.pageInfo":
+		if e.ComplexityRoot.FavoritedByConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByConnection.PageInfo(childComplexity), true
+
+	case "FavoritedByEdge.cursor":
+		if e.ComplexityRoot.FavoritedByEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByEdge.Cursor(childComplexity), true
+	case "FavoritedByEdge.favoritedAt":
+		if e.ComplexityRoot.FavoritedByEdge.FavoritedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByEdge.FavoritedAt(childComplexity), true
+	case "FavoritedByEdge.node":
+		if e.ComplexityRoot.FavoritedByEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoritedByEdge.Node(childComplexity), true
 
 	case "FeedConnection.complete":
 		if e.ComplexityRoot.FeedConnection.Complete == nil {
@@ -1011,6 +1158,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.EditPost(childComplexity, args["id"].(string), args["text"].(*string), args["media"].([]*model.MediaInput)), true
+	case "Mutation.favorite":
+		if e.ComplexityRoot.Mutation.Favorite == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_favorite_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Favorite(childComplexity, args["postId"].(string)), true
 	case "Mutation.follow":
 		if e.ComplexityRoot.Mutation.Follow == nil {
 			break
@@ -1127,6 +1285,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Unblock(childComplexity, args["userId"].(string)), true
+	case "Mutation.unfavorite":
+		if e.ComplexityRoot.Mutation.Unfavorite == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unfavorite_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unfavorite(childComplexity, args["postId"].(string)), true
 	case "Mutation.unfollow":
 		if e.ComplexityRoot.Mutation.Unfollow == nil {
 			break
@@ -1223,6 +1392,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Post.EditedAt(childComplexity), true
+	case "Post.favoriteCount":
+		if e.ComplexityRoot.Post.FavoriteCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.FavoriteCount(childComplexity), true
+	case "Post.favoritedBy":
+		if e.ComplexityRoot.Post.FavoritedBy == nil {
+			break
+		}
+
+		args, err := ec.field_Post_favoritedBy_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Post.FavoritedBy(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "Post.id":
 		if e.ComplexityRoot.Post.ID == nil {
 			break
@@ -1241,6 +1427,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Post.Text(childComplexity), true
+	case "Post.viewerHasFavorited":
+		if e.ComplexityRoot.Post.ViewerHasFavorited == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Post.ViewerHasFavorited(childComplexity), true
 
 	case "PostConnection.edges":
 		if e.ComplexityRoot.PostConnection.Edges == nil {
@@ -1788,6 +1980,23 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Discoverable(childComplexity), true
+	case "User.favoriteCount":
+		if e.ComplexityRoot.User.FavoriteCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.FavoriteCount(childComplexity), true
+	case "User.favorites":
+		if e.ComplexityRoot.User.Favorites == nil {
+			break
+		}
+
+		args, err := ec.field_User_favorites_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.User.Favorites(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.feed":
 		if e.ComplexityRoot.User.Feed == nil {
 			break
@@ -1957,6 +2166,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Relationship(childComplexity, args["to"].(string)), true
+	case "User.totalFavorited":
+		if e.ComplexityRoot.User.TotalFavorited == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.TotalFavorited(childComplexity), true
 	case "User.viewerRelationship":
 		if e.ComplexityRoot.User.ViewerRelationship == nil {
 			break
@@ -2481,6 +2696,42 @@ type Post implements Node {
   commentCount: Int!
   "The comments, newest first. ` + "`" + `first` + "`" + ` is 0–100. Those of users who are hidden from the viewer are left out."
   comments(first: Int, after: String): CommentConnection
+
+  "How many users have favorited the post; the same for every viewer."
+  favoriteCount: Int!
+  "Whether the viewer has favorited the post; null if nobody is signed in."
+  viewerHasFavorited: Boolean
+  "Who has favorited the post, the newest first. ` + "`" + `first` + "`" + ` is 0–100. Users who are hidden from the viewer are left out."
+  favoritedBy(first: Int, after: String): FavoritedByConnection
+}
+
+"A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another."
+type FavoriteConnection {
+  edges: [FavoriteEdge]
+  nodes: [Post]
+  pageInfo: PageInfo!
+}
+
+type FavoriteEdge {
+  "Opaque; stays valid when the favorite has ended, or the post is gone."
+  cursor: String!
+  node: Post
+  "When the user favorited the post."
+  favoritedAt: DateTime!
+}
+
+"A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another."
+type FavoritedByConnection {
+  edges: [FavoritedByEdge]
+  nodes: [User]
+  pageInfo: PageInfo!
+}
+
+type FavoritedByEdge {
+  "Opaque; stays valid when the favorite has ended, or the user is gone."
+  cursor: String!
+  node: User
+  favoritedAt: DateTime!
 }
 
 "A file that belongs to a post. Kith keeps its address, not the file."
@@ -2581,6 +2832,16 @@ extend type User {
   This user's posts, newest first. ` + "`" + `first` + "`" + ` is 0–100. Null if this user and the viewer are in a block.
   """
   posts(first: Int, after: String): PostConnection
+
+  "How many posts this user has favorited, also of authors who are hidden by now and posts that are gone; the same for every viewer."
+  favoriteCount: Int!
+  "How often the posts of this user have been favorited; the same for every viewer."
+  totalFavorited: Int!
+  """
+  The posts that this user has favorited, the newest favorite first. ` + "`" + `first` + "`" + ` is 0–100. Posts that are gone, or hidden from the
+  viewer, are left out. Null if this user and the viewer are in a block.
+  """
+  favorites(first: Int, after: String): FavoriteConnection
 }
 
 extend type Query {
@@ -2611,6 +2872,25 @@ extend type Mutation {
   addComment(postId: ID!, text: String!, clientKey: String!): AddCommentPayload
   "Deletes a comment for good: one that the viewer has written, or one on a post of the viewer. FORBIDDEN for others."
   deleteComment(id: ID!): DeleteCommentPayload
+  """
+  Makes a post a favorite of the viewer. Fails with NOT_FOUND if there is no such post, or if the viewer may not see it, and
+  with RATE_LIMITED if the viewer writes too often.
+  """
+  favorite(postId: ID!): FavoritePayload
+  "Ends a favorite of the viewer. It is no error if there is none. RATE_LIMITED as above."
+  unfavorite(postId: ID!): FavoritePayload
+}
+
+type FavoritePayload {
+  "False if it was so before."
+  changed: Boolean!
+  "The post, as it is now; null if the viewer does not see it."
+  post: Post
+  viewer: User
+  "The post in the viewer's list of favorites; null if it is not there."
+  favoriteEdge: FavoriteEdge
+  "Send it with reads that must see this write. Null if nothing was written, now or before."
+  consistencyToken: String
 }
 
 type PublishPostPayload {
@@ -3090,6 +3370,70 @@ func (ec *executionContext) childFields_EditPostPayload(ctx context.Context, fie
 	return nil, fmt.Errorf("no field named %q was found under type EditPostPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_FavoriteConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FavoriteConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FavoriteConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FavoriteConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FavoriteConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FavoriteEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FavoriteEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FavoriteEdge_node(ctx, field)
+	case "favoritedAt":
+		return ec.fieldContext_FavoriteEdge_favoritedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FavoriteEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_FavoritePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_FavoritePayload_changed(ctx, field)
+	case "post":
+		return ec.fieldContext_FavoritePayload_post(ctx, field)
+	case "viewer":
+		return ec.fieldContext_FavoritePayload_viewer(ctx, field)
+	case "favoriteEdge":
+		return ec.fieldContext_FavoritePayload_favoriteEdge(ctx, field)
+	case "consistencyToken":
+		return ec.fieldContext_FavoritePayload_consistencyToken(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FavoritePayload", field.Name)
+}
+
+func (ec *executionContext) childFields_FavoritedByConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FavoritedByConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FavoritedByConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FavoritedByConnection_pageInfo(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FavoritedByConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FavoritedByEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FavoritedByEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FavoritedByEdge_node(ctx, field)
+	case "favoritedAt":
+		return ec.fieldContext_FavoritedByEdge_favoritedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FavoritedByEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_FeedConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -3290,6 +3634,12 @@ func (ec *executionContext) childFields_Post(ctx context.Context, field graphql.
 		return ec.fieldContext_Post_commentCount(ctx, field)
 	case "comments":
 		return ec.fieldContext_Post_comments(ctx, field)
+	case "favoriteCount":
+		return ec.fieldContext_Post_favoriteCount(ctx, field)
+	case "viewerHasFavorited":
+		return ec.fieldContext_Post_viewerHasFavorited(ctx, field)
+	case "favoritedBy":
+		return ec.fieldContext_Post_favoritedBy(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Post", field.Name)
 }
@@ -3528,6 +3878,12 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":
 		return ec.fieldContext_User_posts(ctx, field)
+	case "favoriteCount":
+		return ec.fieldContext_User_favoriteCount(ctx, field)
+	case "totalFavorited":
+		return ec.fieldContext_User_totalFavorited(ctx, field)
+	case "favorites":
+		return ec.fieldContext_User_favorites(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type User", field.Name)
 }

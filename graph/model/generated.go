@@ -74,6 +74,18 @@ type EditPostPayload struct {
 	Post    *Post `json:"post,omitempty"`
 }
 
+type FavoritePayload struct {
+	// False if it was so before.
+	Changed bool `json:"changed"`
+	// The post, as it is now; null if the viewer does not see it.
+	Post   *Post `json:"post,omitempty"`
+	Viewer *User `json:"viewer,omitempty"`
+	// The post in the viewer's list of favorites; null if it is not there.
+	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
+	// Send it with reads that must see this write. Null if nothing was written, now or before.
+	ConsistencyToken *string `json:"consistencyToken,omitempty"`
+}
+
 type FollowError struct {
 	// As `extensions.code` of errors.
 	Code    string `json:"code"`

@@ -12,6 +12,8 @@ type Post struct {
 	Row storage.Post
 
 	Author *User // nil unless selected, or not read
+
+	Favorited storage.Result[bool] // whether the viewer has favorited it; not Found unless that was read
 }
 
 func (*Post) IsNode() {}
@@ -34,6 +36,44 @@ func (p *Post) EditedAt() *time.Time {
 }
 
 func (p *Post) CommentCount() int32 { return int32(p.Row.Counts.Comments) }
+
+func (p *Post) FavoriteCount() int32 { return int32(p.Row.Counts.Favorites) }
+
+// ViewerHasFavorited is nil when nobody is signed in. It fails when the viewer's shard did not answer.
+func (p *Post) ViewerHasFavorited() (*bool, error) {
+	if !p.Favorited.Found || p.Favorited.Err != nil {
+		return nil, p.Favorited.Err
+	}
+	return &p.Favorited.Value, nil
+}
+
+// FavoriteConnection is a page of the posts that a user has favorited.
+type FavoriteConnection struct {
+	Edges    []*FavoriteEdge
+	Nodes    []*Post
+	PageInfo *PageInfo
+}
+
+// FavoriteEdge is a post on such a page.
+type FavoriteEdge struct {
+	Cursor      string
+	Node        *Post
+	FavoritedAt time.Time
+}
+
+// FavoritedByConnection is a page of the users who have favorited a post.
+type FavoritedByConnection struct {
+	Edges    []*FavoritedByEdge
+	Nodes    []*User
+	PageInfo *PageInfo
+}
+
+// FavoritedByEdge is a user on such a page.
+type FavoritedByEdge struct {
+	Cursor      string
+	Node        *User
+	FavoritedAt time.Time
+}
 
 // Media are the files of the post.
 func (p *Post) Media() ([]*Media, error) {

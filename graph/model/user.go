@@ -30,6 +30,14 @@ func (u *User) CreatedAt() time.Time { return u.Row.CreatedAt.Time() }
 // PostCount fails when the user's shard did not answer.
 func (u *User) PostCount() (int32, error) { return int32(u.Counts.Value.Posts), u.Counts.Err }
 
+// FavoriteCount and TotalFavorited fail when the user's shard did not answer.
+func (u *User) FavoriteCount() (int32, error) {
+	return int32(u.Counts.Value.Favorites), u.Counts.Err
+}
+func (u *User) TotalFavorited() (int32, error) {
+	return int32(u.Counts.Value.Favorited), u.Counts.Err
+}
+
 // FollowingCount fails when the user's shard did not answer.
 func (u *User) FollowingCount() (int32, error) {
 	return int32(u.Counts.Value.Following), u.Counts.Err

@@ -125,7 +125,7 @@ func Tangle(t testing.TB, store storage.Store, n int) {
 
 // Publish has each of the users 1 … n publish a post, whose number is the user's id, a microsecond
 // after the one before, from [Epoch] on. The five users behind each comment on it, by numbers from
-// 1000 on.
+// 1000 on, and favorite it.
 func Publish(t testing.TB, store storage.Store, n int) {
 	t.Helper()
 	for i := range n {
@@ -140,6 +140,12 @@ func Publish(t testing.TB, store storage.Store, n int) {
 			c := storage.NewComment{Post: post.PostID, Number: int64(1000 + 5*i + k), By: by, Key: "1", Text: "x", At: Epoch + storage.Micros(i)}
 			if _, _, err := store.AddComment(t.Context(), c); err != nil && !errors.Is(err, storage.ErrForbidden) {
 				t.Fatalf("comment on post %d: %v", i+1, err)
+			}
+			favorite := storage.Edge{From: by, To: post.Author, Post: post.Number, Type: storage.Favorited, UpdateTime: Epoch + storage.Micros(i+k)}
+			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+				if r := store.Apply(t.Context(), side, []storage.Edge{favorite}, storage.IfNewer)[0]; r.Err != nil {
+					t.Fatalf("favorite post %d: %v", i+1, r.Err)
+				}
 			}
 		}
 	}

@@ -204,11 +204,13 @@ func (w *writer) posts() {
 
 func (w *writer) post() {
 	w.on("Post", func() {
-		w.text.WriteString(w.draw("plain fields of a post", "id ", "text createdAt editedAt ", "commentCount ", "media { name url kind } "))
+		w.text.WriteString(w.draw("plain fields of a post", "id ", "text createdAt editedAt ", "commentCount ", "favoriteCount viewerHasFavorited ", "media { name url kind } "))
 		if w.depth >= deepest {
 			return
 		}
-		switch w.draw("below a post", "nothing", "author", "comments", "both") {
+		switch w.draw("below a post", "nothing", "author", "comments", "both", "favorites") {
+		case "favorites":
+			w.field("favoritedBy(first: 2)", w.favoritedBy)
 		case "author":
 			w.field("author", w.user)
 		case "comments":
@@ -229,6 +231,15 @@ func (w *writer) comments() {
 	})
 }
 
+func (w *writer) favoritedBy() {
+	w.text.WriteString("pageInfo { hasNextPage endCursor } ")
+	w.field("nodes", w.user)
+	w.field("edges", func() {
+		w.text.WriteString("cursor favoritedAt ")
+		w.field("node", w.user)
+	})
+}
+
 func (w *writer) comment() {
 	w.on("Comment", func() {
 		w.text.WriteString(w.draw("plain fields of a comment", "id ", "postId ", "text createdAt "))
@@ -241,7 +252,7 @@ func (w *writer) comment() {
 func (w *writer) user() {
 	w.on("User", func() {
 		w.text.WriteString(w.draw("plain fields of a user", "id ", "handle ", "name bio ", "followingCount ", "createdAt followerCount ", "__typename ",
-			"friendCount ", "listVisibility { followings followers } discoverable deactivated "))
+			"friendCount ", "favoriteCount totalFavorited ", "listVisibility { followings followers } discoverable deactivated "))
 		if w.depth >= deepest {
 			return
 		}
@@ -255,7 +266,7 @@ func (w *writer) belowUser() {
 	page := "(first: " + w.draw("first", "0", "1", "3", "$two") + ")"
 	switch w.draw("field of a user", "followings", "followings", "followers", "last", "relationship", "relationship",
 		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "viewer",
-		"oneWay", "recent", "followersYouKnow", "special", "posts") {
+		"oneWay", "recent", "followersYouKnow", "special", "posts", "favorites") {
 	case "followings":
 		w.field("followings"+page, w.connection)
 	case "followers":
@@ -282,6 +293,8 @@ func (w *writer) belowUser() {
 		w.field("followersYouKnow"+page, w.connection)
 	case "posts":
 		w.field("posts"+page, w.posts)
+	case "favorites":
+		w.field("favorites"+page, w.posts)
 	case "special":
 		w.field("followings(filter: {special: true}, first: 2)", w.connection)
 	}

@@ -375,7 +375,7 @@ func TestCheckpointFromBeforeRequests(t *testing.T) {
 		if err := json.Unmarshal([]byte(value), &saved); err != nil {
 			t.Fatal(err)
 		}
-		if saved["tables"] != 2.0 {
+		if saved["tables"] != 3.0 {
 			t.Errorf("saved %s", value)
 		}
 		delete(saved, "tables")

@@ -1,0 +1,161 @@
+package resolvers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+func TestFavorites(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		id := publish(t, v.api, v.a, "x", "1")
+		vars := apitest.Vars{"p": id}
+		b := v.api.As(v.b)
+		const favorite = `mutation($p: ID!) { favorite(postId: $p) { changed consistencyToken viewer { favoriteCount }
+			post { favoriteCount viewerHasFavorited favoritedBy { nodes { handle } } author { totalFavorited } }
+			favoriteEdge { cursor favoritedAt node { id viewerHasFavorited } } } }`
+		var token, at any
+		for _, changed := range []bool{true, false} {
+			answer := b.Ask(favorite, vars).Whole()
+			if token = answer.At("favorite.consistencyToken"); token == nil || token == "" {
+				t.Errorf("no token: %s", answer.Text)
+			}
+			if now := answer.At("favorite.favoriteEdge.favoritedAt"); at != nil && now != at {
+				t.Errorf("its time is %v, it was %v", now, at)
+			} else {
+				at = now
+			}
+			part := func(path, want string) {
+				t.Helper()
+				if got := fmt.Sprint(answer.At(path)); got != want {
+					t.Errorf("%s is %s, want %s", path, got, want)
+				}
+			}
+			part("favorite.changed", fmt.Sprint(changed))
+			part("favorite.viewer.favoriteCount", "1")
+			part("favorite.post.favoriteCount", "1")
+			part("favorite.post.viewerHasFavorited", "true")
+			part("favorite.post.author.totalFavorited", "1")
+			part("favorite.post.favoritedBy.nodes", fmt.Sprintf("[map[handle:u%s]]", v.b))
+			part("favorite.favoriteEdge.node.id", id)
+			part("favorite.favoriteEdge.node.viewerHasFavorited", "true")
+			page := v.api.Ask(`query($u: ID!, $after: String) { user(id: $u) { favorites(after: $after) { nodes { id } } } }`,
+				apitest.Vars{"u": v.b, "after": answer.At("favorite.favoriteEdge.cursor")}).Whole()
+			page.Is(`{"user": {"favorites": {"nodes": []}}}`)
+		}
+		v.api.As(v.c).Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoriteCount viewerHasFavorited favoritedBy { edges { node { handle } } } } } }`, vars).
+			Is(fmt.Sprintf(`{"node": {"favoriteCount": 1, "viewerHasFavorited": false, "favoritedBy": {"edges": [{"node": {"handle": "u%s"}}]}}}`, v.b))
+
+		for _, changed := range []bool{true, false} {
+			b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed viewer { favoriteCount favorites { nodes { id } } } post { favoriteCount viewerHasFavorited } favoriteEdge { cursor } } }`, vars).
+				Is(fmt.Sprintf(`{"unfavorite": {"changed": %t, "viewer": {"favoriteCount": 0, "favorites": {"nodes": []}}, "post": {"favoriteCount": 0, "viewerHasFavorited": false}, "favoriteEdge": null}}`, changed))
+		}
+		b.Ask(favorite, vars).Whole()
+		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(id: $p) { viewer { totalFavorited } } }`, vars).Is(`{"deletePost": {"viewer": {"totalFavorited": 0}}}`)
+		b.Ask(favorite, vars).Refused("NOT_FOUND")
+		b.Ask(`{ viewer { favoriteCount favorites { nodes { id } } } }`, nil).Is(`{"viewer": {"favoriteCount": 1, "favorites": {"nodes": []}}}`)
+		b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed post { id } viewer { favoriteCount } } }`, vars).
+			Is(`{"unfavorite": {"changed": true, "post": null, "viewer": {"favoriteCount": 0}}}`)
+	})
+}
+
+// What cannot be is refused, and nothing is written then.
+func TestBadFavorites(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		id := publish(t, v.api, v.a, "x", "1")
+		b := v.api.As(v.b)
+		for _, mutation := range []string{"favorite", "unfavorite"} {
+			ask := `mutation($p: ID!) { ` + mutation + `(postId: $p) { changed } }`
+			v.api.Ask(ask, apitest.Vars{"p": id}).Refused("UNAUTHENTICATED")
+			for _, bad := range []string{"", "post_", "post_1", "post_1_0", "post_0_1", "1", "rel_1_2", "cmt_1_1", id + "0x", "post_1_9223372036854775808", strings.Repeat("9", 100)} {
+				b.Ask(ask, apitest.Vars{"p": bad}).Refused("BAD_USER_INPUT")
+			}
+		}
+		b.Ask(`mutation { favorite(postId: "post_1_999") { changed } }`, nil).Refused("NOT_FOUND")
+		b.Ask(`mutation { unfavorite(postId: "post_1_999") { changed consistencyToken } }`, nil).Is(`{"unfavorite": {"changed": false, "consistencyToken": null}}`)
+		b.Ask(`{ viewer { favoriteCount favorites(first: 0) { nodes { id } pageInfo { hasNextPage } } } }`, nil).
+			Is(`{"viewer": {"favoriteCount": 0, "favorites": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}`)
+		for _, page := range []string{"first: -1", "first: 101", `after: "x"`} {
+			b.Ask(`{ viewer { favorites(`+page+`) { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
+			b.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoritedBy(`+page+`) { nodes { id } } } } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
+		}
+	})
+}
+
+// Pages continue behind their cursors, also when the favorite there has ended, and leave out posts that
+// are gone.
+func TestPagesOfFavorites(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		var all []string // the last first
+		for i := range 9 {
+			id := publish(t, v.api, []storage.UserID{v.a, v.c}[i%2], "x", fmt.Sprint(i))
+			v.api.As(v.b).Ask(`mutation($p: ID!) { favorite(postId: $p) { changed } }`, apitest.Vars{"p": id}).Whole()
+			all = append([]string{id}, all...)
+		}
+		remove := func(i int, by storage.UserID, mutation string) {
+			v.api.As(by).Ask(`mutation($p: ID!) { `+mutation+` { changed } }`, apitest.Vars{"p": all[i]}).Whole()
+		}
+		remove(2, v.a, "deletePost(id: $p)")
+		want := []string{all[0], all[1], all[3], all[5], all[6], all[7], all[8]}
+		var got []string
+		var after any
+		for page := 0; page < 9; page++ {
+			answer := v.api.Ask(`query($u: ID!, $after: String) { user(id: $u) { favorites(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`,
+				apitest.Vars{"u": v.b, "after": after}).Whole()
+			got = append(got, strings.Fields(idsAt(answer, "user.favorites.nodes"))...)
+			if answer.At("user.favorites.pageInfo.hasNextPage") == false {
+				break
+			}
+			after = answer.At("user.favorites.pageInfo.endCursor")
+			if page == 0 {
+				remove(3, v.b, "unfavorite(postId: $p)")
+				remove(4, v.b, "unfavorite(postId: $p)")
+			}
+		}
+		same(t, got, want)
+	})
+}
+
+// A user who writes too often is refused, and nothing is written.
+func TestFavoritesAreLimited(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 2)
+	apitest.Publish(t, store, 2)
+	limit := &oneWrite{}
+	relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: nothing{}, Limits: limit, Now: time.Now})
+	post := storage.PostID{Author: 2, Number: 2}
+	if _, err := relations.Unfavorite(t.Context(), 1, post); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := relations.Favorite(t.Context(), 1, post); !errors.Is(err, errTooOften) {
+		t.Errorf("the second: %v", err)
+	}
+	if r := store.Edges(t.Context(), storage.Favorites, []storage.Pair{{From: 1, To: 2, Post: 2}})[0]; r.Value.Type != storage.None {
+		t.Errorf("it was written: %+v", r)
+	}
+}
+
+var errTooOften = errors.New("too often")
+
+type oneWrite struct{ n int }
+
+func (l *oneWrite) Write(storage.UserID) error {
+	if l.n++; l.n > 1 {
+		return errTooOften
+	}
+	return nil
+}
+
+// nothing propagates nothing.
+type nothing struct{}
+
+func (nothing) Inline() bool                                       { return true }
+func (nothing) Propagate(context.Context, []storage.Written) error { return nil }

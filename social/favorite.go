@@ -1,0 +1,117 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"kith/storage"
+	"kith/storage/notify"
+)
+
+// Favored is what became of a favorite, or of its end.
+type Favored struct {
+	Row     storage.Edge // as it is now; UpdateTime 0 if there is none
+	Changed bool
+	Inverse bool // the author's side was written, too
+	Stale   bool // the author's side lags for a reason that waiting does not repair
+}
+
+// Favorite makes a post a favorite of a user. [storage.ErrPostUnknown] if there is no such post, or if the
+// user may not see it.
+func (t *Relations) Favorite(ctx context.Context, user storage.UserID, post storage.PostID) (Favored, error) {
+	if post.Author != user && t.HiddenUsers.Has(post.Author) {
+		return Favored{}, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
+	}
+	if err := t.mayWrite(user); err != nil {
+		return Favored{}, err
+	}
+	switch r := t.Store.Posts(ctx, []storage.PostID{post})[0]; {
+	case r.Err != nil:
+		return Favored{}, r.Err
+	case !r.Found:
+		return Favored{}, fmt.Errorf("%w: %d of user %s", storage.ErrPostUnknown, post.Number, post.Author)
+	}
+	f, err := t.favorite(ctx, user, post, storage.Favorited)
+	if errors.Is(err, storage.ErrForbidden) {
+		err = fmt.Errorf("%w: %w", storage.ErrPostUnknown, err)
+	}
+	return f, err
+}
+
+// Unfavorite ends a favorite, also of a post that is gone. Favorites of posts of hidden users stay as they
+// are: nobody sees them.
+func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post storage.PostID) (Favored, error) {
+	if post.Author != user && t.HiddenUsers.Has(post.Author) {
+		return Favored{}, nil
+	}
+	if err := t.mayWrite(user); err != nil {
+		return Favored{}, err
+	}
+	return t.favorite(ctx, user, post, storage.None)
+}
+
+func (t *Relations) mayWrite(user storage.UserID) error {
+	if t.Limits == nil {
+		return nil
+	}
+	return t.Limits.Write(user)
+}
+
+func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (f Favored, err error) {
+	ctx, end := notify.Whole(ctx)
+	defer func() { end(!f.Stale && err == nil) }()
+	change := storage.FavoriteChange{Post: post, Type: kind, At: t.at()}
+	changed, err := t.Store.ChangeFavorite(ctx, user, change, storage.ChangeOptions{Inverse: t.Redundancy.Inline()})
+	if err != nil {
+		return Favored{}, gone(user, err)
+	}
+	f = Favored{Row: changed.Row, Changed: changed.Changed, Inverse: changed.Inverse}
+	if changed.Changed {
+		f.Stale = t.Redundancy.Propagate(ctx, changed.Written()) != nil
+	}
+	return f, nil
+}
+
+// ShowFavorites leaves out of a user's favorites, which run newest first, those whose posts are gone or of
+// hidden users, and reads more of them until there is a page of a size, and one more. posts reads posts. The
+// rows of the page are of posts that there are.
+func (a *Audience) ShowFavorites(first []storage.Edge, asked, size int, posts func([]storage.PostID) []storage.Result[storage.Post],
+	more func(after storage.Place, limit int) ([]storage.Edge, error)) (Page[storage.Edge], error) {
+	shown := make(map[storage.PostID]bool)
+	look := func(rows []storage.Edge) error {
+		ids := make([]storage.PostID, len(rows))
+		for i, row := range rows {
+			ids[i] = row.Pair().PostID()
+		}
+		for i, r := range posts(ids) {
+			if r.Err != nil {
+				return r.Err
+			}
+			shown[ids[i]] = r.Found && !a.Hides(ids[i].Author)
+		}
+		return nil
+	}
+	if err := look(first); err != nil {
+		return Page[storage.Edge]{}, err
+	}
+	isShown := func(e storage.Edge) bool { return shown[e.Pair().PostID()] }
+	return show(first, asked, size, isShown, storage.FavoritePlace, func(after storage.Place, limit int) ([]storage.Edge, error) {
+		rows, err := more(after, limit)
+		if err == nil {
+			err = look(rows)
+		}
+		return rows, err
+	})
+}
+
+// FavoritedByPlace is the place of a favorite among those of its post.
+func FavoritedByPlace(e storage.Edge) storage.Place {
+	return storage.Place{CreatedAt: e.UpdateTime, Number: int64(e.From)}
+}
+
+// ShowFavoritedBy leaves out of the favorites of a post, which run newest first, those of hidden users, as
+// ShowComments does.
+func (a *Audience) ShowFavoritedBy(first []storage.Edge, asked, size int, more func(after storage.Place, limit int) ([]storage.Edge, error)) (Page[storage.Edge], error) {
+	return show(first, asked, size, func(e storage.Edge) bool { return !a.Hides(e.From) }, FavoritedByPlace, more)
+}
