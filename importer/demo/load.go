@@ -40,6 +40,13 @@ func Load(ctx context.Context, store Store) error {
 	if err := write(ctx, store, posts, comments); err != nil {
 		return err
 	}
+	favorites := Favored(Seed, edges, posts)
+	if err := apply(ctx, store, storage.Favorites, favorites, storage.IfAbsent); err != nil {
+		return err
+	}
+	if err := apply(ctx, store, storage.FavoriteInbox, favorites, storage.IfNewer); err != nil {
+		return err
+	}
 	slices.SortFunc(edges, func(a, b storage.Edge) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 	})

@@ -37,9 +37,10 @@ func TestLoadedPosts(t *testing.T) {
 	if err != nil || len(latest) != Posts {
 		t.Fatalf("%d posts, %v", len(latest), err)
 	}
-	comments := int64(0)
+	comments, favorites := int64(0), int64(0)
 	for _, p := range latest {
 		comments += p.Counts.Comments
+		favorites += p.Counts.Favorites
 		for _, c := range store.CommentPages(ctx, []storage.CommentsQuery{{Post: p.PostID, Limit: Comments}})[0].Value {
 			follow := store.Edges(ctx, storage.Forward, []storage.Pair{{From: c.By, To: p.Author}})[0]
 			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(Base) {
@@ -47,8 +48,8 @@ func TestLoadedPosts(t *testing.T) {
 			}
 		}
 	}
-	if comments != Comments {
-		t.Errorf("%d comments", comments)
+	if comments != Comments || favorites != Favorites {
+		t.Errorf("%d comments, %d favorites", comments, favorites)
 	}
 }
 

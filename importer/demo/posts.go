@@ -10,8 +10,9 @@ import (
 
 // How much the network has written, in the fortnight before its base.
 const (
-	Posts    = 120
-	Comments = 200
+	Posts     = 120
+	Comments  = 200
+	Favorites = 600
 )
 
 // sights is what people write about, in two halves.
@@ -63,6 +64,28 @@ func Writings(seed uint64, base time.Time, edges []storage.Edge) ([]storage.NewP
 		}
 	}
 	return posts, comments
+}
+
+// Favored makes favorites of posts by users who follow their authors, in no order, each once. The same seed, edges and posts
+// always give the same.
+func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []storage.Edge {
+	d := newDice(seed + 2)
+	followers := map[storage.UserID][]storage.UserID{}
+	for _, e := range edges {
+		followers[e.To] = append(followers[e.To], e.From)
+	}
+	seen := map[storage.Pair]bool{}
+	favorites := make([]storage.Edge, 0, Favorites)
+	for len(favorites) < Favorites {
+		post := pick(d, posts)
+		pair := storage.Pair{From: pick(d, followers[post.Author]), To: post.Author, Post: post.Number}
+		at := post.At + second*storage.Micros(30+d.under(7200))
+		if !seen[pair] {
+			seen[pair] = true
+			favorites = append(favorites, pair.Edge(storage.Favorited, at))
+		}
+	}
+	return favorites
 }
 
 // write publishes what the network has written, as far as it has not been published yet.
