@@ -33,7 +33,7 @@ type ReconcileFullCmd struct {
 
 // reconcileFlags are the flags of the commands that end by themselves.
 type reconcileFlags struct {
-	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
+	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, favorite_inbox what favorite is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
 	Window time.Duration `default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
 	JSON   bool          `name:"json" help:"Write the report as JSON."`
 	List   int           `default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
@@ -139,6 +139,8 @@ func (c *ReconcileFullCmd) report(out io.Writer, r reconcile.Report) error {
 		humanize.Comma(r.Rows[storage.Forward]), humanize.Comma(r.Rows[storage.Inverse]), r.Seconds, humanize.Bytes(uint64(r.Bytes)))
 	fmt.Fprintf(out, "and %s rows of friend_request with %s of friend_request_inbox\n",
 		humanize.Comma(r.Rows[storage.Requests]), humanize.Comma(r.Rows[storage.Inbox]))
+	fmt.Fprintf(out, "and %s rows of favorite with %s of favorite_inbox\n",
+		humanize.Comma(r.Rows[storage.Favorites]), humanize.Comma(r.Rows[storage.FavoriteInbox]))
 	if r.GroupsRead > 0 {
 		fmt.Fprintf(out, "read %s rows of %s groups that differed, of %s\n",
 			humanize.Comma(r.RowsRead), humanize.Comma(int64(r.GroupsRead)), humanize.Comma(int64(r.Groups)))

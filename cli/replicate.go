@@ -25,7 +25,7 @@ import (
 // of its own.
 type ReplicateCmd struct {
 	MetricsAddr string   `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz, /readyz and /metrics. Default: nowhere."`
-	Resync      bool     `help:"Copy all of following and friend_request again first: the way on after statements that were not logged row by row."`
+	Resync      bool     `help:"Copy all of following, friend_request and favorite again first: the way on after statements that were not logged row by row."`
 	Skip        []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
 }
 

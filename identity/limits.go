@@ -25,7 +25,7 @@ type LimitsConfig struct {
 	// from one address in a minute, as [AddressKey] counts it.
 	PerAddress int
 
-	// PerUser is how many posts and comments a user may write in a minute.
+	// PerUser is how many posts and comments a user may write, and favorites it may make or end, in a minute.
 	PerUser int
 
 	// Entries is how many handles, addresses, and pairs of them are remembered at most.
