@@ -109,7 +109,7 @@ func (f *Feeds) Newer(ctx context.Context, g *Graph, user storage.UserID, than s
 	return rows, false, nil
 }
 
-// Followings reads whom a user follows, in any order of time. The set is not whole if these are more than the
+// Followings reads whom a user follows. The set is not whole if these are more than the
 // budget allows.
 func (g *Graph) Followings(ctx context.Context, user storage.UserID) (set *idset.Set, whole bool, err error) {
 	p := &part{List: List{storage.Forward, user}}

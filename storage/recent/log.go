@@ -24,6 +24,7 @@ const (
 type log struct {
 	chunks []*chunk
 	first  position // of the first chunk
+	full   int      // posts in all chunks but the last
 }
 
 // chunk is posts with times that are no more than half an hour apart, 16 bytes each.
@@ -123,6 +124,7 @@ func (l *log) begin(post storage.PostAt) *chunk {
 	c := &chunk{base: post.CreatedAt, number: post.Number, oldest: post.CreatedAt, newest: post.CreatedAt}
 	if before := l.last(); before != nil {
 		before.clip()
+		l.full += len(before.times)
 		c.newest = max(c.newest, before.newest)
 	}
 	l.chunks = append(l.chunks, c)
@@ -138,6 +140,9 @@ func (c *chunk) clip() {
 }
 
 func (l *log) dropFirst() {
+	if len(l.chunks) > 1 {
+		l.full -= len(l.chunks[0].times)
+	}
 	l.chunks[0] = nil
 	l.chunks = l.chunks[1:]
 	l.first += chunkLen
@@ -150,5 +155,5 @@ func (l *log) bytes() int {
 	if len(l.chunks) == 0 {
 		return 0
 	}
-	return len(l.chunks)*(chunkBytes+16*chunkLen) - 16*(chunkLen-cap(l.last().times))
+	return chunkBytes*len(l.chunks) + 16*(l.full+cap(l.last().times))
 }
