@@ -1,6 +1,8 @@
 package social
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -117,5 +119,50 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 	}
 	if pages != 3 {
 		t.Errorf("%d pages", pages)
+	}
+}
+
+// silent is a store of which one look-up is not answered.
+type silent struct {
+	*memory.Store
+	posts bool // or else the last posts
+}
+
+func (s silent) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	if s.posts {
+		return allOf(ids, storage.Result[storage.Post]{Err: storage.ErrUnavailable})
+	}
+	return s.Store.Posts(ctx, ids)
+}
+
+func (s silent) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
+	if !s.posts {
+		return allOf(authors, storage.Result[storage.Micros]{Err: storage.ErrUnavailable})
+	}
+	return s.Store.LastPosts(ctx, authors, upTo)
+}
+
+func allOf[K, V any](keys []K, r storage.Result[V]) []storage.Result[V] {
+	return slices.Repeat([]storage.Result[V]{r}, len(keys))
+}
+
+// TestAFeedIsWholeOrUnavailable: a page does not leave out the posts of a shard that does not answer.
+func TestAFeedIsWholeOrUnavailable(t *testing.T) {
+	store := memory.New()
+	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}})
+	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	posts := recent.NewSince(1<<20, time.Now, 0)
+	p, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: 2, Number: 1}, Key: "1", Text: "x", At: storage.MicrosOf(time.Now())})
+	if err != nil || !posts.Add(p.At()) {
+		t.Fatal(err)
+	}
+	for _, mute := range []bool{true, false} {
+		f := &Feeds{Store: silent{store, mute}, Recent: posts}
+		if page, err := f.Page(t.Context(), New(onRows{store}, 0, nil), 1, storage.Place{}, 5); !errors.Is(err, storage.ErrUnavailable) {
+			t.Errorf("posts: %v: %+v, %v", mute, page, err)
+		}
+	}
+	if posts.Len() != 1 {
+		t.Error("a post that could not be read has been forgotten")
 	}
 }
