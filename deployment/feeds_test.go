@@ -18,7 +18,26 @@ import (
 )
 
 // feedGateway is one of several gateways on a store, as far as home feeds need it.
-type feedGateway struct{ caches *Caches }
+type feedGateway struct {
+	caches   *Caches
+	registry *prometheus.Registry
+}
+
+// found is how many posts were found by reading the store, without their events.
+func (g *feedGateway) found(t *testing.T) int {
+	t.Helper()
+	all, err := g.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() == "kith_feed_found_posts_total" {
+			return int(m.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	t.Fatal("there is no such metric")
+	return 0
+}
 
 func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	t.Helper()
@@ -36,9 +55,9 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
 	bus := EventsOf(store, server, hub, nil)
 	t.Cleanup(InBackground(bus.Run))
-	g := &feedGateway{}
+	g := &feedGateway{registry: prometheus.NewRegistry()}
 	g.caches, err = d.OpenCaches(CacheConfig{
-		Store: store, Bus: bus, Redis: server, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Registerer: prometheus.NewRegistry(),
+		Store: store, Bus: bus, Redis: server, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Registerer: g.registry,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +129,9 @@ func TestPostsReachOtherGateways(t *testing.T) {
 				t.Logf("%s: seen on the other gateway after %s, at most %s", what, took[len(took)/2], took[len(took)-1])
 			}
 			round(way, 20)
+			if byEvent := n - b.found(t); server != nil && byEvent < n/2 || server == nil && byEvent != 0 {
+				t.Errorf("%d of %d posts came by events", byEvent, n)
+			}
 			if server == nil {
 				return
 			}
