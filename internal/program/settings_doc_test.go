@@ -55,6 +55,7 @@ var tables = map[string]string{
 	"shards split":          "docs/shards.md#kith shards split",
 	"shards resume":         "docs/shards.md#kith shards resume",
 	"shards replace":        "docs/shards.md#kith shards replace",
+	"shards remove":         "docs/shards.md#kith shards remove",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"reconcile full":        "docs/operations.md#kith reconcile full",
 	"reconcile incremental": "docs/operations.md#kith reconcile incremental",
