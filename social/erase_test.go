@@ -37,6 +37,11 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		tie(storage.Requests, 1, 2, storage.Accepted, 13)
 		tie(storage.Requests, 2, 1, storage.Declined, 14)
 		tie(storage.Forward, 2, 3, storage.Following, 15)
+		for n, pair := range []storage.Pair{{From: 1, To: 2, Post: 7}, {From: 2, To: 1, Post: 8}, {From: 2, To: 1, Post: 9}, {From: 1, To: 1, Post: 9}} {
+			for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+				store.Apply(t.Context(), side, []storage.Edge{pair.Edge(storage.Favorited, storage.Micros(16+n))}, storage.IfNewer)
+			}
+		}
 		// One whose time is ahead of the clock's.
 		ahead := storage.MicrosOf(time.Now().Add(time.Hour))
 		tie(storage.Requests, 3, 1, storage.Cancelled, ahead)
@@ -51,7 +56,7 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		if err := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: lost{}}).EndAll(t.Context(), victim); err != nil {
 			t.Fatal(err)
 		}
-		for _, side := range storage.Sides {
+		for _, side := range storage.AllSides {
 			for _, user := range w.users {
 				rows := store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: user, Limit: 10}})[0]
 				if rows.Err != nil {

@@ -48,6 +48,18 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 	}
 }
 
+// Favorites of two posts of one author are two rows, and not a follow.
+func TestTokensOfFavorites(t *testing.T) {
+	k := tokens(nil)
+	favorite := func(post int64, version storage.Micros) consistency.Mark {
+		return consistency.Mark{Side: storage.Favorites, Pair: storage.Pair{From: 1, To: 2, Post: post}, Version: version}
+	}
+	got, err := k.Parse(k.Text(consistency.Token{favorite(1<<63-1, 9), mark(1, 2, 10), favorite(3, 9)}) + "," + k.Text(consistency.Token{favorite(3, 8)}))
+	if want := (consistency.Token{mark(1, 2, 10), favorite(3, 9), favorite(1<<63-1, 9)}); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+}
+
 // A request for friendship and an edge between the same users are two rows.
 func TestTokensOfRequests(t *testing.T) {
 	k := tokens(nil)

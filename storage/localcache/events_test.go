@@ -91,13 +91,18 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			var pending []events.Event
 			for range 300 {
 				from, to := storage.UserID(1+draw(people)), storage.UserID(1+draw(people))
-				switch at++; draw(8) {
+				switch at++; draw(9) {
 				case 0:
 					name := fmt.Sprint("name ", at)
 					if _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at); err != nil {
 						t.Error(err)
 					}
 					pending = append(pending, events.User(from))
+				case 1: // of a post that there is not: only the user's own count changes
+					change := storage.FavoriteChange{Post: storage.PostID{Author: to, Number: 1}, Type: storage.EdgeType(draw(2)), At: at}
+					if r, err := inner.ChangeFavorite(t.Context(), from, change, storage.ChangeOptions{Inverse: true}); err == nil && r.Changed {
+						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Row}))
+					}
 				default:
 					if from == to {
 						continue

@@ -98,7 +98,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	at := storage.MicrosOf(time.Now())
 	pair := storage.Pair{From: from, To: to}
 	var err error
-	switch r.IntN(12) {
+	switch r.IntN(13) {
 	case 0:
 		_, _, err = s.SetMark(ctx, pair, storage.MarkChange{Remark: new(fmt.Sprint(at))})
 		if errors.Is(err, storage.ErrNotFollowing) {
@@ -114,6 +114,8 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 		err = g.publish(ctx, s, r, from, at)
 	case 5:
 		err = g.comment(ctx, s, from, to, at)
+	case 6:
+		err = g.favorite(ctx, s, from, to, storage.EdgeType(min(r.IntN(4), 1)), at)
 	default:
 		kind := storage.Following
 		if r.IntN(3) == 0 {
@@ -169,6 +171,23 @@ func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by stor
 	return err
 }
 
+// favorite makes or ends a favorite of the first post of an author that is found, and lets it be heard.
+func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author storage.UserID, kind storage.EdgeType, at storage.Micros) error {
+	page := s.PostPages(ctx, []storage.PostsQuery{{Author: author, Limit: 1}})[0]
+	if page.Err != nil || len(page.Value) == 0 {
+		return page.Err
+	}
+	changed, err := s.ChangeFavorite(ctx, user, storage.FavoriteChange{Post: page.Value[0].PostID, Type: kind, At: at}, storage.ChangeOptions{})
+	if err != nil || !changed.Changed {
+		return err
+	}
+	g.acknowledged.Store(changed.Row.Pair(), changed.Row.Type)
+	if err = s.Apply(ctx, storage.FavoriteInbox, []storage.Edge{changed.Row}, storage.IfNewer)[0].Err; err != nil {
+		g.acknowledged.Delete(changed.Row.Pair())
+	}
+	return err
+}
+
 // checkPosts sees that the posts are as the writers know them, and counted.
 func (g *grower) checkPosts() {
 	g.t.Helper()
@@ -210,21 +229,28 @@ func (g *grower) checkRows() {
 	if err := s.Refresh(ctx); err != nil {
 		g.t.Fatal(err)
 	}
-	var pairs []storage.Pair
-	var kinds []storage.EdgeType
-	g.acknowledged.Range(func(pair, kind any) bool {
-		pairs, kinds = append(pairs, pair.(storage.Pair)), append(kinds, kind.(storage.EdgeType))
-		return true
-	})
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		for i, r := range s.Edges(ctx, side, pairs) {
-			if r.Err != nil || r.Value.Type != kinds[i] {
-				g.t.Errorf("%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
+	for _, sides := range [][]storage.Side{{storage.Forward, storage.Inverse}, {storage.Favorites, storage.FavoriteInbox}} {
+		var pairs []storage.Pair
+		var kinds []storage.EdgeType
+		g.acknowledged.Range(func(pair, kind any) bool {
+			if p := pair.(storage.Pair); sides[0].OfPosts() == (p.Post != 0) {
+				pairs, kinds = append(pairs, p), append(kinds, kind.(storage.EdgeType))
+			}
+			return true
+		})
+		for _, side := range sides {
+			for i, r := range s.Edges(ctx, side, pairs) {
+				if r.Err != nil || r.Value.Type != kinds[i] {
+					g.t.Errorf("%s of %v is %v (%v), acknowledged was %d", side, pairs[i], r.Value, r.Err, kinds[i])
+				}
 			}
 		}
 	}
 	for ordinal, address := range s.Addresses() {
-		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		if wrong, err := s.WrongPostCounts(ctx, ordinal, storage.OwnerRange{UpTo: 1 << 62}); err != nil || len(wrong) > 0 {
+			g.t.Errorf("counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
+		}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {
 			wrong, err := s.WrongCounts(ctx, side, ordinal, storage.OwnerRange{UpTo: 1 << 62})
 			if err != nil || len(wrong) > 0 {
 				g.t.Errorf("counts of shard %d are wrong: %v (%v)", ordinal, wrong, err)
@@ -234,6 +260,7 @@ func (g *grower) checkRows() {
 			"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id",
 			"edge_marks": "from_user_id", "suggestion_dismissals": "user_id", "user_states": "user_id",
 			"post": "author_id", "post_counts": "author_id", "comment": "author_id",
+			"favorite": "from_user_id", "favorite_inbox": "to_user_id",
 		} {
 			for _, id := range g.owners(address, "SELECT DISTINCT "+owner+" FROM "+table) {
 				if s.ShardOf(id) != ordinal {
