@@ -244,11 +244,14 @@ func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, 
 
 type commentsOutlive struct {
 	*memory.Store
+	mu    sync.Mutex
 	known map[storage.CommentID]storage.Comment
 }
 
 func (s *commentsOutlive) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
 	results := s.Store.Comments(ctx, ids)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, id := range ids {
 		if c, known := s.known[id]; known {
 			results[i] = storage.Result[storage.Comment]{Value: c, Found: true}
@@ -260,6 +263,8 @@ func (s *commentsOutlive) Comments(ctx context.Context, ids []storage.CommentID)
 func (s *commentsOutlive) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
 	if added {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.known[c.CommentID] = c
 	}
 	return c, added, err
