@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,9 +15,9 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestRelations has users follow, block and befriend each other through two gateways,
-// while those who propagate rows are killed and started again: in the end both sides
-// of follows and of requests agree, nobody follows somebody with whom there is a block,
+// TestRelations has users follow, block and befriend each other, and favorite what the others have published,
+// through two gateways, while those who propagate rows are killed and started again: in the end both sides
+// of follows, of requests and of favorites agree, nobody follows somebody with whom there is a block,
 // and all counts are exact.
 //
 // In the mode sync the gateways propagate rows themselves, and one that is killed leaves
@@ -43,6 +44,7 @@ func relations(t *testing.T, operations int64, kills int) {
 			t.Parallel()
 			d := deploy(t, mode, people)
 			seed := seedOf(t)
+			posts := d.publish(t)
 			var started, done atomic.Int64
 			var writers sync.WaitGroup
 			seen := &outcomes{codes: map[string]int{}}
@@ -53,7 +55,7 @@ func relations(t *testing.T, operations int64, kills int) {
 				random := rand.New(rand.NewPCG(seed, i))
 				writers.Go(func() {
 					for goesOn(started.Add(1)) {
-						field, outcome, err := d.relate(t.Context(), c, random)
+						field, outcome, err := d.relate(t.Context(), c, random, posts)
 						seen.note(t, field, outcome, err)
 						done.Add(1)
 					}
@@ -74,6 +76,7 @@ func relations(t *testing.T, operations int64, kills int) {
 			d.allWell(t)
 			d.countsAreExact(t)
 			d.friendsAreCounted(t)
+			d.favoritesAreCounted(t)
 			// Each mutation has changed something, or the test shows little.
 			if missing := seen.missing(); len(missing) > 0 {
 				t.Errorf("nothing was changed by %v: %v", missing, seen.codes)
@@ -83,11 +86,30 @@ func relations(t *testing.T, operations int64, kills int) {
 	}
 }
 
+// publish has everybody publish a post, and returns their ids, by author.
+func (d *deployment) publish(t *testing.T) []string {
+	t.Helper()
+	posts := make([]string, people+1)
+	c := d.client(t)
+	for author := int64(1); author <= people; author++ {
+		a, err := c.ask(t.Context(), d.gateways[0].now.Load().gateway.URL, author, "", `mutation { m: publishPost(text: "x", clientKey: "1") { post { id } } }`, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var payload struct{ Post struct{ ID string } }
+		if err := json.Unmarshal(a.Data["m"], &payload); err != nil || payload.Post.ID == "" {
+			t.Fatalf("user %d publishes nothing: %s, %v", author, a.Data["m"], err)
+		}
+		posts[author] = payload.Post.ID
+	}
+	return posts
+}
+
 // relate sends one random mutation between two users and returns its name with what
 // became of it.
-func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand) (field, outcome string, err error) {
+func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand, posts []string) (field, outcome string, err error) {
 	fields := []string{"follow", "follow", "unfollow", "removeFollower", "block", "unblock", "unblock", "unblock",
-		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend"}
+		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend", "favorite", "favorite", "favorite", "unfavorite"}
 	field = fields[random.IntN(len(fields))]
 	viewer := 1 + random.Int64N(people)
 	other := 1 + (viewer+random.Int64N(people-1))%people
@@ -98,7 +120,11 @@ func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand) (
 		}
 	}
 	l := d.gateways[random.IntN(len(d.gateways))].now.Load()
-	a, err := c.ask(ctx, l.gateway.URL, viewer, "", mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(other)})
+	text, about := mutation(field, `{ changed consistencyToken }`), id(other)
+	if field == "favorite" || field == "unfavorite" {
+		text, about = strings.Replace(text, "userId", "postId", 1), posts[other]
+	}
+	a, err := c.ask(ctx, l.gateway.URL, viewer, "", text, map[string]any{"id": about})
 	if err != nil {
 		return field, "", err
 	}
@@ -126,6 +152,7 @@ func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
 	switch {
 	case err != nil:
 		t.Errorf("%s: %v", field, err)
+	case outcome == "RATE_LIMITED" && strings.HasSuffix(field, "favorite"): // in a long schedule
 	case outcome != "changed: true" && outcome != "changed: false" && outcome != "FORBIDDEN" && outcome != "NOT_FOUND":
 		t.Errorf("%s: %s", field, outcome)
 	}
@@ -135,7 +162,7 @@ func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
 func (o *outcomes) missing() (list []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptFriend", "cancelFriendRequest", "removeFriend"} {
+	for _, field := range []string{"follow", "unfollow", "removeFollower", "block", "unblock", "requestFriend", "acceptFriend", "cancelFriendRequest", "removeFriend", "favorite", "unfavorite"} {
 		if o.codes[field+" changed: true"] == 0 {
 			list = append(list, field)
 		}
@@ -169,6 +196,10 @@ func (d *deployment) related(t testing.TB) error {
 	if !maps.Equal(requests, inboxes) {
 		return fmt.Errorf("requests are %v, the inboxes hold %v", requests, inboxes)
 	}
+	favorites := d.rows(t, "favorite", func(e edge) int64 { return e.from }) // everybody has one post
+	if theirs := d.rows(t, "favorite_inbox", func(e edge) int64 { return e.to }); !maps.Equal(favorites, theirs) {
+		return fmt.Errorf("favorites are %v, the inboxes hold %v", favorites, theirs)
+	}
 	for e, r := range found.forward {
 		back := edge{e.to, e.from}
 		if r.kind == 2 && (found.forward[back].kind == 1 || requests[back].kind == 1 || requests[e].kind == 1) {
@@ -185,6 +216,27 @@ func (d *deployment) related(t testing.TB) error {
 
 // expired reports whether a request has been pending for longer than one may.
 func expired(r row) bool { return time.Since(time.UnixMicro(r.version)) > 90*24*time.Hour }
+
+// favoritesAreCounted compares all counts of favorites with the rows that they count.
+func (d *deployment) favoritesAreCounted(t testing.TB) {
+	t.Helper()
+	for _, query := range []string{
+		`SELECT c.user_id, c.favorite_count, (SELECT COUNT(*) FROM favorite f WHERE f.from_user_id = c.user_id AND f.type = 1) AS rows_there
+			FROM user_counts c HAVING favorite_count <> rows_there`,
+		`SELECT c.user_id, c.total_favorited, (SELECT COUNT(*) FROM favorite_inbox f WHERE f.to_user_id = c.user_id AND f.type = 1) AS rows_there
+			FROM user_counts c HAVING total_favorited <> rows_there`,
+		`SELECT c.author_id, c.favorite_count, (SELECT COUNT(*) FROM favorite_inbox f WHERE f.to_user_id = c.author_id AND f.post_id = c.post_id AND f.type = 1) AS rows_there
+			FROM post_counts c HAVING favorite_count <> rows_there`,
+	} {
+		for i, db := range d.shards {
+			if err := eachWrong(db, query, func(user, count, rows int64) {
+				t.Errorf("shard %d: of user %d there are %d favorites, counted %d: %s", i, user, rows, count, query)
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
 
 // friendsAreCounted compares every friend_count with the rows that it counts.
 func (d *deployment) friendsAreCounted(t testing.TB) {
