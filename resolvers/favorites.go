@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -277,8 +278,7 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		return payload, nil
 	}
 	if row := loaders.For(ctx).Posts().Load(post); row.Err != nil {
-		failAt(ctx, []ast.Path{below(ctx, s.key("post"))}, row.Err)
-		return payload, nil
+		failAt(ctx, []ast.Path{below(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))}, row.Err)
 	}
 	a, err := audienceOf(ctx)
 	if err != nil {
