@@ -18,9 +18,9 @@ type States struct {
 	Store       storage.StateStore
 	Relations   Ender
 	HiddenUsers *HiddenUsers
-	// Tell lets other gateways know that a user's state has changed. It must not wait.
-	Tell func(storage.UserID)
-	Now  func() time.Time
+	// Notify lets other gateways know that a user's state has changed. It must not wait.
+	Notify func(storage.UserID)
+	Now    func() time.Time
 }
 
 // Ender ends all that is between a user and others, see [kith/social.Relations.EndAll].
@@ -90,7 +90,7 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 	}
 	s.HiddenUsers.Note(user, state)
 	if changed {
-		s.Tell(user)
+		s.Notify(user)
 	}
 	return changed, nil
 }
@@ -116,6 +116,6 @@ func (s *States) finish(ctx context.Context, user storage.UserID) error {
 		return fmt.Errorf("erase user %s: %w", user, err)
 	}
 	s.HiddenUsers.Note(user, storage.Deleted)
-	s.Tell(user)
+	s.Notify(user)
 	return nil
 }

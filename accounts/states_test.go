@@ -42,7 +42,7 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	g.relations = social.NewRelations(social.RelationsConfig{Store: store, Redundancy: rulesOnly{}, HiddenUsers: g.hiddenUsers, Now: now})
 	g.states = &accounts.States{
 		Store: store, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now,
-		Tell: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
+		Notify: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
 	}
 	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.DiscardHandler)}
 	return g

@@ -127,7 +127,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	})
 	p.states = &accounts.States{
 		Store: p.caches.Writer, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
-		Tell: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
+		Notify: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
 	p.closers = append(p.closers, deployment.InBackground(p.activity.Run))

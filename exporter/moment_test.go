@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // While one user renames itself and then follows everybody, or nobody, in one transaction, again and
-// again, each export has all of the follows or none, of the time that the name tells, or of the one
+// again, each export has all of the follows or none, of the time that the name says, or of the one
 // before. Its pages are so short that each would see another step.
 func TestFilesOfAShardAreOfOneMoment(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {

@@ -154,7 +154,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 	}
 }
 
-// Rows that no file can hold are told, and not written as others.
+// Rows that no file can hold are errors, and not written as others.
 func TestDamagedPostsAreNotWritten(t *testing.T) {
 	good := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: 2}, Key: "k"}}
 	for _, damage := range []func(*storage.PostRow){

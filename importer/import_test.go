@@ -158,7 +158,7 @@ func TestImportReportsEveryLine(t *testing.T) {
 				t.Errorf("a finished import left its checkpoint")
 			}
 			again := mustRun(t, k, Config{Files: []string{path}, Chunk: lines, Start: start.Add(time.Hour)})
-			// The duplicate is told from what existed only within a chunk, as both now exist.
+			// A duplicate is distinguished from what existed only within a chunk, as both now exist.
 			if again.Edges != 0 || again.UsersMade != 0 || again.Duplicates+again.Existed != 6 {
 				t.Errorf("importing again wrote something: %+v", again)
 			}

@@ -133,7 +133,7 @@ func TestKilledImportGoesOn(t *testing.T) {
 }
 
 // same compares two stores; only versions, and the times at which users were made,
-// may differ, because they tell the chunks.
+// may differ, because they name the chunks.
 func same(t *testing.T, name string, got, want *memory.Store) {
 	t.Helper()
 	bare := func(s *memory.Store) memory.Snapshot {

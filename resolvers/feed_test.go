@@ -200,12 +200,12 @@ func TestFeedItems(t *testing.T) {
 		want := func(by storage.UserID) {
 			t.Helper()
 			id := write(by)
-			for told := range answers {
-				if strings.Contains(told, fmt.Sprintf(`"node":{"id":%q,"text":"t%d","author":{"handle":"u%s"}}`, id, n, by)) {
+			for answer := range answers {
+				if strings.Contains(answer, fmt.Sprintf(`"node":{"id":%q,"text":"t%d","author":{"handle":"u%s"}}`, id, n, by)) {
 					return
 				}
-				if !strings.Contains(told, fmt.Sprintf(`"handle":"u%s"`, v.b)) { // those of the beginning may come late
-					t.Fatalf("%s came, not %s", told, id)
+				if !strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.b)) { // those of the beginning may come late
+					t.Fatalf("%s came, not %s", answer, id)
 				}
 			}
 		}
@@ -220,9 +220,9 @@ func TestFeedItems(t *testing.T) {
 		for {
 			id := write(v.c)
 			select {
-			case told := <-answers:
-				if !strings.Contains(told, fmt.Sprintf(`"handle":"u%s"`, v.c)) {
-					t.Fatalf("%s came, and %s is awaited", told, id)
+			case answer := <-answers:
+				if !strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.c)) {
+					t.Fatalf("%s came, and %s is awaited", answer, id)
 				}
 				return
 			case <-time.After(20 * time.Millisecond):

@@ -49,7 +49,7 @@ type Options struct {
 	MaxFollowing int64
 	Redundancy   social.Redundancy // nil: in the call
 	Hub          *events.Hub       // nil: a new one
-	Feeds        *social.Feeds     // their recent posts are told of what the API publishes; nil: those of the store
+	Feeds        *social.Feeds     // their recent posts get what the API publishes; nil: those of the store
 	Statuses     reconcile.StatusReader
 
 	RequestTTL   time.Duration    // 0: the default
@@ -133,7 +133,7 @@ func New(t T, store storage.Store, o Options) *API {
 	})
 	states := &accounts.States{
 		Store: store, Relations: relations, HiddenUsers: hiddenUsers, Now: time.Now,
-		Tell: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
+		Notify: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
 	root := &resolvers.Resolver{

@@ -416,7 +416,7 @@ func (w *world) requestsAgree() error {
 	return err
 }
 
-// favoritesAgree tells in what the two sides of favorites, or their counts, differ.
+// favoritesAgree reports in what the two sides of favorites, or their counts, differ.
 func (w *world) favoritesAgree() error {
 	forward, err := w.rows(storage.Favorites)
 	if err != nil {

@@ -228,14 +228,14 @@ func (f *Follower) pollAll(ctx context.Context, shards []looked, far bool) {
 			if shard.any = storage.MicrosOf(now); far {
 				shard.far = shard.any
 			}
-			f.tell(list)
+			f.report(list)
 		})
 	}
 	reading.Wait()
 }
 
-// tell adds posts that were read, and reports those whose events have not come.
-func (f *Follower) tell(newestFirst []storage.PostAt) {
+// report adds posts that were read, and publishes those whose events have not come.
+func (f *Follower) report(newestFirst []storage.PostAt) {
 	for _, post := range slices.Backward(newestFirst) {
 		if f.Posts.Add(post) {
 			f.found.Add(1)

@@ -134,7 +134,7 @@ func TestPostsAreFoundWithoutTheirEvents(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		case <-time.After(20 * time.Second):
-			t.Fatal("nobody was told")
+			t.Fatal("nobody was notified")
 		}
 	}
 	w.store.broken.Store(true)

@@ -16,7 +16,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// removerEnv tells a process which shard to remove, and before which step it is to die.
+// removerEnv names the shard that a process is to remove, and before which step it is to die.
 const removerEnv = "KITH_TEST_REMOVER"
 
 // TestRemover is not a test by itself: it is the process that removes in [TestTheLastShardIsRemoved].
@@ -91,7 +91,7 @@ func removeTheLast(g *grower, others []string, drop func()) {
 			t.Errorf("a program has %d shards", s.Shards())
 		}
 		if served, err := s.Served(ctx, 1); err != nil || slices.Contains(served.Buckets, '1') {
-			t.Errorf("who still asks for shard 1 is told %v, %v", served.Buckets, err)
+			t.Errorf("whoever still asks for shard 1 gets %v, %v", served.Buckets, err)
 		}
 	}
 	g.wantRefused(1, "there is no shard 1")

@@ -326,7 +326,7 @@ func (s favorites) setState(t *testing.T, user storage.UserID, state storage.Use
 	wantIs(t, err, nil)
 }
 
-// wantAllRight checks that no count is wrong, where the store can tell.
+// wantAllRight checks that no count is wrong, where the store knows.
 func (s favorites) wantAllRight(t *testing.T) {
 	t.Helper()
 	c, ok := s.store.(storage.Comparer)
