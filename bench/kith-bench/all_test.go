@@ -80,6 +80,11 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"grow", "--cache-bytes", "0"}, "--cache-bytes"},
 		{[]string{"grow", "--hits-heat", "-1s"}, "--hits-heat"},
 		{[]string{"grow", "--parts", "speed"}, "--parts"},
+		{[]string{"feed", "--followings", "10"}, "--followings"},
+		{[]string{"feed", "--users", "1000", "--followings", "1001"}, "--followings"},
+		{[]string{"feed", "--followers", "0"}, "--followers"},
+		{[]string{"feed", "--posts", "0"}, "--posts"},
+		{[]string{"feed", "--engines", "sqlite"}, "--engines"},
 		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
 	} {
 		_, err := benchCommand(t, c.arguments...)

@@ -229,3 +229,30 @@ func TestRunFails(t *testing.T) {
 		t.Errorf("left in the folder: %v", left)
 	}
 }
+
+// Home feeds: everybody shows the same pages, and posts are seen through another gateway.
+func TestRunFeed(t *testing.T) {
+	needs(t, "mariadbd", "mariadb-install-db", "redis-server")
+	c := tiny(t)
+	size, _, err := suite.RunFeed(t.Context(), suite.FeedConfig{Config: c, Followings: []int{20, 100}, Followers: []int{1, 30}, PerSecond: 20, Posts: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(size.Cells) != 1+2*3 {
+		t.Errorf("%d cells", len(size.Cells))
+	}
+	for _, cell := range size.Cells {
+		if cell.Errors > 0 || cell.Requests == 0 {
+			t.Errorf("%s %s, %s: %d of %d answers are wrong: %s", cell.Engine, cell.State, cell.Question, cell.Errors, cell.Requests, cell.Error)
+		}
+	}
+	feeds := size.Feeds
+	if feeds.Recent == 0 || feeds.Recent >= feeds.Posts || feeds.RecentBytes == 0 || len(feeds.Seen) != 2 {
+		t.Errorf("%+v", feeds)
+	}
+	for _, seen := range feeds.Seen {
+		if seen.Posts != 2 || seen.P50 <= 0 || seen.Max < seen.P50 || seen.Written < 3 {
+			t.Errorf("%+v", seen)
+		}
+	}
+}
