@@ -35,6 +35,9 @@ const (
 	PostDeleted
 	// FavoriteChanged: Edge is a row of favorite whose inbox row has been applied.
 	FavoriteChanged
+	// PostChanged: Post was edited, or its number of comments changed. Of it, only the author and the
+	// number count; the number 0 stands for all posts of the author.
+	PostChanged
 )
 
 // Event is one change.
@@ -42,7 +45,7 @@ type Event struct {
 	Kind Kind
 	Edge storage.Edge   // of an EdgeChanged, RequestChanged or FavoriteChanged
 	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
-	Post storage.PostAt // of a PostPublished or PostDeleted
+	Post storage.PostAt // of a PostPublished, PostDeleted or PostChanged
 }
 
 // Row is the event of a row that is on both sides: EdgeChanged, RequestChanged or FavoriteChanged, by
@@ -74,6 +77,11 @@ func Deleted(id storage.PostID) Event {
 	return Event{Kind: PostDeleted, Post: storage.PostAt{PostID: id}}
 }
 
+// Changed is the event of a post that has changed, or of all posts of an author.
+func Changed(id storage.PostID) Event {
+	return Event{Kind: PostChanged, Post: storage.PostAt{PostID: id}}
+}
+
 // State is the event of a user's state.
 func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id} }
 
@@ -84,7 +92,7 @@ func (e Event) concerns() [2]storage.UserID {
 		return [2]storage.UserID{e.Edge.From, e.Edge.To}
 	case UserChanged, CountsChanged, StateChanged, Corrected:
 		return [2]storage.UserID{e.User}
-	case PostPublished, PostDeleted:
+	case PostPublished, PostDeleted, PostChanged:
 		return [2]storage.UserID{e.Post.Author}
 	default:
 		return [2]storage.UserID{}

@@ -42,7 +42,7 @@ func (m message) encode() []byte {
 			to = wire.AppendFavorite(to, e.Edge)
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			to = binary.AppendUvarint(to, uint64(e.User))
-		case PostPublished, PostDeleted:
+		case PostPublished, PostDeleted, PostChanged:
 			to = binary.AppendUvarint(to, uint64(e.Post.Author))
 			to = binary.AppendUvarint(to, uint64(e.Post.Number))
 			to = binary.AppendUvarint(to, uint64(e.Post.CreatedAt))
@@ -71,7 +71,7 @@ func decode(text string) (message, bool) {
 			e.Edge = r.Favorite()
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			e.User = r.UserID()
-		case PostPublished, PostDeleted:
+		case PostPublished, PostDeleted, PostChanged:
 			e.Post.Author, e.Post.Number, e.Post.CreatedAt = r.UserID(), int64(r.Uvarint()), storage.Micros(r.Uvarint())
 		case Gap:
 		default:
