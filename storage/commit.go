@@ -47,6 +47,22 @@ func (c UserChange) And(d UserChange) UserChange {
 	return d
 }
 
+type postsKey struct{}
+
+// OnPosts returns a context for writes: after each commit of what is written with it, the engine
+// calls changed with the posts whose versions the transaction has raised, other than by favorites.
+// Several transactions may call it at once.
+func OnPosts(ctx context.Context, changed func([]PostID)) context.Context {
+	return context.WithValue(ctx, postsKey{}, changed)
+}
+
+// PostsChanged calls the function of OnPosts. Engines call it after a commit.
+func PostsChanged(ctx context.Context, posts []PostID) {
+	if changed, ok := ctx.Value(postsKey{}).(func([]PostID)); ok && len(posts) > 0 {
+		changed(posts)
+	}
+}
+
 type countedKey struct{}
 
 // OnCounted returns a context for writes: after each commit of what is written with it, the engine

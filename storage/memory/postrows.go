@@ -52,7 +52,7 @@ func (s *Store) restorePost(ctx context.Context, row storage.PostRow) storage.Re
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
-func (s *Store) restoreComment(_ context.Context, n storage.NewComment) storage.Result[bool] {
+func (s *Store) restoreComment(ctx context.Context, n storage.NewComment) storage.Result[bool] {
 	if _, err := s.post(n.Post); err != nil {
 		return storage.Result[bool]{}
 	}
@@ -65,7 +65,7 @@ func (s *Store) restoreComment(_ context.Context, n storage.NewComment) storage.
 		}
 	}
 	s.comments[n.ID()] = comment{storage.Comment{CommentID: n.ID(), Post: n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At}, n.Key}
-	s.countComments(n.Post, 1)
+	s.countComments(ctx, n.Post, 1)
 	return storage.Result[bool]{Value: true, Found: true}
 }
 

@@ -149,6 +149,9 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	p, changed := judge.EditPost(p, change, at)
 	p.Media = slices.Clone(p.Media)
 	s.posts[id].Post = p
+	if changed {
+		storage.PostsChanged(ctx, []storage.PostID{id})
+	}
 	return p, changed, nil
 }
 
@@ -217,14 +220,15 @@ func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.C
 		Post:      n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At,
 	}
 	s.comments[c.CommentID] = comment{c, n.Key}
-	s.countComments(n.Post, 1)
+	s.countComments(ctx, n.Post, 1)
 	return c, true, nil
 }
 
-func (s *Store) countComments(id storage.PostID, by int64) {
+func (s *Store) countComments(ctx context.Context, id storage.PostID, by int64) {
 	if p := s.posts[id]; p != nil {
 		p.Counts.Comments += by
 		p.Counts.Version++
+		storage.PostsChanged(ctx, []storage.PostID{id})
 	}
 }
 
@@ -243,16 +247,16 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 		return false, err
 	}
 	delete(s.comments, id)
-	s.countComments(c.on(), -1)
+	s.countComments(ctx, c.on(), -1)
 	return true, nil
 }
 
 // erasePosts removes what a user has written, and what others have written below it.
-func (s *Store) erasePosts(user storage.UserID) {
+func (s *Store) erasePosts(ctx context.Context, user storage.UserID) {
 	for id, c := range s.comments {
 		if c.By == user || c.Author == user {
 			delete(s.comments, id)
-			s.countComments(c.on(), -1)
+			s.countComments(ctx, c.on(), -1)
 		}
 	}
 	maps.DeleteFunc(s.posts, func(id storage.PostID, _ *post) bool { return id.Author == user })

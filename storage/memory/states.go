@@ -82,7 +82,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	}
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
-	s.erasePosts(user)
+	s.erasePosts(ctx, user)
 	delete(s.dismissed, user)
 	delete(s.users, user)
 	delete(s.passwords, user)

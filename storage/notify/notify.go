@@ -26,6 +26,9 @@ type Write struct {
 	// listed besides.
 	Published []storage.PostAt
 	Deleted   []storage.PostID
+	// Posts have changed: one was published, edited or deleted, or its number of comments is another.
+	// The number 0 stands for all posts of the author. Rows say which posts were favorited.
+	Posts []storage.PostID
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
 	Counts map[storage.UserID]storage.UserChange
 }
@@ -57,7 +60,7 @@ func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
 // with its errors.
 func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.Context, end func(Write, ...error)) {
 	left := &counted{}
-	ctx = storage.OnCounted(ctx, left.add)
+	ctx = storage.OnPosts(storage.OnCounted(ctx, left.add), left.addPosts)
 	if s.log == nil {
 		return ctx, func(w Write, _ ...error) { s.wrote(ctx, w, left) }
 	}
@@ -88,20 +91,35 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 // All are the users in whom something has changed otherwise than by an edge.
 func (w Write) All() []storage.UserID { return slices.Concat(w.Users, w.Counted) }
 
-func (w Write) none() bool { return len(w.Rows)+len(w.Users)+len(w.Counted) == 0 }
+func (w Write) none() bool { return len(w.Rows)+len(w.Users)+len(w.Counted)+len(w.Posts) == 0 }
 
 // wrote reports a write, if there was one.
 func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
+	w.Posts = append(w.Posts, left.changedPosts()...)
 	if !w.none() {
 		w.Counts = left.all()
 		s.report(context.WithoutCancel(ctx), w)
 	}
 }
 
-// counted collects the counts that the transactions of a write have left.
+// counted collects the counts that the transactions of a write have left, and the posts that they
+// have changed.
 type counted struct {
-	mu   sync.Mutex
-	left map[storage.UserID]storage.UserChange
+	mu    sync.Mutex
+	left  map[storage.UserID]storage.UserChange
+	posts []storage.PostID
+}
+
+func (c *counted) addPosts(posts []storage.PostID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.posts = append(c.posts, posts...)
+}
+
+func (c *counted) changedPosts() []storage.PostID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.posts
 }
 
 func (c *counted) add(changes []storage.UserChange) {
@@ -253,11 +271,17 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	return is, err
 }
 
-// Erase implements [storage.StateStore].
+// Erase implements [storage.StateStore]. It reports the posts below which the user has commented one
+// by one, as soon as the comments are gone: they may be many. It reports the user's own posts even
+// if it fails, because some may be gone.
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	ctx, end := s.begin(ctx, user)
-	err := s.Store.Erase(ctx, user, at)
-	end(changed(user, err == nil), err)
+	err := s.Store.Erase(storage.OnPosts(ctx, func(posts []storage.PostID) {
+		s.report(context.WithoutCancel(ctx), Write{Posts: posts})
+	}), user, at)
+	w := changed(user, err == nil)
+	w.Posts = []storage.PostID{{Author: user}}
+	end(w, err)
 	return err
 }
 
@@ -268,10 +292,48 @@ func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post
 	p, published, err := s.Store.Publish(ctx, post)
 	w := recounted(post.Author, err == nil)
 	if err == nil {
-		w.Published = []storage.PostAt{p.At()}
+		w.Published, w.Posts = []storage.PostAt{p.At()}, []storage.PostID{p.PostID}
 	}
 	end(w, err)
 	return p, published, err
+}
+
+// EditPost implements [storage.PostWriter]. It also reports a post that was like that before: its
+// writer may have died before it could report it.
+func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
+	ctx, end := s.begin(ctx, id.Author)
+	p, changed, err := s.Store.EditPost(ctx, id, change, at)
+	end(Write{Posts: []storage.PostID{id}}, err)
+	return p, changed, err
+}
+
+// AddComment implements [storage.CommentWriter]. It also reports the post of a comment that was there
+// before.
+func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
+	ctx, end := s.begin(ctx, comment.Post.Author)
+	c, added, err := s.Store.AddComment(ctx, comment)
+	end(Write{Posts: []storage.PostID{comment.Post}}, err)
+	return c, added, err
+}
+
+// DeleteComment implements [storage.CommentWriter]. The store says which post it was on.
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+	ctx, end := s.begin(ctx, id.Author)
+	deleted, err := s.Store.DeleteComment(ctx, id, by)
+	end(Write{}, err)
+	return deleted, err
+}
+
+// RestoreComments implements [storage.PostRestorer].
+func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
+	authors := make([]storage.UserID, len(comments))
+	for i, c := range comments {
+		authors[i] = c.Post.Author
+	}
+	ctx, end := s.begin(ctx, authors...)
+	results := s.Store.RestoreComments(ctx, comments)
+	end(Write{}, errorsOf(results)...)
+	return results
 }
 
 // DeletePost implements [storage.PostWriter].
@@ -280,7 +342,7 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 	deleted, err := s.Store.DeletePost(ctx, id)
 	w := recounted(id.Author, err == nil)
 	if err == nil {
-		w.Deleted = []storage.PostID{id}
+		w.Deleted, w.Posts = []storage.PostID{id}, []storage.PostID{id}
 	}
 	end(w, err)
 	return deleted, err
@@ -297,7 +359,7 @@ func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []sto
 	var w Write
 	for i, r := range results {
 		if r.Value {
-			w.Counted = append(w.Counted, authors[i])
+			w.Counted, w.Posts = append(w.Counted, authors[i]), append(w.Posts, posts[i].PostID)
 			if !posts[i].Deleted {
 				w.Published = append(w.Published, storage.PostAt{PostID: posts[i].PostID, CreatedAt: posts[i].At})
 			}

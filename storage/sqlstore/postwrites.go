@@ -156,6 +156,7 @@ func (w *writer) touchPost(id storage.PostID) {
 // countComments changes the number of comments on a post, whose counts are locked, and raises the
 // post's version.
 func (w *writer) countComments(id storage.PostID, by int64) error {
+	w.posts = append(w.posts, id)
 	_, err := w.Exec(1, sqlCountComments, by, int64(id.Author), id.Number)
 	return err
 }

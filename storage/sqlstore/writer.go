@@ -17,6 +17,7 @@ type writer struct {
 	packed packed.Flags
 	locked map[storage.UserID]storage.Counts // of the owners locked so far
 	left   []storage.UserChange              // counts as the transaction leaves them, see [storage.Counted]
+	posts  []storage.PostID                  // whose versions it raises, see [storage.PostsChanged]
 }
 
 // transact runs a write of one user or handle as one transaction on the shard that has it, which is
@@ -42,6 +43,7 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 	})
 	if err == nil {
 		storage.Counted(ctx, w.left)
+		storage.PostsChanged(ctx, w.posts)
 	}
 	return err
 }
