@@ -24,6 +24,7 @@ const (
 	users
 	userCounts
 	userStates
+	postCounts  // every change of a post raises its version there
 	bookkeeping // written all the time by running programs: checkpoints, leases
 	mover       // written first by transactions that copy or remove rows of buckets that move
 )
@@ -38,6 +39,7 @@ var tables = map[string]table{
 	"users":                users,
 	"user_counts":          userCounts,
 	"user_states":          userStates,
+	"post_counts":          postCounts,
 	"kith_checkpoints":     bookkeeping,
 	"kith_leases":          bookkeeping,
 	"kith_mover":           mover,
@@ -191,11 +193,12 @@ type layout struct {
 	from, to, kind, time, user             int
 	version, following, followers, friends int
 	posts, favorites, favorited            int
-	post                                   int // of an edge, −1 in tables without
+	post                                   int // of an edge or of counts, −1 in tables without
+	author                                 int
 }
 
 func layoutOf(m *replication.TableMapEvent) layout {
-	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 	for i, name := range m.ColumnName {
 		switch string(name) {
 		case "from_user_id":
@@ -224,6 +227,8 @@ func layoutOf(m *replication.TableMapEvent) layout {
 			l.favorited = i
 		case "post_id":
 			l.post = i
+		case "author_id":
+			l.author = i
 		}
 	}
 	return l

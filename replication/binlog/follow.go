@@ -88,9 +88,9 @@ func (t *tail) take(ctx context.Context, done *transaction) error {
 	})
 }
 
-// stale lists the users whose profiles, counts or states a transaction changed.
+// stale lists the users whose profiles, counts or states a transaction changed, and the posts.
 func stale(t *transaction) []events.Event {
-	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states))
+	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states)+len(t.posts))
 	for _, id := range t.users {
 		list = append(list, events.User(id))
 	}
@@ -99,6 +99,9 @@ func stale(t *transaction) []events.Event {
 	}
 	for _, id := range t.states {
 		list = append(list, events.State(id))
+	}
+	for _, id := range t.posts {
+		list = append(list, events.Changed(id))
 	}
 	return list
 }

@@ -25,7 +25,8 @@ type transaction struct {
 	counts      []storage.UserChange // rows of user_counts; see changed
 	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
-	bookkeeping bool // nothing but checkpoints, leases and the like
+	posts       []storage.PostID // whose rows of post_counts were written
+	bookkeeping bool             // nothing but checkpoints, leases and the like
 
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have
 	// been followed where they were written.
@@ -34,7 +35,7 @@ type transaction struct {
 
 // ours reports whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
-	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states) > 0
+	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states)+len(t.posts) > 0
 }
 
 // An assembler puts the events of a stream together into transactions. Rows count only once their
@@ -56,8 +57,8 @@ type assembler struct {
 
 // savepoint is a point in a transaction to which it may be rolled back.
 type savepoint struct {
-	name                                 string
-	rows, changes, users, counts, states int
+	name                                        string
+	rows, changes, users, counts, states, posts int
 }
 
 // mariaPreparedXA is MariaDB's flag of a transaction prepared by XA.
@@ -188,13 +189,13 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	case s.is(0, "COMMIT"):
 		return a.commit(raw), nil
 	case s.is(0, "SAVEPOINT"):
-		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.rows), len(a.open.changes), len(a.open.users), len(a.open.counts), len(a.open.states)})
+		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.rows), len(a.open.changes), len(a.open.users), len(a.open.counts), len(a.open.states), len(a.open.posts)})
 		return nil, nil
 	case s.is(0, "ROLLBACK", "TO"):
 		a.rollback(s.savepoint())
 		return nil, nil
 	case s.is(0, "ROLLBACK"):
-		a.open.rows, a.open.changes, a.open.users, a.open.counts, a.open.states = nil, nil, nil, nil, nil
+		a.open.rows, a.open.changes, a.open.users, a.open.counts, a.open.states, a.open.posts = nil, nil, nil, nil, nil, nil
 		return a.commit(raw), nil
 	case s.is(0, "RELEASE"):
 		return nil, nil
@@ -225,6 +226,7 @@ func (a *assembler) rollback(name string) {
 		if strings.EqualFold(sp.name, name) {
 			a.open.rows, a.open.changes = a.open.rows[:sp.rows], a.open.changes[:sp.changes]
 			a.open.users, a.open.counts, a.open.states = a.open.users[:sp.users], a.open.counts[:sp.counts], a.open.states[:sp.states]
+			a.open.posts = a.open.posts[:sp.posts]
 			a.savepoints = a.savepoints[:i+1]
 			return
 		}
@@ -274,8 +276,8 @@ func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
 	return nil
 }
 
-// images takes the rows as they are after the change. Of deleted users and counts it reports only
-// that they have changed.
+// images takes the rows as they are after the change. Of deleted users and counts, and of
+// posts, it reports only that they have changed.
 func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	step := 1
@@ -283,6 +285,13 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 		step = 2 // before and after
 	}
 	for i := step - 1; i < len(e.Rows); i += step {
+		if t == postCounts {
+			author, ok := integer(e.Rows[i], l.author)
+			if number, also := integer(e.Rows[i], l.post); ok && also {
+				a.open.posts = append(a.open.posts, storage.PostID{Author: storage.UserID(author), Number: number})
+			}
+			continue
+		}
 		if !t.isEdges() {
 			id, ok := integer(e.Rows[i], l.user)
 			switch {
