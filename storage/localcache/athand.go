@@ -12,22 +12,26 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 	if c.Mode() != On {
 		return
 	}
-	atHand(c, profileKind, b.Users, func(p *profile) storage.Result[storage.User] {
+	atHand(c, profileKind, profileKey, b.Users, func(p *profile) storage.Result[storage.User] {
 		return storage.Result[storage.User]{Value: p.User, Found: p.Exists}
 	})
-	atHand(c, profileKind, b.Counts, func(p *profile) storage.Result[storage.Counts] {
+	atHand(c, profileKind, profileKey, b.Counts, func(p *profile) storage.Result[storage.Counts] {
 		return storage.Result[storage.Counts]{Value: p.Counts, Found: p.Counted}
 	})
-	atHand(c, blocksKind, b.Blocks, func(b *blockList) storage.Result[[]storage.UserID] {
+	atHand(c, blocksKind, blocksKey, b.Blocks, func(b *blockList) storage.Result[[]storage.UserID] {
 		return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
+	})
+	atHand(c, postKind, c.postKey, b.Posts, func(p *post) storage.Result[storage.Post] {
+		return storage.Result[storage.Post]{Value: p.Post, Found: p.found}
 	})
 	dir := c.directory.Load()
 	for _, side := range listSides {
 		c.edgesAtHand(side, b.Edges[side])
 		c.pagesAtHand(side, b.Pages[side])
-		atHand(c, listKind(side), b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
+		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
+		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
-	atHand(c, profileKind, b.Shared, func(p *profile) storage.Result[*storage.Profile] {
+	atHand(c, profileKind, profileKey, b.Shared, func(p *profile) storage.Result[*storage.Profile] {
 		return storage.Result[*storage.Profile]{Value: &p.Profile, Found: p.Exists || p.Counted}
 	})
 }
@@ -53,13 +57,13 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 var listSides = [...]storage.Side{storage.Forward, storage.Inverse}
 
 // atHand answers ids from entries of one kind if it has all of them.
-func atHand[E entry, V any](c *Cache, kind kind, l *storage.Lookup[storage.UserID, V], of func(E) storage.Result[V]) {
+func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, l *storage.Lookup[K, V], of func(E) storage.Result[V]) {
 	if !l.Open() {
 		return
 	}
 	results := make([]storage.Result[V], len(l.Keys))
 	for i, id := range l.Keys {
-		e, ok := get[E](c, key{kind, id})
+		e, ok := get[E](c, key(id))
 		if !ok {
 			return
 		}
@@ -79,7 +83,7 @@ func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, s
 	for i, p := range l.Keys {
 		if id := side.Owner(p); id != owner {
 			owner = id
-			of, _ = get[*list](c, key{listKind(side), id})
+			of, _ = get[*list](c, key{kind: listKind(side), id: id})
 		}
 		sure := false
 		if of != nil {
@@ -101,7 +105,7 @@ func (c *Cache) pagesAtHand(side storage.Side, l *storage.Lookup[storage.PageQue
 	}
 	results := make([]storage.Result[[]storage.Edge], len(l.Keys))
 	for i, q := range l.Keys {
-		of, ok := get[*list](c, key{listKind(side), q.Owner})
+		of, ok := get[*list](c, key{kind: listKind(side), id: q.Owner})
 		if !ok || q.Type > storage.Following {
 			return
 		}

@@ -1,11 +1,11 @@
-// Package localcache keeps in a gateway's memory what is read often: users with their counts, and
-// whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store. It is
+// Package localcache keeps in a gateway's memory what is read often: users and posts with their
+// counts, and whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store. It is
 // bounded in bytes, and keeps what is read most often (W-TinyLFU), so that it finds hot users by
 // itself.
 //
 // The cache stays right because every change is reported to it: by the writers of this gateway before
 // they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets
-// a user when the user changes. It changes lists as the tables are changed: a row counts if it is
+// a user or a post when it changes. It changes lists as the tables are changed: a row counts if it is
 // newer than what is known of its pair, so rows may come late, twice, and in any order. If events
 // may be missing, it forgets everything. A cache that cannot hear of others' changes must not be on
 // ([Cache.Switch]).
@@ -47,9 +47,11 @@ type Cache struct {
 	stripes    [64]stripe
 	seed       maphash.Seed
 
-	profiles fills[storage.Profile]
-	blocks   fills[[]storage.UserID]
-	lists    [2]fills[*list] // by side
+	profiles fills[storage.UserID, storage.Profile]
+	blocks   fills[storage.UserID, []storage.UserID]
+	lists    [2]fills[storage.UserID, *list] // by side
+	posts    fills[storage.PostID, storage.Post]
+	stamps   stamps
 
 	reported reported
 	building sync.Mutex // of one long list at a time
@@ -110,7 +112,7 @@ const (
 	bytesAnEdge = 16
 
 	// overhead is what an entry takes besides its value.
-	overhead = 160
+	overhead = 176
 
 	// An entry that events do not update for some reason is wrong for this long at most.
 	keep     = time.Minute
@@ -119,8 +121,10 @@ const (
 
 // key names an entry.
 type key struct {
-	kind kind
-	id   storage.UserID
+	kind   kind
+	id     storage.UserID
+	number int64  // of a post, whose author is id
+	stamp  uint32 // of the author of a post
 }
 
 type kind uint8
@@ -130,11 +134,12 @@ const (
 	blocksKind
 	forwardKind
 	inverseKind
+	postKind
 	kinds
 )
 
 func (k kind) String() string {
-	return [...]string{"user", "blocks", "following", "follower"}[k]
+	return [...]string{"user", "blocks", "following", "follower", "post"}[k]
 }
 
 // listKind is the kind of lists of a side, which must be Forward or Inverse.
@@ -207,6 +212,7 @@ func (c *Cache) Forget() {
 	c.blocks.leaveAll()
 	c.lists[storage.Forward].leaveAll()
 	c.lists[storage.Inverse].leaveAll()
+	c.posts.leaveAll()
 	c.entries.InvalidateAll()
 	for i := range c.stripes {
 		c.stripes[i].Unlock()

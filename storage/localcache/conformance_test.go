@@ -24,7 +24,10 @@ func newCached(store storage.Store) *cached {
 		// Edges of the suite are from the beginning of time, and so is the clock: tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
-	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) { c.cache.Wrote(w.Rows, w.All(), w.Counts) })
+	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) {
+		c.cache.Wrote(w.Rows, w.All(), w.Counts)
+		c.cache.PostsChanged(w.Posts)
+	})
 	return c
 }
 
@@ -54,6 +57,10 @@ func (c *cached) PackedNeighbours(ctx context.Context, side storage.Side, owners
 
 func (c *cached) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return c.cache.Blocks(ctx, users)
+}
+
+func (c *cached) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	return c.cache.Posts(ctx, ids)
 }
 
 func (c *cached) AtHand(b *storage.Bundle) { c.cache.AtHand(b) }

@@ -62,7 +62,7 @@ func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result
 	if side != storage.Inverse {
 		return r, false
 	}
-	l, ok := get[*list](c, key{forwardKind, p.From})
+	l, ok := get[*list](c, key{kind: forwardKind, id: p.From})
 	if !ok {
 		return r, false
 	}
@@ -123,7 +123,7 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 	}
 	there := &owned{}
 	for _, owner := range o.owners {
-		if l, ok := get[*list](c, key{listKind(side), owner}); ok {
+		if l, ok := get[*list](c, key{kind: listKind(side), id: owner}); ok {
 			there.owners, there.lists = append(there.owners, owner), append(there.lists, l)
 		}
 	}

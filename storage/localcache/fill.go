@@ -10,10 +10,10 @@ import (
 
 // fills are the reads of the store that are under way: a caller that asks for the same key waits
 // for the read instead of reading again.
-type fills[V any] struct {
+type fills[Q comparable, V any] struct {
 	mu       sync.Mutex
 	open     map[key]*fill[V]
-	gathered []missed[V] // what the next read will read
+	gathered []missed[Q, V] // what the next read will read
 }
 
 // fill is one of these reads, of one key.
@@ -27,7 +27,7 @@ type fill[V any] struct {
 }
 
 // begin joins the read of a key, or begins one, which the caller must then end.
-func (f *fills[V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
+func (f *fills[Q, V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one, ok := f.open[k]; ok {
@@ -42,7 +42,7 @@ func (f *fills[V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
 }
 
 // leave makes a read closed to new callers.
-func (f *fills[V]) leave(k key, one *fill[V]) {
+func (f *fills[Q, V]) leave(k key, one *fill[V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open[k] == one {
@@ -51,7 +51,7 @@ func (f *fills[V]) leave(k key, one *fill[V]) {
 }
 
 // leaveAll makes all reads closed to new callers.
-func (f *fills[V]) leaveAll() {
+func (f *fills[Q, V]) leaveAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open = nil
@@ -59,7 +59,7 @@ func (f *fills[V]) leaveAll() {
 
 // change passes a change to the read of a key that is under way, if there is one. The caller holds
 // the stripe of the key.
-func (f *fills[V]) change(k key, apply func(*fill[V])) {
+func (f *fills[Q, V]) change(k key, apply func(*fill[V])) {
 	f.mu.Lock()
 	one := f.open[k]
 	f.mu.Unlock()
@@ -70,7 +70,7 @@ func (f *fills[V]) change(k key, apply func(*fill[V])) {
 
 // abandon closes the read of a key to new callers, because it may have missed a change; those who
 // wait already get its result. The caller holds the stripe of the key.
-func (f *fills[V]) abandon(k key) {
+func (f *fills[Q, V]) abandon(k key) {
 	f.change(k, func(one *fill[V]) {
 		one.missed = true
 		f.leave(k, one)
@@ -79,7 +79,7 @@ func (f *fills[V]) abandon(k key) {
 
 // end publishes the result of a read. keep puts it into the cache, unless it may have missed
 // something; the stripe is held meanwhile, so that no change comes in between.
-func (f *fills[V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
+func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
 	lock := c.stripe(k)
 	lock.Lock()
 	if r.Err == nil && !one.missed && one.generation == c.generation.Load() && c.Mode() == On {
@@ -104,30 +104,32 @@ func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
 }
 
 // source is where the keys of one kind are read from.
-type source[V any] struct {
+type source[Q comparable, V any] struct {
 	kind kind
+	// key names the entry of an id.
+	key func(Q) key
 	// known returns what the cache has.
 	known func(key) (storage.Result[V], bool)
 	// read reads ids from the store.
-	read func(context.Context, []storage.UserID) []storage.Result[V]
+	read func(context.Context, []Q) []storage.Result[V]
 	// keep puts a result into the cache, with the rows that came since it was read.
 	keep func(key, storage.Result[V], []storage.Edge) storage.Result[V]
 }
 
 // fetch answers what is known at once, and the rest by reads of keys that nobody reads yet.
-func fetch[V any](ctx context.Context, c *Cache, f *fills[V], from source[V], ids []storage.UserID) []storage.Result[V] {
+func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], from source[Q, V], ids []Q) []storage.Result[V] {
 	results := make([]storage.Result[V], len(ids))
 	var waiting []awaited[V]
-	var missing []missed[V]
+	var missing []missed[Q, V]
 	for i, id := range ids {
-		k := key{from.kind, id}
+		k := from.key(id)
 		if r, ok := from.known(k); ok {
 			results[i] = r
 			continue
 		}
 		one, mine := f.begin(c, k)
 		if mine {
-			missing = append(missing, missed[V]{id, one})
+			missing = append(missing, missed[Q, V]{id, k, one})
 		}
 		waiting = append(waiting, awaited[V]{i, one})
 	}
@@ -149,14 +151,15 @@ type awaited[V any] struct {
 }
 
 // missed is a key to be read.
-type missed[V any] struct {
-	id   storage.UserID
+type missed[Q comparable, V any] struct {
+	id   Q
+	key  key
 	fill *fill[V]
 }
 
 // read reads missing keys in its own goroutine, because callers may not wait to the end. What other
 // callers miss before it begins is read together with it.
-func (f *fills[V]) read(ctx context.Context, c *Cache, from source[V], missing []missed[V]) {
+func (f *fills[Q, V]) read(ctx context.Context, c *Cache, from source[Q, V], missing []missed[Q, V]) {
 	f.mu.Lock()
 	first := len(f.gathered) == 0
 	f.gathered = append(f.gathered, missing...)
@@ -174,21 +177,21 @@ func (f *fills[V]) read(ctx context.Context, c *Cache, from source[V], missing [
 	}()
 }
 
-func (f *fills[V]) readAll(ctx context.Context, c *Cache, from source[V], all []missed[V]) {
+func (f *fills[Q, V]) readAll(ctx context.Context, c *Cache, from source[Q, V], all []missed[Q, V]) {
 	reading, cancel := detached(ctx)
 	defer cancel()
 	answered := 0
 	defer func() { // also if the store panics: nobody may wait for ever
 		for _, m := range all[answered:] {
-			f.end(c, key{from.kind, m.id}, m.fill, storage.Result[V]{Err: errFill}, nil)
+			f.end(c, m.key, m.fill, storage.Result[V]{Err: errFill}, nil)
 		}
 	}()
-	ids := make([]storage.UserID, len(all))
+	ids := make([]Q, len(all))
 	for i, m := range all {
 		ids[i] = m.id
 	}
 	for i, r := range from.read(reading, ids) {
-		k := key{from.kind, all[i].id}
+		k := all[i].key
 		f.end(c, k, all[i].fill, r, func(r storage.Result[V], late []storage.Edge) storage.Result[V] { return from.keep(k, r, late) })
 		answered++
 	}

@@ -22,11 +22,12 @@ const often = 3
 // fetchLists returns the lists of owners. Lists that are too long are not Found.
 func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*list] {
 	floor := c.endedSince()
+	of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
 	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
 	read := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
 		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
 	}
-	return fetch(ctx, c, &c.lists[side], source[*list]{listKind(side), known, read, c.keepList}, owners)
+	return fetch(ctx, c, &c.lists[side], source[storage.UserID, *list]{listKind(side), of, known, read, c.keepList}, owners)
 }
 
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache

@@ -21,7 +21,7 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
 	}
 	ask() // now it is known to be long
-	k := key{inverseKind, 1}
+	k := key{kind: inverseKind, id: 1}
 	for n := range often - 1 {
 		ask()
 		c.building.Lock() // waits for a read that should not be under way

@@ -23,6 +23,7 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 		owner := r.Side.Owner(r.Edge.Pair())
 		c.recount(owner, counts)
 		if r.Side.OfPosts() {
+			c.forgetPostOf(r.Side, r.Edge)
 			c.reported.add(r)
 			continue
 		}
@@ -40,7 +41,7 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 // recount gives a user the counts that a write has left. It forgets the user if these are not
 // known, or if something else may have changed since the user was read.
 func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.UserChange) {
-	k := key{profileKind, id}
+	k := key{kind: profileKind, id: id}
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
@@ -63,20 +64,20 @@ func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.Use
 
 // forgetUser forgets what an edge changes of one of its ends: the counts and the blocks.
 func (c *Cache) forgetUser(id storage.UserID, e storage.Edge) {
-	c.forget(key{profileKind, id})
+	c.forget(key{kind: profileKind, id: id})
 	c.forgetBlocks(id, e)
 }
 
 func (c *Cache) forgetBlocks(id storage.UserID, e storage.Edge) {
 	if e.Type != storage.Following || c.inBlock(id, e) {
-		c.forget(key{blocksKind, id})
+		c.forget(key{kind: blocksKind, id: id})
 	}
 }
 
 // inBlock reports whether the cache, or a read under way, may hold a block between the ends of an
 // edge.
 func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
-	k := key{blocksKind, id}
+	k := key{kind: blocksKind, id: id}
 	reading := false
 	c.blocks.change(k, func(*fill[[]storage.UserID]) { reading = true })
 	if reading {
@@ -98,7 +99,7 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	return false
 }
 
-// forget forgets a user or its blocks, including those being read.
+// forget forgets what is kept under a key, including what is being read.
 func (c *Cache) forget(k key) {
 	lock := c.stripe(k)
 	lock.Lock()
@@ -112,6 +113,8 @@ func (c *Cache) forget(k key) {
 		c.lists[storage.Forward].abandon(k)
 	case inverseKind:
 		c.lists[storage.Inverse].abandon(k)
+	case postKind:
+		c.posts.abandon(k)
 	}
 	c.entries.Invalidate(k)
 }
@@ -120,7 +123,7 @@ func (c *Cache) forget(k key) {
 // returns false if the row has to be compared with the table first. fresh means that the row has
 // just been read or written.
 func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool) {
-	k := key{listKind(side), side.Owner(e.Pair())}
+	k := key{kind: listKind(side), id: side.Owner(e.Pair())}
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
@@ -194,20 +197,24 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 				}
 			}
 		case events.UserChanged, events.CountsChanged, events.StateChanged:
-			c.forget(key{profileKind, e.User})
+			c.forget(key{kind: profileKind, id: e.User})
 		case events.Corrected:
-			for k := range kinds {
-				c.forget(key{k, e.User})
+			for k := range postKind {
+				c.forget(key{kind: k, id: e.User})
 			}
+			c.forgetPost(storage.PostID{Author: e.User})
 		case events.Gap:
 			c.Forget()
 		case events.FavoriteChanged: // favorites are not kept, but their counts are
 			for _, side := range [...]storage.Side{storage.Favorites, storage.FavoriteInbox} {
 				if row := (storage.Row{Side: side, Edge: e.Edge}); !c.reported.has(row) {
-					c.forget(key{profileKind, side.Owner(e.Edge.Pair())})
+					c.forget(key{kind: profileKind, id: side.Owner(e.Edge.Pair())})
+					c.forgetPostOf(side, e.Edge)
 				}
 			}
-		case events.RequestChanged, events.PostPublished, events.PostDeleted: // they are not kept
+		case events.PostPublished, events.PostDeleted, events.PostChanged:
+			c.forgetPost(e.Post.PostID)
+		case events.RequestChanged: // they are not kept
 		}
 	}
 	for side, edges := range doubtful {
@@ -224,7 +231,7 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 	for i, r := range c.Reader.Edges(ctx, side, pairs) {
 		switch {
 		case r.Err != nil:
-			c.forget(key{listKind(side), side.Owner(pairs[i])})
+			c.forget(key{kind: listKind(side), id: side.Owner(pairs[i])})
 		case r.Found:
 			c.change(side, r.Value, true)
 		}
@@ -237,14 +244,15 @@ func (c *Cache) Expect(rows []storage.Row) {
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
 		if r.Side.OfPosts() {
-			c.forget(key{profileKind, owner})
+			c.forget(key{kind: profileKind, id: owner})
+			c.forgetPostOf(r.Side, r.Edge)
 		}
 		if r.Side > storage.Inverse {
 			continue
 		}
-		c.forget(key{profileKind, owner})
-		c.forget(key{blocksKind, owner})
-		k := key{listKind(r.Side), owner}
+		c.forget(key{kind: profileKind, id: owner})
+		c.forget(key{kind: blocksKind, id: owner})
+		k := key{kind: listKind(r.Side), id: owner}
 		known, there := c.entries.GetEntryQuietly(k)
 		if !there {
 			lock := c.stripe(k)

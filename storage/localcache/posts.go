@@ -1,0 +1,84 @@
+package localcache
+
+import (
+	"context"
+	"hash/maphash"
+	"sync/atomic"
+
+	"kith/storage"
+)
+
+// post is a post with its counts, or the fact that there is none.
+type post struct {
+	lifetime
+	storage.Post
+	found bool
+}
+
+// bytes grows with what the author has written: texts take 2,000 characters of up to 4 bytes.
+func (p *post) bytes() int {
+	n := 160 + len(p.Text)
+	for _, m := range p.Media {
+		n += 40 + len(m.Name) + len(m.URL)
+	}
+	return n
+}
+
+// stamps number the moments at which all posts of an author are forgotten. A post is kept under its
+// author's stamp: with the next stamp, what was kept and what is still being read is not found any
+// more, and leaves the cache as what nobody asks for. So there is no index of authors. Authors
+// share stamps; forgetting one then forgets the posts of some others too.
+type stamps [1 << 12]atomic.Uint32
+
+func (c *Cache) stamp(author storage.UserID) *atomic.Uint32 {
+	return &c.stamps[maphash.Comparable(c.seed, author)%uint64(len(c.stamps))]
+}
+
+func (c *Cache) postKey(id storage.PostID) key {
+	return key{postKind, id.Author, id.Number, c.stamp(id.Author).Load()}
+}
+
+// Posts implements [storage.PostReader].
+func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	if c.Mode() != On || ctx.Err() != nil {
+		return c.Reader.Posts(ctx, ids)
+	}
+	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, c.knownPost, c.Reader.Posts, c.keepPost}, ids)
+}
+
+func (c *Cache) knownPost(k key) (r storage.Result[storage.Post], ok bool) {
+	p, ok := get[*post](c, k)
+	if ok {
+		r.Value, r.Found = p.Post, p.found
+	}
+	return r, ok
+}
+
+func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge) storage.Result[storage.Post] {
+	c.entries.Set(k, &post{c.lives(keep), r.Value, r.Found})
+	return r
+}
+
+// PostsChanged forgets posts that have been written, as [storage.PostsChanged] names them. Writers
+// call it after the commit and before answering.
+func (c *Cache) PostsChanged(ids []storage.PostID) {
+	for _, id := range ids {
+		c.forgetPost(id)
+	}
+}
+
+// forgetPost forgets a post, or all posts of its author if it has no number.
+func (c *Cache) forgetPost(id storage.PostID) {
+	if id.Number == 0 {
+		c.stamp(id.Author).Add(1)
+		return
+	}
+	c.forget(c.postKey(id))
+}
+
+// forgetPostOf forgets the post of which a row of favorite_inbox tells.
+func (c *Cache) forgetPostOf(side storage.Side, e storage.Edge) {
+	if side == storage.FavoriteInbox {
+		c.forgetPost(e.Pair().PostID())
+	}
+}
