@@ -152,7 +152,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts, Posts: p.posts, Feeds: &social.Feeds{Store: p.store, Recent: p.caches.RecentPosts()},
+		Accounts: p.accounts, Posts: p.posts, Feeds: &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()},
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,

@@ -90,6 +90,18 @@ func (c *Caches) Reader() storage.Reader {
 	return c.local
 }
 
+// FeedStore is what home feeds read: posts as requests read them, and where they are in time.
+type FeedStore struct {
+	storage.Reader
+	store *sqlstore.Store
+}
+
+// Shards is how many shards the store has.
+func (f FeedStore) Shards() int { return f.store.Shards() }
+
+// FeedStore is what home feeds read.
+func (c *Caches) FeedStore() FeedStore { return FeedStore{c.Reader(), c.store} }
+
 // RecentPosts is where recent posts are in time; nil if nothing is kept for home feeds.
 func (c *Caches) RecentPosts() *recent.Posts {
 	if c.feed == nil {
@@ -113,6 +125,7 @@ func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.All(), w.Counts)
+		c.local.PostsChanged(w.Posts)
 	}
 	var list []events.Event
 	for _, id := range w.Users {
@@ -123,17 +136,26 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	for _, id := range w.Counted {
 		list = append(list, events.Counts(id))
 	}
+	reported := make(map[storage.PostID]bool, len(w.Published)+len(w.Deleted))
 	for _, p := range w.Published {
+		reported[p.PostID] = true
 		if c.feed != nil {
 			c.feed.Posts.Add(p) // before the writer gets its answer
 		}
 		list = append(list, events.Published(p))
 	}
 	for _, id := range w.Deleted {
+		reported[id] = true
 		if c.feed != nil {
 			c.feed.Posts.Remove(id)
 		}
 		list = append(list, events.Deleted(id))
+	}
+	for _, id := range w.Posts {
+		if !reported[id] {
+			reported[id] = true
+			list = append(list, events.Changed(id))
+		}
 	}
 	c.bus.Send(ctx, list...)
 	c.arrived.remember(w.Rows)

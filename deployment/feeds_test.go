@@ -57,7 +57,7 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	t.Cleanup(InBackground(bus.Run))
 	g := &feedGateway{registry: prometheus.NewRegistry()}
 	g.caches, err = d.OpenCaches(CacheConfig{
-		Store: store, Bus: bus, Redis: server, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Registerer: g.registry,
+		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Registerer: g.registry,
 	})
 	if err != nil {
 		t.Fatal(err)

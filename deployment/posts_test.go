@@ -1,0 +1,139 @@
+package deployment
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/localcache"
+)
+
+// keeps waits until the gateway keeps a post in memory as the store has it.
+func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
+	t.Helper()
+	var got, want []storage.Result[storage.Post]
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		got, want = g.caches.Reader().Posts(t.Context(), []storage.PostID{id}), g.caches.store.Posts(t.Context(), []storage.PostID{id})
+		b := storage.Bundle{Posts: &storage.Lookup[storage.PostID, storage.Post]{Keys: []storage.PostID{id}}}
+		g.caches.local.AtHand(&b)
+		if !b.Posts.Open() && reflect.DeepEqual(b.Posts.Results, want) && reflect.DeepEqual(got, want) {
+			return
+		}
+	}
+	t.Fatalf("%s: the gateway reads %+v, the store has %+v", what, got, want)
+}
+
+// TestWhatHappensToPostsReachesOtherGateways: both keep a post in memory. Whatever one of them writes, it reads at
+// once, and the other one soon; also while Redis is gone, and where a writer is killed before it reports.
+func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	a := openFeedGateway(t, location, server.URL())
+	b := openFeedGateway(t, location, server.URL())
+	for id := range storage.UserID(3) {
+		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprint("user_", id+1), Name: "A"}})
+	}
+	id := storage.PostID{Author: 1, Number: 5}
+	w, ctx := a.caches.Writer, t.Context()
+	text := "edited"
+	comment := storage.NewComment{Post: id, Number: 9, By: 2, Key: "k", Text: "c", At: 4}
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"there is none", func() error { return nil }},
+		{"published", func() error {
+			_, _, err := w.Publish(ctx, storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2})
+			return err
+		}},
+		{"edited", func() error {
+			_, _, err := w.EditPost(ctx, id, storage.PostChange{Text: &text}, 3)
+			return err
+		}},
+		{"a comment", func() error { _, _, err := w.AddComment(ctx, comment); return err }},
+		{"the comment is gone", func() error { _, err := w.DeleteComment(ctx, comment.ID(), 2); return err }},
+		{"a comment is restored", func() error { return w.RestoreComments(ctx, []storage.NewComment{comment})[0].Err }},
+		{"a favorite", func() error {
+			row := storage.Edge{From: 3, To: 1, Post: 5, Type: storage.Favorited, UpdateTime: storage.MicrosOf(time.Now())}
+			err := w.Apply(ctx, storage.Favorites, []storage.Edge{row}, storage.IfNewer)[0].Err
+			if err == nil {
+				err = w.Apply(ctx, storage.FavoriteInbox, []storage.Edge{row}, storage.IfNewer)[0].Err
+			}
+			a.caches.bus.Publish(ctx, []storage.Row{{Side: storage.Favorites, Edge: row}})
+			return err
+		}},
+		{"Redis is gone", func() error {
+			server.Kill(t)
+			text = "while Redis is gone"
+			_, _, err := w.EditPost(ctx, id, storage.PostChange{Text: &text}, 6)
+			return err
+		}},
+		{"Redis is back", func() error {
+			server.Restart(t)
+			for _, g := range []*feedGateway{a, b} {
+				for g.caches.local.Mode() != localcache.On {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			text = "it is back"
+			_, _, err := w.EditPost(ctx, id, storage.PostChange{Text: &text}, 7)
+			return err
+		}},
+		{"the writer was killed", func() error {
+			note := a.caches.intents.Begin([]storage.UserID{1})
+			note.Wait()
+			text = "nobody reports it"
+			_, _, err := a.caches.store.EditPost(ctx, id, storage.PostChange{Text: &text}, 8)
+			note.Leave()
+			return err
+		}},
+		{"who has commented is erased", func() error {
+			if _, err := w.SetState(ctx, 2, storage.Deleting, 9); err != nil {
+				return err
+			}
+			return w.Erase(ctx, 2, 10)
+		}},
+		{"the author is erased", func() error {
+			if _, err := w.SetState(ctx, 1, storage.Deleting, 11); err != nil {
+				return err
+			}
+			return w.Erase(ctx, 1, 12)
+		}},
+	}
+	for _, s := range steps {
+		if err := s.do(); err != nil {
+			t.Fatalf("%s: %v", s.what, err)
+		}
+		if own := a.caches.Reader().Posts(ctx, []storage.PostID{id}); s.what != "the writer was killed" && !reflect.DeepEqual(own, a.caches.store.Posts(ctx, []storage.PostID{id})) {
+			t.Errorf("%s: the gateway of the writer reads %+v", s.what, own)
+		}
+		if strings.HasSuffix(s.what, "is gone") && s.what != "the comment is gone" {
+			continue // nothing is kept
+		}
+		a.keeps(t, s.what, id)
+		b.keeps(t, s.what, id)
+	}
+}
+
+// TestTheLogReportsPosts: in the mode binlog the others hear of a change whose writer was killed, or that was
+// written past Kith.
+func TestTheLogReportsPosts(t *testing.T) {
+	s := openReported(t, Binlog)
+	id := storage.PostID{Author: s.from, Number: 5}
+	if _, _, err := s.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+	comment := storage.NewComment{Post: id, Number: 9, By: s.to, Key: "k", Text: "c", At: 4}
+	if _, _, err := s.store.AddComment(t.Context(), comment); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+}
