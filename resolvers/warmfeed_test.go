@@ -1,0 +1,65 @@
+package resolvers_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/localcache"
+	"kith/storage/notify"
+	"kith/storage/recent"
+	"kith/storage/sqlstore"
+)
+
+// warmStore is a store whose requests read through a cache.
+type warmStore struct {
+	*notify.Store
+	cache *localcache.Cache
+}
+
+func newWarmStore(t *testing.T, store *sqlstore.Store) *warmStore {
+	c := localcache.New(localcache.Config{Source: store, Rows: store, Store: store, Bytes: 64 << 20})
+	t.Cleanup(c.Close)
+	return &warmStore{notify.Watch(store, func(_ context.Context, w notify.Write) {
+		c.Wrote(w.Rows, w.All(), w.Counts)
+		c.PostsChanged(w.Posts)
+	}), c}
+}
+
+func (w *warmStore) AtHand(b *storage.Bundle)                      { w.cache.AtHand(b) }
+func (w *warmStore) Bundle(ctx context.Context, b *storage.Bundle) { w.cache.Bundle(ctx, b) }
+func (w *warmStore) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	return w.cache.Posts(ctx, ids)
+}
+
+// TestAWarmFeedTakesNoStatement: nor do posts by id. Only what the viewer has favorited is asked for.
+func TestAWarmFeedTakesNoStatement(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		var recorder apitest.Recorder
+		store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
+		ring(t, store)
+		posts := recent.NewSince(1<<20, time.Now, 0)
+		api := apitest.New(t, newWarmStore(t, store), apitest.Options{Feeds: &social.Feeds{Recent: posts}}).As(2)
+		id := ""
+		for by := storage.UserID(3); by < 43; by++ {
+			id = publish(t, api, by, "x", by.String())
+		}
+		for query, want := range map[string]costs{
+			`{ viewer { feed(first: 20) { nodes { id text commentCount favoriteCount author { name followerCount viewerRelationship { status } } } complete } } }`: {},
+			`{ viewer { feed(first: 20) { nodes { viewerHasFavorited author { name } } } } }`:                                                                      {"edges.favorite": 1},
+			fmt.Sprintf(`{ node(id: %q) { ... on Post { text author { name } } } }`, id):                                                                           {},
+		} {
+			api.Ask(query, nil).Whole()
+			recorder.Take()
+			api.Ask(query, nil).Whole()
+			if got := recorder.Take().MostOnOneShard(); !maps.Equal(got, want) {
+				t.Errorf("%d shards: %v, want %v: %s", shards, got, want, query)
+			}
+		}
+	}
+}
