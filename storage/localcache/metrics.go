@@ -39,7 +39,7 @@ func newMetrics() *Metrics {
 	m.all = []prometheus.Collector{
 		hits, misses, m.forgotten, m.built, m.unpacked,
 		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory, about.", func(c *Cache) float64 { return float64(c.entries.WeightedSize()) }),
-		m.gauge("kith_cache_entries", "How many users and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.entries.EstimatedSize()) }),
+		m.gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.entries.EstimatedSize()) }),
 		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),
 		m.gauge("kith_cache_enabled", "1 while the gateway keeps anything in memory.", func(c *Cache) float64 {
 			if c.Mode() == On {
