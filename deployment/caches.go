@@ -157,6 +157,9 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 			list = append(list, events.Changed(id))
 		}
 	}
+	for _, id := range w.Commented {
+		list = append(list, events.Commented(id))
+	}
 	c.bus.Send(ctx, list...)
 	c.arrived.remember(w.Rows)
 }

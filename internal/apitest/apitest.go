@@ -117,6 +117,9 @@ func New(t T, store storage.Store, o Options) *API {
 			}
 			o.Hub.Publish(events.Deleted(id))
 		}
+		for _, id := range w.Commented {
+			o.Hub.Publish(events.Commented(id))
+		}
 	})
 	if o.Redundancy == nil {
 		sync := incall.New(store, toHub{o.Hub}, incall.NewMetrics(prometheus.NewRegistry()), logger)

@@ -321,7 +321,8 @@ func TestEveryKindComesOver(t *testing.T) {
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 4, Type: storage.Accepted, UpdateTime: 9}}
 	favorite := storage.Row{Side: storage.Favorites, Edge: storage.Edge{From: 3, To: 4, Post: 5, Type: storage.Favorited, UpdateTime: 9}}
 	sent := []events.Event{events.Row(following(1, 2)), events.User(5), events.Counts(6), {Kind: events.Gap}, events.Row(request), events.State(7), {Kind: events.Corrected, User: 8},
-		events.Published(storage.PostAt{PostID: storage.PostID{Author: 9, Number: 10}, CreatedAt: 11}), events.Deleted(storage.PostID{Author: 12, Number: 13}), events.Row(favorite), events.Changed(storage.PostID{Author: 14, Number: 15})}
+		events.Published(storage.PostAt{PostID: storage.PostID{Author: 9, Number: 10}, CreatedAt: 11}), events.Deleted(storage.PostID{Author: 12, Number: 13}), events.Row(favorite), events.Changed(storage.PostID{Author: 14, Number: 15}),
+		events.Commented(storage.CommentID{Author: 16, Number: 17})}
 	other := events.NewBus(events.NewHub(nil), events.BusConfig{Redis: client})
 	other.Send(t.Context(), sent...)
 	ctx, cancel := context.WithCancel(t.Context())

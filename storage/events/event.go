@@ -38,6 +38,8 @@ const (
 	// PostChanged: Post was edited, or its number of comments changed. Of it, only the author and the
 	// number count; the number 0 stands for all posts of the author.
 	PostChanged
+	// CommentAdded: Comment can be read.
+	CommentAdded
 )
 
 // Event is one change.
@@ -46,6 +48,8 @@ type Event struct {
 	Edge storage.Edge   // of an EdgeChanged, RequestChanged or FavoriteChanged
 	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
 	Post storage.PostAt // of a PostPublished, PostDeleted or PostChanged
+
+	Comment storage.CommentID // of a CommentAdded: it names the author of the post
 }
 
 // Row is the event of a row that is on both sides: EdgeChanged, RequestChanged or FavoriteChanged, by
@@ -82,6 +86,9 @@ func Changed(id storage.PostID) Event {
 	return Event{Kind: PostChanged, Post: storage.PostAt{PostID: id}}
 }
 
+// Commented is the event of a new comment.
+func Commented(id storage.CommentID) Event { return Event{Kind: CommentAdded, Comment: id} }
+
 // State is the event of a user's state.
 func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id} }
 
@@ -94,6 +101,8 @@ func (e Event) concerns() [2]storage.UserID {
 		return [2]storage.UserID{e.User}
 	case PostPublished, PostDeleted, PostChanged:
 		return [2]storage.UserID{e.Post.Author}
+	case CommentAdded:
+		return [2]storage.UserID{e.Comment.Author}
 	default:
 		return [2]storage.UserID{}
 	}
@@ -101,5 +110,5 @@ func (e Event) concerns() [2]storage.UserID {
 
 // about is the event reduced to what all events about the same edge or user share.
 func (e Event) about() Event {
-	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To, Post: e.Edge.Post}, User: e.User, Post: e.Post}
+	return Event{Kind: e.Kind, Edge: storage.Edge{From: e.Edge.From, To: e.Edge.To, Post: e.Edge.Post}, User: e.User, Post: e.Post, Comment: e.Comment}
 }

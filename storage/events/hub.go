@@ -16,7 +16,7 @@ var (
 	ErrClosed = errors.New("subscription is closed")
 )
 
-// How many events wait for a subscriber, 72 bytes each. One more ends the subscription: nobody
+// How many events wait for a subscriber, 96 bytes each. One more ends the subscription: nobody
 // waits for a subscriber.
 const (
 	buffered    = 128

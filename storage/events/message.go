@@ -13,7 +13,8 @@ import (
 //	version  byte
 //	sender   8 bytes, drawn when the gateway starts
 //	number   uvarint, from 1, greater by 1 with each message
-//	events   to the end: kind byte, then an edge, a favorite, an id, or the author, number and time of a post
+//	events   to the end: kind byte, then an edge, a favorite, an id, or the author, number and time of a post,
+//	         or the author and number of a comment
 //
 // A reader that does not know a kind yet cannot read the message, which counts as a gap: while a
 // deployment is being upgraded, older gateways read again more often.
@@ -46,6 +47,9 @@ func (m message) encode() []byte {
 			to = binary.AppendUvarint(to, uint64(e.Post.Author))
 			to = binary.AppendUvarint(to, uint64(e.Post.Number))
 			to = binary.AppendUvarint(to, uint64(e.Post.CreatedAt))
+		case CommentAdded:
+			to = binary.AppendUvarint(to, uint64(e.Comment.Author))
+			to = binary.AppendUvarint(to, uint64(e.Comment.Number))
 		case Gap:
 		}
 	}
@@ -73,6 +77,8 @@ func decode(text string) (message, bool) {
 			e.User = r.UserID()
 		case PostPublished, PostDeleted, PostChanged:
 			e.Post.Author, e.Post.Number, e.Post.CreatedAt = r.UserID(), int64(r.Uvarint()), storage.Micros(r.Uvarint())
+		case CommentAdded:
+			e.Comment.Author, e.Comment.Number = r.UserID(), int64(r.Uvarint())
 		case Gap:
 		default:
 			return message{}, false

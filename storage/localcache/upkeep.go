@@ -214,7 +214,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			}
 		case events.PostPublished, events.PostDeleted, events.PostChanged:
 			c.forgetPost(e.Post.PostID)
-		case events.RequestChanged: // they are not kept
+		case events.RequestChanged, events.CommentAdded: // they are not kept
 		}
 	}
 	for side, edges := range doubtful {

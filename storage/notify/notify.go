@@ -29,6 +29,8 @@ type Write struct {
 	// Posts have changed: one was published, edited or deleted, or its number of comments is another.
 	// The number 0 stands for all posts of the author. Rows say which posts were favorited.
 	Posts []storage.PostID
+	// Commented are comments that can be read.
+	Commented []storage.CommentID
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
 	Counts map[storage.UserID]storage.UserChange
 }
@@ -91,7 +93,9 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 // All are the users in whom something has changed otherwise than by an edge.
 func (w Write) All() []storage.UserID { return slices.Concat(w.Users, w.Counted) }
 
-func (w Write) none() bool { return len(w.Rows)+len(w.Users)+len(w.Counted)+len(w.Posts) == 0 }
+func (w Write) none() bool {
+	return len(w.Rows)+len(w.Users)+len(w.Counted)+len(w.Posts)+len(w.Commented) == 0
+}
 
 // wrote reports a write, if there was one.
 func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
@@ -307,12 +311,16 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	return p, changed, err
 }
 
-// AddComment implements [storage.CommentWriter]. It also reports the post of a comment that was there
-// before.
+// AddComment implements [storage.CommentWriter]. It also reports a comment that was there before, and
+// its post: its writer may have died before it could report it.
 func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
 	ctx, end := s.begin(ctx, comment.Post.Author)
 	c, added, err := s.Store.AddComment(ctx, comment)
-	end(Write{Posts: []storage.PostID{comment.Post}}, err)
+	w := Write{Posts: []storage.PostID{comment.Post}}
+	if err == nil {
+		w.Commented = []storage.CommentID{c.CommentID}
+	}
+	end(w, err)
 	return c, added, err
 }
 
