@@ -60,6 +60,14 @@ func (l liveSubscription) FeedItems(context.Context) (<-chan *model.PostEdge, er
 	return nil, nil
 }
 
+func (l liveSubscription) PostFavorited(context.Context) (<-chan *model.NewFavorite, error) {
+	return nil, errors.New("not here")
+}
+
+func (l liveSubscription) NewComment(context.Context) (<-chan *model.NewComment, error) {
+	return nil, errors.New("not here")
+}
+
 func (l liveSubscription) FriendRequestChanged(context.Context) (<-chan *model.FriendRequest, error) {
 	return nil, errors.New("not here")
 }

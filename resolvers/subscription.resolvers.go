@@ -27,6 +27,14 @@ func (r *subscriptionResolver) FeedItems(ctx context.Context) (<-chan *model.Pos
 	return r.feedItemsAt(ctx)
 }
 
+func (r *subscriptionResolver) PostFavorited(ctx context.Context) (<-chan *model.NewFavorite, error) {
+	return r.postFavoritedAt(ctx)
+}
+
+func (r *subscriptionResolver) NewComment(ctx context.Context) (<-chan *model.NewComment, error) {
+	return r.newCommentAt(ctx)
+}
+
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
 
 type subscriptionResolver struct{ *Resolver }

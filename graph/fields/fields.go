@@ -115,7 +115,7 @@ var Types = byName(
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
-	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge, &favoritePayload,
+	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge, &favoritePayload, &newFavorite, &newComment,
 	&publishPostPayload, &editPostPayload, &deletePostPayload, &addCommentPayload, &deleteCommentPayload,
 	&consistency, &reconcileStatus, &reconcileKind,
 	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,

@@ -32,4 +32,10 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged", "feedItems")
+var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged", "feedItems", "postFavorited", "newComment")
+
+// Subscriptions of the author of posts send edges that are whole when they are made.
+var (
+	newFavorite = made("NewFavorite", "cursor", "node", "favoritedAt", "post")
+	newComment  = made("NewComment", "cursor", "node", "post")
+)

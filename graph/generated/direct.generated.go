@@ -213,6 +213,14 @@ func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodel
 	return direct.OptionalObject(ctx, sel, v, ec._FriendRequestPayload)
 }
 
+func (ec *executionContext) marshalONewComment2ᚖkithᚋgraphᚋmodelᚐNewComment(ctx context.Context, sel ast.SelectionSet, v *model.NewComment) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._NewComment)
+}
+
+func (ec *executionContext) marshalONewFavorite2ᚖkithᚋgraphᚋmodelᚐNewFavorite(ctx context.Context, sel ast.SelectionSet, v *model.NewFavorite) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._NewFavorite)
+}
+
 func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._NewerPosts)
 }

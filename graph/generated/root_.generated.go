@@ -241,6 +241,19 @@ type ComplexityRoot struct {
 		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
 	}
 
+	NewComment struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+		Post   func(childComplexity int) int
+	}
+
+	NewFavorite struct {
+		Cursor      func(childComplexity int) int
+		FavoritedAt func(childComplexity int) int
+		Node        func(childComplexity int) int
+		Post        func(childComplexity int) int
+	}
+
 	NewerPosts struct {
 		Count   func(childComplexity int) int
 		HasMore func(childComplexity int) int
@@ -350,7 +363,9 @@ type ComplexityRoot struct {
 	Subscription struct {
 		FeedItems            func(childComplexity int) int
 		FriendRequestChanged func(childComplexity int) int
+		NewComment           func(childComplexity int) int
 		NewFollowers         func(childComplexity int) int
+		PostFavorited        func(childComplexity int) int
 		RelationshipChanged  func(childComplexity int, userIds []string) int
 	}
 
@@ -1319,6 +1334,50 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool)), true
 
+	case "NewComment.cursor":
+		if e.ComplexityRoot.NewComment.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewComment.Cursor(childComplexity), true
+	case "NewComment.node":
+		if e.ComplexityRoot.NewComment.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewComment.Node(childComplexity), true
+	case "NewComment.post":
+		if e.ComplexityRoot.NewComment.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewComment.Post(childComplexity), true
+
+	case "NewFavorite.cursor":
+		if e.ComplexityRoot.NewFavorite.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewFavorite.Cursor(childComplexity), true
+	case "NewFavorite.favoritedAt":
+		if e.ComplexityRoot.NewFavorite.FavoritedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewFavorite.FavoritedAt(childComplexity), true
+	case "NewFavorite.node":
+		if e.ComplexityRoot.NewFavorite.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewFavorite.Node(childComplexity), true
+	case "NewFavorite.post":
+		if e.ComplexityRoot.NewFavorite.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NewFavorite.Post(childComplexity), true
+
 	case "NewerPosts.count":
 		if e.ComplexityRoot.NewerPosts.Count == nil {
 			break
@@ -1807,12 +1866,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.FriendRequestChanged(childComplexity), true
+	case "Subscription.newComment":
+		if e.ComplexityRoot.Subscription.NewComment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.NewComment(childComplexity), true
 	case "Subscription.newFollowers":
 		if e.ComplexityRoot.Subscription.NewFollowers == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Subscription.NewFollowers(childComplexity), true
+	case "Subscription.postFavorited":
+		if e.ComplexityRoot.Subscription.PostFavorited == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.PostFavorited(childComplexity), true
 	case "Subscription.relationshipChanged":
 		if e.ComplexityRoot.Subscription.RelationshipChanged == nil {
 			break
@@ -3063,6 +3134,28 @@ type UserSearchEdge {
   friendRequestChanged: FriendRequest
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
   feedItems: PostEdge
+  "Each favorite that somebody else makes of a post of the viewer, unless it is taken back before it is sent."
+  postFavorited: NewFavorite
+  "Each comment that somebody else writes below a post of the viewer."
+  newComment: NewComment
+}
+
+"A favorite of a post of the viewer: the edge of ` + "`" + `favoritedBy` + "`" + ` with its post."
+type NewFavorite {
+  "That of the edge in ` + "`" + `favoritedBy` + "`" + `."
+  cursor: String!
+  "Who has favorited the post."
+  node: User
+  favoritedAt: DateTime!
+  post: Post
+}
+
+"A comment below a post of the viewer: the edge of ` + "`" + `comments` + "`" + ` with its post."
+type NewComment {
+  "That of the edge in ` + "`" + `comments` + "`" + `."
+  cursor: String!
+  node: Comment
+  post: Post
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
@@ -3590,6 +3683,32 @@ func (ec *executionContext) childFields_Media(ctx context.Context, field graphql
 		return ec.fieldContext_Media_kind(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Media", field.Name)
+}
+
+func (ec *executionContext) childFields_NewComment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_NewComment_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_NewComment_node(ctx, field)
+	case "post":
+		return ec.fieldContext_NewComment_post(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NewComment", field.Name)
+}
+
+func (ec *executionContext) childFields_NewFavorite(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_NewFavorite_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_NewFavorite_node(ctx, field)
+	case "favoritedAt":
+		return ec.fieldContext_NewFavorite_favoritedAt(ctx, field)
+	case "post":
+		return ec.fieldContext_NewFavorite_post(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NewFavorite", field.Name)
 }
 
 func (ec *executionContext) childFields_NewerPosts(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

@@ -166,3 +166,15 @@ type CommentEdge struct {
 	Cursor string
 	Node   *Comment
 }
+
+// NewFavorite is a favorite of a post of the viewer.
+type NewFavorite struct {
+	*FavoritedByEdge
+	Post *Post
+}
+
+// NewComment is a comment below a post of the viewer.
+type NewComment struct {
+	*CommentEdge
+	Post *Post
+}

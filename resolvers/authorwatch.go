@@ -1,0 +1,297 @@
+package resolvers
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// postFavoritedAt answers `postFavorited`.
+func (r *Resolver) postFavoritedAt(ctx context.Context) (<-chan *model.NewFavorite, error) {
+	return authorSubscribes(ctx, r, newFavorites{})
+}
+
+// newCommentAt answers `newComment`.
+func (r *Resolver) newCommentAt(ctx context.Context) (<-chan *model.NewComment, error) {
+	return authorSubscribes(ctx, r, newComments{})
+}
+
+// authorNews is what others do with posts: rows R with keys K, sent as A.
+type authorNews[K comparable, R, A any] interface {
+	// keyOf is the key of the row that an event has added, with the post's author; false if it has
+	// added none.
+	keyOf(e events.Event) (K, bool)
+	// read reads rows, without those that are gone.
+	read(ctx context.Context, keys []K) ([]R, error)
+	// newest reads the newest rows of some posts, at most maxFirst of each.
+	newest(ctx context.Context, posts []storage.PostID) ([]R, error)
+	// about says what a row is.
+	about(row R) aboutRow[K]
+	// onUsers is the selection on the users.
+	onUsers(s selection) []*selections.Object
+	// send makes the answers of rows whose posts and users have been fetched.
+	send(ctx context.Context, s selection, rows []R, posts []*model.Post) []A
+}
+
+// aboutRow is what every row of the news has.
+type aboutRow[K comparable] struct {
+	key  K
+	post storage.PostID
+	by   storage.UserID
+	at   storage.Micros
+	late bool // it may arrive long after its time, by replication
+}
+
+// authorSubscribes subscribes the viewer to what others do with its posts. It reads what it sends
+// after the event, on the viewer's own shard.
+func authorSubscribes[K comparable, R, A any](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &authorWatch[K, R, A]{viewer: viewer, news: news, sent: map[K]storage.Micros{}}
+	concerns := func(e events.Event) bool {
+		_, is := news.keyOf(e)
+		return is && e.Edge.From != viewer || e.Kind == events.Corrected
+	}
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, concerns, viewer), w)
+}
+
+// authorWatch is the state of one postFavorited or newComment.
+type authorWatch[K comparable, R, A any] struct {
+	viewer storage.UserID
+	news   authorNews[K, R, A]
+	began  storage.Micros
+	latest storage.Micros // time of the newest row that was sent
+	sent   map[K]storage.Micros
+	missed []K // rows that a gap has hidden and that have not been looked at yet, oldest first
+}
+
+// missedPosts is how many posts of the viewer are examined for what a gap has hidden, the newest ones:
+// there is no list of what was done with all posts of an author.
+const missedPosts = 100
+
+func (w *authorWatch[K, R, A]) begin(context.Context) error {
+	w.began = storage.MicrosOf(time.Now())
+	w.latest = w.began
+	return nil
+}
+
+func (w *authorWatch[K, R, A]) answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
+	key, is := w.news.keyOf(e)
+	keys := []K{key}
+	if !is {
+		if len(w.missed) == 0 {
+			if w.missed, err = w.miss(ctx); err != nil {
+				return nil, false, err
+			}
+		}
+		keys = w.missed[:min(len(w.missed), maxFirst)]
+	}
+	rows, err := w.shown(ctx, keys)
+	if err == nil {
+		list, err = w.convert(ctx, rows)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !is {
+		w.missed = w.missed[len(keys):]
+	}
+	for _, row := range rows {
+		about := w.news.about(row)
+		noteSent(w.sent, about.key, about.at)
+		w.latest = max(w.latest, about.at)
+	}
+	return list, len(w.missed) > 0, nil
+}
+
+// since is the time of the oldest rows that may be news.
+func (w *authorWatch[K, R, A]) since() storage.Micros { return max(w.began, w.latest-inFlight) }
+
+// miss reads what may have been done with the viewer's newest posts since the newest row that was sent.
+func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
+	page := loaders.For(ctx).PostPages().Get(storage.PostsQuery{Author: w.viewer, Limit: missedPosts})
+	if page.Err != nil || len(page.Value) == 0 {
+		return nil, page.Err
+	}
+	posts := make([]storage.PostID, len(page.Value))
+	for i, p := range page.Value {
+		posts[i] = p.PostID
+	}
+	rows, err := w.news.newest(ctx, posts)
+	if err != nil {
+		return nil, err
+	}
+	var all []aboutRow[K]
+	for _, row := range rows {
+		if about := w.news.about(row); about.at >= w.since() {
+			all = append(all, about)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b aboutRow[K]) int { return cmp.Compare(a.at, b.at) })
+	keys := make([]K, len(all))
+	for i, about := range all {
+		keys[i] = about.key
+	}
+	return keys, nil
+}
+
+// shown reads rows, without what was sent before and what the viewer itself has done, and without those of
+// posts that are gone, and of users who are hidden from the viewer or no longer exist.
+func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error) {
+	rows, err := w.news.read(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(row R) bool {
+		about := w.news.about(row)
+		// A writer who sends a comment once more has it reported once more.
+		isOld := about.at <= w.sent[about.key] || !about.late && about.at < w.began-inFlight
+		return isOld || about.by == w.viewer || a.Hides(about.by)
+	})
+	posts, users := make([]storage.PostID, len(rows)), make([]storage.UserID, len(rows))
+	for i, row := range rows {
+		posts[i], users[i] = w.news.about(row).post, w.news.about(row).by
+	}
+	l := loaders.For(ctx)
+	foundPosts, foundUsers := l.Posts().Fetch(posts), l.Users.Fetch(users)
+	var shown []R
+	for i, row := range rows {
+		if err := cmp.Or(foundPosts[i].Err, foundUsers[i].Err); err != nil {
+			return nil, err
+		}
+		if foundPosts[i].Found && foundUsers[i].Found {
+			shown = append(shown, row)
+		}
+	}
+	return shown, nil
+}
+
+// convert makes answers of rows that are shown.
+func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) ([]A, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	s, l := payloadSelection(ctx), loaders.For(ctx)
+	posts, users := make([]storage.Post, len(rows)), make([]storage.UserID, len(rows))
+	for i, row := range rows {
+		about := w.news.about(row)
+		posts[i], users[i] = l.Posts().Load(about.post).Value, about.by
+	}
+	fetch(ctx,
+		wanted{users: distinctOf(users), exist: true, on: w.news.onUsers(s)},
+		wanted{posts: posts, on: s.of("post")})
+	nodes := make([]*model.Post, len(rows))
+	if s.has("post") {
+		nodes = postsOf(ctx, posts, s.of("post"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("post"))} })
+	}
+	return w.news.send(ctx, s, rows, nodes), nil
+}
+
+// newFavorites is what postFavorited sends.
+type newFavorites struct{}
+
+func (newFavorites) keyOf(e events.Event) (storage.Pair, bool) {
+	return e.Edge.Pair(), e.Kind == events.FavoriteChanged && e.Edge.Type == storage.Favorited
+}
+
+func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []storage.Edge, err error) {
+	for _, r := range loaders.For(ctx).Edges(storage.FavoriteInbox).Fetch(keys) {
+		if r.Value.Type == storage.Favorited {
+			rows = append(rows, r.Value)
+		}
+		err = cmp.Or(err, r.Err)
+	}
+	return rows, err
+}
+
+func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Edge, err error) {
+	queries := make([]storage.FavoritedByQuery, len(posts))
+	for i, id := range posts {
+		queries[i] = storage.FavoritedByQuery{Post: id, Limit: maxFirst}
+	}
+	return joinPages(loaders.For(ctx).FavoritedBy().Fetch(queries))
+}
+
+func (newFavorites) about(e storage.Edge) aboutRow[storage.Pair] {
+	return aboutRow[storage.Pair]{key: e.Pair(), post: e.Pair().PostID(), by: e.From, at: e.UpdateTime, late: true}
+}
+
+func (newFavorites) onUsers(s selection) []*selections.Object { return s.of("node") }
+
+func (newFavorites) send(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post) []*model.NewFavorite {
+	list := make([]*model.NewFavorite, len(rows))
+	for i, row := range rows {
+		list[i] = &model.NewFavorite{Post: posts[i], FavoritedByEdge: &model.FavoritedByEdge{
+			Cursor: placeCursor(cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: s.user(ctx, "node", row.From, true), FavoritedAt: row.UpdateTime.Time(),
+		}}
+	}
+	return list
+}
+
+// newComments is what newComment sends.
+type newComments struct{}
+
+func (newComments) keyOf(e events.Event) (storage.CommentID, bool) {
+	return e.Comment, e.Kind == events.CommentAdded
+}
+
+func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []storage.Comment, err error) {
+	for _, r := range loaders.For(ctx).Comments().Fetch(keys) {
+		if r.Found {
+			rows = append(rows, r.Value)
+		}
+		err = cmp.Or(err, r.Err)
+	}
+	return rows, err
+}
+
+func (newComments) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Comment, err error) {
+	queries := make([]storage.CommentsQuery, len(posts))
+	for i, id := range posts {
+		queries[i] = storage.CommentsQuery{Post: id, Limit: maxFirst}
+	}
+	return joinPages(loaders.For(ctx).CommentPages().Fetch(queries))
+}
+
+func (newComments) about(c storage.Comment) aboutRow[storage.CommentID] {
+	return aboutRow[storage.CommentID]{key: c.CommentID, post: storage.PostID{Author: c.Author, Number: c.Post}, by: c.By, at: c.CreatedAt}
+}
+
+func (newComments) onUsers(s selection) []*selections.Object { return s.below("node").of("author") }
+
+func (newComments) send(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post) []*model.NewComment {
+	nodes := make([]*model.Comment, len(rows))
+	if s.has("node") {
+		nodes = commentsOf(ctx, rows, s.of("node"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("node"))} })
+	}
+	list := make([]*model.NewComment, len(rows))
+	for i, row := range rows {
+		list[i] = &model.NewComment{Post: posts[i], CommentEdge: &model.CommentEdge{Cursor: placeCursor(cursor.Comments, row.Place()), Node: nodes[i]}}
+	}
+	return list
+}
+
+// joinPages joins pages that have all been read.
+func joinPages[R any](pages []storage.Result[[]R]) (rows []R, err error) {
+	for _, page := range pages {
+		rows, err = append(rows, page.Value...), cmp.Or(err, page.Err)
+	}
+	return rows, err
+}

@@ -1,0 +1,192 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/memory"
+)
+
+// deeds are the two things that others do with posts, and that the author hears of.
+var deeds = []struct {
+	field string // of the subscription, with the user's handle and the post's id
+	// does has a user do it through the API; written writes it without an event, and returns the event.
+	does    func(v *village, by storage.UserID, post string)
+	written func(v *village, by storage.UserID, post string) events.Event
+	undo    func(v *village, by storage.UserID, post string, e events.Event)
+}{
+	{
+		"postFavorited { user: node { handle } post { id } }",
+		func(v *village, by storage.UserID, post string) { v.favorites(by, "favorite", post) },
+		func(v *village, by storage.UserID, post string) events.Event {
+			return events.Row(v.writeFavorite(by, post, storage.Favorited))
+		},
+		func(v *village, by storage.UserID, post string, _ events.Event) {
+			v.writeFavorite(by, post, storage.None)
+		},
+	},
+	{
+		"newComment { node { author { handle } } post { id } }",
+		func(v *village, by storage.UserID, post string) {
+			comment(v.t, v.api, by, post, fmt.Sprint("t", time.Now().UnixNano()))
+		},
+		func(v *village, by storage.UserID, post string) events.Event {
+			id := v.postID(post)
+			at := storage.MicrosOf(time.Now())
+			c, _, err := v.store.AddComment(v.t.Context(), storage.NewComment{Post: id, Number: int64(at), By: by, Key: fmt.Sprint(at), Text: "x", At: at})
+			if err != nil {
+				v.t.Fatal(err)
+			}
+			return events.Commented(c.CommentID)
+		},
+		func(v *village, by storage.UserID, _ string, e events.Event) {
+			if _, err := v.store.DeleteComment(v.t.Context(), e.Comment, by); err != nil {
+				v.t.Fatal(err)
+			}
+		},
+	},
+}
+
+func (v *village) favorites(by storage.UserID, field, post string) {
+	v.t.Helper()
+	v.api.As(by).Ask(`mutation($p: ID!) { `+field+`(postId: $p) { changed } }`, apitest.Vars{"p": post}).Whole()
+}
+
+func (v *village) postID(text string) (id storage.PostID) {
+	v.t.Helper()
+	if _, err := fmt.Sscanf(text, "post_%d_%d", &id.Author, &id.Number); err != nil {
+		v.t.Fatal(err)
+	}
+	return id
+}
+
+// writeFavorite writes both sides of a favorite, without an event.
+func (v *village) writeFavorite(by storage.UserID, post string, kind storage.EdgeType) storage.Row {
+	v.t.Helper()
+	id := v.postID(post)
+	row := storage.Edge{From: by, To: id.Author, Post: id.Number, Type: kind, UpdateTime: storage.MicrosOf(time.Now())}
+	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+		if r := v.store.Apply(v.t.Context(), side, []storage.Edge{row}, storage.IfNewer)[0]; r.Err != nil || !r.Value.Changed {
+			v.t.Fatalf("%+v: %v", r.Value, r.Err)
+		}
+	}
+	return storage.Row{Side: storage.Favorites, Edge: row}
+}
+
+// hears waits until an answer is about a user and a post; before it, only those about others may come.
+func hears(t *testing.T, answers <-chan string, by storage.UserID, post string, others ...storage.UserID) {
+	t.Helper()
+	is := func(answer string, id storage.UserID) bool { return strings.Contains(answer, fmt.Sprintf(`"u%s"`, id)) }
+	for {
+		select {
+		case answer := <-answers:
+			if is(answer, by) && strings.Contains(answer, post) {
+				return
+			}
+			known := false
+			for _, other := range others {
+				known = known || is(answer, other)
+			}
+			if !known {
+				t.Fatalf("%s came, and user %s with %s is awaited", answer, by, post)
+			}
+		case <-time.After(generous):
+			t.Fatalf("user %s with %s is not reported", by, post)
+		}
+	}
+}
+
+// The author of a post hears of everybody who favorites it or comments on it, once, but not of those who
+// are hidden, of itself, and of what was taken back.
+func TestAuthorsHear(t *testing.T) {
+	for _, deed := range deeds {
+		t.Run(deed.field[:10], func(t *testing.T) {
+			onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+				v.t = t
+				post, others := publish(t, v.api, v.a, "x", "1"), publish(t, v.api, v.b, "x", "1")
+				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
+				const first, blocks, blocked, gone, sleeps = 30, 31, 32, 33, 34
+				until(t, answers, func(i int) {
+					if i%2 == 1 && strings.HasPrefix(deed.field, "postFavorited") {
+						v.favorites(first, "unfavorite", post)
+						return
+					}
+					deed.does(v, first, post)
+				})
+				deed.does(v, v.b, post)
+				hears(t, answers, v.b, post, first)
+
+				deed.does(v, v.c, others) // another user's post
+				deed.does(v, v.a, post)   // the author itself
+				var hidden []events.Event
+				for _, by := range []storage.UserID{blocks, blocked, gone, sleeps} {
+					hidden = append(hidden, deed.written(v, by, post))
+				}
+				v.does(blocks, "block", v.a)
+				v.does(v.a, "block", blocked)
+				deed.undo(v, gone, post, hidden[2])
+				v.api.As(sleeps).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+				v.hub.Publish(hidden...)
+				v.hub.Publish(events.Event{Kind: events.Gap})
+				deed.does(v, v.c, post)
+				hears(t, answers, v.c, post)
+
+				deleted := publish(t, v.api, v.a, "y", "2")
+				late := deed.written(v, v.b, deleted)
+				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": deleted}).Whole()
+				v.hub.Publish(late)
+				deed.does(v, v.d, post)
+				hears(t, answers, v.d, post)
+			})
+		})
+	}
+}
+
+// What a gap has hidden is sent, oldest first and once, also while the store does not answer at first.
+func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
+	for _, deed := range deeds {
+		for _, kind := range []events.Kind{events.Gap, events.Corrected} {
+			t.Run(fmt.Sprint(deed.field[:10], kind), func(t *testing.T) {
+				store := newFlaky(memory.New(), "users")
+				v := settle(t, store, apitest.Options{})
+				posts := []string{publish(t, v.api, v.a, "x", "1"), publish(t, v.api, v.a, "y", "2")}
+				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
+				const first = 39
+				until(t, answers, func(i int) {
+					if i%2 == 1 && strings.HasPrefix(deed.field, "postFavorited") {
+						v.favorites(first, "unfavorite", posts[0])
+						return
+					}
+					deed.does(v, first, posts[0])
+				})
+				var others []storage.UserID
+				for by := storage.UserID(20); len(others) < 15; by++ {
+					if by != v.a {
+						others = append(others, by)
+						deed.written(v, by, posts[by%2])
+					}
+				}
+				store.left.Store(2)
+				hidden := events.Event{Kind: kind}
+				if kind == events.Corrected {
+					hidden.User = v.a
+				}
+				v.hub.Publish(hidden)
+				v.hub.Publish(hidden)
+				for _, by := range others {
+					hears(t, answers, by, posts[by%2], first)
+				}
+				deed.does(v, 1, posts[0])
+				hears(t, answers, 1, posts[0])
+				if store.failed.Load() == 0 {
+					t.Error("the store has not failed")
+				}
+			})
+		}
+	}
+}
