@@ -257,6 +257,11 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 			return at.Comments(ctx, last.ID(), limit)
 		}, func(c storage.NewComment) storage.UserID { return c.Post.Author }, files.comment)
 	}
+	if err == nil {
+		err = pages(e, files, e.config.Page, func(last storage.Edge, limit int) ([]storage.Edge, error) {
+			return at.Rows(ctx, storage.Favorites, last.Pair(), limit)
+		}, func(row storage.Edge) storage.UserID { return row.From }, files.favorite)
+	}
 	return err
 }
 

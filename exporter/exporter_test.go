@@ -127,6 +127,17 @@ func publish(t *testing.T, s storage.Store) {
 	if _, _, err := s.EditPost(ctx, storage.PostID{Author: 1, Number: 1 << 62}, storage.PostChange{Text: &text}, 1_700_000_000_000_090); err != nil {
 		t.Fatal(err)
 	}
+	favorite := func(user storage.UserID, post storage.PostID, kind storage.EdgeType, at storage.Micros) {
+		if _, err := s.ChangeFavorite(ctx, user, storage.FavoriteChange{Post: post, Type: kind, At: at}, storage.ChangeOptions{Inverse: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range int64(6) { // of somebody who is deactivated and of one who is a post's author, too
+		for by := storage.UserID(1); by < 8; by += 2 {
+			favorite(by, storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}, storage.Favorited, 1_700_000_000_000_080+storage.Micros(n))
+		}
+	}
+	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)
 	if _, err := s.DeletePost(ctx, storage.PostID{Author: 2, Number: 1<<62 + 1}); err != nil {
 		t.Fatal(err)
 	}

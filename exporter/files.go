@@ -76,6 +76,12 @@ func (s *partFiles) comment(c storage.NewComment) error {
 	return s.write(graphfile.Comments, record, err)
 }
 
+// favorite writes a favorite.
+func (s *partFiles) favorite(e storage.Edge) error {
+	record, err := graphfile.FavoriteRecord(e)
+	return s.write(graphfile.Favorites, record, err)
+}
+
 // write writes a record, unless it could not be made. Its digest is the beginning of its SHA-256.
 func (s *partFiles) write(kind graphfile.Kind, record []string, err error) error {
 	if err != nil {

@@ -18,6 +18,7 @@ var headers = []struct {
 	{Dismissals, []string{"from", "to", "dismissed_at"}},
 	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media"}},
 	{Comments, []string{"author", "post", "comment", "user", "key", "created_at", "text"}},
+	{Favorites, []string{"user", "author", "post", "at", "favorited"}},
 }
 
 // IsRecords reports whether files of a kind are CSV with a header; the others are edge lists.

@@ -48,7 +48,7 @@ type File struct {
 	Digest Mixed  `json:"digest"`
 }
 
-// Kind is [Users], a [Relation], what lies beside edges, [Posts] or [Comments].
+// Kind is [Users], a [Relation], what lies beside edges, [Posts], [Comments] or [Favorites].
 type Kind string
 
 // Users is the kind of a users file.

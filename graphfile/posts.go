@@ -12,10 +12,11 @@ import (
 	"kith/storage"
 )
 
-// The kinds of files of what users have published.
+// The kinds of files of what users have published, and of what they have favorited.
 const (
-	Posts    Kind = "posts"
-	Comments Kind = "comments"
+	Posts     Kind = "posts"
+	Comments  Kind = "comments"
+	Favorites Kind = "favorites"
 )
 
 // maxMediaText is how many bytes the media of a post may take in a file: enough for the longest names and
@@ -57,11 +58,9 @@ func ParsePost(record []string) (p storage.PostRow, err error) {
 			return p, err
 		}
 	}
-	deleted := slices.Index(truths, strings.ToLower(strings.TrimSpace(record[5])))
-	if deleted < 0 {
-		return p, fmt.Errorf("deleted is one of %s", strings.Join(truths, ", "))
+	if p.Deleted, err = parseTruth("deleted", record[5]); err != nil {
+		return p, err
 	}
-	p.Deleted = deleted == 1
 	if p.Text, err = accounts.CheckText("text", record[6], 0, storage.MaxPostLength); err != nil {
 		return p, err
 	}
@@ -147,6 +146,47 @@ func CommentRecord(c storage.NewComment) ([]string, error) {
 	}, nil
 }
 
+// ParseFavorite reads a record. A favorite that was taken back is of type [storage.None].
+func ParseFavorite(record []string) (e storage.Edge, err error) {
+	if err := fits(Favorites, record); err != nil {
+		return e, err
+	}
+	if e.From, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
+		return e, err
+	}
+	if e.To, e.Post, err = parsePostID(record[1:]); err != nil {
+		return e, err
+	}
+	if e.UpdateTime, err = parseTime([]byte(strings.TrimSpace(record[3]))); err != nil {
+		return e, err
+	}
+	lasts, err := parseTruth("favorited", record[4])
+	if lasts {
+		e.Type = storage.Favorited
+	}
+	return e, err
+}
+
+// FavoriteRecord is the record of a row of `favorite`, which [ParseFavorite] reads as the same.
+func FavoriteRecord(e storage.Edge) ([]string, error) {
+	if !Writable(e) || e.Post <= 0 || e.Type != storage.None && e.Type != storage.Favorited {
+		return nil, fmt.Errorf("the favorite of user %d of post %d of user %d is damaged (type %d, time %d): no file can hold it", e.From, e.Post, e.To, e.Type, e.UpdateTime)
+	}
+	lasts := truths[0]
+	if e.Type == storage.Favorited {
+		lasts = truths[1]
+	}
+	return []string{e.From.String(), e.To.String(), storage.UserID(e.Post).String(), string(AppendTime(nil, e.UpdateTime)), lasts}, nil
+}
+
+func parseTruth(column, text string) (bool, error) {
+	i := slices.Index(truths, strings.ToLower(strings.TrimSpace(text)))
+	if i < 0 {
+		return false, fmt.Errorf("%s is one of %s", column, strings.Join(truths, ", "))
+	}
+	return i == 1, nil
+}
+
 // fits returns an error unless a record has the columns of a kind.
 func fits(kind Kind, record []string) error {
 	if columns := kind.Header(); len(record) != len(columns) {
@@ -155,7 +195,7 @@ func fits(kind Kind, record []string) error {
 	return nil
 }
 
-// parsePostID reads the first two columns. Numbers of posts are as large as ids.
+// parsePostID reads two columns. Numbers of posts are as large as ids.
 func parsePostID(record []string) (author storage.UserID, number int64, err error) {
 	if author, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
 		return 0, 0, err

@@ -171,3 +171,42 @@ func TestDamagedPostsAreNotWritten(t *testing.T) {
 		t.Errorf("a comment by nobody: %q", record)
 	}
 }
+
+func TestAnyFavoriteSurvivesAFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ids := rapid.Int64Range(1, 1<<63-1)
+		e := storage.Edge{
+			From: storage.UserID(ids.Draw(t, "user")), To: storage.UserID(ids.Draw(t, "author")), Post: ids.Draw(t, "post"),
+			Type: storage.EdgeType(rapid.IntRange(0, 1).Draw(t, "type")), UpdateTime: storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at")),
+		}
+		record, err := FavoriteRecord(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ParseFavorite(throughFile(t, Favorites, record)); err != nil || got != e {
+			t.Fatalf("%+v, %v, want %+v", got, err, e)
+		}
+	})
+}
+
+func TestFavoritesHaveBounds(t *testing.T) {
+	good := []string{"1", "9223372036854775807", "3", "253402300799.999999", "true"}
+	if _, err := ParseFavorite(good); err != nil {
+		t.Error(err)
+	}
+	for column, bad := range []string{"0", "9223372036854775808", "-3", "253402300800", ""} {
+		record := append([]string(nil), good...)
+		record[column] = bad
+		if e, err := ParseFavorite(record); err == nil {
+			t.Errorf("%q is read as %+v", record, e)
+		}
+	}
+	if _, err := ParseFavorite(good[:4]); err == nil {
+		t.Error("a record without a column is read")
+	}
+	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 1}, {From: 1, To: 2, Post: 3, Type: 2}, {To: 2, Post: 3, Type: 1}, {From: 1, To: 2, Post: 3, UpdateTime: -1}} {
+		if record, err := FavoriteRecord(e); err == nil {
+			t.Errorf("%+v is written as %q", e, record)
+		}
+	}
+}

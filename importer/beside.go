@@ -36,32 +36,73 @@ func (im *run) writePosts(ctx context.Context, c *chunk) (totals Report, err err
 
 // writeComments writes comments where there is none with that number, by users whom there are.
 func (im *run) writeComments(ctx context.Context, c *chunk) (totals Report, err error) {
+	known, err := ofUsers(ctx, im, c, c.comments, &totals, func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} })
+	if err != nil {
+		return totals, err
+	}
+	err = addRows(im, c, known, &totals, &totals.Comments, func(comments []storage.NewComment) []storage.Result[bool] {
+		return im.store.RestoreComments(ctx, comments)
+	})
+	return totals, err
+}
+
+// writeFavorites writes both sides of favorites where there is none of the post by the user. What was taken
+// back may be of users who are no more.
+func (im *run) writeFavorites(ctx context.Context, c *chunk) (totals Report, err error) {
+	known, err := ofUsers(ctx, im, c, c.favorites, &totals, func(e storage.Edge) []storage.UserID {
+		if e.Type == storage.None {
+			return nil
+		}
+		return []storage.UserID{e.From, e.To}
+	})
+	if err != nil {
+		return totals, err
+	}
+	err = addRows(im, c, known, &totals, &totals.Favorites, func(rows []storage.Edge) []storage.Result[bool] {
+		results, stored := make([]storage.Result[bool], len(rows)), make([]storage.Edge, 0, len(rows))
+		var from []int // the indexes in rows
+		for i, r := range im.store.Apply(ctx, storage.Favorites, rows, storage.IfAbsent) {
+			results[i] = storage.Result[bool]{Value: r.Value.Changed, Found: r.Err == nil, Err: r.Err}
+			if r.Err == nil {
+				stored, from = append(stored, r.Value.Row), append(from, i)
+			}
+		}
+		for i, r := range im.store.Apply(ctx, storage.FavoriteInbox, stored, storage.IfNewer) {
+			if r.Err != nil {
+				results[from[i]] = storage.Result[bool]{Err: r.Err}
+			}
+		}
+		return results
+	})
+	return totals, err
+}
+
+// ofUsers are those of some rows whose users there are. It refuses the others.
+func ofUsers[T any](ctx context.Context, im *run, c *chunk, rows []recordRow[T], totals *Report, users func(T) []storage.UserID) (known []recordRow[T], err error) {
 	var unknown []storage.UserID
-	for _, r := range c.comments {
-		if _, known := im.users[r.row.By]; !known {
-			unknown = append(unknown, r.row.By)
+	for _, r := range rows {
+		for _, id := range users(r.row) {
+			if _, known := im.users[id]; !known {
+				unknown = append(unknown, id)
+			}
 		}
 	}
 	slices.Sort(unknown)
 	unknown = slices.Compact(unknown)
 	for i, r := range im.store.Users(ctx, unknown) {
 		if r.Err != nil {
-			return totals, fmt.Errorf("read user %d: %w", unknown[i], r.Err)
+			return nil, fmt.Errorf("read user %d: %w", unknown[i], r.Err)
 		}
 		im.users[unknown[i]] = r.Found
 	}
-	var known []recordRow[storage.NewComment]
-	for _, r := range c.comments {
-		if im.users[r.row.By] {
-			known = append(known, r)
+	for _, r := range rows {
+		if slices.ContainsFunc(users(r.row), func(id storage.UserID) bool { return !im.users[id] }) {
+			im.refuse(c, r.line, errNothingBeside, totals)
 			continue
 		}
-		im.refuse(c, r.line, errNothingBeside, &totals)
+		known = append(known, r)
 	}
-	err = addRows(im, c, known, &totals, &totals.Comments, func(comments []storage.NewComment) []storage.Result[bool] {
-		return im.store.RestoreComments(ctx, comments)
-	})
-	return totals, err
+	return known, nil
 }
 
 // addRows adds rows of records and counts those that were written. In a chunk that an earlier run may

@@ -28,6 +28,7 @@ type chunk struct {
 	beside     []recordRow[storage.Beside]     // each pair once
 	posts      []recordRow[storage.PostRow]    // each once
 	comments   []recordRow[storage.NewComment] // each once
+	favorites  []recordRow[storage.Edge]       // each once
 	totals     Report                          // what reading it counted
 	problems   []Problem
 }
@@ -94,7 +95,7 @@ func (r *splitter) next() (*chunk, error) {
 		}
 	}
 	c := &chunk{begin: r.pos}
-	read := [...]func(*chunk) error{usersFile: r.readUsers, edgesFile: r.readEdges, besideFile: r.readBeside, postsFile: r.readPosts, commentsFile: r.readComments}
+	read := [...]func(*chunk) error{usersFile: r.readUsers, edgesFile: r.readEdges, besideFile: r.readBeside, postsFile: r.readPosts, commentsFile: r.readComments, favoritesFile: r.readFavorites}
 	err := read[in.kind](c)
 	c.read = r.behind + r.stream.consumed()
 	switch {

@@ -37,7 +37,7 @@ type Store interface {
 // Config says what to import and how.
 type Config struct {
 	// Files are read in this order, users files ahead of edge lists, and these in the order of
-	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges, posts and comments. "-" is Stdin. A folder is an export, see
+	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges, posts, comments and favorites. "-" is Stdin. A folder is an export, see
 	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader

@@ -18,11 +18,13 @@ const (
 		"1,11,b,52,,true,,\n1,10,c,50,,false,again,\n1,12,a,53,,false,the key is taken,\n9,13,d,54,,false,nobody's,\n1,14,e,55,,maybe,x,\n3,15,f,56,,false,there,\n"
 	someComments = "author,post,comment,user,key,created_at,text\n" +
 		"1,10,20,2,a,60,first\n1,10,21,1,a,61,second\n1,11,22,2,b,62,on a deleted post\n1,10,23,9,c,63,nobody's\n1,10,24,2,a,64,the key is taken\n1,10,20,2,a,60,first\n"
+	someFavorites = "user,author,post,at,favorited\n" +
+		"2,1,10,70,true\n3,1,10,71.000001,True\n1,1,10,72,false\n2,1,11,73,true\n9,1,10,74,true\n2,9,10,75,true\n9,1,11,76,false\n2,1,10,77,true\n2,1,10,78,maybe\n2,1,0,79,true\n"
 )
 
 // postFiles come in an order in which they cannot be written.
 func postFiles(t *testing.T) []string {
-	return []string{file(t, "comments.csv.gz", someComments), file(t, "posts.csv", somePosts), file(t, "users.csv", someUsers)}
+	return []string{file(t, "favorites.csv", someFavorites), file(t, "comments.csv.gz", someComments), file(t, "posts.csv", somePosts), file(t, "users.csv", someUsers)}
 }
 
 func postSeed(t *testing.T) *keeper {
@@ -48,6 +50,21 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 	if n := k.Counts(ctx, []storage.UserID{1})[0].Value.Posts; n != 1 {
 		t.Errorf("%s: user 1 has %d posts", name, n)
 	}
+	if p.Counts.Favorites != 2 {
+		t.Errorf("%s: post %+v", name, p)
+	}
+	for i, r := range k.Counts(ctx, []storage.UserID{1, 2, 3, 9}) {
+		// The favorite of the deleted post counts with the user alone.
+		if got, want := [2]int64{r.Value.Favorites, r.Value.Favorited}, [][2]int64{{0, 2}, {2, 0}, {1, 0}, {0, 0}}[i]; got != want {
+			t.Errorf("%s: favorites %v, want %v", name, got, want)
+		}
+	}
+	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
+		e := k.Edges(ctx, side, []storage.Pair{{From: 1, To: 1, Post: 10}})[0].Value
+		if e.Type != storage.None || e.UpdateTime != 72e6 {
+			t.Errorf("%s: %s has %+v", name, side, e)
+		}
+	}
 	if _, _, err := k.Publish(ctx, storage.NewPost{PostID: storage.PostID{Author: 1, Number: 99}, Key: "b"}); !errors.Is(err, storage.ErrPostUnknown) {
 		t.Errorf("%s: the key of a deleted post: %v", name, err)
 	}
@@ -57,14 +74,14 @@ func TestPostsAndComments(t *testing.T) {
 	for _, lines := range []int{1, 2, 100} {
 		k, problems := postSeed(t), 0
 		got := mustRun(t, k, Config{Files: postFiles(t), Chunk: lines, Problems: 50, OnProblem: func(Problem) { problems++ }})
-		want := Report{Lines: 16, UsersMade: 2, UsersExisted: 1, Posts: 2, Comments: 2, Duplicates: 2, Existed: 1, Malformed: 1, Refused: 5}
+		want := Report{Lines: 26, UsersMade: 2, UsersExisted: 1, Posts: 2, Comments: 2, Favorites: 5, Duplicates: 3, Existed: 1, Malformed: 3, Refused: 7}
 		if lines < 100 { // what comes again in another chunk has existed
-			want.Duplicates, want.Existed = 0, 3
+			want.Duplicates, want.Existed = 0, 4
 		}
 		if bare(got) != want {
 			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
 		}
-		if problems != 6 {
+		if problems != 10 {
 			t.Errorf("%d lines: %d problems", lines, problems)
 		}
 		checkPosts(t, fmt.Sprint(lines, " lines"), k)
@@ -87,7 +104,7 @@ func TestKilledImportWritesPostsOnce(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			over := late && len(k.saved) == 0
-			if got := mustRun(t, k, Config{Files: postFiles(t), Chunk: 2, Start: start}); !over && got.Posts+got.Comments+got.Existed != 7 {
+			if got := mustRun(t, k, Config{Files: postFiles(t), Chunk: 2, Start: start}); !over && got.Posts+got.Comments+got.Favorites+got.Existed != 13 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
 			checkPosts(t, name, k)

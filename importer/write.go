@@ -13,7 +13,8 @@ import (
 	"kith/storage"
 )
 
-// write puts a chunk into the store: its users, both sides of its edges, what lies beside edges, posts or comments.
+// write puts a chunk into the store: its users, both sides of its edges, what lies beside edges, posts, comments, or both sides
+// of its favorites.
 // Doing it once more, after a crash at any point, ends in the same rows and
 // returns the same counts.
 func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
@@ -24,6 +25,8 @@ func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
 		return im.writePosts(ctx, c)
 	case len(c.comments) > 0:
 		return im.writeComments(ctx, c)
+	case len(c.favorites) > 0:
+		return im.writeFavorites(ctx, c)
 	}
 	totals, err := im.writeUsers(ctx, c)
 	if err != nil || len(c.edges) == 0 {

@@ -27,8 +27,8 @@ type ShardMoment interface {
 	// are included, deleted users are not.
 	Users(ctx context.Context, after UserID, limit int) ([]UserWithState, error)
 
-	// Rows lists the rows of [Forward] or [Requests] behind a pair, in the order of [Side.Compare],
-	// at most limit: of every type, tombstones included, unless they are of time 0, which count as
+	// Rows lists the rows of one of [Truths] behind a pair, in the order of [Side.Compare], at most
+	// limit: of every type, tombstones included, unless they are of time 0, which count as
 	// no row. The zero Pair is the beginning.
 	Rows(ctx context.Context, side Side, after Pair, limit int) ([]Edge, error)
 

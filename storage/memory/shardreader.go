@@ -37,7 +37,7 @@ func (s *Store) moment() *moment {
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+	for _, side := range storage.Truths {
 		m.rows[side] = s.edges(side)
 	}
 	return m

@@ -31,7 +31,19 @@ SELECT from_user_id, to_user_id, type, update_time
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY to_user_id LIMIT ?`,
+	storage.Favorites: `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, post_id LIMIT ?`,
 }
+
+// The rest of the rows of a pair. Served by the primary key.
+const sqlRestOfPair = `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY post_id LIMIT ?`
 
 // The rows of the owners behind one. Without the hints SQLite takes a list index, and sorts. Served by the primary keys.
 var sqlRowsOfOwnersBehind = map[storage.Side]db.Text{
@@ -58,6 +70,18 @@ SELECT from_user_id, to_user_id, type, update_time
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY from_user_id, to_user_id LIMIT ?`,
+	},
+	storage.Favorites: {
+		MySQL: `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, post_id LIMIT ?`,
+		SQLite: `
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite INDEXED BY sqlite_autoindex_favorite_1
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, post_id LIMIT ?`,
 	},
 }
 
@@ -161,11 +185,20 @@ func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]s
 func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
 	var edges []storage.Edge
 	scan := scanEdges(side)
-	err := m.behind(ctx, after, limit, sqlRestOfOwner[side], m.sql.Text(sqlRowsOfOwnersBehind[side]), func(rows *sql.Rows) error {
+	each := func(rows *sql.Rows) error {
 		e, err := scan.next(rows)
 		edges = append(edges, e)
 		return err
-	})
+	}
+	if after.Post > 0 {
+		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair, []any{int64(after.From), int64(after.To), after.Post, limit}, each); err != nil {
+			return nil, err
+		}
+	}
+	if len(edges) == limit {
+		return edges, nil
+	}
+	err := m.behind(ctx, after, limit-len(edges), sqlRestOfOwner[side], m.sql.Text(sqlRowsOfOwnersBehind[side]), each)
 	if err != nil {
 		return nil, err
 	}

@@ -82,11 +82,16 @@ func (s shardReader) setStateTo(t *testing.T, user storage.UserID, state storage
 }
 
 func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
-	onSides(t, []storage.Side{storage.Forward, storage.Requests}, func(t *testing.T, side storage.Side) {
+	onSides(t, storage.Truths[:], func(t *testing.T, side storage.Side) {
 		var rows []storage.Edge
 		for _, owner := range s.ids(6) {
 			for i, peer := range s.ids(9) {
-				rows = append(rows, edge(side, owner, peer, typesOf(side)[i%3], at(i)))
+				row := edge(side, owner, peer, typesOf(side)[i%3], at(i))
+				rows = append(rows, row)
+				for range 2 * row.Post % 3 { // an author has several posts
+					row.Post--
+					rows = append(rows, row)
+				}
 			}
 		}
 		s.apply(t, side, rows...)
@@ -112,7 +117,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 }
 
 func (s shardReader) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
-	onSides(t, []storage.Side{storage.Forward, storage.Requests}, func(t *testing.T, side storage.Side) {
+	onSides(t, storage.Truths[:], func(t *testing.T, side storage.Side) {
 		e := edge(side, s.id(), s.id(), storage.None, 0)
 		s.apply(t, side, e)
 		s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
