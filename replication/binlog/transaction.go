@@ -239,6 +239,10 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover {
 		return nil
 	}
+	if t == postCounts {
+		a.posts(kind, e)
+		return nil
+	}
 	name := string(e.Table.Schema) + "." + string(e.Table.Table)
 	switch {
 	case t.isInverse() && !isDelete(kind) && !a.both:
@@ -262,6 +266,22 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	return a.images(kind, t, name, e)
 }
 
+// posts takes rows of post_counts. They are hints for caches, so what cannot be read, or may not stay, does
+// not stop replication.
+func (a *assembler) posts(kind replication.EventType, e *replication.RowsEvent) {
+	l := layoutOf(e.Table)
+	step := 1
+	if isUpdate(kind) {
+		step = 2 // before and after
+	}
+	for i := step - 1; i < len(e.Rows); i += step {
+		author, ok := integer(e.Rows[i], l.author)
+		if number, also := integer(e.Rows[i], l.post); ok && also {
+			a.open.posts = append(a.open.posts, storage.PostID{Author: storage.UserID(author), Number: number})
+		}
+	}
+}
+
 // deleted takes rows of edges that were deleted. Tombstones may be deleted: their other side still
 // says the same.
 func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
@@ -276,8 +296,8 @@ func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
 	return nil
 }
 
-// images takes the rows as they are after the change. Of deleted users and counts, and of
-// posts, it reports only that they have changed.
+// images takes the rows as they are after the change. Of deleted users and counts it reports only
+// that they have changed.
 func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	step := 1
@@ -285,13 +305,6 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 		step = 2 // before and after
 	}
 	for i := step - 1; i < len(e.Rows); i += step {
-		if t == postCounts {
-			author, ok := integer(e.Rows[i], l.author)
-			if number, also := integer(e.Rows[i], l.post); ok && also {
-				a.open.posts = append(a.open.posts, storage.PostID{Author: storage.UserID(author), Number: number})
-			}
-			continue
-		}
 		if !t.isEdges() {
 			id, ok := integer(e.Rows[i], l.user)
 			switch {
