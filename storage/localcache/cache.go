@@ -183,9 +183,9 @@ type Mode uint32
 const (
 	// Off: everything is read as rows from the store. Nothing is kept.
 	Off Mode = iota
-	// Through: users and lists are read from the source, but not kept.
+	// Through: users and lists are read from the source, but not kept. Posts are read from the store.
 	Through
-	// On: users and lists are kept.
+	// On: users, posts and lists are kept.
 	On
 )
 

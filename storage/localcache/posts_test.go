@@ -127,7 +127,11 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 				t.Errorf("%s has changed: %q is read", what, got)
 			}
 		})
-		<-began // a read of its own
+		select {
+		case <-began: // a read of its own
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s has changed: who asks waits for the read that began before", what)
+		}
 		close(goOn)
 		reading.Wait()
 		if got := text(); got != "second" {
