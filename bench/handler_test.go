@@ -119,6 +119,14 @@ func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) htt
 	return handlerWith(b, store, cache, nil)
 }
 
+// feedStore is what home feeds read: posts from the cache, as `kith serve` has it.
+type feedStore struct {
+	storage.Reader
+	store storage.Store
+}
+
+func (f feedStore) Shards() int { return f.store.Shards() }
+
 // handlerWith is handlerOver with recent posts in memory, unless these are nil.
 func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) http.Handler {
 	b.Helper()
@@ -128,9 +136,13 @@ func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, rec
 		b.Fatal(err)
 	}
 	relations := social.NewRelations(social.RelationsConfig{Store: store, HiddenUsers: hiddenUsers})
+	feeds := feedStore{store, store}
+	if cache != nil {
+		feeds.Reader = cache
+	}
 	root := &resolvers.Resolver{
 		Relations: relations, HiddenUsers: hiddenUsers, Store: store, Handles: store,
-		Feeds:   &social.Feeds{Store: store, Recent: recent},
+		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),
 	}
