@@ -87,7 +87,7 @@ func BenchmarkFeed(b *testing.B) {
 		b.Fatal(err)
 	}
 	inboxes := redis.NewClient(address)
-	b.Cleanup(func() { inboxes.Close() })
+	b.Cleanup(func() { _ = inboxes.Close() })
 	for _, viewer := range []storage.UserID{1, 2, 3} {
 		b.Run(fmt.Sprintf("%d followings/Kith", follows[viewer]), func(b *testing.B) {
 			ask := func() {
@@ -164,7 +164,7 @@ func fillInbox(b *testing.B, inboxes *redis.Client, db *sql.DB, viewer storage.U
 
 // inboxStatement reads the first 20 entries of an inbox, and is the statement that reads their posts.
 func inboxStatement(b *testing.B, inboxes *redis.Client, viewer storage.UserID) (text string, args []any) {
-	entries, err := inboxes.ZRevRange(b.Context(), inboxOf(viewer), 0, 19).Result()
+	entries, err := inboxes.ZRangeArgs(b.Context(), redis.ZRangeArgs{Key: inboxOf(viewer), Start: 0, Stop: 19, Rev: true}).Result()
 	if err != nil {
 		b.Fatal(err)
 	}
