@@ -11,6 +11,7 @@ import (
 
 	"kith/deployment"
 	"kith/internal/sleep"
+	"kith/reconcile"
 	"kith/replication/binlog"
 	"kith/storage/sqlstore"
 )
@@ -58,7 +59,11 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 				return err
 			}
 		}
-		return store.ReplaceShard(ctx, *c.Shard, c.Address, sqlstore.MoveConfig{})
+		if err := store.ReplaceShard(ctx, *c.Shard, c.Address, sqlstore.MoveConfig{}); err != nil {
+			return err
+		}
+		// A run of before could have noted until now how far it has read the other log.
+		return reconcile.ForgetLog(ctx, store, *c.Shard)
 	})
 	if err != nil {
 		return fmt.Errorf("%w; the same command again goes on", err)
