@@ -361,9 +361,6 @@ func runScans(t *testing.T, s *Store) {
 				check(at.Users(ctx, after.From, limit))
 				check(at.Rows(ctx, storage.Forward, after, limit))
 				check(at.Rows(ctx, storage.Requests, after, limit))
-				if after.From > 0 {
-					after.Post = 1
-				}
 				check(at.Rows(ctx, storage.Favorites, after, limit))
 				for _, kind := range storage.BesideKinds {
 					check(at.Beside(ctx, kind, after, limit))

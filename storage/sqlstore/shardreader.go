@@ -190,7 +190,7 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 		edges = append(edges, e)
 		return err
 	}
-	if after.Post > 0 {
+	if side.OfPosts() && after.From > 0 {
 		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair, []any{int64(after.From), int64(after.To), after.Post, limit}, each); err != nil {
 			return nil, err
 		}

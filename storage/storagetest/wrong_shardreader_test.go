@@ -22,6 +22,14 @@ var shardReaderMistakes = []struct {
 	{"pages of rows begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
+	{"pages of favorites begin with an author", momentsWith(func(m *wrongMoment) {
+		m.after = func(p storage.Pair) storage.Pair {
+			if p.Post > 0 {
+				p.Post = 1<<63 - 1
+			}
+			return p
+		}
+	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
 	{"hidden users are left out", momentsWith(func(m *wrongMoment) {
 		m.user = func(u *storage.UserWithState) bool { return u.State == storage.Active }
 	}), "shardReader/StatesComeAlong", promiseOnly},
