@@ -19,6 +19,7 @@ import (
 
 // feedGateway is one of several gateways on a store, as far as home feeds need it.
 type feedGateway struct {
+	redis    *Redis
 	caches   *Caches
 	registry *prometheus.Registry
 }
@@ -55,7 +56,7 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
 	bus := EventsOf(store, server, hub, nil)
 	t.Cleanup(InBackground(bus.Run))
-	g := &feedGateway{registry: prometheus.NewRegistry()}
+	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
 	g.caches, err = d.OpenCaches(CacheConfig{
 		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Registerer: g.registry,
 	})

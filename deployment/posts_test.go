@@ -88,7 +88,16 @@ func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
 		}},
 		{"the writer was killed", func() error {
 			note := a.caches.intents.Begin([]storage.UserID{1})
-			note.Wait()
+			note.Wait() // Redis may be left alone still, because it was gone a moment ago
+			for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+				n, err := a.redis.client.ZCard(ctx, "kith:"+a.caches.store.UUID()+":intents").Result()
+				if err != nil || n == 0 && time.Now().After(end) {
+					return fmt.Errorf("%d notes in Redis: %w", n, err)
+				}
+				if n > 0 {
+					break
+				}
+			}
 			text = "nobody reports it"
 			_, _, err := a.caches.store.EditPost(ctx, id, storage.PostChange{Text: &text}, 8)
 			note.Leave()
