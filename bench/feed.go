@@ -73,8 +73,8 @@ func (f *FeedGraph) draw(now storage.Micros) {
 		}
 	}
 	slices.SortFunc(f.posts, func(a, b FeedPost) int { return int(a.At - b.At) })
-	for i := range f.posts {
-		f.posts[i].Number = int64(i + 1)
+	for i := range f.posts { // as accounts/ids makes numbers: by the time in 10 ms, and 24 bits
+		f.posts[i].Number = int64(f.posts[i].At/10_000)<<24 | int64(i)&(1<<24-1)
 	}
 }
 

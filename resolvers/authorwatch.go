@@ -100,9 +100,6 @@ func (w *authorWatch[K, R, A]) answers(ctx context.Context, e events.Event) (lis
 		keys = w.missed[:min(len(w.missed), maxFirst)]
 	}
 	rows, err := w.shown(ctx, keys)
-	if err == nil {
-		list, err = w.convert(ctx, rows)
-	}
 	if err != nil {
 		return nil, false, err
 	}
@@ -114,7 +111,7 @@ func (w *authorWatch[K, R, A]) answers(ctx context.Context, e events.Event) (lis
 		noteSent(w.sent, about.key, about.at)
 		w.latest = max(w.latest, about.at)
 	}
-	return list, len(w.missed) > 0, nil
+	return w.convert(ctx, rows), len(w.missed) > 0, nil
 }
 
 // since is the time of the oldest rows that may be news.
@@ -184,9 +181,9 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 }
 
 // convert makes answers of rows that are shown.
-func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) ([]A, error) {
+func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) []A {
 	if len(rows) == 0 {
-		return nil, nil
+		return nil
 	}
 	s, l := payloadSelection(ctx), loaders.For(ctx)
 	posts, users := make([]storage.Post, len(rows)), make([]storage.UserID, len(rows))
@@ -201,7 +198,7 @@ func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) ([]A, erro
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("post"))} })
 	}
-	return w.news.send(ctx, s, rows, nodes), nil
+	return w.news.send(ctx, s, rows, nodes)
 }
 
 // newFavorites is what postFavorited sends.

@@ -183,7 +183,8 @@ func (r *feedRun) makeFeeds(ctx context.Context, into *report.Size) (location st
 
 func restorePosts(ctx context.Context, store *sqlstore.Store, graph *bench.FeedGraph) (posts int, err error) {
 	const atOnce = 2000
-	for rows := range slices.Chunk(slices.Collect(graph.Rows()), atOnce) {
+	all := slices.SortedFunc(graph.Rows(), func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // an author is a transaction
+	for rows := range slices.Chunk(all, atOnce) {
 		for _, restored := range store.RestorePosts(ctx, rows) {
 			if restored.Err != nil {
 				return posts, restored.Err
