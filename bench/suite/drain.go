@@ -129,23 +129,21 @@ func (p *replicator) awaitTail(ctx context.Context) error {
 	})
 }
 
-// drained waits until so many rows have been applied, and returns how many a second, from the first on.
+// drained waits until so many rows have been applied, and returns how many a second, since it last saw
+// that there were none.
 func (p *replicator) drained(ctx context.Context, rows int) (perSecond float64, err error) {
-	var began time.Time
-	before := 0.0
+	began := time.Now()
 	err = p.Answers(ctx, func(ctx context.Context) error {
+		asked := time.Now()
 		applied, err := p.applied(ctx)
-		switch {
-		case err != nil:
-			return err
-		case began.IsZero() && applied > 0:
-			began, before = time.Now(), applied
+		if err == nil && applied == 0 {
+			began = asked
 		}
-		if applied < float64(rows) {
-			return fmt.Errorf("%.0f of %d rows are applied", applied, rows)
+		if err == nil && applied < float64(rows) {
+			err = fmt.Errorf("%.0f of %d rows are applied", applied, rows)
 		}
-		perSecond = (applied - before) / time.Since(began).Seconds()
-		return nil
+		perSecond = applied / time.Since(began).Seconds()
+		return err
 	})
 	return perSecond, err
 }
