@@ -192,7 +192,7 @@ func TestWrongStoresFail(t *testing.T) {
 			}
 			tests := fmt.Sprintf("^TestWrongStore$/^(%s|histories)$", topic)
 			failed, output := runChild(t, wrong.mistake, tests)
-			for try := 1; wrong.caught == lostRace && !failsAt(wrong.broken, output) && try < 20; try++ {
+			for try := 1; wrong.caught == lostRace && !failsAt(wrong.broken, output) && try < 200; try++ {
 				failed, output = runChild(t, wrong.mistake, tests)
 			}
 			if failed != (wrong.broken != "") {
