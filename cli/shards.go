@@ -295,8 +295,8 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 	fmt.Fprintf(k.Stdout, "%s: %s rows copied, %s of them again, %s compared, writes waited for %s, %s in all\n", plan,
 		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),
 		report.Waited.Round(time.Millisecond), report.Took.Round(time.Second))
-	if report.Mended > 0 {
-		fmt.Fprintf(k.Stdout, "%s rows differed although nobody had noted them, and were repaired: some program on the store is of before 0.2\n", humanize.Comma(report.Mended))
+	if report.Repaired > 0 {
+		fmt.Fprintf(k.Stdout, "%s rows differed although nobody had noted them, and were repaired: some program on the store is of before 0.2\n", humanize.Comma(report.Repaired))
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscac
 			allReported(cache, bus)(done)
 		},
 	})
-	bus.Aboard(log.Board)
+	bus.SendAlong(log.AddTo)
 	return log
 }
 

@@ -55,7 +55,7 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 	for _, plan := range []sqlstore.Move{
 		{Buckets: shard.Range{First: 0, Last: 99}, From: 0, To: 1}, {Buckets: shard.Range{First: 900, Last: 1023}, From: 1, To: 0},
 	} {
-		if r, err := w.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil || r.Mended > 0 {
+		if r, err := w.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil || r.Repaired > 0 {
 			t.Fatalf("%s: %+v, %v", plan, r, err)
 		}
 	}

@@ -141,7 +141,7 @@ func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	}
 	var follows []storage.Pair
 	for _, list := range lists {
-		if !a.Owns(list) && a.MindsFollow(list, l.Users.Get(list.Owner).Value) {
+		if !a.Owns(list) && a.NeedsFollow(list, l.Users.Get(list.Owner).Value) {
 			follows = append(follows, storage.Pair{From: a.Viewer, To: list.Owner})
 		}
 	}
@@ -204,7 +204,7 @@ func (e *access) look(list social.List) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if a.Owns(list) || a.Lacks(list.Owner) {
+	if a.Owns(list) || a.IsAbsent(list.Owner) {
 		return true, nil
 	}
 	row := e.loaders.Users.Get(list.Owner)
@@ -212,7 +212,7 @@ func (e *access) look(list social.List) (bool, error) {
 		return false, row.Err
 	}
 	follows := false
-	if a.MindsFollow(list, row.Value) {
+	if a.NeedsFollow(list, row.Value) {
 		r := e.loaders.Edges(storage.Forward).Get(storage.Pair{From: a.Viewer, To: list.Owner})
 		if r.Err != nil {
 			return false, r.Err
@@ -243,7 +243,7 @@ func (e *access) isVisible(p storage.Pair) (bool, error) {
 		return true, nil
 	}
 	a, err := e.audience()
-	if err != nil || a.InBlock(p.To) && !a.Lacks(p.To) {
+	if err != nil || a.InBlock(p.To) && !a.IsAbsent(p.To) {
 		return false, err
 	}
 	for _, side := range sides {

@@ -37,7 +37,7 @@ func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.Use
 
 // Hides reports whether a user must not be shown: a hidden user, or somebody in a block
 // with the viewer. The viewer always sees itself.
-func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.Lacks(id) }
+func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.IsAbsent(id) }
 
 // InBlock reports whether a user blocks the viewer, or the viewer it.
 func (a *Audience) InBlock(id storage.UserID) bool {
@@ -48,8 +48,8 @@ func (a *Audience) InBlock(id storage.UserID) bool {
 	return found && id != a.Viewer
 }
 
-// Lacks reports whether a user is absent for everybody but itself.
-func (a *Audience) Lacks(id storage.UserID) bool {
+// IsAbsent reports whether a user is absent for everybody but itself.
+func (a *Audience) IsAbsent(id storage.UserID) bool {
 	return a != nil && a.absent != nil && id != a.Viewer && a.absent.Has(id)
 }
 

@@ -27,7 +27,7 @@ func (a *Audience) hiddenIn(dir *idset.Directory) []*idset.Set {
 	a.setsMu.Lock()
 	defer a.setsMu.Unlock()
 	if a.sets[0] == nil || a.sets[0].Directory() != dir {
-		a.sets = hiddenSets{dir.Known(nil), idset.Build(dir, slices.DeleteFunc(slices.Clone(a.blocked()), a.Lacks))}
+		a.sets = hiddenSets{dir.Known(nil), idset.Build(dir, slices.DeleteFunc(slices.Clone(a.blocked()), a.IsAbsent))}
 		if a.absent != nil {
 			a.sets[0] = dir.Remember(a.absent.IDs()).Remove(a.Viewer)
 		}

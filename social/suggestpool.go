@@ -125,7 +125,7 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []s
 func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users []*storage.Profile) (func(storage.UserID) bool, error) {
 	var pairs []storage.Pair
 	for i, id := range ids {
-		if g.audience.MindsFollow(List{storage.Forward, id}, users[i].User) {
+		if g.audience.NeedsFollow(List{storage.Forward, id}, users[i].User) {
 			pairs = append(pairs, storage.Pair{From: g.audience.Viewer, To: id})
 		}
 	}

@@ -15,7 +15,7 @@ func (a *Audience) Owns(l List) bool { return a != nil && a.Viewer != 0 && l.Own
 
 // Opens reports whether a list is open to the audience. owner is the owner's row,
 // zero if the owner is unknown; follows reports whether the viewer follows the owner,
-// which matters only if [Audience.MindsFollow] says so.
+// which matters only if [Audience.NeedsFollow] says so.
 func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	switch {
 	case a.Owns(l):
@@ -32,9 +32,9 @@ func (a *Audience) Opens(l List, owner storage.User, follows bool) bool {
 	return false
 }
 
-// MindsFollow reports whether a list's visibility depends on the viewer following
+// NeedsFollow reports whether a list's visibility depends on the viewer following
 // its owner.
-func (a *Audience) MindsFollow(l List, owner storage.User) bool {
+func (a *Audience) NeedsFollow(l List, owner storage.User) bool {
 	return a != nil && a.Viewer != 0 && !a.Owns(l) && !a.InBlock(l.Owner) &&
 		visibilityOf(l.Side, owner) == storage.ToFollowers
 }

@@ -23,7 +23,7 @@ func TestFollowsAreAskedForWhereTheyMatter(t *testing.T) {
 					l := List{side, 1}
 					depends := a.Opens(l, owner, true) != a.Opens(l, owner, false)
 					canFollow := a != nil && a.Viewer != 0
-					if got := a.MindsFollow(l, owner); got != (depends && canFollow) {
+					if got := a.NeedsFollow(l, owner); got != (depends && canFollow) {
 						t.Errorf("%s, %s of %+v: asked %t, and it matters: %t", name, side, owner, got, depends)
 					}
 				}

@@ -26,8 +26,8 @@ func TestAStoreIsCopied(t *testing.T) {
 	second, _ := pageOf(t, old, cursor)
 
 	end := kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...), "--json", "--max-load", "1"))
-	var report struct{ Rows, Compared, Mended int64 }
-	if err := json.Unmarshal([]byte(end.Stdout), &report); err != nil || end.Code != 0 || report.Compared == 0 || report.Mended > 0 {
+	var report struct{ Rows, Compared, Repaired int64 }
+	if err := json.Unmarshal([]byte(end.Stdout), &report); err != nil || end.Code != 0 || report.Compared == 0 || report.Repaired > 0 {
 		t.Fatalf("kith copy: %+v", end)
 	}
 	if got, want := digests(t, to), digests(t, from); got != want {

@@ -23,7 +23,7 @@ type Bus struct {
 
 	hearing   atomic.Bool
 	onHearing atomic.Pointer[func(bool)]
-	aboard    atomic.Pointer[func(context.Context, redis.Pipeliner) func(error)]
+	along     atomic.Pointer[func(context.Context, redis.Pipeliner) func(error)]
 
 	mu     sync.Mutex
 	queue  []Event // what has not been sent to the others yet
@@ -242,21 +242,21 @@ func (b *Bus) publish(ctx context.Context, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	pipe := b.client.Pipeline()
-	landed := func(error) {}
-	if board := b.aboard.Load(); board != nil {
-		landed = (*board)(ctx, pipe)
+	sent := func(error) {}
+	if add := b.along.Load(); add != nil {
+		sent = (*add)(ctx, pipe)
 	}
 	published := pipe.Publish(ctx, b.channel, text)
 	_, err := pipe.Exec(ctx)
-	landed(err)
+	sent(err)
 	return published.Err()
 }
 
-// Aboard lets a function add commands to the exchanges with Redis that carry messages. The bus
-// calls the function that board returns with the result of the exchange. There is one such
+// SendAlong lets a function add commands to the exchanges with Redis that carry messages. The bus
+// calls the function that add returns with the result of the exchange. There is one such
 // function.
-func (b *Bus) Aboard(board func(context.Context, redis.Pipeliner) (landed func(error))) {
-	b.aboard.Store(&board)
+func (b *Bus) SendAlong(add func(context.Context, redis.Pipeliner) (sent func(error))) {
+	b.along.Store(&add)
 }
 
 // putBack queues a message again that the last attempt could not send. It may have arrived all the

@@ -274,15 +274,15 @@ func (l *Log) send() (more bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	pipe := l.cfg.Redis.Pipeline()
-	landed := l.take(ctx, pipe)
+	sent := l.take(ctx, pipe)
 	l.mu.Unlock()
 	_, err := pipe.Exec(ctx)
-	return landed(err)
+	return sent(err)
 }
 
-// Board adds what is queued to a pipeline that is about to be sent for other reasons: that costs
-// nothing more. The caller calls landed with the result of the pipeline.
-func (l *Log) Board(ctx context.Context, pipe redis.Pipeliner) (landed func(error)) {
+// AddTo adds what is queued to a pipeline that is about to be sent for other reasons: that costs
+// nothing more. The caller calls sent with the result of the pipeline.
+func (l *Log) AddTo(ctx context.Context, pipe redis.Pipeliner) (sent func(error)) {
 	if l == nil {
 		return func(error) {}
 	}
@@ -303,7 +303,7 @@ func (l *Log) Board(ctx context.Context, pipe redis.Pipeliner) (landed func(erro
 // take adds everything queued to a pipeline: it adds intents to the set and removes others. The
 // caller calls the function returned with the result of the pipeline; it reports whether a writer
 // waits for more. The caller holds the lock and has set sending.
-func (l *Log) take(ctx context.Context, pipe redis.Pipeliner) (landed func(error) (more bool)) {
+func (l *Log) take(ctx context.Context, pipe redis.Pipeliner) (sent func(error) (more bool)) {
 	adding, removal := l.adding, l.removal
 	l.adding, l.removal, l.urgent = nil, nil, false
 	l.sent = time.Now()

@@ -39,8 +39,8 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report.Mended > 0 {
-			t.Errorf("%d rows had been written without a note", report.Mended)
+		if report.Repaired > 0 {
+			t.Errorf("%d rows had been written without a note", report.Repaired)
 		}
 		t.Logf("%d rows, %d again, %d compared, no writes for %s of %s", report.Rows, report.Again, report.Compared, report.Waited, report.Took)
 		if got := rowsOf(t, to.Addresses()); got != rowsOf(t, g.mover.Addresses()) {

@@ -68,8 +68,8 @@ func TestLongGrowToFour(t *testing.T) {
 		if report.Waited > time.Second {
 			t.Errorf("writes to the buckets waited for %s, more than a second", report.Waited)
 		}
-		if report.Mended > 0 {
-			t.Errorf("%d rows had been written without a note", report.Mended)
+		if report.Repaired > 0 {
+			t.Errorf("%d rows had been written without a note", report.Repaired)
 		}
 	}
 	time.Sleep(10 * time.Second) // the measure of afterwards

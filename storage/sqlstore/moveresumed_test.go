@@ -30,7 +30,7 @@ func TestAFewBucketsMove(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if report.Mended > 0 || report.Rows != before || report.Compared != before || report.Removed != before {
+			if report.Repaired > 0 || report.Rows != before || report.Compared != before || report.Removed != before {
 				t.Errorf("%+v, want %d rows", report, before)
 			}
 		}
@@ -79,7 +79,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 			cut()
 			copied += report.Rows
 			if err == nil {
-				if report.Mended > 0 {
+				if report.Repaired > 0 {
 					t.Errorf("%+v", report)
 				}
 				break

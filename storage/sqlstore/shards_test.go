@@ -349,8 +349,8 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if report.Mended > 0 {
-				t.Errorf("%d rows had been written without a note", report.Mended)
+			if report.Repaired > 0 {
+				t.Errorf("%d rows had been written without a note", report.Repaired)
 			}
 			if report.Waited > 5*time.Second {
 				t.Errorf("writes had to wait for %s", report.Waited)

@@ -11,7 +11,7 @@ import (
 )
 
 // compare sees that both sides have the same rows. Those that differ because they have just been
-// written are noted; any other is mended, and counted.
+// written are noted; any other is repaired, and counted.
 func (m *Mover) compare(ctx context.Context) error {
 	for _, t := range tables {
 		m.phase.Table = t.name
@@ -103,7 +103,7 @@ func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 		left = append(left, difference(t, from, to)...)
 	}
 	left, err := m.withoutNote(ctx, t, left)
-	m.report.Mended += int64(len(left))
+	m.report.Repaired += int64(len(left))
 	for chunk := range slices.Chunk(left, atOnce) {
 		c, err := m.changeOf(ctx, t, chunk)
 		if err == nil {

@@ -16,5 +16,5 @@ func Unnoted(ctx context.Context, d *db.DB, p Plan) (int64, error) {
 		return 0, err
 	}
 	err := m.compare(ctx)
-	return m.report.Mended, err
+	return m.report.Repaired, err
 }

@@ -53,7 +53,7 @@ type Report struct {
 	Rows     int64         `json:"rows"`     // copied at first
 	Again    int64         `json:"again"`    // copied again because they had been written meanwhile
 	Compared int64         `json:"compared"` // found equal on both sides
-	Mended   int64         `json:"mended"`   // had not been copied as they are, and had not been noted
+	Repaired int64         `json:"repaired"` // had not been copied as they are, and had not been noted
 	Removed  int64         `json:"removed"`
 	Waited   time.Duration `json:"waitedNanoseconds"` // how long writes to the buckets had to wait
 	Took     time.Duration `json:"tookNanoseconds"`

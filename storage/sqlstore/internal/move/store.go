@@ -49,7 +49,7 @@ func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report,
 	}
 	for _, m := range all {
 		report.Rows, report.Again = report.Rows+m.report.Rows, report.Again+m.report.Again
-		report.Compared, report.Mended = report.Compared+m.report.Compared, report.Mended+m.report.Mended
+		report.Compared, report.Repaired = report.Compared+m.report.Compared, report.Repaired+m.report.Repaired
 	}
 	report.Waited, report.Took = time.Since(closed), time.Since(began)
 	return report, err
