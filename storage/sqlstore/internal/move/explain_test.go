@@ -22,9 +22,12 @@ type explaining struct {
 }
 
 func (e *explaining) read(ctx context.Context, text string, args []any, _ func(*sql.Rows) error) error {
-	how := "EXPLAIN "
-	if e.db.IsSQLite() {
+	how := "EXPLAIN FORMAT=TRADITIONAL "
+	switch {
+	case e.db.IsSQLite():
 		how = "EXPLAIN QUERY PLAN "
+	case testenv.Engine() != "mysql":
+		how = "EXPLAIN " // MariaDB does not know the word
 	}
 	plan := text + "\n"
 	err := e.side.read(ctx, how+text, args, func(rows *sql.Rows) error {
@@ -64,6 +67,7 @@ func TestSpansAreReadByTheKey(t *testing.T) {
 func explainSpans(t *testing.T, d *db.DB) {
 	t.Helper()
 	few := &shard.Range{First: 0, Last: 1023}
+	fill(t, d)
 	for _, table := range slices.Concat(tables, packedTables) {
 		e := &explaining{side: side{d, 0}, t: t}
 		var last row
@@ -87,10 +91,41 @@ func explainSpans(t *testing.T, d *db.DB) {
 		for _, plan := range e.plans {
 			byKey := strings.Contains(plan, "key=PRIMARY") || strings.Contains(plan, "PRIMARY KEY") ||
 				strings.Contains(plan, "autoindex_"+table.name+"_1") || strings.Contains(plan, "SCAN "+table.name+" ")
-			begins := !strings.Contains(plan, "> ?") || strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.name)
+			begins := !strings.Contains(plan, "> ?") || testenv.Engine() == "mysql" && strings.HasPrefix(table.name, "packed_") || // is empty, which MySQL reads from its beginning
+				strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.name)
 			if !byKey || !begins || strings.Contains(plan, "filesort") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%s", plan)
 			}
+		}
+	}
+}
+
+// fill puts rows into the tables, without which MySQL does not care where it begins to read.
+func fill(t *testing.T, d *db.DB) {
+	t.Helper()
+	for _, table := range tables {
+		names := slices.Concat(table.keys, table.columns)
+		var rows []row
+		for i := range int64(300) {
+			r := make(row, len(names))
+			for k, name := range names {
+				switch {
+				case slices.Contains(table.texts, name):
+					r[k] = fmt.Sprint(i)
+				case k < len(table.keys):
+					r[k] = i
+				default:
+					r[k] = int64(1)
+				}
+			}
+			rows = append(rows, r)
+		}
+		err := d.Exclusive(t.Context(), "move", 0, func(tx *db.Tx) error { return table.write(tx, rows) })
+		if err == nil && !d.IsSQLite() {
+			_, err = d.Shard(0).Write.ExecContext(t.Context(), "ANALYZE TABLE "+table.name)
+		}
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }
