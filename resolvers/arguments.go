@@ -7,6 +7,7 @@ import (
 
 	"kith/graph/cursor"
 	"kith/graph/fields"
+	"kith/graph/limits"
 	"kith/graph/selections"
 	"kith/storage"
 )
@@ -53,13 +54,13 @@ type listArguments struct {
 func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
 	case fields.UserIDs:
-		return parsedAs(parseUserIDs(append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...), maxIDs))
+		return parsedAs(parseUserIDs(append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...), limits.MaxIDs))
 	case fields.Handle:
 		text, _ := f.Argument(ctx, "handle").(string)
 		return parsedAs(storage.FoldHandle(text), nil)
 	case fields.NodeIDs:
 		ids := append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...)
-		if err := checkLength(len(ids), maxIDs); err != nil {
+		if err := checkLength(len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
 		return parsedAs(parseEach(ids, parseNodeID), nil)

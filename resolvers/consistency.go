@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"kith/graph/apierr"
 	"kith/graph/model"
@@ -33,9 +34,9 @@ func (r *Resolver) consistencyAt(ctx context.Context) (*model.Consistency, error
 	}
 	c := &model.Consistency{Modes: make([]*model.ReconcileStatus, len(statuses))}
 	for i, s := range statuses {
-		m := &model.ReconcileStatus{Mode: string(s.Mode), At: s.At.Time(), OldestUnpairedSeconds: s.OldestUnpaired}
+		m := &model.ReconcileStatus{Mode: model.ReconcileMode(upper(s.Mode)), At: s.At.Time(), OldestUnpairedSeconds: s.OldestUnpaired}
 		for _, kind := range reconcile.Kinds() {
-			m.Kinds = append(m.Kinds, &model.ReconcileKind{Kind: string(kind), Found: int32(s.Found[kind]), Repaired: int32(s.Repaired[kind])})
+			m.Kinds = append(m.Kinds, &model.ReconcileKind{Kind: model.Disagreement(upper(kind)), Found: int32(s.Found[kind]), Repaired: int32(s.Repaired[kind])})
 		}
 		if s.Mode == reconcile.ModeFull {
 			c.LastFullScanAt = &m.At
@@ -44,3 +45,6 @@ func (r *Resolver) consistencyAt(ctx context.Context) (*model.Consistency, error
 	}
 	return c, nil
 }
+
+// upper spells a name as GraphQL's enums are.
+func upper[T ~string](name T) string { return strings.ToUpper(string(name)) }

@@ -53,9 +53,9 @@ func TestConsistencyIsForOperators(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rest := `{"kind": "extra", "found": 0, "repaired": 0}, {"kind": "wrong_type", "found": 0, "repaired": 0},
-		{"kind": "wrong_time", "found": 0, "repaired": 0}, {"kind": "wrong_count", "found": 0, "repaired": 0}, {"kind": "forbidden", "found": 0, "repaired": 0}`
+	rest := `{"kind": "EXTRA", "found": 0, "repaired": 0}, {"kind": "WRONG_TYPE", "found": 0, "repaired": 0},
+		{"kind": "WRONG_TIME", "found": 0, "repaired": 0}, {"kind": "WRONG_COUNT", "found": 0, "repaired": 0}, {"kind": "FORBIDDEN", "found": 0, "repaired": 0}`
 	api.Admin().Ask(query, nil).Is(`{"consistency": {"lastFullScanAt": "2026-11-20T08:00:00.000000Z", "modes": [
-		{"mode": "full", "at": "2026-11-20T08:00:00.000000Z", "oldestUnpairedSeconds": 0, "kinds": [{"kind": "missing", "found": 3, "repaired": 2}, ` + rest + `]},
-		{"mode": "realtime", "at": "2026-11-20T08:00:00.000001Z", "oldestUnpairedSeconds": 1.5, "kinds": [{"kind": "missing", "found": 0, "repaired": 0}, ` + rest + `]}]}}`)
+		{"mode": "FULL", "at": "2026-11-20T08:00:00.000000Z", "oldestUnpairedSeconds": 0, "kinds": [{"kind": "MISSING", "found": 3, "repaired": 2}, ` + rest + `]},
+		{"mode": "REALTIME", "at": "2026-11-20T08:00:00.000001Z", "oldestUnpairedSeconds": 1.5, "kinds": [{"kind": "MISSING", "found": 0, "repaired": 0}, ` + rest + `]}]}}`)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/social"
@@ -19,7 +20,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	if err != nil {
 		return nil, err
 	}
-	list, err := parseUserIDs(texts, maxIDs)
+	list, err := parseUserIDs(texts, limits.MaxIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +88,12 @@ func followError(err error) *model.FollowError {
 		return nil
 	}
 	if known, ok := apierr.Of(clientError(err)); ok {
-		return &model.FollowError{Code: string(known.Code), Message: known.Message}
+		return &model.FollowError{Code: known.Code, Message: known.Message}
 	}
 	if errors.Is(err, storage.ErrUnavailable) {
-		return &model.FollowError{Code: string(apierr.CodeUnavailable), Message: "a part of the data cannot be reached at the moment"}
+		return &model.FollowError{Code: apierr.CodeUnavailable, Message: "a part of the data cannot be reached at the moment"}
 	}
-	return &model.FollowError{Code: string(apierr.CodeInternal), Message: "something went wrong"}
+	return &model.FollowError{Code: apierr.CodeInternal, Message: "something went wrong"}
 }
 
 type outcomesOf struct {

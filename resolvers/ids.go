@@ -8,13 +8,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/apierr"
+	"kith/graph/limits"
 	"kith/storage"
-)
-
-// Bounds on the lists of ids that one field takes.
-const (
-	maxIDs   = 500
-	maxPairs = 2000
 )
 
 // maxIDLength is the length of the greatest id, 2^63−1.
@@ -169,10 +164,10 @@ func parsePair(text string) (storage.Pair, error) {
 
 // pairsOf is the grid of from and to, row by row.
 func pairsOf(from, to []string) (given[storage.Pair], error) {
-	if n := len(from) * len(to); n > maxPairs {
-		return given[storage.Pair]{}, apierr.BadInput("%d pairs are asked for, %d is the most", n, maxPairs)
+	if n := len(from) * len(to); n > limits.MaxPairs {
+		return given[storage.Pair]{}, apierr.BadInput("%d pairs are asked for, %d is the most", n, limits.MaxPairs)
 	}
-	if err := checkLength(max(len(from), len(to)), maxPairs); err != nil {
+	if err := checkLength(max(len(from), len(to)), limits.MaxPairs); err != nil {
 		return given[storage.Pair]{}, err
 	}
 	pairs := given[storage.Pair]{good: make([]storage.Pair, 0, len(from)*len(to))}

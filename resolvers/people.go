@@ -81,7 +81,8 @@ func filterError(err error) error {
 	return apierr.BadInput("%s", err)
 }
 
-// filterOf turns a filter into the words of the rules. Null is as good as not given.
+// filterOf turns a filter into the words of the rules. That it has exactly one field, and no null, is
+// checked once more: gqlparser does so for what is written in the query (`@oneOf`), not for variables.
 func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	var f social.Filter
 	if level > social.MaxFilterLevels {
@@ -89,10 +90,10 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	}
 	fields := 0
 	for _, part := range []struct {
-		given graphql.Omittable[[]*model.PeopleFilter]
+		field graphql.Omittable[[]*model.PeopleFilter]
 		into  *[]social.Filter
 	}{{where.And, &f.All}, {where.Or, &f.Any}} {
-		filters, _ := part.given.ValueOK()
+		filters, _ := part.field.ValueOK()
 		if filters == nil {
 			continue
 		}
@@ -115,14 +116,14 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		f.Not = &inner
 	}
 	for _, leaf := range []struct {
-		given graphql.Omittable[*string]
+		field graphql.Omittable[*string]
 		sides []storage.Side
 	}{
 		{where.FollowersOf, []storage.Side{storage.Inverse}},
 		{where.FollowedBy, []storage.Side{storage.Forward}},
 		{where.FriendsOf, []storage.Side{storage.Forward, storage.Inverse}},
 	} {
-		text, _ := leaf.given.ValueOK()
+		text, _ := leaf.field.ValueOK()
 		if text == nil {
 			continue
 		}
@@ -135,10 +136,23 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 			f.On = append(f.On, social.List{Side: side, Owner: owner})
 		}
 	}
-	if fields != 1 {
+	if fields != 1 || fieldsGiven(where) != 1 {
 		return f, errFilterFields
 	}
 	return f, nil
+}
+
+// fieldsGiven counts the fields of a filter that are there, null or not.
+func fieldsGiven(where model.PeopleFilter) (n int) {
+	for _, is := range []bool{
+		where.And.IsSet(), where.Or.IsSet(), where.Not.IsSet(),
+		where.FollowersOf.IsSet(), where.FollowedBy.IsSet(), where.FriendsOf.IsSet(),
+	} {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // hashOf binds cursors to a filter: a positive number.

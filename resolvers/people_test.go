@@ -44,9 +44,9 @@ func TestPagesOfPeople(t *testing.T) {
 		}
 		// A cursor belongs to its filter.
 		api.Ask(`{ people(where: {friendsOf: 1}`+cursor+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
-		// Fields left null are not there; variables are as good as what is written down.
+		// Variables are as good as what is written down.
 		api.Ask(`query($where: PeopleFilter!) { people(where: $where, first: 2) { nodes { handle followerCount } } }`,
-			apitest.Vars{"where": map[string]any{"followedBy": "2", "and": nil, "or": nil, "not": nil, "followersOf": nil}}).
+			apitest.Vars{"where": map[string]any{"followedBy": "2"}}).
 			Is(`{"people": {"nodes": [{"handle": "u1", "followerCount": 30}, {"handle": "u3", "followerCount": 2}]}}`)
 		// Several at once, with set answers below.
 		api.Ask(`{ a: people(where: {followersOf: 3}) { nodes { id friends { totalCount } } } b: people(where: {followersOf: 99}) { totalCount complete nodes { id } } }`, nil).
@@ -61,7 +61,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 		for where, hint := range map[string]string{
 			`{}`:                               "exactly one",
 			`{followersOf: 1, followedBy: 2}`:  "exactly one",
-			`{followersOf: null}`:              "exactly one",
+			`{followersOf: null}`:              "non-null",
 			`{and: []}`:                        "at least one",
 			`{or: []}`:                         "at least one",
 			`{not: {followersOf: 1}}`:          "`and`",
@@ -79,6 +79,18 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 				t.Errorf("%s: %q does not mention %q", where, message, hint)
 			}
 		}
+		for name, where := range map[string]map[string]any{
+			"none":           {},
+			"two":            {"followersOf": "1", "followedBy": "2"},
+			"null":           {"followersOf": nil},
+			"null besides":   {"followersOf": "1", "followedBy": nil},
+			"two, one below": {"and": []any{map[string]any{"followersOf": "1", "followedBy": "2"}}},
+		} {
+			if message := api.Ask(`query($where: PeopleFilter!) { people(where: $where) { totalCount } }`, apitest.Vars{"where": where}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "exactly one") {
+				t.Errorf("%s: %q", name, message)
+			}
+		}
+		api.Ask(`query($id: ID) { people(where: {followersOf: $id}) { totalCount } }`, apitest.Vars{"id": nil}).Refused("BAD_USER_INPUT")
 		deep := strings.Repeat(`{and: `, 7) + `{followersOf: 1}` + strings.Repeat(`}`, 7)
 		api.Ask(`{ people(where: `+deep+`) { totalCount } }`, nil).Is(`{"people": {"totalCount": 0}}`)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/cursor"
+	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/identity"
 	"kith/loaders"
@@ -26,7 +27,7 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 	if err != nil {
 		return nil, err
 	}
-	list, err := parseUserIDs(texts, maxIDs)
+	list, err := parseUserIDs(texts, limits.MaxIDs)
 	if err != nil {
 		return nil, err
 	}

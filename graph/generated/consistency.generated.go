@@ -92,15 +92,15 @@ func (ec *executionContext) _ReconcileKind_kind(ctx context.Context, field graph
 			return obj.Kind, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v model.Disagreement) graphql.Marshaler {
+			return ec.marshalNDisagreement2kithᚋgraphᚋmodelᚐDisagreement(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ReconcileKind_kind(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ReconcileKind", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("ReconcileKind", field, false, false, errors.New("field of type Disagreement does not have child fields"))
 }
 
 func (ec *executionContext) _ReconcileKind_found(ctx context.Context, field graphql.CollectedField, obj *model.ReconcileKind) (ret graphql.Marshaler) {
@@ -161,15 +161,15 @@ func (ec *executionContext) _ReconcileStatus_mode(ctx context.Context, field gra
 			return obj.Mode, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v model.ReconcileMode) graphql.Marshaler {
+			return ec.marshalNReconcileMode2kithᚋgraphᚋmodelᚐReconcileMode(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_ReconcileStatus_mode(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("ReconcileStatus", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("ReconcileStatus", field, false, false, errors.New("field of type ReconcileMode does not have child fields"))
 }
 
 func (ec *executionContext) _ReconcileStatus_at(ctx context.Context, field graphql.CollectedField, obj *model.ReconcileStatus) (ret graphql.Marshaler) {
@@ -410,6 +410,16 @@ func (ec *executionContext) _ReconcileStatus(ctx context.Context, sel ast.Select
 
 // region    ***************************** type.gotpl *****************************
 
+func (ec *executionContext) unmarshalNDisagreement2kithᚋgraphᚋmodelᚐDisagreement(ctx context.Context, v any) (model.Disagreement, error) {
+	var res model.Disagreement
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNDisagreement2kithᚋgraphᚋmodelᚐDisagreement(ctx context.Context, sel ast.SelectionSet, v model.Disagreement) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNReconcileKind2ᚕᚖkithᚋgraphᚋmodelᚐReconcileKindᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ReconcileKind) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -424,6 +434,16 @@ func (ec *executionContext) marshalNReconcileKind2ᚕᚖkithᚋgraphᚋmodelᚐR
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalNReconcileMode2kithᚋgraphᚋmodelᚐReconcileMode(ctx context.Context, v any) (model.ReconcileMode, error) {
+	var res model.ReconcileMode
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNReconcileMode2kithᚋgraphᚋmodelᚐReconcileMode(ctx context.Context, sel ast.SelectionSet, v model.ReconcileMode) graphql.Marshaler {
+	return v
 }
 
 func (ec *executionContext) marshalNReconcileStatus2ᚕᚖkithᚋgraphᚋmodelᚐReconcileStatusᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.ReconcileStatus) graphql.Marshaler {

@@ -5,6 +5,7 @@ package generated
 import (
 	"context"
 	"errors"
+	"kith/graph/apierr"
 	"kith/graph/model"
 	"math"
 	"strconv"
@@ -781,15 +782,15 @@ func (ec *executionContext) _FollowError_code(ctx context.Context, field graphql
 			return obj.Code, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v apierr.Code) graphql.Marshaler {
+			return ec.marshalNErrorCode2kithᚋgraphᚋapierrᚐCode(ctx, selections, v)
 		},
 		true,
 		true,
 	)
 }
 func (ec *executionContext) fieldContext_FollowError_code(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type String does not have child fields"))
+	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type ErrorCode does not have child fields"))
 }
 
 func (ec *executionContext) _FollowError_message(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {

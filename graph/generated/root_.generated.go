@@ -2438,9 +2438,11 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../schema/connection.graphqls", Input: `"A page of a list of users."
 type UserConnection {
-  edges: [UserEdge]
+  "The rows of this page, each with its cursor."
+  edges: [UserEdge] @semanticNonNull(levels: [0, 1])
   "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
-  nodes: [User]
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
   "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
   totalCount: Int!
@@ -2451,10 +2453,12 @@ type UserConnection {
   complete: Boolean!
 }
 
+"A user in a list."
 type UserEdge {
   "Opaque; stays valid when the edge itself is gone."
   cursor: String!
-  node: User
+  "Null only with an error."
+  node: User @semanticNonNull
   """
   Since when: of friends the time of the later follow, of blocked users of the block, of
   common lists in the order RECENT of the first user's follow. Null in lists by ascending
@@ -2463,6 +2467,7 @@ type UserEdge {
   followedAt: DateTime
 }
 
+"Where a page is in its list, as the Cursor Connections Specification of Relay has it."
 type PageInfo {
   "Whether there is a next page. Paging backward, whether ` + "`" + `before` + "`" + ` was given: its row comes next."
   hasNextPage: Boolean!
@@ -2471,7 +2476,9 @@ type PageInfo {
   was given. False in lists that cannot be paged backward.
   """
   hasPreviousPage: Boolean!
+  "The cursor of the first edge; null if there is none."
   startCursor: String
+  "The cursor to go on from, with ` + "`" + `after` + "`" + `: that of the last edge, or how far a search has come. Null if there is none."
   endCursor: String
 }
 `, BuiltIn: false},
@@ -2483,6 +2490,7 @@ type PageInfo {
   consistency: Consistency
 }
 
+"What the reconcile modes have found."
 type Consistency {
   "When the last full scan ended; null when there was none."
   lastFullScanAt: DateTime
@@ -2492,8 +2500,8 @@ type Consistency {
 
 "What one reconcile mode has found in its last run, or since it was started."
 type ReconcileStatus {
-  "` + "`" + `full` + "`" + `, ` + "`" + `incremental` + "`" + ` or ` + "`" + `realtime` + "`" + `"
-  mode: String!
+  "Which mode it is."
+  mode: ReconcileMode!
   "When the run ended, or, while it runs, when it last reported."
   at: DateTime!
   "One for each kind of disagreement."
@@ -2502,19 +2510,51 @@ type ReconcileStatus {
   oldestUnpairedSeconds: Float!
 }
 
+"One kind of disagreement between the tables."
 type ReconcileKind {
-  "` + "`" + `missing` + "`" + `, ` + "`" + `extra` + "`" + `, ` + "`" + `wrong_type` + "`" + `, ` + "`" + `wrong_time` + "`" + `, ` + "`" + `wrong_count` + "`" + ` or ` + "`" + `forbidden` + "`" + `"
-  kind: String!
+  "What disagreed."
+  kind: Disagreement!
+  "How many there were."
   found: Int!
+  "How many of them have been repaired."
   repaired: Int!
+}
+
+"How the tables are compared."
+enum ReconcileMode {
+  "All rows, from time to time."
+  FULL
+  "What has been written since the last run."
+  INCREMENTAL
+  "What is being written."
+  REALTIME
+}
+
+"How two sides may disagree."
+enum Disagreement {
+  "A row that the inverse side should have."
+  MISSING
+  "A row that the inverse side should not have."
+  EXTRA
+  "A row of another type than on the forward side."
+  WRONG_TYPE
+  "A row of another time than on the forward side."
+  WRONG_TIME
+  "A count that is not that of the rows."
+  WRONG_COUNT
+  "A follow in spite of a block."
+  FORBIDDEN
 }
 `, BuiltIn: false},
 	{Name: "../schema/friendrequest.graphqls", Input: `"A request to follow each other. Accepting makes both follow: a friend is a mutual follow."
 type FriendRequest implements Node {
   "` + "`" + `req_<from>_<to>` + "`" + `"
   id: ID!
-  from: User
-  to: User
+  "Who has sent it. Null only with an error."
+  from: User @semanticNonNull
+  "Who has received it. Null only with an error."
+  to: User @semanticNonNull
+  "What has become of it."
   state: FriendRequestState!
   "The message that ` + "`" + `from` + "`" + ` wrote; null if there is none, and once the request is no longer pending."
   message: String
@@ -2524,9 +2564,11 @@ type FriendRequest implements Node {
   expiresAt: DateTime
 }
 
+"What has become of a request."
 enum FriendRequestState {
   "Waits for an answer."
   PENDING
+  "Both follow each other."
   ACCEPTED
   "` + "`" + `from` + "`" + ` may ask again after a pause."
   DECLINED
@@ -2538,15 +2580,21 @@ enum FriendRequestState {
   REMOVED
 }
 
+"Who has sent a request."
 enum FriendRequestDirection {
+  "By the viewer, to others."
   SENT
+  "By others, to the viewer."
   RECEIVED
 }
 
 "A page of friend requests."
 type FriendRequestConnection {
-  edges: [FriendRequestEdge]
-  nodes: [FriendRequest]
+  "The rows of this page, each with its cursor."
+  edges: [FriendRequestEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [FriendRequest] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
   "How many requests there are, without those from or to users who are hidden from the viewer."
   totalCount: Int!
@@ -2554,152 +2602,252 @@ type FriendRequestConnection {
   complete: Boolean!
 }
 
+"A request in a list."
 type FriendRequestEdge {
   "Opaque; stays valid when the request has changed."
   cursor: String!
-  node: FriendRequest
+  "Null only with an error."
+  node: FriendRequest @semanticNonNull
 }
 `, BuiltIn: false},
-	{Name: "../schema/mutation.graphqls", Input: `type Mutation {
+	{Name: "../schema/mutation.graphqls", Input: `"What the viewer can change. A mutation that fails is null, with an error."
+type Mutation {
   """
   The viewer follows a user. Following again changes nothing and moves nothing in the list.
   Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
   beyond the limit of followings, FORBIDDEN if one of the two blocks the other.
   """
-  follow(userId: ID!): FollowPayload
+  follow(
+    "The other user."
+    userId: ID!
+  ): FollowPayload @semanticNonNull
   "The viewer stops following a user. If the viewer does not follow the user, nothing changes."
-  unfollow(userId: ID!): FollowPayload
+  unfollow(
+    "The other user."
+    userId: ID!
+  ): FollowPayload @semanticNonNull
   """
   The viewer follows many users at once, at most 500, each with its own
   outcome. Only follows beyond the limit of followings are refused for the limit. A malformed id is refused in
   its outcome, too.
   """
-  followMany(userIds: [ID!]!): FollowManyPayload
+  followMany(
+    "Whom to follow, at most 500."
+    userIds: [ID!]!
+  ): FollowManyPayload @semanticNonNull
   "The user no longer follows the viewer."
-  removeFollower(userId: ID!): FollowPayload
+  removeFollower(
+    "The other user."
+    userId: ID!
+  ): FollowPayload @semanticNonNull
 
   """
   Ends follows and pending requests between the viewer and a user, in both directions,
   prevents new ones, and hides each from the other's lists, searches, suggestions and
   common sets.
   """
-  block(userId: ID!): RelationshipPayload
+  block(
+    "The other user."
+    userId: ID!
+  ): RelationshipPayload @semanticNonNull
   "Ends a block. It does not restore what the block has ended."
-  unblock(userId: ID!): RelationshipPayload
+  unblock(
+    "The other user."
+    userId: ID!
+  ): RelationshipPayload @semanticNonNull
   """
   Notes something on a user whom the viewer follows, for the viewer alone: that the
   follow is special, or a remark of at most 100 characters. An argument that is left out changes nothing; an empty
   remark removes the remark. The mark ends with the follow. Fails with NOT_FOUND if the
   viewer does not follow the user.
   """
-  setFollowMark(userId: ID!, special: Boolean, remark: String): RelationshipPayload
+  setFollowMark(
+    "The other user."
+    userId: ID!
+    "Whether the follow is special; left out: as it is."
+    special: Boolean
+    "At most 100 characters. An empty text removes the remark; left out: as it is."
+    remark: String
+  ): RelationshipPayload @semanticNonNull
 
   """
   Asks a user to be friends. If the user has sent the viewer a request, that request is accepted. Fails with
   FORBIDDEN if one of the two blocks the other, or too soon after a decline, and LIMIT_REACHED with
   too many pending requests.
   """
-  requestFriend(userId: ID!, message: String): FriendRequestPayload
+  requestFriend(
+    "The other user."
+    userId: ID!
+    "What the user reads with the request, at most 300 characters."
+    message: String
+  ): FriendRequestPayload @semanticNonNull
   "Accepts a user's request: both follow each other. NOT_FOUND if none is pending."
-  acceptFriend(userId: ID!): FriendRequestPayload
+  acceptFriend(
+    "The other user."
+    userId: ID!
+  ): FriendRequestPayload @semanticNonNull
   "Declines a user's request. NOT_FOUND if none is pending."
-  declineFriend(userId: ID!): FriendRequestPayload
+  declineFriend(
+    "The other user."
+    userId: ID!
+  ): FriendRequestPayload @semanticNonNull
   "Withdraws the viewer's own request. NOT_FOUND if none is pending."
-  cancelFriendRequest(userId: ID!): FriendRequestPayload
+  cancelFriendRequest(
+    "The other user."
+    userId: ID!
+  ): FriendRequestPayload @semanticNonNull
   "Ends a friendship: neither follows the other any more."
-  removeFriend(userId: ID!): FriendRequestPayload
+  removeFriend(
+    "The other user."
+    userId: ID!
+  ): FriendRequestPayload @semanticNonNull
 
   "Keeps a user out of the viewer's suggestions for 180 days."
-  dismissSuggestion(userId: ID!): DismissSuggestionPayload
+  dismissSuggestion(
+    "The other user."
+    userId: ID!
+  ): DismissSuggestionPayload @semanticNonNull
 
   """
   Creates a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
   ` + "`" + `u` + "`" + ` and digits; ` + "`" + `password` + "`" + ` has 8 to 200 bytes.
   """
-  register(handle: String!, name: String!, password: String!): SessionPayload
+  register(
+    "` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not ` + "`" + `u` + "`" + ` and digits."
+    handle: String!
+    "The name that is shown."
+    name: String!
+    "8 to 200 bytes."
+    password: String!
+  ): SessionPayload @semanticNonNull
   "Signs a user in. An unknown handle and a wrong password are answered alike."
-  login(handle: String!, password: String!): SessionPayload
+  login(
+    "In any case."
+    handle: String!
+    "That of the user."
+    password: String!
+  ): SessionPayload @semanticNonNull
   """
   Changes the given fields of the viewer's profile; an empty bio or avatarUrl removes it.
   ` + "`" + `discoverable: false` + "`" + ` keeps the viewer out of everybody's suggestions.
   """
-  updateProfile(name: String, bio: String, avatarUrl: String, listVisibility: ListVisibilityInput, discoverable: Boolean): ProfilePayload
+  updateProfile(
+    "The name that is shown; left out: as it is."
+    name: String
+    "A few words on oneself. An empty text removes it; left out: as it is."
+    bio: String
+    "The address of a picture. An empty text removes it; left out: as it is."
+    avatarUrl: String
+    "Who may see the two lists; a list that is left out stays as it is."
+    listVisibility: ListVisibilityInput
+    "Whether the viewer may be suggested to others; left out: as it is."
+    discoverable: Boolean
+  ): ProfilePayload @semanticNonNull
   """
   Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
   relations stay as they are. Meanwhile the viewer can change nothing else.
   """
-  deactivateAccount: AccountPayload
+  deactivateAccount: AccountPayload @semanticNonNull
   "Shows the viewer again, with all its relations."
-  reactivateAccount: AccountPayload
+  reactivateAccount: AccountPayload @semanticNonNull
   """
   Removes the viewer with all its edges, counts, marks and requests, for good. The viewer
   is hidden at once; the rest is removed in steps, also after a crash. ` + "`" + `complete` + "`" + ` says whether all is removed
   already.
   """
-  deleteAccount: DeleteAccountPayload
+  deleteAccount: DeleteAccountPayload @semanticNonNull
   """
   Changes the viewer's password. That ends all earlier tokens of the viewer, including this request's,
   within five seconds on every gateway: continue with the token in the payload.
   """
-  changePassword(current: String!, new: String!): ChangePasswordPayload
+  changePassword(
+    "The password until now."
+    current: String!
+    "8 to 200 bytes."
+    new: String!
+  ): ChangePasswordPayload @semanticNonNull
   "Creates a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
-  createUser(id: ID!, handle: String!, name: String!): ProfilePayload
+  createUser(
+    "That of the user in the system that owns it."
+    id: ID!
+    "` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case."
+    handle: String!
+    "The name that is shown."
+    name: String!
+  ): ProfilePayload @semanticNonNull
 }
 
 "The result of a follow or its end, with everything that a normalised client cache has to replace."
 type FollowPayload {
   "False if nothing had to change."
   changed: Boolean!
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
   "The other user."
-  user: User
+  user: User @semanticNonNull
   "The viewer's relationship with the other user."
-  relationship: Relationship
+  relationship: Relationship @semanticNonNull
   "The new edge at the head of the viewer's followings; null unless the viewer follows the user now."
   followingEdge: UserEdge
   "Send it with a later query that must see this change: in the header ` + "`" + `Kith-Consistency` + "`" + ` or as the extension ` + "`" + `consistencyToken` + "`" + `."
   consistencyToken: String!
 }
 
+"The result of many follows."
 type FollowManyPayload {
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
   "One for each id, in the order given."
   outcomes: [FollowOutcome!]!
+  "As in ` + "`" + `FollowPayload` + "`" + `."
   consistencyToken: String!
 }
 
+"The result of one of many follows."
 type FollowOutcome {
   "As given."
   userId: ID!
+  "False if nothing had to change, or the follow was refused."
   changed: Boolean!
   "Null if there is no such user."
   user: User
+  "The viewer's relationship with the user; null if there is no such user."
   relationship: Relationship
   "Why this follow was refused; null if it was not."
   error: FollowError
 }
 
+"Why one of many follows was refused."
 type FollowError {
   "As ` + "`" + `extensions.code` + "`" + ` of errors."
-  code: String!
+  code: ErrorCode!
+  "A sentence for people."
   message: String!
 }
 
+"A user who has just been signed in."
 type SessionPayload {
   "Send it in the header ` + "`" + `Authorization: Bearer …` + "`" + `."
   token: String!
+  "Until when the token is valid."
   expiresAt: DateTime!
-  user: User
+  "The viewer."
+  user: User @semanticNonNull
 }
 
+"A new user, or a changed profile."
 type ProfilePayload {
-  user: User
+  "The user, as it is now."
+  user: User @semanticNonNull
 }
 
+"The result of a change of the password."
 type ChangePasswordPayload {
+  "Always true."
   changed: Boolean!
   "Send it in the header ` + "`" + `Authorization: Bearer …` + "`" + ` from now on. Null if an identity provider signs users in."
   token: String
+  "Until when the token is valid; null if there is none."
   expiresAt: DateTime
 }
 
@@ -2707,11 +2855,12 @@ type ChangePasswordPayload {
 type RelationshipPayload {
   "False if nothing had to change."
   changed: Boolean!
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
   "The other user."
-  user: User
+  user: User @semanticNonNull
   "The viewer's relationship with the other user."
-  relationship: Relationship
+  relationship: Relationship @semanticNonNull
   "As in ` + "`" + `FollowPayload` + "`" + `."
   consistencyToken: String!
 }
@@ -2722,27 +2871,33 @@ type FriendRequestPayload {
   changed: Boolean!
   "The request as it is now; null if there is none."
   request: FriendRequest
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
   "The other user."
-  user: User
+  user: User @semanticNonNull
   "The viewer's relationship with the other user."
-  relationship: Relationship
+  relationship: Relationship @semanticNonNull
   "As in ` + "`" + `FollowPayload` + "`" + `."
   consistencyToken: String!
 }
 
+"The result of a dismissed suggestion."
 type DismissSuggestionPayload {
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
   "The user who is no longer suggested."
-  user: User
+  user: User @semanticNonNull
 }
 
+"The result of deactivating an account, or of the way back."
 type AccountPayload {
   "False if nothing had to change."
   changed: Boolean!
-  user: User
+  "The viewer."
+  user: User @semanticNonNull
 }
 
+"The result of deleting an account."
 type DeleteAccountPayload {
   "Whether everything has been removed; otherwise the rest is being removed."
   complete: Boolean!
@@ -2756,9 +2911,12 @@ type Post implements Node {
   "` + "`" + `post_<author>_<number>` + "`" + `"
   id: ID!
   "Null only with an error."
-  author: User
+  author: User @semanticNonNull
+  "At most 2,000 characters; empty if there are only files."
   text: String!
+  "Its files, at most 9."
   media: [Media!]!
+  "When it was published."
   createdAt: DateTime!
   "When it was last edited; null if it never was."
   editedAt: DateTime
@@ -2766,56 +2924,83 @@ type Post implements Node {
   "How many comments there are; the same for every viewer."
   commentCount: Int!
   "The comments, newest first. ` + "`" + `first` + "`" + ` is 0–100. Those of users who are hidden from the viewer are left out."
-  comments(first: Int, after: String): CommentConnection
+  comments(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): CommentConnection @semanticNonNull
 
   "How many users have favorited the post; the same for every viewer."
   favoriteCount: Int!
   "Whether the viewer has favorited the post; null if nobody is signed in."
   viewerHasFavorited: Boolean
   "Who has favorited the post, the newest first. ` + "`" + `first` + "`" + ` is 0–100. Users who are hidden from the viewer are left out."
-  favoritedBy(first: Int, after: String): FavoritedByConnection
+  favoritedBy(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): FavoritedByConnection @semanticNonNull
 }
 
 "A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another."
 type FavoriteConnection {
-  edges: [FavoriteEdge]
-  nodes: [Post]
+  "The rows of this page, each with its cursor."
+  edges: [FavoriteEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [Post] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
+"A favorite post in a list."
 type FavoriteEdge {
   "Opaque; stays valid when the favorite has ended, or the post is gone."
   cursor: String!
-  node: Post
+  "Null only with an error."
+  node: Post @semanticNonNull
   "When the user favorited the post."
   favoritedAt: DateTime!
 }
 
 "A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another."
 type FavoritedByConnection {
-  edges: [FavoritedByEdge]
-  nodes: [User]
+  "The rows of this page, each with its cursor."
+  edges: [FavoritedByEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
+"A user in the list of those who have favorited a post."
 type FavoritedByEdge {
   "Opaque; stays valid when the favorite has ended, or the user is gone."
   cursor: String!
-  node: User
+  "Null only with an error."
+  node: User @semanticNonNull
+  "When the user favorited the post."
   favoritedAt: DateTime!
 }
 
 "A file that belongs to a post. Kith keeps its address, not the file."
 type Media {
+  "What the author calls it; may be empty."
   name: String!
   "Begins with ` + "`" + `https://` + "`" + `."
   url: String!
+  "What the file is."
   kind: MediaKind!
 }
 
+"What a file is."
 enum MediaKind {
+  "A picture."
   IMAGE
+  "A film."
   VIDEO
+  "Something to hear."
   AUDIO
   "The picture that stands for a video until it plays."
   COVER
@@ -2827,20 +3012,26 @@ input MediaInput {
   name: String! = ""
   "Begins with ` + "`" + `https://` + "`" + `, at most 500 characters."
   url: String!
+  "What the file is."
   kind: MediaKind!
 }
 
 "A page of posts."
 type PostConnection {
-  edges: [PostEdge]
-  nodes: [Post]
+  "The rows of this page, each with its cursor."
+  edges: [PostEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [Post] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
+"A post in a list."
 type PostEdge {
   "Opaque; stays valid when the post itself is gone."
   cursor: String!
-  node: Post
+  "Null only with an error."
+  node: Post @semanticNonNull
 }
 
 "What a user has written below a post."
@@ -2850,28 +3041,38 @@ type Comment implements Node {
   "The id of the post."
   postId: ID!
   "Null only with an error."
-  author: User
+  author: User @semanticNonNull
+  "1 to 500 characters."
   text: String!
+  "When it was written."
   createdAt: DateTime!
 }
 
 "A page of comments. It may have fewer than were asked for, and still be followed by another."
 type CommentConnection {
-  edges: [CommentEdge]
-  nodes: [Comment]
+  "The rows of this page, each with its cursor."
+  edges: [CommentEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [Comment] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
+"A comment in a list."
 type CommentEdge {
   "Opaque; stays valid when the comment itself is gone."
   cursor: String!
-  node: Comment
+  "Null only with an error."
+  node: Comment @semanticNonNull
 }
 
 "A page of a home feed."
 type FeedConnection {
-  edges: [PostEdge]
-  nodes: [Post]
+  "The rows of this page, each with its cursor."
+  edges: [PostEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [Post] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
   """
   False if the search for posts ended early: the page goes on behind ` + "`" + `endCursor` + "`" + `, even if it is short. Also false if the
@@ -2896,13 +3097,25 @@ extend type User {
   or must not see, is not in it, from that moment on. ` + "`" + `newerThan` + "`" + ` is the cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is
   shown. Null unless this user is the viewer.
   """
-  feed(first: Int, after: String, newerThan: String): FeedConnection
+  feed(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
+    newerThan: String
+  ): FeedConnection
   "How many posts this user has published and not deleted; the same for every viewer."
   postCount: Int!
   """
   This user's posts, newest first. ` + "`" + `first` + "`" + ` is 0–100. Null if this user and the viewer are in a block.
   """
-  posts(first: Int, after: String): PostConnection
+  posts(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): PostConnection
 
   "How many posts this user has favorited, also of authors who are hidden by now and posts that are gone; the same for every viewer."
   favoriteCount: Int!
@@ -2912,14 +3125,24 @@ extend type User {
   The posts that this user has favorited, the newest favorite first. ` + "`" + `first` + "`" + ` is 0–100. Posts that are gone, or hidden from the
   viewer, are left out. Null if this user and the viewer are in a block.
   """
-  favorites(first: Int, after: String): FavoriteConnection
+  favorites(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): FavoriteConnection
 }
 
 extend type Query {
   """
   The newest posts of all users who are not hidden from the viewer, newest first. ` + "`" + `first` + "`" + ` is 0–100.
   """
-  latestPosts(first: Int, after: String): PostConnection
+  latestPosts(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): PostConnection @semanticNonNull
 }
 
 extend type Mutation {
@@ -2928,69 +3151,114 @@ extend type Mutation {
   post, 1 to 64 printable ASCII characters, such as a UUID. Sent again with the same key, the post is not published
   again. Fails with BAD_USER_INPUT, and with RATE_LIMITED if the viewer writes too often.
   """
-  publishPost(text: String! = "", media: [MediaInput!], clientKey: String!): PublishPostPayload
+  publishPost(
+    "At most 2,000 characters."
+    text: String! = ""
+    "Its files, at most 9."
+    media: [MediaInput!]
+    "Made by the client for this one object, 1 to 64 printable ASCII characters, such as a UUID."
+    clientKey: String!
+  ): PublishPostPayload @semanticNonNull
   """
   Changes the given parts of one of the viewer's posts; an empty list of media removes them. Fails with NOT_FOUND for an
   unknown post, FORBIDDEN for one of another user.
   """
-  editPost(id: ID!, text: String, media: [MediaInput!]): EditPostPayload
+  editPost(
+    "The post."
+    id: ID!
+    "At most 2,000 characters; left out: as it is."
+    text: String
+    "Its files, at most 9; left out: as they are."
+    media: [MediaInput!]
+  ): EditPostPayload @semanticNonNull
   "Deletes one of the viewer's posts for good, with its comments. FORBIDDEN for one of another user."
-  deletePost(id: ID!): DeletePostPayload
+  deletePost(
+    "The post."
+    id: ID!
+  ): DeletePostPayload @semanticNonNull
   """
   Writes a comment of at most 500 characters below a post. ` + "`" + `clientKey` + "`" + ` is as in ` + "`" + `publishPost` + "`" + `. Fails with NOT_FOUND if there
   is no such post, or if the viewer may not see it.
   """
-  addComment(postId: ID!, text: String!, clientKey: String!): AddCommentPayload
+  addComment(
+    "The post."
+    postId: ID!
+    "1 to 500 characters."
+    text: String!
+    "Made by the client for this one object, 1 to 64 printable ASCII characters, such as a UUID."
+    clientKey: String!
+  ): AddCommentPayload @semanticNonNull
   "Deletes a comment for good: one that the viewer has written, or one on a post of the viewer. FORBIDDEN for others."
-  deleteComment(id: ID!): DeleteCommentPayload
+  deleteComment(
+    "The comment."
+    id: ID!
+  ): DeleteCommentPayload @semanticNonNull
   """
   Makes a post a favorite of the viewer. Fails with NOT_FOUND if there is no such post, or if the viewer may not see it, and
   with RATE_LIMITED if the viewer writes too often.
   """
-  favorite(postId: ID!): FavoritePayload
+  favorite(
+    "The post."
+    postId: ID!
+  ): FavoritePayload @semanticNonNull
   "Ends a favorite of the viewer. It is no error if there is none. RATE_LIMITED as above."
-  unfavorite(postId: ID!): FavoritePayload
+  unfavorite(
+    "The post."
+    postId: ID!
+  ): FavoritePayload @semanticNonNull
 }
 
+"The result of a favorite, or of its end."
 type FavoritePayload {
   "False if it was so before."
   changed: Boolean!
   "The post, as it is now; null if the viewer does not see it."
   post: Post
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
   "The post in the viewer's list of favorites; null if it is not there."
   favoriteEdge: FavoriteEdge
   "Send it with reads that must see this write. Null if nothing was written, now or before."
   consistencyToken: String
 }
 
+"The result of a publication."
 type PublishPostPayload {
   "False if the post with this key was there before."
   published: Boolean!
+  "The post, as it is now; null if it has been deleted since."
   post: Post
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
 }
 
+"The result of editing a post."
 type EditPostPayload {
   "False if nothing had to change."
   changed: Boolean!
-  post: Post
+  "The post, as it is now."
+  post: Post @semanticNonNull
 }
 
+"The result of deleting a post."
 type DeletePostPayload {
   "False if there was no such post."
   changed: Boolean!
-  viewer: User
+  "The viewer, as it is now."
+  viewer: User @semanticNonNull
 }
 
+"The result of a comment."
 type AddCommentPayload {
   "False if the comment with this key was there before."
   added: Boolean!
-  comment: Comment
+  "Null only with an error."
+  comment: Comment @semanticNonNull
   "The post, as it is now."
-  post: Post
+  post: Post @semanticNonNull
 }
 
+"The result of deleting a comment."
 type DeleteCommentPayload {
   "False if there was no such comment."
   changed: Boolean!
@@ -3004,6 +3272,7 @@ type Relationship implements Node {
   from: User
   "Null if there is no such user."
   to: User
+  "Who follows whom."
   status: FollowStatus!
   "Whether ` + "`" + `from` + "`" + ` follows ` + "`" + `to` + "`" + `."
   following: Boolean!
@@ -3027,6 +3296,7 @@ type Relationship implements Node {
   receivedRequest: FriendRequest
 }
 
+"Which of two users follows the other."
 enum FollowStatus {
   "Neither follows the other."
   NONE
@@ -3039,65 +3309,123 @@ enum FollowStatus {
 }
 `, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
+Null stands here only with an error: all else has a value. ` + "`" + `levels` + "`" + ` are those of lists: 0 is the
+field itself, 1 the elements of its list. Clients that know the directive, such as Relay with
+` + "`" + `@throwOnFieldError` + "`" + `, can leave out the checks for null.
+"""
+directive @semanticNonNull(levels: [Int!]! = [0]) on FIELD_DEFINITION
+
+"""
 An object with an id that is unique across all types. A user's id is a plain decimal number;
 every other id has a prefix, for example ` + "`" + `rel_42_77` + "`" + `.
 """
 interface Node {
+  "Stays the same for as long as the object exists."
   id: ID!
 }
 
 "A moment as RFC 3339 text in UTC with microseconds: ` + "`" + `2026-11-20T08:15:30.123456Z` + "`" + `."
 scalar DateTime @specifiedBy(url: "https://scalars.graphql.org/andimarek/date-time")
 
+"""
+A social graph: users, whom they follow, what they have in common, whom they may want to follow,
+and what they publish.
+"""
+schema {
+  query: Query
+  mutation: Mutation
+  subscription: Subscription
+}
+
+"What can be read."
 type Query {
   "The user who is signed in; null if nobody is."
   viewer: User
 
   "Any object by its id; null if there is none."
-  node(id: ID!): Node
+  node(
+    "Of any type."
+    id: ID!
+  ): Node
   """
   Objects by their ids, in the order given, at most 500. An unknown id gives null, a malformed
   one null with an error. An id given twice is answered twice.
   """
-  nodes(ids: [ID!]!): [Node]!
+  nodes(
+    "Of any types, at most 500."
+    ids: [ID!]!
+  ): [Node]!
 
   "A user by id; null if there is none."
-  user(id: ID!): User
+  user(
+    "The id of a user."
+    id: ID!
+  ): User
   "A user by handle, in any case; null if there is none."
-  userByHandle(handle: String!): User
+  userByHandle(
+    "In any case, without ` + "`" + `@` + "`" + `."
+    handle: String!
+  ): User
   """
   Users by id, in the order given, at most 500. An unknown id gives null, a malformed
   one null with an error. An id given twice is answered twice.
   """
-  users(ids: [ID!]!): [User]!
+  users(
+    "Ids of users, at most 500."
+    ids: [ID!]!
+  ): [User]!
 
   """
   The relationship of ` + "`" + `from` + "`" + ` with ` + "`" + `to` + "`" + `. With unknown users and with oneself it is ` + "`" + `NONE` + "`" + `. Between two
   others, it is null unless both lists of ` + "`" + `from` + "`" + ` are open to the viewer, and if either is in
   a block with the viewer.
   """
-  relationship(from: ID!, to: ID!): Relationship
+  relationship(
+    "The user whose relationship it is."
+    from: ID!
+    "The other user."
+    to: ID!
+  ): Relationship
   """
   Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for
   the second …; at most 2,000 pairs. Null wherever ` + "`" + `relationship` + "`" + ` is, and with an error if
   an id is malformed.
   """
-  relationships(from: [ID!]!, to: [ID!]!): [Relationship]!
+  relationships(
+    "The users whose relationships these are."
+    from: [ID!]!
+    "The users towards whom they are. At most 2,000 pairs."
+    to: [ID!]!
+  ): [Relationship]!
 
   """
   All users that match a filter, by ascending id. Null if a list that the filter reads is not
   open to the viewer.
   """
-  people(where: PeopleFilter!, first: Int, after: String): UserConnection
+  people(
+    "Whom to find."
+    where: PeopleFilter!
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection
   "Users whose handle begins with ` + "`" + `prefix` + "`" + `, in any case, by handle."
-  searchUsers(prefix: String!, first: Int, after: String): UserSearchConnection
+  searchUsers(
+    "1 to 30 characters of ` + "`" + `a-z` + "`" + `, ` + "`" + `0-9` + "`" + ` and ` + "`" + `_` + "`" + `, in any case."
+    prefix: String!
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserSearchConnection @semanticNonNull
 }
 
 """
-Set exactly one field. A filter has at most 16 lists and 8 levels; ` + "`" + `not` + "`" + ` stands within an ` + "`" + `and` + "`" + `,
-beside at least one filter without ` + "`" + `not` + "`" + `.
+A filter has at most 16 lists and 8 levels; ` + "`" + `not` + "`" + ` stands within an ` + "`" + `and` + "`" + `, beside at least one filter
+without ` + "`" + `not` + "`" + `.
 """
-input PeopleFilter {
+input PeopleFilter @oneOf {
   "All of these match."
   and: [PeopleFilter!]
   "Any of these matches."
@@ -3114,30 +3442,65 @@ input PeopleFilter {
 
 "A page of users found."
 type UserSearchConnection {
-  edges: [UserSearchEdge]
-  nodes: [User]
+  "The rows of this page, each with its cursor."
+  edges: [UserSearchEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
+"A user found."
 type UserSearchEdge {
   "Opaque."
   cursor: String!
-  node: User
+  "Null only with an error."
+  node: User @semanticNonNull
+}
+
+"What went wrong, in ` + "`" + `extensions.code` + "`" + ` of an error."
+enum ErrorCode {
+  "The query or an argument is not valid."
+  BAD_USER_INPUT
+  "What a change concerns does not exist, or is hidden."
+  NOT_FOUND
+  "Nobody is signed in, or the token is not valid."
+  UNAUTHENTICATED
+  "The viewer may not do this."
+  FORBIDDEN
+  "There are as many as there may be."
+  LIMIT_REACHED
+  "Too many attempts for now."
+  RATE_LIMITED
+  "The query costs more than one request may."
+  QUERY_TOO_COSTLY
+  "The request's time was over before this part was read."
+  TIMEOUT
+  "A part of the data cannot be reached at the moment."
+  UNAVAILABLE
+  "A fault in Kith."
+  INTERNAL_SERVER_ERROR
+  "The gateway does not know the query that the hash stands for: send its text once."
+  PERSISTED_QUERY_NOT_FOUND
 }
 `, BuiltIn: false},
-	{Name: "../schema/subscription.graphqls", Input: `type Subscription {
+	{Name: "../schema/subscription.graphqls", Input: `"What the viewer is notified of while it is connected."
+type Subscription {
   "The viewer's relationship with each of these users, at most 500, whenever it changes in either direction."
-  relationshipChanged(userIds: [ID!]!): Relationship
+  relationshipChanged(
+    "The users to watch, at most 500."
+    userIds: [ID!]!
+  ): Relationship @semanticNonNull
   "Each user who begins to follow the viewer."
-  newFollowers: UserEdge
+  newFollowers: UserEdge @semanticNonNull
   "Friend requests from or to the viewer, whenever one changes."
-  friendRequestChanged: FriendRequest
+  friendRequestChanged: FriendRequest @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
-  feedItems: PostEdge
+  feedItems: PostEdge @semanticNonNull
   "Each favorite that somebody else makes of a post of the viewer, unless it is taken back before it is sent."
-  postFavorited: NewFavorite
+  postFavorited: NewFavorite @semanticNonNull
   "Each comment that somebody else writes below a post of the viewer."
-  newComment: NewComment
+  newComment: NewComment @semanticNonNull
 }
 
 "A favorite of a post of the viewer: the edge of ` + "`" + `favoritedBy` + "`" + ` with its post."
@@ -3146,7 +3509,9 @@ type NewFavorite {
   cursor: String!
   "Who has favorited the post."
   node: User
+  "When the user favorited the post."
   favoritedAt: DateTime!
+  "The post."
   post: Post
 }
 
@@ -3154,14 +3519,19 @@ type NewFavorite {
 type NewComment {
   "That of the edge in ` + "`" + `comments` + "`" + `."
   cursor: String!
+  "The comment."
   node: Comment
+  "The post."
   post: Post
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
 type SuggestionConnection {
-  edges: [SuggestionEdge]
-  nodes: [User]
+  "The rows of this page, each with its cursor."
+  edges: [SuggestionEdge] @semanticNonNull(levels: [0, 1])
+  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
   pageInfo: PageInfo!
   """
   False if the budget ended before all followings were read: later pages continue
@@ -3172,6 +3542,7 @@ type SuggestionConnection {
   excluded: SuggestionExclusions!
 }
 
+"How many candidates were left out, by reason."
 type SuggestionExclusions {
   "The user follows them already."
   followed: Int!
@@ -3181,6 +3552,7 @@ type SuggestionExclusions {
   dismissed: Int!
 }
 
+"What suggestions are ordered by."
 enum SuggestionOrder {
   "By how many of the user's followings follow the candidate, ties by smaller id."
   MUTUAL_COUNT
@@ -3201,27 +3573,38 @@ enum SuggestionReason {
   PINNED
 }
 
+"A user to follow, and why."
 type SuggestionEdge {
   "Opaque."
   cursor: String!
-  node: User
+  "Null only with an error."
+  node: User @semanticNonNull
   "What the suggestions are ordered by; greater is better."
   score: Float!
   "How many of the user's followings follow this one."
   mutualCount: Int!
+  "Why the user is suggested."
   reason: SuggestionReason!
   "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `mutualCount` + "`" + ` is how many there are."
-  via(first: Int = 3): [User]
+  via(
+    "How many users at most, 0 to 100."
+    first: Int = 3
+  ): [User] @semanticNonNull(levels: [0, 1])
 }
 `, BuiltIn: false},
-	{Name: "../schema/user.graphqls", Input: `type User implements Node {
+	{Name: "../schema/user.graphqls", Input: `"Somebody who follows, and is followed."
+type User implements Node {
   "Positive decimal, at most 2^63−1, without leading zeros."
   id: ID!
   "Unique name to type: ` + "`" + `[a-z0-9_]{1,30}` + "`" + `."
   handle: String!
+  "The name that is shown, 1 to 100 characters."
   name: String!
+  "A few words on oneself, at most 500 characters; null if there are none."
   bio: String
+  "The address of a picture; null if there is none."
   avatarUrl: String
+  "When the user was created."
   createdAt: DateTime!
 
   "How many users this one follows; the same for every viewer."
@@ -3242,24 +3625,62 @@ type SuggestionEdge {
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
   ` + "`" + `filter` + "`" + ` is for the viewer's own list. Null if the list is not open to the viewer.
   """
-  followings(first: Int, after: String, last: Int, before: String, filter: FollowingsFilter): UserConnection
+  followings(
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
+    "Which of the followings are wanted; for the viewer's own list."
+    filter: FollowingsFilter
+  ): UserConnection
   """
   The users who follow this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
   Null if the list is not open to the viewer.
   """
-  followers(first: Int, after: String, last: Int, before: String): UserConnection
+  followers(
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
+  ): UserConnection
   "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
-  friends(first: Int, after: String): UserConnection
+  friends(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection
   "Users whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
-  notFollowingBack(first: Int, after: String): UserConnection
+  notFollowingBack(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection
   "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
-  notFollowedBack(first: Int, after: String): UserConnection
+  notFollowedBack(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection
 
   """
   The relationship of this user with another. Between two others, it is null unless both lists of this
   user are open to the viewer, and if either is in a block with the viewer.
   """
-  relationship(to: ID!): Relationship
+  relationship(
+    "The other user."
+    to: ID!
+  ): Relationship
   "The viewer's relationship with this user; null if nobody is signed in."
   viewerRelationship: Relationship
 
@@ -3267,17 +3688,40 @@ type SuggestionEdge {
   Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id, or by the time at which this user
   followed them. Null unless both lists are open to the viewer.
   """
-  commonFollowings(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
+  commonFollowings(
+    "The other user."
+    with: ID!
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "What the rows are ordered by. A cursor belongs to its order."
+    orderBy: CommonOrder! = ID
+  ): UserConnection
   """
   Users who follow both this user and ` + "`" + `with` + "`" + ` (common followers), by ascending id, or by the time
   at which they followed this user. Null unless both lists are open to the viewer.
   """
-  commonFollowers(with: ID!, first: Int, after: String, orderBy: CommonOrder! = ID): UserConnection
+  commonFollowers(
+    "The other user."
+    with: ID!
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "What the rows are ordered by. A cursor belongs to its order."
+    orderBy: CommonOrder! = ID
+  ): UserConnection
   """
   This user's followers whom the viewer follows, by ascending id; null if nobody is signed
   in, or the list of followers is not open to the viewer.
   """
-  followersYouKnow(first: Int, after: String): UserConnection
+  followersYouKnow(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection
 
   """
   Users whom this one may want to follow: those whom most of its followings
@@ -3286,24 +3730,49 @@ type SuggestionEdge {
   Only lists that are open to the viewer are used. A user without followings gets the
   most followed among the recently active. Null unless the list of followings is open.
   """
-  followSuggestions(first: Int, after: String, orderBy: SuggestionOrder! = MUTUAL_COUNT): SuggestionConnection
+  followSuggestions(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "What the rows are ordered by. A cursor belongs to its order."
+    orderBy: SuggestionOrder! = MUTUAL_COUNT
+  ): SuggestionConnection
 
   "The users whom the viewer blocks, newest first; null unless this is the viewer."
-  blockedUsers(first: Int, after: String): UserConnection
+  blockedUsers(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection
   """
   Friend requests from or to the viewer, last changed first; null unless
   this is the viewer.
   """
-  friendRequests(direction: FriendRequestDirection!, state: FriendRequestState! = PENDING, first: Int, after: String): FriendRequestConnection
+  friendRequests(
+    "From the viewer, or to it."
+    direction: FriendRequestDirection!
+    "The state that the requests are in."
+    state: FriendRequestState! = PENDING
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): FriendRequestConnection
 }
 
 "Who may see the lists of a user. The user always sees both."
 type ListVisibility {
+  "Who may see whom the user follows."
   followings: Visibility!
+  "Who may see who follows the user."
   followers: Visibility!
 }
 
+"Who may see a list of a user, besides the user."
 enum Visibility {
+  "Everybody, signed in or not."
   EVERYONE
   "The user's followers."
   FOLLOWERS
@@ -3311,16 +3780,21 @@ enum Visibility {
   NOBODY
 }
 
+"Who may see the lists of the viewer. A list that is left out stays as it is."
 input ListVisibilityInput {
+  "Who may see whom the viewer follows."
   followings: Visibility
+  "Who may see who follows the viewer."
   followers: Visibility
 }
 
+"Which followings are wanted."
 input FollowingsFilter {
   "Only special follows, see ` + "`" + `setFollowMark` + "`" + `."
   special: Boolean
 }
 
+"What common lists are ordered by."
 enum CommonOrder {
   "By ascending id: works for lists of any length."
   ID

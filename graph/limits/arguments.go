@@ -14,6 +14,12 @@ const (
 	maxPage     = 100
 )
 
+// Bounds on the lists of ids that one field takes. The field's resolver refuses more.
+const (
+	MaxIDs   = 500
+	MaxPairs = 2000
+)
+
 // pageLength is what `first` or `last` asks for, the greater if both are there.
 func pageLength(field *ast.Field, vars map[string]any) uint64 {
 	first, hasFirst := pageArgument(field, "first", vars)

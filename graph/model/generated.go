@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"kith/graph/apierr"
 	"strconv"
 	"time"
 
@@ -18,27 +19,35 @@ type Node interface {
 	IsNode()
 }
 
+// The result of deactivating an account, or of the way back.
 type AccountPayload struct {
 	// False if nothing had to change.
-	Changed bool  `json:"changed"`
-	User    *User `json:"user,omitempty"`
+	Changed bool `json:"changed"`
+	// The viewer.
+	User *User `json:"user,omitempty"`
 }
 
+// The result of a comment.
 type AddCommentPayload struct {
 	// False if the comment with this key was there before.
-	Added   bool     `json:"added"`
+	Added bool `json:"added"`
+	// Null only with an error.
 	Comment *Comment `json:"comment,omitempty"`
 	// The post, as it is now.
 	Post *Post `json:"post,omitempty"`
 }
 
+// The result of a change of the password.
 type ChangePasswordPayload struct {
+	// Always true.
 	Changed bool `json:"changed"`
 	// Send it in the header `Authorization: Bearer …` from now on. Null if an identity provider signs users in.
-	Token     *string    `json:"token,omitempty"`
+	Token *string `json:"token,omitempty"`
+	// Until when the token is valid; null if there is none.
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+// What the reconcile modes have found.
 type Consistency struct {
 	// When the last full scan ended; null when there was none.
 	LastFullScanAt *time.Time `json:"lastFullScanAt,omitempty"`
@@ -46,39 +55,49 @@ type Consistency struct {
 	Modes []*ReconcileStatus `json:"modes"`
 }
 
+// The result of deleting an account.
 type DeleteAccountPayload struct {
 	// Whether everything has been removed; otherwise the rest is being removed.
 	Complete bool `json:"complete"`
 }
 
+// The result of deleting a comment.
 type DeleteCommentPayload struct {
 	// False if there was no such comment.
 	Changed bool `json:"changed"`
 }
 
+// The result of deleting a post.
 type DeletePostPayload struct {
 	// False if there was no such post.
-	Changed bool  `json:"changed"`
-	Viewer  *User `json:"viewer,omitempty"`
+	Changed bool `json:"changed"`
+	// The viewer, as it is now.
+	Viewer *User `json:"viewer,omitempty"`
 }
 
+// The result of a dismissed suggestion.
 type DismissSuggestionPayload struct {
+	// The viewer, as it is now.
 	Viewer *User `json:"viewer,omitempty"`
 	// The user who is no longer suggested.
 	User *User `json:"user,omitempty"`
 }
 
+// The result of editing a post.
 type EditPostPayload struct {
 	// False if nothing had to change.
-	Changed bool  `json:"changed"`
-	Post    *Post `json:"post,omitempty"`
+	Changed bool `json:"changed"`
+	// The post, as it is now.
+	Post *Post `json:"post,omitempty"`
 }
 
+// The result of a favorite, or of its end.
 type FavoritePayload struct {
 	// False if it was so before.
 	Changed bool `json:"changed"`
 	// The post, as it is now; null if the viewer does not see it.
-	Post   *Post `json:"post,omitempty"`
+	Post *Post `json:"post,omitempty"`
+	// The viewer, as it is now.
 	Viewer *User `json:"viewer,omitempty"`
 	// The post in the viewer's list of favorites; null if it is not there.
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
@@ -86,25 +105,33 @@ type FavoritePayload struct {
 	ConsistencyToken *string `json:"consistencyToken,omitempty"`
 }
 
+// Why one of many follows was refused.
 type FollowError struct {
 	// As `extensions.code` of errors.
-	Code    string `json:"code"`
+	Code apierr.Code `json:"code"`
+	// A sentence for people.
 	Message string `json:"message"`
 }
 
+// The result of many follows.
 type FollowManyPayload struct {
+	// The viewer, as it is now.
 	Viewer *User `json:"viewer,omitempty"`
 	// One for each id, in the order given.
-	Outcomes         []*FollowOutcome `json:"outcomes"`
-	ConsistencyToken string           `json:"consistencyToken"`
+	Outcomes []*FollowOutcome `json:"outcomes"`
+	// As in `FollowPayload`.
+	ConsistencyToken string `json:"consistencyToken"`
 }
 
+// The result of one of many follows.
 type FollowOutcome struct {
 	// As given.
-	UserID  string `json:"userId"`
-	Changed bool   `json:"changed"`
+	UserID string `json:"userId"`
+	// False if nothing had to change, or the follow was refused.
+	Changed bool `json:"changed"`
 	// Null if there is no such user.
-	User         *User         `json:"user,omitempty"`
+	User *User `json:"user,omitempty"`
+	// The viewer's relationship with the user; null if there is no such user.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// Why this follow was refused; null if it was not.
 	Error *FollowError `json:"error,omitempty"`
@@ -113,8 +140,9 @@ type FollowOutcome struct {
 // The result of a follow or its end, with everything that a normalised client cache has to replace.
 type FollowPayload struct {
 	// False if nothing had to change.
-	Changed bool  `json:"changed"`
-	Viewer  *User `json:"viewer,omitempty"`
+	Changed bool `json:"changed"`
+	// The viewer, as it is now.
+	Viewer *User `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
@@ -125,6 +153,7 @@ type FollowPayload struct {
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
+// Which followings are wanted.
 type FollowingsFilter struct {
 	// Only special follows, see `setFollowMark`.
 	Special graphql.Omittable[*bool] `json:"special,omitempty"`
@@ -136,7 +165,8 @@ type FriendRequestPayload struct {
 	Changed bool `json:"changed"`
 	// The request as it is now; null if there is none.
 	Request *FriendRequest `json:"request,omitempty"`
-	Viewer  *User          `json:"viewer,omitempty"`
+	// The viewer, as it is now.
+	Viewer *User `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
@@ -147,20 +177,27 @@ type FriendRequestPayload struct {
 
 // Who may see the lists of a user. The user always sees both.
 type ListVisibility struct {
+	// Who may see whom the user follows.
 	Followings Visibility `json:"followings"`
-	Followers  Visibility `json:"followers"`
+	// Who may see who follows the user.
+	Followers Visibility `json:"followers"`
 }
 
+// Who may see the lists of the viewer. A list that is left out stays as it is.
 type ListVisibilityInput struct {
+	// Who may see whom the viewer follows.
 	Followings graphql.Omittable[*Visibility] `json:"followings,omitempty"`
-	Followers  graphql.Omittable[*Visibility] `json:"followers,omitempty"`
+	// Who may see who follows the viewer.
+	Followers graphql.Omittable[*Visibility] `json:"followers,omitempty"`
 }
 
 // A file that belongs to a post. Kith keeps its address, not the file.
 type Media struct {
+	// What the author calls it; may be empty.
 	Name string `json:"name"`
 	// Begins with `https://`.
-	URL  string    `json:"url"`
+	URL string `json:"url"`
+	// What the file is.
 	Kind MediaKind `json:"kind"`
 }
 
@@ -169,15 +206,17 @@ type MediaInput struct {
 	// At most 100 characters.
 	Name string `json:"name"`
 	// Begins with `https://`, at most 500 characters.
-	URL  string    `json:"url"`
+	URL string `json:"url"`
+	// What the file is.
 	Kind MediaKind `json:"kind"`
 }
 
+// What the viewer can change. A mutation that fails is null, with an error.
 type Mutation struct {
 }
 
-// Set exactly one field. A filter has at most 16 lists and 8 levels; `not` stands within an `and`,
-// beside at least one filter without `not`.
+// A filter has at most 16 lists and 8 levels; `not` stands within an `and`, beside at least one filter
+// without `not`.
 type PeopleFilter struct {
 	// All of these match.
 	And graphql.Omittable[[]*PeopleFilter] `json:"and,omitempty"`
@@ -193,31 +232,40 @@ type PeopleFilter struct {
 	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
 }
 
+// A new user, or a changed profile.
 type ProfilePayload struct {
+	// The user, as it is now.
 	User *User `json:"user,omitempty"`
 }
 
+// The result of a publication.
 type PublishPostPayload struct {
 	// False if the post with this key was there before.
-	Published bool  `json:"published"`
-	Post      *Post `json:"post,omitempty"`
-	Viewer    *User `json:"viewer,omitempty"`
+	Published bool `json:"published"`
+	// The post, as it is now; null if it has been deleted since.
+	Post *Post `json:"post,omitempty"`
+	// The viewer, as it is now.
+	Viewer *User `json:"viewer,omitempty"`
 }
 
+// What can be read.
 type Query struct {
 }
 
+// One kind of disagreement between the tables.
 type ReconcileKind struct {
-	// `missing`, `extra`, `wrong_type`, `wrong_time`, `wrong_count` or `forbidden`
-	Kind     string `json:"kind"`
-	Found    int32  `json:"found"`
-	Repaired int32  `json:"repaired"`
+	// What disagreed.
+	Kind Disagreement `json:"kind"`
+	// How many there were.
+	Found int32 `json:"found"`
+	// How many of them have been repaired.
+	Repaired int32 `json:"repaired"`
 }
 
 // What one reconcile mode has found in its last run, or since it was started.
 type ReconcileStatus struct {
-	// `full`, `incremental` or `realtime`
-	Mode string `json:"mode"`
+	// Which mode it is.
+	Mode ReconcileMode `json:"mode"`
 	// When the run ended, or, while it runs, when it last reported.
 	At time.Time `json:"at"`
 	// One for each kind of disagreement.
@@ -229,8 +277,9 @@ type ReconcileStatus struct {
 // The result of a change between the viewer and another user.
 type RelationshipPayload struct {
 	// False if nothing had to change.
-	Changed bool  `json:"changed"`
-	Viewer  *User `json:"viewer,omitempty"`
+	Changed bool `json:"changed"`
+	// The viewer, as it is now.
+	Viewer *User `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
@@ -239,16 +288,21 @@ type RelationshipPayload struct {
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
+// A user who has just been signed in.
 type SessionPayload struct {
 	// Send it in the header `Authorization: Bearer …`.
-	Token     string    `json:"token"`
+	Token string `json:"token"`
+	// Until when the token is valid.
 	ExpiresAt time.Time `json:"expiresAt"`
-	User      *User     `json:"user,omitempty"`
+	// The viewer.
+	User *User `json:"user,omitempty"`
 }
 
+// What the viewer is notified of while it is connected.
 type Subscription struct {
 }
 
+// What common lists are ordered by.
 type CommonOrder string
 
 const (
@@ -306,6 +360,77 @@ func (e CommonOrder) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// How two sides may disagree.
+type Disagreement string
+
+const (
+	// A row that the inverse side should have.
+	DisagreementMissing Disagreement = "MISSING"
+	// A row that the inverse side should not have.
+	DisagreementExtra Disagreement = "EXTRA"
+	// A row of another type than on the forward side.
+	DisagreementWrongType Disagreement = "WRONG_TYPE"
+	// A row of another time than on the forward side.
+	DisagreementWrongTime Disagreement = "WRONG_TIME"
+	// A count that is not that of the rows.
+	DisagreementWrongCount Disagreement = "WRONG_COUNT"
+	// A follow in spite of a block.
+	DisagreementForbidden Disagreement = "FORBIDDEN"
+)
+
+var AllDisagreement = []Disagreement{
+	DisagreementMissing,
+	DisagreementExtra,
+	DisagreementWrongType,
+	DisagreementWrongTime,
+	DisagreementWrongCount,
+	DisagreementForbidden,
+}
+
+func (e Disagreement) IsValid() bool {
+	switch e {
+	case DisagreementMissing, DisagreementExtra, DisagreementWrongType, DisagreementWrongTime, DisagreementWrongCount, DisagreementForbidden:
+		return true
+	}
+	return false
+}
+
+func (e Disagreement) String() string {
+	return string(e)
+}
+
+func (e *Disagreement) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = Disagreement(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid Disagreement", str)
+	}
+	return nil
+}
+
+func (e Disagreement) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *Disagreement) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e Disagreement) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Which of two users follows the other.
 type FollowStatus string
 
 const (
@@ -369,10 +494,13 @@ func (e FollowStatus) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Who has sent a request.
 type FriendRequestDirection string
 
 const (
-	FriendRequestDirectionSent     FriendRequestDirection = "SENT"
+	// By the viewer, to others.
+	FriendRequestDirectionSent FriendRequestDirection = "SENT"
+	// By others, to the viewer.
 	FriendRequestDirectionReceived FriendRequestDirection = "RECEIVED"
 )
 
@@ -424,11 +552,13 @@ func (e FriendRequestDirection) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// What has become of a request.
 type FriendRequestState string
 
 const (
 	// Waits for an answer.
-	FriendRequestStatePending  FriendRequestState = "PENDING"
+	FriendRequestStatePending FriendRequestState = "PENDING"
+	// Both follow each other.
 	FriendRequestStateAccepted FriendRequestState = "ACCEPTED"
 	// `from` may ask again after a pause.
 	FriendRequestStateDeclined FriendRequestState = "DECLINED"
@@ -492,11 +622,15 @@ func (e FriendRequestState) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// What a file is.
 type MediaKind string
 
 const (
+	// A picture.
 	MediaKindImage MediaKind = "IMAGE"
+	// A film.
 	MediaKindVideo MediaKind = "VIDEO"
+	// Something to hear.
 	MediaKindAudio MediaKind = "AUDIO"
 	// The picture that stands for a video until it plays.
 	MediaKindCover MediaKind = "COVER"
@@ -552,6 +686,68 @@ func (e MediaKind) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// How the tables are compared.
+type ReconcileMode string
+
+const (
+	// All rows, from time to time.
+	ReconcileModeFull ReconcileMode = "FULL"
+	// What has been written since the last run.
+	ReconcileModeIncremental ReconcileMode = "INCREMENTAL"
+	// What is being written.
+	ReconcileModeRealtime ReconcileMode = "REALTIME"
+)
+
+var AllReconcileMode = []ReconcileMode{
+	ReconcileModeFull,
+	ReconcileModeIncremental,
+	ReconcileModeRealtime,
+}
+
+func (e ReconcileMode) IsValid() bool {
+	switch e {
+	case ReconcileModeFull, ReconcileModeIncremental, ReconcileModeRealtime:
+		return true
+	}
+	return false
+}
+
+func (e ReconcileMode) String() string {
+	return string(e)
+}
+
+func (e *ReconcileMode) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ReconcileMode(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ReconcileMode", str)
+	}
+	return nil
+}
+
+func (e ReconcileMode) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ReconcileMode) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ReconcileMode) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What suggestions are ordered by.
 type SuggestionOrder string
 
 const (
@@ -671,9 +867,11 @@ func (e SuggestionReason) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Who may see a list of a user, besides the user.
 type Visibility string
 
 const (
+	// Everybody, signed in or not.
 	VisibilityEveryone Visibility = "EVERYONE"
 	// The user's followers.
 	VisibilityFollowers Visibility = "FOLLOWERS"
