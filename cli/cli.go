@@ -31,6 +31,7 @@ type Program struct {
 	Shards    ShardsCmd    `cmd:"" help:"Add shards and move buckets to them, while the store is in use."`
 	Copy      CopyCmd      `cmd:"" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
 	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
+	Schema    SchemaCmd    `cmd:"" help:"Print the GraphQL schema, with descriptions and costs, and end."`
 	Version   VersionCmd   `cmd:"" help:"Print the version, the commit, Go's version and the platform, and end."`
 }
 

@@ -21,6 +21,7 @@ const minCompressed = 1 << 10
 // New makes the handler of the whole surface:
 //
 //	/graphql   queries by POST and GET, subscriptions by WebSocket and server-sent events
+//	/schema.graphql   the schema as text, unless it is hidden
 //	/healthz   200 as long as the process serves
 //	/readyz    200 when everything it depends on answers, else 503; JSON
 //	/metrics   for Prometheus
@@ -42,6 +43,9 @@ func New(cfg Config) http.Handler {
 func newHandler(cfg Config, open *connections) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", endpoint(cfg, open))
+	if !cfg.HideSchema {
+		mux.HandleFunc("GET /schema.graphql", serveSchema(cfg.Schema))
+	}
 	mux.HandleFunc("GET /healthz", serveHealth)
 	mux.Handle("GET /readyz", newReadiness(cfg.Store, cfg.Checks))
 	if cfg.Gatherer != nil {

@@ -35,9 +35,16 @@ func TestVersion(t *testing.T) {
 	})
 }
 
-func TestMetricsReportTheBuild(t *testing.T) {
+// What the program and a gateway say of themselves is the same.
+func TestMetricsAndSchemaAreOfTheBuild(t *testing.T) {
 	t.Parallel()
-	_, metrics := kithtest.Start(t).Get(t, "/metrics")
+	gateway := kithtest.Start(t)
+	_, schema := gateway.Get(t, "/schema.graphql")
+	end := kithtest.Run(t, kithtest.Dir(t.TempDir()), kithtest.Env("KITH_STORE=nowhere", "KITH_MAX_COST=much"), kithtest.Args("schema"))
+	if end.Code != 0 || end.Stderr != "" || end.Stdout != schema || !strings.Contains(schema, "\ntype User implements Node ") {
+		t.Errorf("kith schema ends with %d and %q, and is not what the gateway has at /schema.graphql", end.Code, end.Stderr)
+	}
+	_, metrics := gateway.Get(t, "/metrics")
 	want := fmt.Sprintf(`kith_build_info{goversion=%q,revision="unknown",version="devel"} 1`, runtime.Version())
 	if !regexp.MustCompile("(?m)^" + regexp.QuoteMeta(want) + "$").MatchString(metrics) {
 		t.Errorf("/metrics has no line %s", want)

@@ -1,0 +1,50 @@
+// Package sdl writes the schema for tools that read files rather than ask a gateway: in the schema
+// definition language, with its descriptions and what a field costs.
+package sdl
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/formatter"
+
+	"kith/graph/limits"
+)
+
+// Of returns a schema as text: types in alphabetical order, with the directives that stand in it and
+// with `@cost` and `@listSize` (see [limits.Declare]).
+func Of(schema *ast.Schema) (string, error) {
+	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives})
+	if err != nil {
+		return "", fmt.Errorf("read the schema's own text: %w", err)
+	}
+	if err := limits.Declare(own); err != nil {
+		return "", err
+	}
+	return text(own), nil
+}
+
+func text(schema *ast.Schema) string {
+	var b strings.Builder
+	f := formatter.NewFormatter(&b, formatter.WithIndent("  "))
+	f.FormatSchemaDocument(&ast.SchemaDocument{Schema: ast.SchemaDefinitionList{root(schema)}}) // which FormatSchema leaves out
+	f.FormatSchema(schema)
+	return b.String()
+}
+
+func root(schema *ast.Schema) *ast.SchemaDefinition {
+	d := &ast.SchemaDefinition{Description: schema.Description}
+	for operation, definition := range map[ast.Operation]*ast.Definition{
+		ast.Query: schema.Query, ast.Mutation: schema.Mutation, ast.Subscription: schema.Subscription,
+	} {
+		if definition != nil {
+			d.OperationTypes = append(d.OperationTypes, &ast.OperationTypeDefinition{Operation: operation, Type: definition.Name})
+		}
+	}
+	slices.SortFunc(d.OperationTypes, func(a, b *ast.OperationTypeDefinition) int { return cmp.Compare(a.Type, b.Type) })
+	return d
+}

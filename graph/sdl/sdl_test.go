@@ -1,0 +1,88 @@
+package sdl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/generated"
+	"kith/graph/sdl"
+)
+
+func published(t *testing.T) (*ast.Schema, string) {
+	text, err := sdl.Of(generated.NewExecutableSchema(generated.Config{}).Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := gqlparser.LoadSchema(&ast.Source{Input: text})
+	if err != nil {
+		t.Fatalf("the text cannot be read: %v", err)
+	}
+	return schema, text
+}
+
+// Whoever reads the schema learns what everything in it means.
+func TestEverythingIsDescribed(t *testing.T) {
+	schema, _ := published(t)
+	check := func(what, description string) {
+		if strings.TrimSpace(description) == "" {
+			t.Errorf("%s has no description", what)
+		}
+	}
+	check("the schema", schema.Description)
+	for name, d := range schema.Types {
+		if d.BuiltIn {
+			continue
+		}
+		check(name, d.Description)
+		for _, f := range d.Fields {
+			if strings.HasPrefix(f.Name, "__") {
+				continue
+			}
+			check(name+"."+f.Name, f.Description)
+			for _, a := range f.Arguments {
+				check(name+"."+f.Name+"("+a.Name+":)", a.Description)
+			}
+		}
+		for _, v := range d.EnumValues {
+			check(name+"."+v.Name, v.Description)
+		}
+	}
+}
+
+// What a field costs and how long its lists are is what operations are measured by.
+func TestCostsAreDeclared(t *testing.T) {
+	schema, text := published(t)
+	field := func(of, name string) string {
+		var list []string
+		for _, d := range schema.Types[of].Fields.ForName(name).Directives {
+			var arguments []string
+			for _, a := range d.Arguments {
+				arguments = append(arguments, a.Name+": "+a.Value.String())
+			}
+			list = append(list, "@"+d.Name+"("+strings.Join(arguments, ", ")+")")
+		}
+		return strings.Join(list, " ")
+	}
+	for _, tc := range []struct{ of, name, want string }{
+		{"Query", "people", `@cost(weight: "200") @listSize(assumedSize: 20, slicingArguments: ["first"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
+		{"Query", "users", `@listSize(assumedSize: 500)`},
+		{"Query", "relationships", `@listSize(assumedSize: 2000)`},
+		{"User", "followings", `@cost(weight: "2") @listSize(assumedSize: 20, slicingArguments: ["first","last"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
+		{"Mutation", "followMany", `@semanticNonNull @cost(weight: "50") @listSize(assumedSize: 500, sizedFields: ["outcomes"])`},
+		{"SuggestionEdge", "via", `@semanticNonNull(levels: [0,1]) @listSize(assumedSize: 3, slicingArguments: ["first"], requireOneSlicingArgument: false)`},
+		{"User", "handle", ""},
+	} {
+		if got := strings.ReplaceAll(field(tc.of, tc.name), "()", ""); got != tc.want {
+			t.Errorf("%s.%s has %s, want %s", tc.of, tc.name, got, tc.want)
+		}
+	}
+	if again, err := sdl.Of(schema); err == nil {
+		t.Errorf("a schema that has the directives already is written again:\n%s", again[:100])
+	}
+	if len(text) < 10_000 {
+		t.Errorf("the text has %d bytes", len(text))
+	}
+}
