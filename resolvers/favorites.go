@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -212,22 +213,21 @@ func (r *Resolver) favoritedByAt(ctx context.Context, obj *model.Post) (*model.F
 	c := &model.FavoritedByConnection{
 		PageInfo: args.info(cursor.FavoritedBy, r.Cursors, placesOf(page.Value.Rows, social.FavoritedByPlace), page.Value.More, page.Value.End),
 	}
-	items := f.Below[0].Items
-	if items == nil {
-		return c, nil
-	}
-	l := loaders.For(ctx)
-	var rows []storage.Edge
-	for _, row := range page.Value.Rows {
-		if user := l.Users.Load(row.From); user.Found || user.Err != nil {
-			rows = append(rows, row)
-		}
-	}
-	c.Nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
-	for i, row := range rows {
-		c.Edges = append(c.Edges, &model.FavoritedByEdge{
-			Cursor: placeCursor(cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: c.Nodes[i], FavoritedAt: row.UpdateTime.Time(),
+	rows := page.Value.Rows
+	c.Nodes = make([]*model.User, len(rows))
+	if items := f.Below[0].Items; items != nil {
+		l := loaders.For(ctx)
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // who has been deleted meanwhile
+			user := l.Users.Load(row.From)
+			return !user.Found && user.Err == nil
 		})
+		c.Nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+	}
+	c.Edges = make([]*model.FavoritedByEdge, len(rows))
+	for i, row := range rows {
+		c.Edges[i] = &model.FavoritedByEdge{
+			Cursor: placeCursor(cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: c.Nodes[i], FavoritedAt: row.UpdateTime.Time(),
+		}
 	}
 	return c, nil
 }

@@ -1,0 +1,184 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/generated"
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// A field with `@semanticNonNull` is null only with an error. So where all shards are there, nothing
+// is: here everything is asked, by several viewers, of users of whom some are hidden, in a block or gone.
+func TestNullComesOnlyWithAnError(t *testing.T) {
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 4), StatementTimeout: generous})
+	apitest.Users(t, store, 12)
+	apitest.Tangle(t, store, 12)
+	apitest.Publish(t, store, 12)
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	n := nulls{t: t, schema: generated.NewExecutableSchema(generated.Config{}).Schema(), seen: map[string]bool{}}
+
+	for _, change := range []struct {
+		viewer storage.UserID
+		call   string
+	}{
+		{5, `requestFriend(userId: 1)`}, {1, `requestFriend(userId: 6)`}, {7, `requestFriend(userId: 1)`}, {8, `requestFriend(userId: 1)`}, {1, `requestFriend(userId: 9)`},
+		{1, `acceptFriend(userId: 8)`}, {9, `declineFriend(userId: 1)`}, {1, `cancelFriendRequest(userId: 6)`}, {1, `removeFriend(userId: 8)`},
+		{1, `requestFriend(userId: 10)`}, {11, `requestFriend(userId: 1)`}, {4, `requestFriend(userId: 1)`},
+		{1, `follow(userId: 2)`}, {1, `follow(userId: 2)`}, {1, `unfollow(userId: 3)`}, {1, `followMany(userIds: [3, 4, 99])`}, {1, `removeFollower(userId: 4)`},
+		{1, `setFollowMark(userId: 2, special: true, remark: "a friend")`}, {1, `dismissSuggestion(userId: 12)`},
+		{1, `block(userId: 6)`}, {1, `block(userId: 12)`}, {1, `unblock(userId: 12)`}, {9, `block(userId: 1)`},
+		{1, `updateProfile(bio: "me")`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
+		{1, `createUser(id: 20, handle: "v20", name: "V")`},
+		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(id: "post_1_1", text: "y")`},
+		{1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
+		{1, `deleteComment(id: "cmt_1_1000")`}, {3, `deletePost(id: "post_3_3")`},
+	} {
+		by := api.Admin()
+		if change.viewer != 1 {
+			by = api.As(change.viewer)
+		}
+		n.ask(by, "mutation", n.schema.Mutation, change.call)
+	}
+	for i, viewer := range []*apitest.API{api.As(1), api.As(9), api.As(5), api, api.As(1)} {
+		n.bareEdges = i == 4
+		for _, field := range n.schema.Query.Fields {
+			if !strings.HasPrefix(field.Name, "__") && field.Name != "consistency" { // for operators
+				n.ask(viewer, "query", n.schema.Query, field.Name+arguments(field))
+			}
+		}
+	}
+	n.seen["SessionPayload.user"], n.seen["Mutation.register"], n.seen["Mutation.login"], n.seen["Mutation.changePassword"] = true, true, true, true // an identity provider has them here
+	for name, d := range n.schema.Types {
+		for _, field := range d.Fields {
+			if at := name + "." + field.Name; d != n.schema.Subscription && !strings.HasPrefix(name, "New") && field.Directives.ForName("semanticNonNull") != nil && !n.seen[at] {
+				t.Errorf("%s was never answered", at)
+			}
+		}
+	}
+}
+
+// nulls looks for nulls where there must be none.
+type nulls struct {
+	t      *testing.T
+	schema *ast.Schema
+	seen   map[string]bool // fields that have been answered with a value
+
+	bareEdges bool // edges are asked for without their nodes
+}
+
+// ask asks for everything below a field.
+func (n nulls) ask(api *apitest.API, operation string, root *ast.Definition, call string) {
+	name := call[:strings.IndexAny(call+"(", "(")]
+	way := []string{"User", "Post"} // a few queries look below them
+	switch name {
+	case "user":
+		way = way[1:]
+	case "viewer", "nodes":
+		way = nil
+	case "latestPosts":
+		way = way[:1]
+	}
+	query := operation + " { __typename " + call + n.below(root.Fields.ForName(name).Type.Name(), way) + " }"
+	answer := api.For(n.t).Ask(query, nil)
+	if len(answer.Errors) > 0 {
+		n.t.Fatalf("%s: %v", call, answer.Errors)
+	}
+	n.check(call, answer.Data)
+}
+
+// below selects everything of a type, and of each type below a user or a post once on the way.
+func (n nulls) below(name string, way []string) string {
+	d := n.schema.Types[name]
+	switch d.Kind {
+	case ast.Interface:
+		var all []string
+		for _, possible := range n.schema.PossibleTypes[name] {
+			all = append(all, "... on "+possible.Name+n.below(possible.Name, way))
+		}
+		return " { " + strings.Join(all, " ") + " }"
+	case ast.Object:
+	default:
+		return ""
+	}
+	again := slices.Contains(way, name)
+	way = append(slices.Clip(way), name)
+	selected := []string{"__typename"}
+	for _, field := range d.Fields {
+		if n.bareEdges && (field.Name == "node" && strings.HasSuffix(name, "Edge") || field.Name == "nodes" && len(way) > 1) {
+			continue
+		}
+		if object := n.schema.Types[field.Type.Name()].Kind == ast.Object; strings.HasPrefix(field.Name, "__") || object && (again || len(way) > 8) {
+			continue
+		}
+		selected = append(selected, field.Name+arguments(field)+n.below(field.Type.Name(), way))
+	}
+	return " { " + strings.Join(selected, " ") + " }"
+}
+
+// arguments are the values of those that have to be given.
+func arguments(field *ast.FieldDefinition) string {
+	var given []string
+	for _, a := range field.Arguments {
+		if !a.Type.NonNull || a.DefaultValue != nil {
+			continue
+		}
+		value, known := map[string]string{
+			"id": "2", "to": "2", "with": "2", "from": "1", "handle": `"u2"`, "prefix": `"u"`, "direction": "RECEIVED", "where": "{followersOf: 2}",
+			"ids": `[1, 2, 5, 6, 7, 9, 99]`,
+		}[a.Name]
+		if known && a.Type.Elem != nil && a.Name != "ids" {
+			value = "[1, 2, 5, 6, 7, 9, 99]"
+		}
+		if field.Name == "nodes" {
+			value = `[1, 5, 99, "post_2_2", "post_3_3", "post_5_5", "cmt_2_1005", "rel_1_2", "rel_2_7", "req_11_1", "req_1_10"]`
+		}
+		given = append(given, a.Name+": "+value)
+	}
+	if len(given) == 0 {
+		return ""
+	}
+	return "(" + strings.Join(given, ", ") + ")"
+}
+
+// check reports what is null in an answer, or in a part of it.
+func (n nulls) check(at string, value any) {
+	switch value := value.(type) {
+	case []any:
+		for i, element := range value {
+			n.check(at+"."+strconv.Itoa(i), element)
+		}
+	case map[string]any:
+		typ, _ := value["__typename"].(string)
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if field := n.schema.Types[typ].Fields.ForName(name); field != nil {
+				if d := field.Directives.ForName("semanticNonNull"); d != nil {
+					n.never(at+"."+name, typ+"."+name, value[name], fmt.Sprint(d.ArgumentMap(nil)["levels"]))
+				}
+			}
+			n.check(at+"."+name, value[name])
+		}
+	}
+}
+
+// never reports a null where the levels of a field forbid it.
+func (n nulls) never(at, field string, value any, levels string) {
+	if value == nil && strings.Contains(levels, "0") {
+		n.t.Errorf("%s (%s) is null", at, field)
+	}
+	n.seen[field] = n.seen[field] || value != nil
+	list, _ := value.([]any)
+	for i, element := range list {
+		if element == nil && strings.Contains(levels, "1") {
+			n.t.Errorf("%s.%d (%s) is null", at, i, field)
+		}
+	}
+}
