@@ -157,7 +157,7 @@ func (e *Extension) MutateOperationParameters(ctx context.Context, params *graph
 	if _, ok := e.known.Get(ctx, params.Query); ok {
 		return nil
 	}
-	return gqlerror.WrapIfUnwrapped(e.limits.checkText(params.Query))
+	return gqlerror.WrapIfUnwrapped(e.limits.CheckText(params.Query))
 }
 
 // MutateOperationContext checks the cost of the operation with its variables.

@@ -11,9 +11,10 @@ import (
 	"kith/graph/apierr"
 )
 
-// checkText parses a query text and checks its shape, knowing nothing of the
+// CheckText parses a query text and checks its shape against the limits, knowing nothing of the
 // schema. Returned errors are [apierr.Error] or, for syntax errors, the parser's.
-func (l Limits) checkText(text string) error {
+func (l Limits) CheckText(text string) error {
+	l = l.withDefaults()
 	if len(text) > l.TextBytes {
 		return apierr.TooCostly(uint64(len(text)), uint64(l.TextBytes),
 			"the query text has %d bytes and may have at most %d: pass values as variables", len(text), l.TextBytes)

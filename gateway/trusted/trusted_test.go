@@ -1,0 +1,105 @@
+package trusted_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/gateway/trusted"
+	"kith/graph/limits"
+)
+
+var schema = gqlparser.MustLoadSchema(&ast.Source{Input: `type Query { hello: String add(n: Int): Int }`})
+
+// folder makes a folder of files.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	at := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(at, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return at
+}
+
+func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// Manifests are read as the tools write them; a document is found by the id in its manifest and by
+// its hash, with the prefix of the specification and without.
+func TestManifests(t *testing.T) {
+	relay, apollo, codegen, file := "query A { hello }", "query B { add(n: 1) }", "query C($n: Int) { add(n: $n) }", "query D { hello }\nfragment F on Query { hello }\n"
+	file = strings.ReplaceAll(file, "{ hello }\nf", "{ ...F }\nf")
+	documents, err := trusted.Load(folder(t, map[string]string{
+		"relay/persisted.json":         fmt.Sprintf(`{"3b1a": %q}`, relay),
+		"apollo/manifest.json":         fmt.Sprintf(`{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id": "ap-1", "name": "B", "type": "query", "body": %q}]}`, apollo),
+		"web/persisted-documents.json": fmt.Sprintf(`{%q: %q, "sha256:%s": %q}`, sha(codegen), codegen, sha(codegen), codegen),
+		"d.graphql":                    file, "README.md": "not one",
+	}), schema, limits.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{
+		"3b1a": relay, "sha256:3b1a": relay, "ap-1": apollo, sha(codegen): codegen, "sha256:" + sha(codegen): codegen, sha(relay): relay, sha(file): file,
+	} {
+		if got, ok := documents.Text(id); !ok || got != want || !documents.Has(got) || documents.Parsed(got).Operations == nil {
+			t.Errorf("%s is %q (%v)", id, got, ok)
+		}
+	}
+	if _, ok := documents.Text("3b1"); ok || documents.Has("query A {hello}") || documents.Len() != 4 {
+		t.Errorf("%d documents", documents.Len())
+	}
+	if got := documents.Operations(); len(got) != 4 || !got["A"] || !got["D"] {
+		t.Errorf("operations %v", got)
+	}
+	if none := (*trusted.Documents)(nil); none.Len() != 0 || none.Has("{ hello }") || len(none.Operations()) != 0 {
+		t.Error("none has some")
+	}
+}
+
+// What cannot be answered is known before the gateway starts, by the name of its file and document.
+func TestManifestsThatAreRefused(t *testing.T) {
+	many, err := json.Marshal(map[string]string{"a": "{ hello }", strings.Repeat("i", trusted.MaxID+1): "{ hello }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"nothing":           {map[string]string{"README.md": ""}, []string{"no documents"}},
+		"no JSON":           {map[string]string{"a.json": "{"}, []string{"a.json", "no manifest"}},
+		"no texts":          {map[string]string{"a.json": `{"a": 1}`}, []string{"a.json", "no manifest"}},
+		"another version":   {map[string]string{"a.json": `{"format": "apollo-persisted-query-manifest", "version": 2}`}, []string{"version 2"}},
+		"a mistake":         {map[string]string{"a.json": `{"x1": "{\n  bye }"}`}, []string{"a.json", `"x1"`, "line 2", "bye"}},
+		"no query":          {map[string]string{"a.graphql": "hello"}, []string{"a.graphql", "hello"}},
+		"too deep":          {map[string]string{"a.json": `{"x": "` + strings.Repeat("{ a ", 40) + strings.Repeat("}", 40) + `"}`}, []string{"levels"}},
+		"an id of two":      {map[string]string{"a.json": `{"x": "{ hello }"}`, "b.json": `{"x": "{ add }"}`}, []string{"b.json", "another text"}},
+		"an id too long":    {map[string]string{"a.json": string(many)}, []string{"1 to 256 bytes"}},
+		"an id of nothing":  {map[string]string{"a.json": `{"": "{ hello }"}`}, []string{"1 to 256 bytes"}},
+		"only its fragment": {map[string]string{"a.graphql": "fragment F on Query { hello }"}, []string{"a.graphql"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := trusted.Load(folder(t, tc.files), schema, limits.Limits{})
+			for _, part := range tc.want {
+				if err == nil || !strings.Contains(err.Error(), part) {
+					t.Errorf("the error is %v, without %q", err, part)
+				}
+			}
+		})
+	}
+	if _, err := trusted.Load(filepath.Join(t.TempDir(), "none"), schema, limits.Limits{}); err == nil {
+		t.Error("a folder that is not there is read")
+	}
+}
