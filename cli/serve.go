@@ -17,6 +17,9 @@ import (
 
 	"kith/deployment"
 	"kith/gateway"
+	"kith/gateway/trusted"
+	"kith/graph/generated"
+	"kith/graph/limits"
 	"kith/identity"
 	"kith/importer/demo"
 	"kith/social"
@@ -45,6 +48,8 @@ type ServeCmd struct {
 	FeedMemory      uint64        `default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
 	Suggest         []int64       `name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
+	Trusted         string        `name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. Default: none."`
+	OnlyTrusted     string        `default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`
 
 	MaxConnections        int `default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
@@ -63,6 +68,10 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	c.tuneGC()
+	documents, err := c.documents()
+	if err != nil {
+		return err
+	}
 	who, err := c.Settings.Open(ctx, logger)
 	if err != nil {
 		return err
@@ -95,7 +104,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 			return Misset("store", fmt.Errorf("load the demo graph: %w", err))
 		}
 	}
-	g := &parts{store: store, redis: redis, identity: who, registry: registry, logger: logger}
+	g := &parts{store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
 	defer g.close()
 	if err := c.open(ctx, settings, g); err != nil {
 		return err
@@ -159,6 +168,23 @@ func (c *ServeCmd) check() error {
 	}
 	return nil
 }
+
+// documents are those that clients may name by their ids.
+func (c *ServeCmd) documents() (*trusted.Documents, error) {
+	if c.Trusted == "" {
+		if c.OnlyTrusted != string(gateway.TrustAll) {
+			return nil, Misset("only-trusted", errors.New("it needs --trusted-documents"))
+		}
+		return nil, nil
+	}
+	documents, err := trusted.Load(c.Trusted, generated.NewExecutableSchema(generated.Config{}).Schema(), c.limits())
+	if err != nil {
+		return nil, Misset("trusted-documents", err)
+	}
+	return documents, nil
+}
+
+func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }
 
 // pinned are the users who are suggested first, each once.
 func (c *ServeCmd) pinned() []storage.UserID {

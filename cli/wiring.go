@@ -15,10 +15,10 @@ import (
 	"kith/accounts/ids"
 	"kith/deployment"
 	"kith/gateway"
+	"kith/gateway/trusted"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
-	"kith/graph/limits"
 	"kith/identity"
 	"kith/reconcile"
 	"kith/resolvers"
@@ -46,6 +46,7 @@ type parts struct {
 	accounts    *accounts.Accounts
 	posts       *social.Posts
 	activity    *accounts.Activity
+	documents   *trusted.Documents
 	registry    *prometheus.Registry
 	logger      *slog.Logger
 
@@ -169,10 +170,12 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: c.MaxAddressConnections,
 			MaxUserConnections: c.MaxUserConnections, MaxUserSubscriptions: c.MaxUserSubscriptions,
 		},
-		Limits:         limits.Limits{Cost: c.MaxCost},
+		Limits:         c.limits(),
 		MaxBody:        c.MaxBody,
 		MaxAnswer:      c.MaxAnswer,
 		MaxRequests:    c.MaxRequests,
+		Trusted:        p.documents,
+		OnlyTrusted:    gateway.OnlyTrusted(c.OnlyTrusted),
 		HideSchema:     c.HideSchema,
 		RequestTimeout: c.RequestTimeout,
 		CORSOrigins:    c.CORSOrigin,

@@ -76,6 +76,7 @@ func readParams(text *bytes.Buffer) (*graphql.RawParams, error) {
 }
 
 func (r decoder) params(p *graphql.RawParams) error {
+	var document string
 	_, err := r.object(func(name string) (err error) {
 		switch {
 		case strings.EqualFold(name, "query"):
@@ -90,12 +91,31 @@ func (r decoder) params(p *graphql.RawParams) error {
 			if p.Extensions, err = r.extensions(); errors.Is(err, errNoObject) {
 				err = wrongType("extensions")
 			}
+		case strings.EqualFold(name, parameterDocument):
+			document, err = r.parameter(parameterDocument)
 		default:
 			err = r.SkipValue()
 		}
 		return err
 	})
+	nameDocument(p, document)
 	return err
+}
+
+// nameDocument notes the id that stands for the query's text, unless it is empty.
+func nameDocument(p *graphql.RawParams, id string) {
+	if id == "" {
+		return
+	}
+	if p.Extensions == nil {
+		p.Extensions = map[string]any{}
+	}
+	p.Extensions[parameterDocument] = id
+}
+
+// isNothing reports whether parameters name no query at all.
+func isNothing(p *graphql.RawParams) bool {
+	return p.Query == "" && p.Extensions[extensionPersisted] == nil && p.Extensions[parameterDocument] == nil
 }
 
 // parameter reads a text, which may be null.

@@ -9,6 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"kith/gateway/trusted"
 	"kith/graph/consistency"
 	"kith/graph/limits"
 	"kith/storage"
@@ -30,6 +31,12 @@ type Config struct {
 
 	// Limits bounds each query. For its defaults see [limits.Limits].
 	Limits limits.Limits
+
+	// Trusted are the documents that clients may name by their ids. Defaults to none.
+	Trusted *trusted.Documents
+
+	// OnlyTrusted is what happens to all other documents. Defaults to [TrustAll].
+	OnlyTrusted OnlyTrusted
 
 	// HideSchema refuses introspection. Defaults to false.
 	HideSchema bool

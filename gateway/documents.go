@@ -8,17 +8,22 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/gateway/trusted"
 	"kith/graph/selections"
 )
 
 // documents are the queries that have been parsed and validated, by their text, with what
 // has been made of them since. It is gqlgen's query cache.
-type documents struct{ *cache[*document] }
+type documents struct {
+	*cache[*document]
+	trusted *trusted.Documents // have been parsed and validated at the start
+}
 
 // document is one query text that is valid.
 type document struct {
-	parsed *ast.QueryDocument
-	memo   selections.Memo // it goes when the document does
+	parsed    *ast.QueryDocument
+	isTrusted bool
+	memo      selections.Memo // it goes when the document does
 
 	mu         sync.Mutex
 	operations atomic.Pointer[map[string]*known] // by the name that clients gave; replaced as a whole
@@ -26,16 +31,16 @@ type document struct {
 
 var _ graphql.Cache[*ast.QueryDocument] = documents{}
 
-func newDocuments() documents {
+func newDocuments(known *trusted.Documents) documents {
 	return documents{newCache(queryCacheEntries, queryCacheBytes, func(text string, _ *document) int {
 		return len(text) * documentBytesFactor
-	})}
+	}), known}
 }
 
 // Get implements [graphql.Cache].
 func (d documents) Get(ctx context.Context, text string) (*ast.QueryDocument, bool) {
-	found, ok := d.cache.Get(ctx, text)
-	if !ok {
+	found := d.of(ctx, text)
+	if found == nil {
 		return nil, false
 	}
 	return found.parsed, true
@@ -46,9 +51,18 @@ func (d documents) Add(ctx context.Context, text string, parsed *ast.QueryDocume
 	d.cache.Add(ctx, text, &document{parsed: parsed})
 }
 
-// of returns a text's document; nil if it is not kept.
+// of returns a text's document; nil if it is neither kept nor trusted.
 func (d documents) of(ctx context.Context, text string) *document {
-	found, _ := d.cache.Get(ctx, text)
+	found, ok := d.cache.Get(ctx, text)
+	if ok {
+		return found
+	}
+	parsed := d.trusted.Parsed(text)
+	if parsed == nil {
+		return nil
+	}
+	found = &document{parsed: parsed, isTrusted: true}
+	d.cache.Add(ctx, text, found)
 	return found
 }
 

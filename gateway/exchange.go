@@ -17,6 +17,7 @@ type exchange struct {
 	id        string
 	operation string    // query, mutation, subscription, or "" while unknown
 	name      string    // of the operation, as the client says
+	isTrusted bool      // its document is one of [Config.Trusted]
 	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, else nil
 

@@ -20,9 +20,10 @@ import (
 // Unusual cases are left to the executor, above all errors: clients see the
 // executor's errors.
 type operations struct {
-	exec      *executor.Executor
-	documents documents
-	limit     *limits.Extension
+	exec       *executor.Executor
+	documents  documents
+	limit      *limits.Extension
+	registered *registered
 }
 
 // known is an operation that has been executed before.
@@ -42,10 +43,13 @@ type known struct {
 // create makes the operation of a request and returns its cost, or the reasons why
 // there is none.
 func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
-	if params.Extensions[extensionPersisted] == nil {
+	if o.registered.resolve(params) == nil && params.Extensions[extensionPersisted] == nil {
 		if d := o.documents.of(ctx, params.Query); d != nil {
 			if k := d.operation(params.OperationName); k != nil {
 				if variables, ok := coerced(k.variables, params.Variables); ok {
+					if !d.isTrusted {
+						_ = o.registered.untrusted(ctx, params.Query, params.OperationName) // it is answered, or would not be known
+					}
 					return o.again(k, params, variables)
 				}
 			}

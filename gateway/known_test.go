@@ -118,7 +118,7 @@ func cloned(value any) any {
 
 // Documents go with what was made of them, and hold no more operations than they have.
 func TestDocumentsAreForgottenWhole(t *testing.T) {
-	d, ctx := newDocuments(), context.Background()
+	d, ctx := newDocuments(nil), context.Background()
 	parsed := &ast.QueryDocument{}
 	d.Add(ctx, "first", parsed)
 	first := d.of(ctx, "first")

@@ -2,20 +2,28 @@ package gateway
 
 import (
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Metrics counts GraphQL requests by the type of their operation and how they
-// ended. The names that clients give their operations never become labels: there
-// is no end of them.
+// ended. The names of operations in trusted documents are labels, too. Other names never become
+// labels: there is no end of them.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	overload *prometheus.CounterVec
 	turned   prometheus.Counter
+	foreign  *prometheus.CounterVec
+
+	byName     *prometheus.CounterVec
+	timeByName *prometheus.HistogramVec
+	names      sync.Map     // those that are labels
+	howMany    atomic.Int64 // there are
 
 	resting     prometheus.Gauge
 	connections *prometheus.GaugeVec
@@ -85,7 +93,20 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_subscription_read_failures_total",
 		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
 	})
-	registerer.MustRegister(m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
+	m.foreign = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kith_graphql_untrusted_documents_total",
+		Help: "Operations whose document is not trusted, by what --only-trusted made of them (answered, refused).",
+	}, []string{"outcome"})
+	m.byName = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kith_graphql_operations_total",
+		Help: "Requests with operations of trusted documents, by the operation's name (other: of more than 500) and outcome, as kith_graphql_requests_total.",
+	}, []string{"name", "outcome"})
+	m.timeByName = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "kith_graphql_operation_duration_seconds",
+		Help:    "Time of such requests, by the operation's name.",
+		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
+	}, []string{"name"})
+	registerer.MustRegister(m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -106,16 +127,44 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 				return // counted already; or a preflight
 			}
 			m.counts(x.operation, x.outcome)
+			if x.isTrusted && x.name != "" {
+				name := m.label(x.name)
+				m.byName.WithLabelValues(name, string(x.outcome)).Inc()
+				m.timeByName.WithLabelValues(name).Observe(time.Since(start).Seconds())
+			}
 			m.duration.WithLabelValues(named(x.operation)).Observe(time.Since(start).Seconds())
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
+// mostNames is how many names of operations are labels.
+const mostNames = 500
+
+// label is an operation's name, or "other" if it comes after too many others.
+func (m *Metrics) label(name string) string {
+	if _, ok := m.names.Load(name); ok {
+		return name
+	}
+	if m.howMany.Load() >= mostNames {
+		return "other"
+	}
+	if _, ok := m.names.LoadOrStore(name, true); !ok {
+		m.howMany.Add(1)
+	}
+	return name
+}
+
 // notInFlight takes a request off those in flight, once.
 func (m *Metrics) notInFlight(x *exchange) {
 	if x.inFlight.CompareAndSwap(true, false) {
 		m.inFlight.Dec()
+	}
+}
+
+func (m *Metrics) untrusted(outcome string) {
+	if m != nil {
+		m.foreign.WithLabelValues(outcome).Inc()
 	}
 }
 

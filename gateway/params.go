@@ -105,7 +105,7 @@ func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refus
 	if bad != nil {
 		return nil, bad
 	}
-	if params.Query == "" && params.Extensions[extensionPersisted] == nil {
+	if isNothing(params) {
 		return nil, refuse(http.StatusBadRequest, "the parameter query is missing")
 	}
 	params.Headers = r.Header
@@ -172,6 +172,7 @@ func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 		return value
 	}
 	params.Variables, params.Extensions = object("variables", decoder.mapping), object("extensions", decoder.extensions)
+	nameDocument(params, values.Get(parameterDocument))
 	return params, bad
 }
 

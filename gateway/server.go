@@ -7,11 +7,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"kith/graph/apierr"
 	"kith/graph/direct"
 	"kith/graph/limits"
 )
@@ -27,7 +25,8 @@ type server struct {
 // newServer sets gqlgen up. The order of the extensions matters: persisted queries
 // fill in the text that the limits check.
 func newServer(cfg Config, origins origins, open *connections) *server {
-	documents := newDocuments()
+	documents := newDocuments(cfg.Trusted)
+	registered := newRegistered(cfg)
 	limit := limits.New(cfg.Limits, documents)
 	if cfg.Consistency != nil {
 		limit.Charge(readToken(cfg.Consistency))
@@ -41,7 +40,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	exec.SetDefaultRulesFn(quietRules)
 	exec.SetErrorPresenter(once.present)
 	exec.SetRecoverFunc(once.recover)
-	exec.Use(newPersistedQueries())
+	exec.Use(registered)
 	exec.Use(limit)
 	if !cfg.HideSchema {
 		exec.Use(extension.Introspection{})
@@ -53,7 +52,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	return &server{
 		exec:    exec,
 		sockets: webSockets{streams: streams, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},
-		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit}, once),
+		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit, registered}, once),
 	}
 }
 
@@ -94,28 +93,6 @@ func quietRules() *rules.Rules {
 		set.AddRule(rule.Name, rule.RuleFunc)
 	}
 	return set
-}
-
-// persistedQueries lets clients send a query's hash instead of its text, once
-// the server has seen the text.
-type persistedQueries struct {
-	extension.AutomaticPersistedQuery
-}
-
-func newPersistedQueries() persistedQueries {
-	return persistedQueries{extension.AutomaticPersistedQuery{
-		Cache: textCache{newCache(persistedEntries, persistedBytes, func(hash, text string) int { return len(hash) + len(text) })},
-	}}
-}
-
-// MutateOperationParameters says of every error which kind it is; gqlgen does so
-// only for a hash that is not known.
-func (p persistedQueries) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
-	err := p.AutomaticPersistedQuery.MutateOperationParameters(ctx, params)
-	if err != nil && err.Extensions["code"] == nil {
-		return gqlerror.Wrap(apierr.BadInput("%s", err.Message))
-	}
-	return err
 }
 
 // textCache does not keep long texts: a client that sends one can send it again.

@@ -246,7 +246,7 @@ func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
 	params, err := readParams(bytes.NewBuffer(payload))
 	params.Headers = s.headers
 	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
-	return params, err == nil && (params.Query != "" || params.Extensions[extensionPersisted] != nil)
+	return params, err == nil && !isNothing(params)
 }
 
 // begin takes an operation in; false if that must not be.

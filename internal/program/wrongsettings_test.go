@@ -204,9 +204,14 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"address-limit":   {{value: "-1", says: notNegative}},
 		"request-timeout": {{value: "-5s", says: positive}},
 		"shard-conns":     {{value: "0", says: []string{"at least 1"}}},
-		"log-level":       {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
-		"token-ttl":       {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
-		"jwt-secret":      {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
+		"only-trusted":    {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
+		"trusted-documents": {
+			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
+			{value: filepath.Dir(noKeys), says: []string{"no documents"}},
+		},
+		"log-level":  {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
+		"token-ttl":  {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
+		"jwt-secret": {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
 		"jwks": {
 			{value: noKeys, names: "jwt-audience"}, {value: noKeys, with: audience, says: []string{noKeys}},
 			{value: noDatabase, with: audience, says: []string{noDatabase}}, {value: filepath.Join(folder, "absent"), with: audience, says: []string{"no such file"}},

@@ -1,0 +1,148 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+	"kith/gateway/trusted"
+	"kith/graph/limits"
+)
+
+// known are trusted documents for the test's schema: `add` by its hash, `hello` also as "h1".
+func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
+	t.Helper()
+	add, hello = "query Add($n: Int) { add(n: $n) }", "query Hello { hello }"
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	documents, err := trusted.Load(folder, newSchema(nil).Schema(), limits.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documents, add, hello
+}
+
+// A document is named by its id, by POST and GET and over both other transports; every request, not only the
+// first, and with its own variables.
+func TestDocumentIDs(t *testing.T) {
+	documents, add, hello := known(t)
+	s := serve(t, gateway.Config{Trusted: documents})
+	for n := range 3 {
+		for name, got := range map[string]reply{
+			"POST":             s.post(fmt.Sprintf(`{"documentId":"sha256:%s","variables":{"n":%d}}`, sha(add), n)),
+			"without a prefix": s.post(fmt.Sprintf(`{"variables":{"n":%d},"documentId":%q,"extensions":{"x":1}}`, n, sha(add))),
+			"GET":              s.get("/graphql?documentId=" + sha(add) + "&variables=" + url.QueryEscape(fmt.Sprintf(`{"n":%d}`, n))),
+			"as Apollo does":   s.post(fmt.Sprintf(`{"variables":{"n":%d},"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, n, sha(add))),
+			"by its text":      s.post(fmt.Sprintf(`{"query":%q,"variables":{"n":%d}}`, add, n)),
+		} {
+			if fmt.Sprint(got.Data["add"]) != fmt.Sprint(n) {
+				t.Errorf("%s, %d: %s", name, n, got.text)
+			}
+		}
+	}
+	if got := s.post(`{"documentId":"h1","operationName":"Hello"}`); got.Data["hello"] == nil {
+		t.Errorf("by another id: %s", got.text)
+	}
+	if got := s.post(`{"documentId":"h2"}`, "Accept", "application/graphql-response+json"); got.status != 200 || got.code(t) != "PERSISTED_QUERY_NOT_FOUND" {
+		t.Errorf("an unknown id: %d %s", got.status, got.text)
+	}
+	if got := s.post(fmt.Sprintf(`{"documentId":"h1","query":%q}`, hello)); got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("with a text besides: %s", got.text)
+	}
+	if got := s.post(`{"documentId":7}`); got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("an id that is no text: %s", got.text)
+	}
+	if got := s.get("/graphql?documentId=t"); got.status != 405 {
+		t.Errorf("a mutation by GET: %d %s", got.status, got.text)
+	}
+	if got := s.post(`{"extensions":{"documentId":"h1"}}`); got.code(t) != "BAD_USER_INPUT" {
+		t.Errorf("an id among the extensions: %s", got.text)
+	}
+	socket := s.joined()
+	socket.send(`{"id":"1","type":"subscribe","payload":{"documentId":"h1"}}`)
+	if got, err := socket.read(); err != nil || !strings.Contains(got, "world") {
+		t.Errorf("over a WebSocket: %s", got)
+	}
+}
+
+// Where only trusted documents are answered, no other text is, whichever way it comes.
+func TestOnlyTrusted(t *testing.T) {
+	documents, add, _ := known(t)
+	registry := prometheus.NewRegistry()
+	s := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustKnown, Metrics: gateway.NewMetrics(registry), Gatherer: registry})
+	other := "{ hello }"
+	for range 2 {
+		for name, got := range map[string]reply{
+			"a text":              s.query(other),
+			"by GET":              s.get("/graphql?query=" + url.QueryEscape(other)),
+			"with its hash":       s.post(fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, other, sha(other))),
+			"introspection":       s.query("{ __schema { queryType { name } } }"),
+			"no query":            s.query("hello"),
+			"a space more":        s.query(add + " "),
+			"with a trusted hash": s.post(fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, other, sha(add))),
+		} {
+			if got.code(t) != "FORBIDDEN" || got.Data != nil {
+				t.Errorf("%s: %s", name, got.text)
+			}
+		}
+		if got := s.post(fmt.Sprintf(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, sha(other))); got.code(t) != "PERSISTED_QUERY_NOT_FOUND" {
+			t.Errorf("by its hash: %s", got.text)
+		}
+		if got := s.query(add); len(got.Errors) > 0 {
+			t.Errorf("a trusted text: %s", got.text)
+		}
+		if got := s.post(`{"documentId":"h1"}`); got.Data["hello"] == nil {
+			t.Errorf("by its id: %s", got.text)
+		}
+	}
+	socket := s.joined()
+	socket.send(`{"id":"1","type":"subscribe","payload":{"query":"{ hello }"}}`)
+	if got, err := socket.read(); err != nil || !strings.Contains(got, "FORBIDDEN") {
+		t.Errorf("over a WebSocket: %s", got)
+	}
+	metrics := s.get("/metrics").text
+	for _, line := range []string{
+		`kith_graphql_untrusted_documents_total{outcome="refused"} 15`,
+		`kith_graphql_operations_total{name="Hello",outcome="ok"} 2`,
+		`kith_graphql_operations_total{name="Add",outcome="ok"} 2`,
+		`kith_graphql_operation_duration_seconds_count{name="Add"} 2`,
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics have no %s", line)
+		}
+	}
+}
+
+// A dry run answers everything, counts each time and logs each text once, without the text.
+func TestUntrustedIsLogged(t *testing.T) {
+	documents, add, _ := known(t)
+	registry := prometheus.NewRegistry()
+	s := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustLog, Metrics: gateway.NewMetrics(registry), Gatherer: registry})
+	const other = "query Mine { hello add(n: 4711) }"
+	for range 4 {
+		for name, got := range map[string]reply{
+			"a text": s.query(other), "a trusted one": s.query(add),
+			"with its hash": s.post(fmt.Sprintf(`{"query":%q,"extensions":{"persistedQuery":{"version":1,"sha256Hash":%q}}}`, other, sha(other))),
+			"by its id":     s.post(`{"documentId":"h1"}`),
+		} {
+			if len(got.Errors) > 0 {
+				t.Errorf("%s: %s", name, got.text)
+			}
+		}
+	}
+	if n := strings.Count(s.log.String(), "is not trusted"); n != 1 || !strings.Contains(s.log.String(), sha(other)) || strings.Contains(s.log.String(), "4711") {
+		t.Errorf("logged %d times: %s", n, s.log)
+	}
+	metrics := s.get("/metrics").text
+	if !strings.Contains(metrics, `kith_graphql_untrusted_documents_total{outcome="answered"} 8`) || strings.Contains(metrics, "Mine") {
+		t.Errorf("the metrics count otherwise: %s", metrics)
+	}
+}
