@@ -60,6 +60,7 @@ type answer struct {
 	exchange *exchange
 	media    string
 	gzip     bool // the client takes long answers compressed
+	keeping  keeping
 
 	// Of a request that is slowed down if it is refused once too often.
 	streams *streams // nil: it is not
@@ -167,6 +168,11 @@ func (a answer) write(status int, response *graphql.Response) {
 		a.w.Header().Set(headerConsistency, token)
 	}
 	parts := [...][]byte{head, response.Data, tail}
+	if a.keeping.keep(a.w.Header(), parts[:]...) {
+		a.exchange.permit.end()
+		a.w.WriteHeader(http.StatusNotModified)
+		return
+	}
 	length := len(head) + len(response.Data) + len(tail)
 	if a.gzip && len(response.Data) >= longAnswer {
 		parts = [...][]byte{zipped(parts[:]), nil, nil}

@@ -104,6 +104,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		busy(a.w, a, tooManyRequests)
 		return
 	}
+	byID := params.Query == ""
 	op, document, cost, errs := t.operations.create(ctx, params)
 	a.exchange.name = params.OperationName
 	if errs != nil && streaming {
@@ -117,6 +118,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	}
 	a.exchange.operation = string(op.Operation.Operation)
 	a.exchange.name = op.Operation.Name
+	a.exchange.isTrusted = document != nil && document.isTrusted
 	live := op.Operation.Operation == ast.Subscription
 	switch {
 	case live && !streaming && !acceptsStream(r):
@@ -147,6 +149,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	}
 	defer written()
 	a.gzip = acceptsGzip(r)
+	a.keeping = keepingOf(r, byID, op, response)
 	a.result(executed, response)
 }
 

@@ -2922,26 +2922,26 @@ type Post implements Node {
   editedAt: DateTime
 
   "How many comments there are; the same for every viewer."
-  commentCount: Int!
+  commentCount: Int! @cacheControl(maxAge: 5)
   "The comments, newest first. ` + "`" + `first` + "`" + ` is 0–100. Those of users who are hidden from the viewer are left out."
   comments(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): CommentConnection @semanticNonNull
+  ): CommentConnection @semanticNonNull @cacheControl(maxAge: 5)
 
   "How many users have favorited the post; the same for every viewer."
-  favoriteCount: Int!
+  favoriteCount: Int! @cacheControl(maxAge: 5)
   "Whether the viewer has favorited the post; null if nobody is signed in."
-  viewerHasFavorited: Boolean
+  viewerHasFavorited: Boolean @cacheControl(scope: PRIVATE)
   "Who has favorited the post, the newest first. ` + "`" + `first` + "`" + ` is 0–100. Users who are hidden from the viewer are left out."
   favoritedBy(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): FavoritedByConnection @semanticNonNull
+  ): FavoritedByConnection @semanticNonNull @cacheControl(maxAge: 5)
 }
 
 "A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another."
@@ -3104,9 +3104,9 @@ extend type User {
     after: String
     "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
     newerThan: String
-  ): FeedConnection
+  ): FeedConnection @cacheControl(scope: PRIVATE)
   "How many posts this user has published and not deleted; the same for every viewer."
-  postCount: Int!
+  postCount: Int! @cacheControl(maxAge: 10)
   """
   This user's posts, newest first. ` + "`" + `first` + "`" + ` is 0–100. Null if this user and the viewer are in a block.
   """
@@ -3115,12 +3115,12 @@ extend type User {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): PostConnection
+  ): PostConnection @cacheControl(maxAge: 5)
 
   "How many posts this user has favorited, also of authors who are hidden by now and posts that are gone; the same for every viewer."
-  favoriteCount: Int!
+  favoriteCount: Int! @cacheControl(maxAge: 5)
   "How often the posts of this user have been favorited; the same for every viewer."
-  totalFavorited: Int!
+  totalFavorited: Int! @cacheControl(maxAge: 5)
   """
   The posts that this user has favorited, the newest favorite first. ` + "`" + `first` + "`" + ` is 0–100. Posts that are gone, or hidden from the
   viewer, are left out. Null if this user and the viewer are in a block.
@@ -3130,7 +3130,7 @@ extend type User {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): FavoriteConnection
+  ): FavoriteConnection @cacheControl(maxAge: 5)
 }
 
 extend type Query {
@@ -3142,7 +3142,7 @@ extend type Query {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): PostConnection @semanticNonNull
+  ): PostConnection @semanticNonNull @cacheControl(maxAge: 5)
 }
 
 extend type Mutation {
@@ -3283,17 +3283,17 @@ type Relationship implements Node {
   "Since when ` + "`" + `to` + "`" + ` follows ` + "`" + `from` + "`" + `; null if it does not."
   followedByAt: DateTime
   "Whether ` + "`" + `from` + "`" + ` blocks ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
-  blocking: Boolean
+  blocking: Boolean @cacheControl(scope: PRIVATE)
   "Whether ` + "`" + `to` + "`" + ` blocks ` + "`" + `from` + "`" + `; only these two may know. Null unless the viewer is ` + "`" + `from` + "`" + `."
-  blockedBy: Boolean
+  blockedBy: Boolean @cacheControl(scope: PRIVATE)
   "Whether the follow of ` + "`" + `to` + "`" + ` is special to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
-  special: Boolean
+  special: Boolean @cacheControl(scope: PRIVATE)
   "The remark of ` + "`" + `from` + "`" + ` on ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` sees; null unless the viewer is ` + "`" + `from` + "`" + `, or if there is none."
-  remark: String
+  remark: String @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
-  sentRequest: FriendRequest
+  sentRequest: FriendRequest @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
-  receivedRequest: FriendRequest
+  receivedRequest: FriendRequest @cacheControl(scope: PRIVATE)
 }
 
 "Which of two users follows the other."
@@ -3314,6 +3314,20 @@ field itself, 1 the elements of its list. Clients that know the directive, such 
 ` + "`" + `@throwOnFieldError` + "`" + `, can leave out the checks for null.
 """
 directive @semanticNonNull(levels: [Int!]! = [0]) on FIELD_DEFINITION
+
+"""
+How many seconds an answer with the field may be kept, if nobody is signed in; the least of all fields counts.
+Fields of the query without it may not be kept, others as long as what they belong to.
+"""
+directive @cacheControl(maxAge: Int, scope: CacheControlScope) on FIELD_DEFINITION
+
+"Whom an answer is for."
+enum CacheControlScope {
+  "Everybody who is not signed in."
+  PUBLIC
+  "The viewer alone: it may not be kept."
+  PRIVATE
+}
 
 """
 An object with an id that is unique across all types. A user's id is a plain decimal number;
@@ -3340,13 +3354,13 @@ schema {
 "What can be read."
 type Query {
   "The user who is signed in; null if nobody is."
-  viewer: User
+  viewer: User @cacheControl(scope: PRIVATE)
 
   "Any object by its id; null if there is none."
   node(
     "Of any type."
     id: ID!
-  ): Node
+  ): Node @cacheControl(maxAge: 30)
   """
   Objects by their ids, in the order given, at most 500. An unknown id gives null, a malformed
   one null with an error. An id given twice is answered twice.
@@ -3354,18 +3368,18 @@ type Query {
   nodes(
     "Of any types, at most 500."
     ids: [ID!]!
-  ): [Node]!
+  ): [Node]! @cacheControl(maxAge: 30)
 
   "A user by id; null if there is none."
   user(
     "The id of a user."
     id: ID!
-  ): User
+  ): User @cacheControl(maxAge: 30)
   "A user by handle, in any case; null if there is none."
   userByHandle(
     "In any case, without ` + "`" + `@` + "`" + `."
     handle: String!
-  ): User
+  ): User @cacheControl(maxAge: 30)
   """
   Users by id, in the order given, at most 500. An unknown id gives null, a malformed
   one null with an error. An id given twice is answered twice.
@@ -3373,7 +3387,7 @@ type Query {
   users(
     "Ids of users, at most 500."
     ids: [ID!]!
-  ): [User]!
+  ): [User]! @cacheControl(maxAge: 30)
 
   """
   The relationship of ` + "`" + `from` + "`" + ` with ` + "`" + `to` + "`" + `. With unknown users and with oneself it is ` + "`" + `NONE` + "`" + `. Between two
@@ -3385,7 +3399,7 @@ type Query {
     from: ID!
     "The other user."
     to: ID!
-  ): Relationship
+  ): Relationship @cacheControl(maxAge: 10)
   """
   Every pair of ` + "`" + `from` + "`" + ` and ` + "`" + `to` + "`" + `, row by row: all of ` + "`" + `to` + "`" + ` for the first of ` + "`" + `from` + "`" + `, then for
   the second …; at most 2,000 pairs. Null wherever ` + "`" + `relationship` + "`" + ` is, and with an error if
@@ -3396,7 +3410,7 @@ type Query {
     from: [ID!]!
     "The users towards whom they are. At most 2,000 pairs."
     to: [ID!]!
-  ): [Relationship]!
+  ): [Relationship]! @cacheControl(maxAge: 10)
 
   """
   All users that match a filter, by ascending id. Null if a list that the filter reads is not
@@ -3409,7 +3423,7 @@ type Query {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection
+  ): UserConnection @cacheControl(maxAge: 30)
   "Users whose handle begins with ` + "`" + `prefix` + "`" + `, in any case, by handle."
   searchUsers(
     "1 to 30 characters of ` + "`" + `a-z` + "`" + `, ` + "`" + `0-9` + "`" + ` and ` + "`" + `_` + "`" + `, in any case."
@@ -3418,7 +3432,7 @@ type Query {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserSearchConnection @semanticNonNull
+  ): UserSearchConnection @semanticNonNull @cacheControl(maxAge: 30)
 }
 
 """
@@ -3608,18 +3622,18 @@ type User implements Node {
   createdAt: DateTime!
 
   "How many users this one follows; the same for every viewer."
-  followingCount: Int!
+  followingCount: Int! @cacheControl(maxAge: 10)
   "How many users follow this one; the same for every viewer."
-  followerCount: Int!
+  followerCount: Int! @cacheControl(maxAge: 10)
   "How many users this one follows who follow it back; null unless both of its lists are open to the viewer."
-  friendCount: Int
+  friendCount: Int @cacheControl(maxAge: 10)
 
   "Who may see the two lists of this user."
   listVisibility: ListVisibility!
   "Whether this user may be suggested to others; null unless it is the viewer."
-  discoverable: Boolean
+  discoverable: Boolean @cacheControl(scope: PRIVATE)
   "Whether this user has deactivated its account; null unless it is the viewer, because nobody else sees it then."
-  deactivated: Boolean
+  deactivated: Boolean @cacheControl(scope: PRIVATE)
 
   """
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
@@ -3636,7 +3650,7 @@ type User implements Node {
     before: String
     "Which of the followings are wanted; for the viewer's own list."
     filter: FollowingsFilter
-  ): UserConnection
+  ): UserConnection @cacheControl(maxAge: 10)
   """
   The users who follow this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
   Null if the list is not open to the viewer.
@@ -3650,28 +3664,28 @@ type User implements Node {
     last: Int
     "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
-  ): UserConnection
+  ): UserConnection @cacheControl(maxAge: 10)
   "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
   friends(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection
+  ): UserConnection @cacheControl(maxAge: 10)
   "Users whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
   notFollowingBack(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection
+  ): UserConnection @cacheControl(maxAge: 10)
   "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
   notFollowedBack(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection
+  ): UserConnection @cacheControl(maxAge: 10)
 
   """
   The relationship of this user with another. Between two others, it is null unless both lists of this
@@ -3680,9 +3694,9 @@ type User implements Node {
   relationship(
     "The other user."
     to: ID!
-  ): Relationship
+  ): Relationship @cacheControl(maxAge: 10)
   "The viewer's relationship with this user; null if nobody is signed in."
-  viewerRelationship: Relationship
+  viewerRelationship: Relationship @cacheControl(scope: PRIVATE)
 
   """
   Users whom both this user and ` + "`" + `with` + "`" + ` follow, by ascending id, or by the time at which this user
@@ -3721,7 +3735,7 @@ type User implements Node {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection
+  ): UserConnection @cacheControl(scope: PRIVATE)
 
   """
   Users whom this one may want to follow: those whom most of its followings
@@ -3737,7 +3751,7 @@ type User implements Node {
     after: String
     "What the rows are ordered by. A cursor belongs to its order."
     orderBy: SuggestionOrder! = MUTUAL_COUNT
-  ): SuggestionConnection
+  ): SuggestionConnection @cacheControl(maxAge: 60)
 
   "The users whom the viewer blocks, newest first; null unless this is the viewer."
   blockedUsers(
@@ -3745,7 +3759,7 @@ type User implements Node {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection
+  ): UserConnection @cacheControl(scope: PRIVATE)
   """
   Friend requests from or to the viewer, last changed first; null unless
   this is the viewer.
@@ -3759,7 +3773,7 @@ type User implements Node {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): FriendRequestConnection
+  ): FriendRequestConnection @cacheControl(scope: PRIVATE)
 }
 
 "Who may see the lists of a user. The user always sees both."

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// directiveCaching says in the schema how long answers may be kept.
+const directiveCaching = "cacheControl"
+
+// keeping is how an answer may be kept by browsers and by caches on the way.
+type keeping struct {
+	seconds   int64 // 0: it may not be
+	noneMatch string
+}
+
+// keepingOf is how long the answer to a request may be kept: GETs of documents, by their ids or hashes, of
+// those who are not signed in. What they see is the same for all of them.
+func keepingOf(r *http.Request, byID bool, op *graphql.OperationContext, response *graphql.Response) keeping {
+	if r.Method != http.MethodGet || !byID || len(response.Errors) > 0 || len(response.Extensions) > 0 {
+		return keeping{}
+	}
+	for _, header := range personal {
+		if r.Header.Get(header) != "" {
+			return keeping{}
+		}
+	}
+	return keeping{maxAge(op.Operation), r.Header.Get("If-None-Match")}
+}
+
+// personal are the headers that an answer depends on, besides those of its form.
+var personal = [...]string{"Authorization", "Kith-Viewer", headerConsistency}
+
+// maxAge is the least that the fields of a query say, in seconds; 0 if one is the viewer's alone, or a field
+// of the query itself says nothing.
+func maxAge(op *ast.OperationDefinition) int64 {
+	age := leastAge(op.SelectionSet, 0)
+	if age == forAsLong {
+		return 0
+	}
+	return age
+}
+
+// forAsLong is the age of a selection that says nothing.
+const forAsLong = 1<<63 - 1
+
+func leastAge(set ast.SelectionSet, unsaid int64) (least int64) {
+	least = forAsLong
+	for _, selection := range set {
+		age := int64(forAsLong)
+		switch selection := selection.(type) {
+		case *ast.Field:
+			age = min(ageOf(selection.Definition, unsaid), leastAge(selection.SelectionSet, forAsLong))
+		case *ast.InlineFragment:
+			age = leastAge(selection.SelectionSet, unsaid)
+		case *ast.FragmentSpread:
+			age = leastAge(selection.Definition.SelectionSet, unsaid)
+		}
+		least = min(least, age)
+	}
+	return least
+}
+
+// ageOf is what the schema says of a field.
+func ageOf(field *ast.FieldDefinition, unsaid int64) int64 {
+	d := field.Directives.ForName(directiveCaching)
+	switch {
+	case field.Name == "__typename":
+		return forAsLong
+	case d == nil:
+		return unsaid
+	}
+	if scope := d.Arguments.ForName("scope"); scope != nil && scope.Value.Raw == "PRIVATE" {
+		return 0
+	}
+	if age := d.Arguments.ForName("maxAge"); age != nil {
+		seconds, _ := strconv.ParseInt(age.Value.Raw, 10, 64)
+		return seconds
+	}
+	return unsaid
+}
+
+// keep sets the headers of an answer that may be kept, and reports whether the client has it already.
+func (k keeping) keep(h http.Header, parts ...[]byte) (has bool) {
+	if k.seconds == 0 {
+		return false
+	}
+	hash := sha256.New()
+	for _, part := range parts {
+		hash.Write(part)
+	}
+	tag := `W/"` + base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16]) + `"` // weak: compressed or not
+	h.Set("Cache-Control", "public, max-age="+strconv.FormatInt(k.seconds, 10))
+	h.Set("ETag", tag)
+	h["Vary"] = append(h["Vary"], personal[:]...)
+	for one := range strings.SplitSeq(k.noneMatch, ",") {
+		if one = strings.TrimSpace(one); one == tag || one == "*" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,83 @@
+package resolvers_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage/memory"
+)
+
+// A GET of a document by somebody who is not signed in may be kept, for as long as the field says that
+// may be kept shortest; nothing else may.
+func TestAnswersThatMayBeKept(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	apitest.Follow(t, store, 1, 2, 3)
+	api := apitest.New(t, store, apitest.Options{})
+	get := func(query string, headers ...string) *http.Response {
+		t.Helper()
+		persisted := fmt.Sprintf(`{"persistedQuery":{"version":1,"sha256Hash":"%x"}}`, sha256.Sum256([]byte(query)))
+		register, err := http.Post(api.URL(), "application/json", strings.NewReader(`{"query":"`+query+`","extensions":`+persisted+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		register.Body.Close()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, api.URL()+"?extensions="+url.QueryEscape(persisted), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(headers); i += 2 {
+			request.Header.Set(headers[i], headers[i+1])
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response
+	}
+	for query, want := range map[string]string{
+		"{ user(id: 1) { handle name } }":                                                    "public, max-age=30",
+		"{ user(id: 1) { handle followerCount } }":                                           "public, max-age=10",
+		"{ user(id: 1) { ...on User { followings { nodes { posts { nodes { id } } } } } } }": "public, max-age=5",
+		"{ __typename user(id: 1) { followSuggestions { nodes { id } } } }":                  "public, max-age=30",
+		"{ user(id: 1) { viewerRelationship { status } } }":                                  "no-store",
+		"{ viewer { id } user(id: 1) { id } }":                                               "no-store",
+		"{ __schema { description } }":                                                       "no-store",
+		"{ __typename }":                                                                     "no-store",
+		"{ user(id: 0) { id } }":                                                             "no-store", // an error
+	} {
+		if got := get(query).Header.Get("Cache-Control"); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	const query = "{ user(id: 1) { handle } }"
+	first := get(query)
+	for _, header := range []string{"Authorization", "Kith-Viewer", "Kith-Consistency"} {
+		if !strings.Contains(strings.Join(first.Header.Values("Vary"), ", "), header) {
+			t.Errorf("it varies by %s, without %s", first.Header.Values("Vary"), header)
+		}
+		if got := get(query, header, "x").Header; got.Get("Cache-Control") != "no-store" || got.Get("ETag") != "" {
+			t.Errorf("with %s: %s", header, got.Get("Cache-Control"))
+		}
+	}
+	if got := get(query, "If-None-Match", `"other", `+first.Header.Get("ETag")); got.StatusCode != http.StatusNotModified || got.Header.Get("ETag") != first.Header.Get("ETag") {
+		t.Errorf("asked again: %d", got.StatusCode)
+	}
+	if got := get("{ user(id: 2) { handle } }", "If-None-Match", first.Header.Get("ETag")); got.StatusCode != http.StatusOK {
+		t.Errorf("another answer: %d", got.StatusCode)
+	}
+	plain, err := http.Get(api.URL() + "?query=" + url.QueryEscape(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain.Body.Close()
+	if got := plain.Header.Get("Cache-Control"); got != "no-store" {
+		t.Errorf("a text: %s", got)
+	}
+}
