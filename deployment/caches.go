@@ -116,7 +116,7 @@ func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.
 // wrote reports a write of this process to everybody.
 func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	if c.redis != nil {
-		c.redis.Changed(ctx, changes(w)) // first, or the cache in memory would read what was before
+		c.redis.Changed(ctx, changes(w), changedPosts(w)...) // first, or the cache in memory would read what was before
 	}
 	c.heard(ctx, w)
 }
@@ -182,6 +182,26 @@ func changes(w notify.Write) []storage.UserChange {
 	return list
 }
 
+// changedPosts lists the posts that a write has changed, each once: also those that were favorited.
+func changedPosts(w notify.Write) (list []storage.PostVersion) {
+	listed := make(map[storage.PostID]bool, len(w.Posts))
+	add := func(id storage.PostID) {
+		if !listed[id] {
+			listed[id] = true
+			list = append(list, storage.PostVersion{PostID: id})
+		}
+	}
+	for _, id := range w.Posts {
+		add(id)
+	}
+	for _, r := range w.Rows {
+		if r.Side == storage.FavoriteInbox {
+			add(r.Edge.Pair().PostID())
+		}
+	}
+	return list
+}
+
 // Arrived reports to the caches rows that were read from the store itself: later answers must not be
 // older. It reports each row once: this process may have written the row, and reads that wait for
 // it and subscriptions may read it again and again.
@@ -193,7 +213,8 @@ func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 		return
 	}
 	if c.redis != nil {
-		c.redis.Changed(ctx, changes(notify.Write{Rows: rows}))
+		w := notify.Write{Rows: rows}
+		c.redis.Changed(ctx, changes(w), changedPosts(w)...)
 	}
 	if c.local != nil {
 		c.local.Expect(rows)

@@ -23,6 +23,7 @@ type echo struct {
 	mu      sync.Mutex
 	queue   []events.Event
 	changes []storage.UserChange
+	posts   []storage.PostVersion
 	waiting bool
 
 	reporting sync.Mutex // held while changes are reported to Redis
@@ -35,11 +36,11 @@ const (
 	echoMost = 50_000
 )
 
-// changed queues what a transaction has changed about users, before its events come.
-func (e *echo) changed(_ context.Context, list []storage.UserChange) {
+// changed queues what a transaction has changed about users, and which posts, before its events come.
+func (e *echo) changed(_ context.Context, list []storage.UserChange, posts []storage.PostVersion) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.changes = append(e.changes, list...)
+	e.changes, e.posts = append(e.changes, list...), append(e.posts, posts...)
 }
 
 // Send queues events. It does not wait.
@@ -65,7 +66,7 @@ func (e *echo) send(ctx context.Context) {
 		}
 		e.mu.Unlock()
 		gap := slices.ContainsFunc(list, func(one events.Event) bool { return one.Kind == events.Gap })
-		if e.catchUp(ctx, gap, nil) {
+		if e.catchUp(ctx, gap, notify.Write{}) {
 			list = []events.Event{{Kind: events.Gap}}
 		}
 		e.caches.bus.Send(ctx, list...)
@@ -74,17 +75,17 @@ func (e *echo) send(ctx context.Context) {
 
 // catchUp reports to Redis all changes that the log has shown until now, and more. If they are too
 // many, or all is set, it empties the cache in Redis and returns true.
-func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange) (emptied bool) {
+func (e *echo) catchUp(ctx context.Context, all bool, more notify.Write) (emptied bool) {
 	e.reporting.Lock() // so that concurrent calls have finished when this returns
 	defer e.reporting.Unlock()
 	e.mu.Lock()
-	changes := e.changes
-	e.changes = nil
+	changed, posts := e.changes, e.posts
+	e.changes, e.posts = nil, nil
 	e.mu.Unlock()
-	if (all || len(changes) > echoMost) && e.caches.redis.Empty(ctx) == nil {
+	if (all || len(changed)+len(posts) > echoMost) && e.caches.redis.Empty(ctx) == nil {
 		return true
 	}
-	e.caches.redis.Changed(ctx, append(changes, more...))
+	e.caches.redis.Changed(ctx, append(changed, changes(more)...), append(posts, changedPosts(more)...)...)
 	return false
 }
 
@@ -92,7 +93,7 @@ func (e *echo) catchUp(ctx context.Context, all bool, more []storage.UserChange)
 // and before anybody else hears of the rows, it reports to Redis what the log has shown of their
 // writers, which may not have reported it yet, or may have died before.
 func (e *echo) reportApplied(ctx context.Context, w notify.Write) {
-	if e.catchUp(ctx, false, changes(w)) {
+	if e.catchUp(ctx, false, w) {
 		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})
 	}
 	e.caches.heard(ctx, w)

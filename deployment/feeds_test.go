@@ -42,12 +42,16 @@ func (g *feedGateway) found(t *testing.T) int {
 
 func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	t.Helper()
-	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location})
+}
+
+func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config) *feedGateway {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), of)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	d := Config{Redis: redis, Redundancy: Sync}
 	server, err := d.OpenRedis(t.Context())
 	if err != nil {
 		t.Fatal(err)

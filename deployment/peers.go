@@ -91,7 +91,7 @@ func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 		w.Rows = append(w.Rows, one, storage.Row{Side: one.Side.Replica(), Edge: one.Edge})
 	}
 	if r.cache != nil {
-		r.cache.Changed(ctx, changes(w))
+		r.cache.Changed(ctx, changes(w), changedPosts(w)...)
 	}
 	if !r.store.HasLog() {
 		r.bus.Publish(ctx, rows)

@@ -1,10 +1,12 @@
 package deployment
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/localcache"
+	"kith/storage/sqlstore"
 )
 
 // keeps waits until the gateway keeps a post in memory as the store has it.
@@ -32,11 +35,19 @@ func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
 // TestWhatHappensToPostsReachesOtherGateways: both keep a post in memory. Whatever one of them writes, it reads at
 // once, and the other one soon; also while Redis is gone, and where a writer is killed before it reports.
 func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
-	t.Parallel()
+	for name, inRedis := range map[string]bool{"in memory": false, "in Redis too": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whatHappensToPosts(t, inRedis)
+		})
+	}
+}
+
+func whatHappensToPosts(t *testing.T, inRedis bool) {
 	server := testenv.Redis(t)
-	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
-	a := openFeedGateway(t, location, server.URL())
-	b := openFeedGateway(t, location, server.URL())
+	d, of := Config{Redis: server.URL(), RedisCache: inRedis, Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	a := openFeedGatewayOf(t, d, of)
+	b := openFeedGatewayOf(t, d, of)
 	for id := range storage.UserID(3) {
 		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprint("user_", id+1), Name: "A"}})
 	}
@@ -90,7 +101,11 @@ func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
 			note := a.caches.intents.Begin([]storage.UserID{1})
 			note.Wait() // Redis may be left alone still, because it was gone a moment ago
 			for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-				n, err := a.redis.client.ZCard(ctx, "kith:"+a.caches.store.UUID()+":intents").Result()
+				key := "kith:" + a.caches.store.UUID() + ":intents"
+				if inRedis {
+					key += ":redis"
+				}
+				n, err := a.redis.client.ZCard(ctx, key).Result()
 				if err != nil || n == 0 && time.Now().After(end) {
 					return fmt.Errorf("%d notes in Redis: %w", n, err)
 				}
@@ -131,6 +146,46 @@ func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
 	}
 }
 
+// TestPostsInRedisTakeNoStatement: posts that one gateway has read are not read from the store by another one,
+// nor that there is none.
+func TestPostsInRedisTakeNoStatement(t *testing.T) {
+	t.Parallel()
+	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: Sync}
+	var reads atomic.Int64
+	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), OnStatement: func(_ context.Context, s sqlstore.Statement) {
+		if s.Lookup == "posts" {
+			reads.Add(1)
+		}
+	}}
+	a, b := openFeedGatewayOf(t, d, of), openFeedGatewayOf(t, d, of)
+	var ids []storage.PostID
+	for author := range storage.UserID(19) {
+		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: author + 1, Handle: fmt.Sprint("user_", author+1), Name: "A"}})
+		ids = append(ids, storage.PostID{Author: author + 1, Number: 5})
+		if _, _, err := a.caches.Writer.Publish(t.Context(), storage.NewPost{PostID: ids[author], Key: "p", Text: "first", At: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids = append(ids, storage.PostID{Author: 1, Number: 6})
+	want := a.caches.store.Posts(t.Context(), ids)
+	a.caches.FeedStore().Posts(t.Context(), ids)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // what was read is being stored
+		reads.Store(0)
+		if a.caches.redis.Posts(t.Context(), ids); reads.Load() == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("they are not kept in Redis")
+		}
+	}
+	if got := b.caches.FeedStore().Posts(t.Context(), ids); !reflect.DeepEqual(got, want) {
+		t.Errorf("the other gateway reads %+v, want %+v", got, want)
+	}
+	if n := reads.Load(); n != 0 {
+		t.Errorf("%d statements read posts", n)
+	}
+}
+
 // TestTheLogReportsPosts: in the mode binlog the others hear of a change whose writer was killed, or that was
 // written past Kith.
 func TestTheLogReportsPosts(t *testing.T) {
@@ -140,9 +195,49 @@ func TestTheLogReportsPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+	s.inRedis(t, id)
 	comment := storage.NewComment{Post: id, Number: 9, By: s.to, Key: "k", Text: "c", At: 4}
 	if _, _, err := s.store.AddComment(t.Context(), comment); err != nil {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+	if post := s.inRedis(t, id); post.Counts.Comments != 1 {
+		t.Errorf("Redis has %+v", post)
+	}
+}
+
+// inRedis reads a post by way of Redis, twice: so it is kept there.
+func (s *reportSetup) inRedis(t *testing.T, id storage.PostID) (p storage.Post) {
+	t.Helper()
+	for range 2 {
+		r := s.caches.redis.Posts(t.Context(), []storage.PostID{id})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		p = r.Value
+	}
+	return p
+}
+
+// favorite favorites a post of the user to whom the edge leads: once everybody has heard of it, Redis has no older
+// number of favorites.
+func (s *reportSetup) favorite(t *testing.T) {
+	t.Helper()
+	id := storage.PostID{Author: s.to, Number: 5}
+	if _, _, err := s.caches.Writer.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+		t.Fatal(err)
+	}
+	s.inRedis(t, id)
+	change := storage.FavoriteChange{Post: id, Type: storage.Favorited, At: storage.MicrosOf(time.Now())}
+	changed, err := s.caches.Writer.ChangeFavorite(t.Context(), s.from, change, storage.ChangeOptions{Inverse: s.redundancy.Inline()})
+	if err == nil {
+		err = s.redundancy.Propagate(t.Context(), changed.Written())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.FavoriteChanged })
+	if post := s.inRedis(t, id); post.Counts.Favorites != 1 {
+		t.Errorf("Redis has %+v", post)
+	}
 }

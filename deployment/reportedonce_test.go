@@ -50,6 +50,7 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 			if read > 0 {
 				t.Errorf("profiles were read %d times to notify it", read)
 			}
+			s.favorite(t)
 		})
 	}
 }

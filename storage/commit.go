@@ -47,6 +47,12 @@ func (c UserChange) And(d UserChange) UserChange {
 	return d
 }
 
+// PostVersion is a post that a transaction has changed, for caches.
+type PostVersion struct {
+	PostID        // without a number: any post of the author may have changed
+	Version int64 // that the transaction has left; 0: not known
+}
+
 type postsKey struct{}
 
 // OnPosts returns a context for writes: after each commit of what is written with it, the engine

@@ -9,6 +9,9 @@ type Snapshots interface {
 
 	// Lists reads whole lists of the Forward or the Inverse side. Every query is Found.
 	Lists(ctx context.Context, side Side, queries []ListQuery) []Result[List]
+
+	// Posts reads posts by id, as [PostReader] does; their versions are their own.
+	Posts(ctx context.Context, ids []PostID) []Result[Post]
 }
 
 // ProfileReader reads users together with their counts, as of one moment.

@@ -33,9 +33,9 @@ type Config struct {
 	// Events publishes users, counts and states that have changed, and gaps. Defaults to none.
 	Events Events
 
-	// Changed gets what each transaction has changed about users, before Events does; nil:
-	// none.
-	Changed func(ctx context.Context, list []storage.UserChange)
+	// Changed gets what each transaction has changed about users, and which posts, before Events
+	// does; nil: none.
+	Changed func(ctx context.Context, users []storage.UserChange, posts []storage.PostVersion)
 
 	// Skip names transactions by GTID. What cannot be followed in them is skipped: the way on after
 	// a [StopError].

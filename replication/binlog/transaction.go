@@ -25,8 +25,8 @@ type transaction struct {
 	counts      []storage.UserChange // rows of user_counts; see changed
 	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
-	posts       []storage.PostID // whose rows of post_counts were written
-	bookkeeping bool             // nothing but checkpoints, leases and the like
+	posts       []storage.PostVersion // whose rows of post_counts were written
+	bookkeeping bool                  // nothing but checkpoints, leases and the like
 
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have
 	// been followed where they were written.
@@ -277,7 +277,11 @@ func (a *assembler) posts(kind replication.EventType, e *replication.RowsEvent) 
 	for i := step - 1; i < len(e.Rows); i += step {
 		author, ok := integer(e.Rows[i], l.author)
 		if number, also := integer(e.Rows[i], l.post); ok && also {
-			a.open.posts = append(a.open.posts, storage.PostID{Author: storage.UserID(author), Number: number})
+			post := storage.PostVersion{PostID: storage.PostID{Author: storage.UserID(author), Number: number}}
+			if !isDelete(kind) {
+				post.Version, _ = integer(e.Rows[i], l.version)
+			}
+			a.open.posts = append(a.open.posts, post)
 		}
 	}
 }

@@ -40,10 +40,10 @@ func (c *Cache) postKey(id storage.PostID) key {
 
 // Posts implements [storage.PostReader].
 func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	if c.Mode() != On || ctx.Err() != nil {
+	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Posts(ctx, ids)
 	}
-	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, c.knownPost, c.Reader.Posts, c.keepPost}, ids)
+	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, c.knownPost, c.source.Posts, c.keepPost}, ids)
 }
 
 func (c *Cache) knownPost(k key) (r storage.Result[storage.Post], ok bool) {

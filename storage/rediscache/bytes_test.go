@@ -57,6 +57,29 @@ func drawList(t *rapid.T, side storage.Side, owner storage.UserID) kept {
 	return k
 }
 
+func drawPost(t *rapid.T, id storage.PostID) storage.Post {
+	if rapid.Bool().Draw(t, "nothing") {
+		return storage.Post{}
+	}
+	p := storage.Post{
+		PostID: id, Text: rapid.String().Draw(t, "text"),
+		CreatedAt: storage.Micros(rapid.Int64().Draw(t, "created")), EditedAt: storage.Micros(rapid.Int64().Draw(t, "edited")),
+		Counts: storage.PostCounts{
+			Comments: rapid.Int64().Draw(t, "comments"), Favorites: rapid.Int64().Draw(t, "favorites"), Version: rapid.Int64().Draw(t, "version"),
+		},
+	}
+	for range rapid.IntRange(0, storage.MaxMedia).Draw(t, "media") {
+		kind := storage.MediaKind(rapid.Byte().Draw(t, "kind"))
+		p.Media = append(p.Media, storage.Media{Name: rapid.String().Draw(t, "name"), URL: rapid.String().Draw(t, "url"), Kind: kind})
+	}
+	return p
+}
+
+// valueOf is a post as Redis has it.
+func valueOf(p storage.Post) string {
+	return "V" + string(inEight(p.Counts.Version)) + string(newStamp()) + string(appendPost(nil, p))
+}
+
 func TestValuesAreReadBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -72,6 +95,10 @@ func TestValuesAreReadBack(t *testing.T) {
 		back, err := parseList(side, id, string(listBytes(side, k)))
 		if err != nil || !reflect.DeepEqual(back, k) {
 			t.Fatalf("%d edges are read back as %d others: %v", len(k.list.Edges), len(back.list.Edges), err)
+		}
+		post := drawPost(t, storage.PostID{Author: id, Number: 5})
+		if got, err := parsePost(storage.PostID{Author: id, Number: 5}, valueOf(post)); err != nil || !reflect.DeepEqual(got, post) {
+			t.Fatalf("%+v is read back as %+v: %v", post, got, err)
 		}
 	})
 }
@@ -95,6 +122,11 @@ func TestDamagedValues(t *testing.T) {
 		profile := appendProfile(nil, drawProfile(t, 7))
 		profile[rapid.IntRange(0, len(profile)-1).Draw(t, "where")] ^= 0x81
 		_, _ = parseUser(7, string(profile), "1", "\x02\x02\x02")
+		post := valueOf(drawPost(t, postOf(7)))
+		if _, err := parsePost(postOf(7), post[:rapid.IntRange(0, len(post)-1).Draw(t, "post cut")]); err == nil {
+			t.Fatal("a post that is cut off is read")
+		}
+		_, _ = parsePost(postOf(7), post[:postHead]+string(rapid.SliceOf(rapid.Byte()).Draw(t, "any post")))
 		_, _ = parseEdges(storage.Forward, 7, rapid.SliceOf(rapid.Byte()).Draw(t, "anything"))
 	})
 }

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// changesAtOnce is how many users' changes one round trip carries.
+	// changesAtOnce is how many changes one round trip carries.
 	changesAtOnce = 500
 	// changeTimeout ends one whole call of Changed.
 	changeTimeout = 2 * time.Second
@@ -22,7 +22,8 @@ const (
 // Changed reports to Redis users whose rows have been written: after the commit, and before the
 // writer answers. It costs one round trip, and none for what this process has already reported. The
 // same change may be reported twice, late and in any order. If a user's counts are not given, Redis
-// drops what it keeps of the user; it drops the lists that have changed, too.
+// drops what it keeps of the user; it drops the lists that have changed, too. If anything about a user may
+// have changed, it drops the user's posts as well; one of the given posts without a number stands for all of its author.
 //
 // Once Changed has returned, no look-up that begins on any gateway finds older values, unless the
 // change could not be reported. In that case this gateway does not read Redis until it has reported
@@ -30,15 +31,15 @@ const (
 // before.
 //
 // It does not fail, and it continues after the context ends.
-func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
+func (c *Cache) Changed(ctx context.Context, what []storage.UserChange, posts ...storage.PostVersion) {
 	what = merged(slices.DeleteFunc(slices.Clone(what), c.reported.has))
-	if len(what) == 0 {
+	if len(what)+len(posts) == 0 {
 		return
 	}
 	if c.late.behind() || !c.breaker.allow() {
-		c.late.add(what)
-	} else if err := c.deliver(context.WithoutCancel(ctx), what); err != nil {
-		c.late.add(what)
+		c.late.add(what, posts)
+	} else if err := c.deliver(context.WithoutCancel(ctx), what, posts); err != nil {
+		c.late.add(what, posts)
 	}
 }
 
@@ -69,18 +70,22 @@ func merged(what []storage.UserChange) []storage.UserChange {
 	return list
 }
 
-// owners are the users of changes.
-func owners(what []storage.UserChange) []storage.UserID {
-	ids := make([]storage.UserID, len(what))
-	for i, w := range what {
-		ids[i] = w.User
+// owners are the users of changes, and the authors of posts.
+func owners(what []storage.UserChange, posts []storage.PostVersion) []storage.UserID {
+	ids := make([]storage.UserID, 0, len(what)+len(posts))
+	for _, w := range what {
+		ids = append(ids, w.User)
 	}
-	return ids
+	for _, p := range posts {
+		ids = append(ids, p.Author)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // deliver reports to Redis under the epoch that is valid when it is done: a gateway that reads under
 // another epoch began to do so after the changes had been committed.
-func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
+func (c *Cache) deliver(ctx context.Context, what []storage.UserChange, posts []storage.PostVersion) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	const attempts = 3
@@ -90,10 +95,10 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 			c.failed("learn")
 			return err
 		}
-		if right, err := c.report(ctx, e, what); err != nil {
-			return fmt.Errorf("report %d changed users to Redis: %w", len(what), err)
+		if right, err := c.report(ctx, e, what, posts); err != nil {
+			return fmt.Errorf("report %d changed users and %d posts to Redis: %w", len(what), len(posts), err)
 		} else if right {
-			c.cfg.Metrics.changes.WithLabelValues("reported").Add(float64(len(what)))
+			c.cfg.Metrics.changes.WithLabelValues("reported").Add(float64(len(what) + len(posts)))
 			c.reported.add(what)
 			return nil
 		}
@@ -101,13 +106,17 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 	return errors.New("the epoch of Redis keeps changing")
 }
 
-// report writes a command for each user, and then asks for the epoch. On one server that takes the
+// report writes a command for each user and each post, and then asks for the epoch. On one server that takes the
 // same round trip, because commands run one after another. It returns false if the epoch is over.
-func (c *Cache) report(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
-	for some := range slices.Chunk(what, changesAtOnce) {
+func (c *Cache) report(ctx context.Context, e *epoch, what []storage.UserChange, posts []storage.PostVersion) (bool, error) {
+	for begin := 0; begin < len(what)+len(posts); begin += changesAtOnce {
 		pipe := c.cfg.Redis.Pipeline()
-		for _, w := range some {
-			c.reportUser(ctx, pipe, e, w)
+		for i := begin; i < min(begin+changesAtOnce, len(what)+len(posts)); i++ {
+			if i < len(what) {
+				c.reportUser(ctx, pipe, e, what[i])
+			} else {
+				c.reportPost(ctx, pipe, e, posts[i-len(what)])
+			}
 		}
 		if _, cluster := c.cfg.Redis.(*redis.ClusterClient); cluster {
 			if err := c.exchange(ctx, "change", pipe); err != nil {
@@ -137,6 +146,9 @@ func (c *Cache) reportUser(ctx context.Context, pipe redis.Pipeliner, e *epoch, 
 		keys = append(keys, e.list(storage.Inverse, w.User))
 	}
 	if w.Counts.Version == 0 {
+		if w.Forward && w.Inverse {
+			keys = append(keys, e.stamp(w.User))
+		}
 		pipe.Unlink(ctx, keys...)
 		return
 	}

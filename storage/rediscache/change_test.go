@@ -12,6 +12,7 @@ import (
 func TestChangesAreSeenByAll(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
+	s.writePost(t, 2, "zero")
 	_, a, b := pair(t, s)
 	for i, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking, storage.Following} {
 		for _, to := range []storage.UserID{2, 3, 55} {
@@ -22,6 +23,18 @@ func TestChangesAreSeenByAll(t *testing.T) {
 			b.idle(t)
 		}
 	}
+	for i, text := range []string{"first", "second", "third"} {
+		s.writePost(t, 2, text)
+		[]*Cache{a, b}[i%2].Changed(t.Context(), nil, storage.PostVersion{PostID: postOf(2)})
+		b.agrees(t, s, 2, 3)
+		a.agrees(t, s, 2, 3)
+		a.idle(t)
+	}
+	if _, err := s.DeletePost(t.Context(), postOf(2)); err != nil {
+		t.Fatal(err)
+	}
+	a.Changed(t.Context(), []storage.UserChange{{User: 2}}, storage.PostVersion{PostID: postOf(2)})
+	b.agrees(t, s, 2, 3)
 	s.create(t, 4)
 	s.create(t, 55)
 	a.Changed(t.Context(), []storage.UserChange{{User: 4}, {User: 55}})
@@ -85,21 +98,35 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 	for name, between := range map[string]func(t *testing.T, s *source, b *Cache){
 		"changed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), s.both(1, 2))
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
 		},
 		"changed and asked for": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), s.both(1, 2))
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
 			b.agrees(t, s, 1, 2)
 			b.idle(t)
 		},
 		"changed without versions": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), []storage.UserChange{{User: 1, Forward: true}, {User: 2, Inverse: true}})
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), []storage.UserChange{{User: 1, Forward: true}, {User: 2, Inverse: true}}, storage.PostVersion{PostID: postOf(1)})
+		},
+		"anything about them has changed": func(t *testing.T, s *source, b *Cache) {
+			s.write(t, 1, 2, storage.Following)
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), []storage.UserChange{{User: 1, Forward: true, Inverse: true}, {User: 2, Forward: true, Inverse: true}})
+		},
+		"all posts of the author": func(t *testing.T, s *source, b *Cache) {
+			s.write(t, 1, 2, storage.Following)
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), s.both(1, 2), storage.PostVersion{PostID: storage.PostID{Author: 1}})
 		},
 		"flushed": func(t *testing.T, s *source, b *Cache) {
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), s.both(1, 2))
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
 			if err := b.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
@@ -109,31 +136,34 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.write(t, 1, 2, storage.Following)
-			b.Changed(t.Context(), s.both(1, 2))
+			s.writePost(t, 1, "second")
+			b.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSource(t, 1, 2)
+			s.writePost(t, 1, "one")
 			_, a, b := pair(t, s)
 			b.profile(t, 3)
-			read, held := make(chan struct{}, 3), make(chan struct{})
+			read, held := make(chan struct{}, 4), make(chan struct{})
 			s.set(func() { s.after = func() { read <- struct{}{}; <-held } })
-			done := make(chan struct{}, 3)
+			done := make(chan struct{}, 4)
 			go func() { a.Profiles(t.Context(), []storage.UserID{1, 2}); done <- struct{}{} }()
+			go func() { a.Posts(t.Context(), []storage.PostID{postOf(1), postOf(2)}); done <- struct{}{} }()
 			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 				go func() {
 					a.Lists(t.Context(), side, []storage.ListQuery{whole(1), whole(2)})
 					done <- struct{}{}
 				}()
 			}
-			for range 3 {
+			for range 4 {
 				<-read
 			}
 			s.set(func() { s.after = nil })
 			between(t, s, b)
 			close(held)
-			for range 3 {
+			for range 4 {
 				<-done
 			}
 			a.idle(t)
@@ -143,7 +173,7 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 				a.idle(t)
 				b.idle(t)
 			}
-			if n := a.fills("following", "lost"); n == 0 {
+			if a.fills("following", "lost") == 0 || a.fills("post", "lost") == 0 {
 				t.Error("no fill was refused")
 			}
 		})
@@ -157,24 +187,28 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	s := newSource(t, 1, 2)
 	old := newSource(t, 1, 2)
 	behind := old.Store
+	old.writePost(t, 1, "one")
+	s.writePost(t, 1, "one")
+	s.writePost(t, 1, "two")
 	server, a, b := pair(t, s)
 	late := connect(t, old, []*testenv.RedisServer{server})
 	s.write(t, 1, 2, storage.Following)
 	s.write(t, 1, 2, storage.None)
 	old.write(t, 1, 2, storage.Following)
-	a.Changed(t.Context(), s.both(1, 2))
-	late.Changed(t.Context(), s.both(1, 2)) // of version 1: what came before counts
+	a.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
+	late.Changed(t.Context(), s.both(1, 2), old.changedPost(1)) // of version 1: what came before counts
 	s.set(func() { s.pretend = func() *memory.Store { return behind } })
 	a.Profiles(t.Context(), []storage.UserID{1})
 	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
+	a.text(t, 1)
 	a.idle(t)
-	if a.fills("user", "older") != 1 || a.fills("following", "older") != 1 {
+	if a.fills("user", "older") != 1 || a.fills("following", "older") != 1 || a.fills("post", "older") != 1 {
 		t.Error("it was not refused")
 	}
 	s.set(func() { s.pretend = nil })
 	b.agrees(t, s, 1, 2)
 	b.idle(t)
-	if b.fills("user", "taken") == 0 || b.fills("following", "taken") == 0 {
+	if b.fills("user", "taken") == 0 || b.fills("following", "taken") == 0 || b.fills("post", "taken") == 0 {
 		t.Error("what is new was refused, too")
 	}
 	a.agrees(t, s, 1, 2)
@@ -224,5 +258,61 @@ func TestAGapIsNotBridged(t *testing.T) {
 	b.agrees(t, s, 1, 2)
 	if s.calls() != calls {
 		t.Error("what was reported already has cost a look-up")
+	}
+}
+
+// What was removed because it had changed leaves its version: a store that lags behind brings nothing back.
+func TestARemovedPostIsNotReplacedByAnOlderOne(t *testing.T) {
+	t.Parallel()
+	s, old := newSource(t, 1), newSource(t, 1)
+	s.writePost(t, 1, "one")
+	old.writePost(t, 1, "one")
+	s.writePost(t, 1, "two")
+	_, a, b := pair(t, s)
+	a.text(t, 1)
+	a.idle(t)
+	a.Changed(t.Context(), nil, storage.PostVersion{PostID: postOf(1)})
+	s.set(func() { s.pretend = func() *memory.Store { return old.Store } })
+	b.text(t, 1)
+	b.idle(t)
+	s.set(func() { s.pretend = nil })
+	if text := a.text(t, 1); text != "two" || b.fills("post", "older") != 1 {
+		t.Errorf("%q, %v fills refused", text, b.fills("post", "older"))
+	}
+}
+
+// A change of a post that Redis knows of already costs nothing: the log reports what writers have reported.
+func TestAChangeOfAPostThatIsKnownCostsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	_, a, b := pair(t, s)
+	s.writePost(t, 1, "one")
+	early := s.changedPost(1)
+	s.writePost(t, 1, "two")
+	a.Changed(t.Context(), nil, storage.PostVersion{PostID: postOf(1)})
+	b.text(t, 1)
+	b.idle(t)
+	calls := s.calls()
+	b.Changed(t.Context(), nil, early, s.changedPost(1))
+	if text := a.text(t, 1); text != "two" || s.calls() != calls {
+		t.Errorf("%q, after %d more look-ups", text, s.calls()-calls)
+	}
+}
+
+// Without its author's stamp a post does not count, though its key is there: Redis may have evicted one of the two.
+func TestAnEvictedStampBringsNoPostBack(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	_, a, b := pair(t, s)
+	s.writePost(t, 1, "one")
+	a.text(t, 1)
+	a.idle(t)
+	s.writePost(t, 1, "two")
+	a.Changed(t.Context(), nil, storage.PostVersion{PostID: storage.PostID{Author: 1}})
+	if err := a.cfg.Redis.Del(t.Context(), current(t, a).stamp(1)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.text(t, 1); text != "two" {
+		t.Errorf("%q is read", text)
 	}
 }

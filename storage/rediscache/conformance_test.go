@@ -14,7 +14,7 @@ import (
 	"kith/storage/storagetest"
 )
 
-// cached is a store whose users and lists are read through a cache, which is notified of every
+// cached is a store whose users, posts and lists are read through a cache, which is notified of every
 // write. Two caches take turns, as the requests of a client come to two gateways.
 type cached struct {
 	*notify.Store
@@ -32,17 +32,28 @@ func (s *cached) Lists(ctx context.Context, side storage.Side, queries []storage
 	return s.next().Lists(ctx, side, queries)
 }
 
+func (s *cached) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	return s.next().Posts(ctx, ids)
+}
+
 func (s *cached) wrote(ctx context.Context, w notify.Write) {
 	var what []storage.UserChange
+	var posts []storage.PostVersion
 	for _, row := range w.Rows {
 		one := w.Counts[row.Side.Owner(row.Edge.Pair())]
 		one.User, one.Forward, one.Inverse = row.Side.Owner(row.Edge.Pair()), row.Side == storage.Forward, row.Side == storage.Inverse
 		what = append(what, one)
+		if row.Side == storage.FavoriteInbox {
+			posts = append(posts, storage.PostVersion{PostID: row.Edge.Pair().PostID()})
+		}
+	}
+	for _, id := range w.Posts {
+		posts = append(posts, storage.PostVersion{PostID: id})
 	}
 	for _, user := range w.All() {
 		what = append(what, storage.UserChange{User: user, Forward: true, Inverse: true})
 	}
-	s.next().Changed(ctx, what)
+	s.next().Changed(ctx, what, posts...)
 }
 
 func TestConformance(t *testing.T) {

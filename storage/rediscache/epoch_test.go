@@ -127,6 +127,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 		t.Run(fmt.Sprint("room for ", maxLate), func(t *testing.T) {
 			t.Parallel()
 			s := newSource(t, 1, 2)
+			s.writePost(t, 1, "one")
 			var mu sync.Mutex
 			var corrected [][]storage.UserID
 			server, a, b := pair(t, s, func(c *Config) {
@@ -140,7 +141,8 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 			before := current(t, a).keys
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
-			a.Changed(t.Context(), s.both(1, 2))
+			s.writePost(t, 1, "two")
+			a.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
 			if !a.late.behind() {
 				t.Fatal("it could be reported")
 			}

@@ -2,6 +2,7 @@ package rediscache
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"kith/storage"
 )
 
-// TestRandomHistory lets clients of two gateways follow, unfollow and look, while Redis is
+// TestRandomHistory lets clients of two gateways follow, unfollow, edit their posts and look, while Redis is
 // flushed, killed, frozen and rolled back to old data.
 //
 //   - Always: a writer sees its own writes on the gateway that it wrote on.
@@ -130,7 +131,7 @@ func epochs(gateways []*Cache) (names []string) {
 	return names
 }
 
-// client is one user, the only one who writes what it follows.
+// client is one user, the only one who writes what it follows, and its post.
 type client struct {
 	t       *testing.T
 	s       *source
@@ -138,6 +139,7 @@ type client struct {
 	follows map[storage.UserID]bool
 	last    storage.UserID // whom it has followed or left last
 	asked   time.Time      // its last question
+	text    string         // of its post
 }
 
 // step writes, and checks everything that follows from it, and another user as well.
@@ -151,11 +153,14 @@ func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 	}
 	c.s.write(c.t, c.me, peer, kind)
 	c.follows[peer], c.last = kind == storage.Following, peer
-	own.Changed(context.Background(), c.s.both(c.me, peer))
+	c.text = fmt.Sprint(len(c.text), peer, kind)
+	c.s.writePost(c.t, c.me, c.text)
+	own.Changed(context.Background(), c.s.both(c.me, peer), storage.PostVersion{PostID: postOf(c.me)})
 	if text := c.missing(own); text != "" {
 		c.t.Errorf("user %d, %v to %d: %s", c.me, kind, peer, text)
 	}
 	own.profile(c.t, somebody)
+	own.text(c.t, somebody)
 	own.list(c.t, storage.Inverse, whole(somebody))
 }
 
@@ -180,6 +185,10 @@ func (c *client) missing(on *Cache) string {
 	}
 	if mine.Err != nil || n != 0 {
 		return "its own list lacks somebody"
+	}
+	c.asked = time.Now()
+	if post := on.Posts(ctx, []storage.PostID{postOf(c.me)})[0]; post.Err != nil || post.Value.Text != c.text {
+		return "its own post is old"
 	}
 	c.asked = time.Now()
 	profile := on.Profiles(ctx, []storage.UserID{c.me})[0]

@@ -20,8 +20,9 @@ type late struct {
 
 	mu         sync.Mutex
 	changes    map[storage.UserID]storage.UserChange
-	tooMany    bool // they were dropped: a new epoch has to begin
-	delivering bool // a goroutine is trying to deliver them
+	posts      map[storage.PostID]int64 // versions; 0: not known
+	tooMany    bool                     // they were dropped: a new epoch has to begin
+	delivering bool                     // a goroutine is trying to deliver them
 	after      []func()
 }
 
@@ -40,34 +41,57 @@ func (l *late) then(call func()) bool {
 func (l *late) behind() bool { return l.some.Load() }
 
 // add remembers changes and makes sure that a goroutine tries to deliver them.
-func (l *late) add(what []storage.UserChange) {
-	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what)))
+func (l *late) add(what []storage.UserChange, posts []storage.PostVersion) {
+	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what) + len(posts)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.some.Store(true)
-	if l.changes == nil {
-		l.changes = make(map[storage.UserID]storage.UserChange)
-	}
-	l.keep(what)
+	l.keep(what, posts)
 	if !l.delivering && l.closed.Err() == nil {
 		l.delivering = true
 		l.cache.running.Go(l.deliver)
 	}
 }
 
-// keep stores changes, for MaxLate users at most.
-func (l *late) keep(what []storage.UserChange) {
+// keep stores changes, for MaxLate users and posts at most.
+func (l *late) keep(what []storage.UserChange, posts []storage.PostVersion) {
+	if l.changes == nil {
+		l.clear()
+	}
 	for _, w := range what {
-		if old, found := l.changes[w.User]; found {
+		old, found := l.changes[w.User]
+		if found {
 			w = w.And(old)
-		} else if len(l.changes) >= l.cache.cfg.MaxLate {
-			l.changes, l.tooMany = make(map[storage.UserID]storage.UserChange), true
 		}
-		if !l.tooMany {
+		if l.room(found) {
 			l.changes[w.User] = w
 		}
 	}
-	l.cache.cfg.Metrics.late.Set(float64(len(l.changes)))
+	for _, p := range posts {
+		version, found := l.posts[p.PostID]
+		if found && min(version, p.Version) > 0 {
+			p.Version = max(version, p.Version)
+		} else if found {
+			p.Version = 0
+		}
+		if l.room(found) {
+			l.posts[p.PostID] = p.Version
+		}
+	}
+	l.cache.cfg.Metrics.late.Set(float64(len(l.changes) + len(l.posts)))
+}
+
+// room reports whether one more may be kept. If not, everything is dropped.
+func (l *late) room(found bool) bool {
+	if !found && len(l.changes)+len(l.posts) >= l.cache.cfg.MaxLate {
+		l.clear()
+		l.tooMany = true
+	}
+	return !l.tooMany
+}
+
+func (l *late) clear() {
+	l.changes, l.posts = make(map[storage.UserID]storage.UserChange), make(map[storage.PostID]int64)
 }
 
 // Pauses between attempts.
@@ -86,7 +110,7 @@ func (l *late) deliver() {
 		}
 		pause = firstPause
 		l.mu.Lock()
-		if len(l.changes) == 0 && !l.tooMany {
+		if len(l.changes)+len(l.posts) == 0 && !l.tooMany {
 			l.some.Store(false)
 			l.delivering = false
 			after := l.after
@@ -107,8 +131,9 @@ func (l *late) deliver() {
 // try reports everything remembered to Redis; what could not be delivered stays.
 func (l *late) try() bool {
 	l.mu.Lock()
-	changes, tooMany := l.changes, l.tooMany
-	l.changes, l.tooMany = make(map[storage.UserID]storage.UserChange), false
+	changes, kept, tooMany := l.changes, l.posts, l.tooMany
+	l.clear()
+	l.tooMany = false
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(l.closed, changeTimeout)
 	defer cancel()
@@ -116,23 +141,27 @@ func (l *late) try() bool {
 	for _, w := range changes {
 		what = append(what, w)
 	}
+	posts := make([]storage.PostVersion, 0, len(kept))
+	for id, version := range kept {
+		posts = append(posts, storage.PostVersion{PostID: id, Version: version})
+	}
 	var err error
 	if tooMany {
 		if _, err = l.cache.learnEpoch(ctx, true); err != nil {
 			l.cache.failed("learn")
 		}
-	} else if len(what) > 0 {
-		err = l.cache.deliver(ctx, what)
+	} else if len(what)+len(posts) > 0 {
+		err = l.cache.deliver(ctx, what, posts)
 	}
-	if err == nil && (tooMany || len(what) > 0) {
-		l.cache.cfg.Corrected(owners(what))
+	if err == nil && (tooMany || len(what)+len(posts) > 0) {
+		l.cache.cfg.Corrected(owners(what, posts))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
 		l.tooMany = l.tooMany || tooMany
-		l.keep(what)
+		l.keep(what, posts)
 	}
-	l.cache.cfg.Metrics.late.Set(float64(len(l.changes)))
+	l.cache.cfg.Metrics.late.Set(float64(len(l.changes) + len(l.posts)))
 	return err == nil
 }

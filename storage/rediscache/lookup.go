@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// lookUp is one call of [Cache.Profiles] or [Cache.Lists]. One goroutine answers its queries. It
+// lookUp is one call of [Cache.Profiles], [Cache.Lists] or [Cache.Posts]. One goroutine answers its queries. It
 // continues after the caller has left, and while results that the caller already has are being
 // stored. It does not join concurrent callers for the same key: the cache in the process does that.
 type lookUp[Q comparable, V any] struct {

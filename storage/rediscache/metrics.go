@@ -34,7 +34,7 @@ func newMetrics() *Metrics {
 		epochs: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kith_redis_cache_epochs_total", Help: "Times that this gateway found out the epoch of Redis."}),
 		late: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_redis_cache_late_users", Help: "Changed users that could not be reported to Redis yet."}),
+			Name: "kith_redis_cache_late_users", Help: "Changed users and posts that could not be reported to Redis yet."}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kith_redis_cache_open", Help: "1 while Redis is left alone because it does not answer."}),
 	}

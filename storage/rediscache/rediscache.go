@@ -1,14 +1,14 @@
-// Package rediscache keeps users with their counts, and whole lists, in a Redis that all
+// Package rediscache keeps users and posts with their counts, and whole lists, in a Redis that all
 // gateways of a deployment share: one server or a cluster, version 6 or later.
 //
 // It answers as the store would, at some moment since the question or shortly before. After
 // [Cache.Changed] has reported a change, it never answers with the value before the change.
 // Three mechanisms ensure that, each sufficient by itself if the others hold:
 //
-//   - A look-up that fills a key holds a lease on it, which any change of the user ends. So a value
+//   - A look-up that fills a key holds a lease on it, which any change of the user or the post ends. So a value
 //     read before a change is not stored after it.
-//   - All values have versions, those of user_counts. A change leaves its version, and nothing
-//     older is accepted.
+//   - All values have versions, those of user_counts and post_counts. A change leaves its version, if it
+//     is known, and nothing older is accepted.
 //   - All keys begin with an epoch, which changes as soon as Redis cannot be trusted any more:
 //     after a restart, which may bring back old data, and when a change could not be delivered (see
 //     [Runs] and epoch.go).
@@ -62,7 +62,7 @@ type Config struct {
 	// MaxConcurrent is how many look-ups of the store run at a time; others wait. Defaults to 32.
 	MaxConcurrent int
 
-	// MaxLate is how many users' changes are remembered while Redis is away, some 40 bytes each. If
+	// MaxLate is how many changed users and posts are remembered while Redis is away, some 40 bytes each. If
 	// there are more, a new epoch begins when Redis is back. Defaults to 100,000.
 	MaxLate int
 

@@ -26,6 +26,14 @@ var (
 	listFillText string
 	//go:embed lua/listrelease.lua
 	listReleaseText string
+	//go:embed lua/postget.lua
+	postGetText string
+	//go:embed lua/postfill.lua
+	postFillText string
+	//go:embed lua/postrelease.lua
+	postReleaseText string
+	//go:embed lua/postchanged.lua
+	postChangedText string
 	//go:embed lua/changed.lua
 	changedText string
 	//go:embed lua/epoch.lua
@@ -37,10 +45,14 @@ var (
 	listGet     = scriptOf(listGetText)
 	listFill    = scriptOf(listFillText)
 	listRelease = scriptOf(listReleaseText)
+	postGet     = scriptOf(postGetText)
+	postFill    = scriptOf(postFillText)
+	postRelease = scriptOf(postReleaseText)
+	postChanged = scriptOf(postChangedText)
 	changed     = scriptOf(changedText)
 	epochScript = scriptOf(epochText)
 
-	scripts = []script{userGet, userFill, userRelease, listGet, listFill, listRelease, changed, epochScript}
+	scripts = []script{userGet, userFill, userRelease, listGet, listFill, listRelease, postGet, postFill, postRelease, postChanged, changed, epochScript}
 )
 
 func scriptOf(text string) script {

@@ -46,10 +46,13 @@ func appendProfile(to []byte, p storage.Profile) []byte {
 	to = binary.AppendVarint(to, int64(p.User.CreatedAt))
 	to = binary.AppendVarint(to, int64(p.User.UpdatedAt))
 	for _, text := range [...]string{p.User.Handle, p.User.Name, p.User.Bio, p.User.AvatarURL} {
-		to = binary.AppendUvarint(to, uint64(len(text)))
-		to = append(to, text...)
+		to = appendText(to, text)
 	}
 	return to
+}
+
+func appendText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
 func appendCounts(to []byte, c storage.Counts) []byte {

@@ -168,6 +168,9 @@ func (c *Cache) leaseLife() time.Duration {
 	return c.cfg.FillTimeout + c.cfg.Timeout + time.Second
 }
 
+// longestLife is how long a value may be kept.
+func (c *Cache) longestLife() time.Duration { return max(c.cfg.TTL, c.cfg.NothingTTL) * 6 / 5 }
+
 // life is how long a value is kept, ± 20 %, so that values stored together do not expire together.
 func (c *Cache) life(nothing bool) time.Duration {
 	life := c.cfg.TTL
