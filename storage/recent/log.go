@@ -64,6 +64,9 @@ func (l *log) time(at position) storage.Micros {
 	return c.time(i)
 }
 
+// upTo is a time that is no older than a post and all that came before it. It takes no look at the post.
+func (l *log) upTo(at position) storage.Micros { return l.chunks[(at-l.first)>>chunkBits].newest }
+
 func (l *log) next(at position) position {
 	c, i := l.at(at)
 	return c.next[i]

@@ -2,6 +2,7 @@ package recent
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 
 	"kith/storage"
@@ -29,10 +30,13 @@ type Page struct {
 
 // How a page is found.
 const (
-	// Reading an entry of the log takes a fraction of the time of finding an author's newest post:
-	// for as many authors, a scan of so many entries for each may as well be tried first.
-	scanFrom = 1000
-	scanEach = 2
+	// After each sample of entries the share that is by the authors foretells how many a page takes.
+	sample = 64
+	// Whether the author of an entry is wanted takes as long to find out as the newest posts of so many
+	// authors (BenchmarkPage).
+	mergeEach = 4
+	// mergeTo is for how many authors a merge takes hardly longer than a sample.
+	mergeTo = 500
 
 	// farBack is how many posts of an author are passed over on the way to a place. If an author
 	// has more that are newer, the log is scanned from there.
@@ -46,38 +50,41 @@ func (p *Posts) Page(q Query) Page {
 	p.pages.Add(1)
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if n := q.Authors.Len(); n >= scanFrom {
-		if page := p.scan(q, scanEach*n); !page.Ended {
+	if n := q.Authors.Len(); n > mergeTo {
+		if page := p.scan(q, scanMost, n/mergeEach); !page.Ended {
 			return page
 		}
 	}
 	if page, near := p.merge(q); near {
 		return page
 	}
-	return p.scan(q, scanMost)
+	return p.scan(q, scanMost, math.MaxInt)
 }
 
-// merge merges the chains of the authors. It is not near if it gave up because the place is too far
-// back in one of them.
+// merge merges the chains of those authors who have the newest posts, as many as posts are wanted. It
+// is not near if it gave up because the place is too far back in a chain.
 func (p *Posts) merge(q Query) (page Page, near bool) {
 	var chains heads
 	for _, id := range q.Authors.IDs() {
 		author, known := p.authors.find(id)
-		if !known || q.Hides != nil && q.Hides(id) {
+		if !known {
 			continue
 		}
 		at := p.authors.heads[author]
+		if !p.log.has(at) || !chains.room(p.log.upTo(at), q.Limit) {
+			continue
+		}
 		for passed := 0; p.log.has(at) && !behind(p.log.time(at), q.After, func() int64 { return p.number(at) }); passed++ {
 			if passed == farBack {
 				return Page{}, false
 			}
 			at = p.log.next(at)
 		}
-		if p.log.has(at) && p.log.time(at) > p.floor {
-			chains = append(chains, head{p.place(at), at})
+		if p.log.has(at) && p.log.time(at) > p.floor && chains.room(p.log.time(at), q.Limit) && (q.Hides == nil || !q.Hides(id)) {
+			chains.offer(head{p.place(at), at}, q.Limit)
 		}
 	}
-	heap.Init(&chains)
+	slices.SortFunc(chains, func(a, b head) int { return a.Compare(b.Place) }) // which is a heap, the newest on top
 	page.Through = p.floor
 	for len(chains) > 0 && len(page.Posts) < q.Limit {
 		at := chains[0].at
@@ -109,6 +116,32 @@ type head struct {
 	at position
 }
 
+// room reports whether a head that is no newer than that may be among the newest, at most so many, which are a heap with
+// the oldest on top.
+func (h heads) room(t storage.Micros, most int) bool {
+	return len(h) < most || t >= h[0].CreatedAt
+}
+
+// offer adds a head to the newest.
+func (h *heads) offer(one head, most int) {
+	switch oldest := (*oldestFirst)(h); {
+	case len(*h) < most:
+		heap.Push(oldest, one)
+	case one.Compare((*h)[0].Place) < 0:
+		(*h)[0] = one
+		heap.Fix(oldest, 0)
+	}
+}
+
+// oldestFirst is a heap of the same heads, the oldest on top.
+type oldestFirst heads
+
+func (h oldestFirst) Len() int           { return len(h) }
+func (h oldestFirst) Less(i, j int) bool { return h[i].Compare(h[j].Place) > 0 }
+func (h oldestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *oldestFirst) Push(one any)      { (*heads)(h).Push(one) }
+func (h *oldestFirst) Pop() any          { return (*heads)(h).Pop() }
+
 // heads is a heap, the newest on top.
 type heads []head
 
@@ -123,9 +156,11 @@ func (h *heads) Pop() any {
 	return one
 }
 
-// scan goes back through the log, over so many entries at most.
-func (p *Posts) scan(q Query, most int) (page Page) {
+// scan goes back through the log, over so many entries at most. It gives up early if a sample of the
+// entries foretells that it would look up more authors than are worth it.
+func (p *Posts) scan(q Query, most, worth int) (page Page) {
 	page.Through = p.floor
+	asked, found := 0, 0
 	for n := len(p.log.chunks) - 1; n >= 0; n-- {
 		c := p.log.chunks[n]
 		if q.After != (storage.Place{}) && c.oldest > q.After.CreatedAt {
@@ -137,7 +172,7 @@ func (p *Posts) scan(q Query, most int) (page Page) {
 			if upTo <= p.floor || len(page.Posts) == q.Limit && page.Posts[q.Limit-1].CreatedAt > upTo {
 				return page
 			}
-			if most--; most < 0 {
+			if most--; most < 0 || asked >= sample && asked%sample == 0 && q.Limit*asked/max(1, found) > worth {
 				page.Through, page.Ended = upTo, true
 				page.Posts = slices.DeleteFunc(page.Posts, func(one storage.PostAt) bool { return one.CreatedAt <= upTo })
 				return page
@@ -146,7 +181,9 @@ func (p *Posts) scan(q Query, most int) (page Page) {
 			if c.authors[i] == nobody || t <= p.floor || !behind(t, q.After, func() int64 { return p.number(at) }) {
 				continue
 			}
+			asked++
 			if id := p.authors.ids[c.authors[i]]; q.Authors.Contains(id) && (q.Hides == nil || !q.Hides(id)) {
+				found++
 				page.insert(p.post(at), q.Limit)
 			}
 		}

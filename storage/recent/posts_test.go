@@ -1,6 +1,7 @@
 package recent
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -118,13 +119,13 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 			}
 		}
 		merged, near := p.merge(q)
-		for name, got := range map[string][]storage.PostAt{"page": p.Page(q).Posts, "scan": p.scan(q, math.MaxInt).Posts, "merge": merged.Posts} {
+		for name, got := range map[string][]storage.PostAt{"page": p.Page(q).Posts, "scan": p.scan(q, math.MaxInt, math.MaxInt).Posts, "merge": merged.Posts} {
 			if (name != "merge" || near) && !slices.Equal(got, want) {
 				t.Fatalf("%s behind %v, floor %d: got %v, want %v", name, q.After, floor, got, want)
 			}
 		}
 		// A scan that is broken off has all down to where it ended.
-		part := p.scan(q, random.IntN(3000))
+		part := p.scan(q, random.IntN(3000), cmp.Or(random.IntN(3)*500, math.MaxInt))
 		if part.Ended {
 			want = slices.DeleteFunc(want, func(one storage.PostAt) bool { return one.CreatedAt <= part.Through })
 		}
