@@ -100,7 +100,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer redis.Close()
 
 	if c.Demo {
-		if err := demo.Load(ctx, store); err != nil {
+		if err := demo.Load(ctx, store, time.Now()); err != nil {
 			return Misset("store", fmt.Errorf("load the demo graph: %w", err))
 		}
 	}

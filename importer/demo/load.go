@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"kith/storage"
 )
@@ -19,10 +20,10 @@ type Store interface {
 	Empty(ctx context.Context) (bool, error)
 }
 
-// Load puts the network of [Seed] and [Base] into an empty store, and completes it
-// if an earlier Load was interrupted. Posts come before the edges by which a complete network is known. Any other store, and a complete one,
+// Load puts the network of [Seed] and [Base] into an empty store, with posts until now, so that they are recent when
+// somebody looks. It completes the network if an earlier Load was interrupted. Posts come before the edges by which a complete network is known. Any other store, and a complete one,
 // is left as it is; later changes of the network stay, too.
-func Load(ctx context.Context, store Store) error {
+func Load(ctx context.Context, store Store, now time.Time) error {
 	users, edges := Graph(Seed, Base)
 	wanted, err := wanted(ctx, store, users, edges)
 	if err != nil {
@@ -36,7 +37,7 @@ func Load(ctx context.Context, store Store) error {
 			return fmt.Errorf("create demo user %d: %w", users[i].ID, result.Err)
 		}
 	}
-	posts, comments := Writings(Seed, Base, edges)
+	posts, comments := Writings(Seed, now, edges)
 	if err := write(ctx, store, posts, comments); err != nil {
 		return err
 	}

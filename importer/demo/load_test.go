@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+	"time"
 
 	"kith/storage"
 	"kith/storage/memory"
@@ -12,10 +13,13 @@ import (
 
 var ctx = context.Background()
 
+// now is when the tests load the network.
+var now = Base.AddDate(0, 1, 0)
+
 func loaded(t *testing.T) *memory.Store {
 	t.Helper()
 	store := memory.New()
-	if err := Load(ctx, store); err != nil {
+	if err := Load(ctx, store, now); err != nil {
 		t.Fatal(err)
 	}
 	return store
@@ -30,12 +34,15 @@ func TestLoad(t *testing.T) {
 
 func TestLoadedPosts(t *testing.T) {
 	store := loaded(t)
-	if err := Load(ctx, store); err != nil {
+	if err := Load(ctx, store, now); err != nil {
 		t.Fatal(err)
 	}
 	latest, err := store.LatestPosts(ctx, storage.Place{}, 2*Posts)
 	if err != nil || len(latest) != Posts {
 		t.Fatalf("%d posts, %v", len(latest), err)
+	}
+	if at := latest[0].CreatedAt.Time(); at.After(now) || at.Before(now.Add(-6*time.Hour)) {
+		t.Errorf("the newest post is of %s", at)
 	}
 	comments, favorites := int64(0), int64(0)
 	for _, p := range latest {
@@ -43,7 +50,7 @@ func TestLoadedPosts(t *testing.T) {
 		favorites += p.Counts.Favorites
 		for _, c := range store.CommentPages(ctx, []storage.CommentsQuery{{Post: p.PostID, Limit: Comments}})[0].Value {
 			follow := store.Edges(ctx, storage.Forward, []storage.Pair{{From: c.By, To: p.Author}})[0]
-			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(Base) {
+			if follow.Value.Type != storage.Following || c.CreatedAt <= p.CreatedAt || c.CreatedAt >= storage.MicrosOf(now) {
 				t.Errorf("%+v on a post of %s", c, p.Author)
 			}
 		}
@@ -86,10 +93,10 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 	whole := unversioned(loaded(t))
 	for n := 1; n <= 3; n++ {
 		store := memory.New()
-		if err := Load(ctx, &mortal{store, n}); !errors.Is(err, errKilled) {
+		if err := Load(ctx, &mortal{store, n}, now); !errors.Is(err, errKilled) {
 			t.Fatalf("killed at write %d: error %v", n, err)
 		}
-		if err := Load(ctx, store); err != nil {
+		if err := Load(ctx, store, now); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(unversioned(store), whole) {
@@ -117,7 +124,7 @@ func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 	elsewhere.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
 	for name, store := range map[string]*memory.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
 		before := store.Snapshot()
-		if err := Load(ctx, &untouchable{store, t}); err != nil {
+		if err := Load(ctx, &untouchable{store, t}, now); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(store.Snapshot(), before) {

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// How much the network has written, in the fortnight before its base.
+// How much the network has written, in the fortnight before it is loaded.
 const (
 	Posts     = 120
 	Comments  = 200
@@ -35,8 +35,8 @@ var replies = []string{
 }
 
 // Writings makes posts and comments by users of the network, who write the more the more follow them
-// and comment on whom they follow. The same seed, base and edges always give the same.
-func Writings(seed uint64, base time.Time, edges []storage.Edge) ([]storage.NewPost, []storage.NewComment) {
+// and comment on whom they follow, until a time. The same seed, time and edges always give the same.
+func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.NewPost, []storage.NewComment) {
 	d := newDice(seed + 1)
 	followers := map[storage.UserID][]storage.UserID{}
 	for _, e := range edges {
@@ -49,7 +49,7 @@ func Writings(seed uint64, base time.Time, edges []storage.Edge) ([]storage.NewP
 		if i%20 < 2 {
 			author = storage.UserID(i%20 + 1) // the two of the examples
 		}
-		at := storage.MicrosOf(base) - 14*day + step*storage.Micros(i)
+		at := storage.MicrosOf(until) - 14*day + step*storage.Micros(i)
 		posts[i] = storage.NewPost{
 			PostID: storage.PostID{Author: author, Number: int64(i + 1)}, Key: fmt.Sprintf("demo-%d", i+1),
 			Text: pick(d, sights.what) + ", " + pick(d, sights.where) + ".", At: at - at%second,
