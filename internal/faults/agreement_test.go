@@ -177,6 +177,14 @@ func (empty) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[
 	return results
 }
 
+func (empty) Posts(_ context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := make([]storage.Result[storage.Post], len(ids))
+	for i := range results {
+		results[i].Err = errEmpty
+	}
+	return results
+}
+
 func (empty) Lists(_ context.Context, _ storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	results := make([]storage.Result[storage.List], len(queries))
 	for i := range results {

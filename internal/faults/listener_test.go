@@ -16,14 +16,16 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// listener is a client that has two subscriptions of a viewer at one gateway: newFollowers
-// over a WebSocket, relationshipChanged as server-sent events.
+// listener is a client that has four subscriptions of a viewer at one gateway: newFollowers
+// over a WebSocket, relationshipChanged, postFavorited and newComment as server-sent events.
 type listener struct {
-	running sync.WaitGroup // both connections
+	running sync.WaitGroup // all connections
 
 	mu        sync.Mutex
 	followers map[int64]bool   // whom newFollowers has reported
 	statuses  map[int64]string // what relationshipChanged has reported last
+	favorited map[int64]bool   // whom postFavorited has reported
+	commented map[int64]bool   // whom newComment has reported
 	errors    []string         // instead of an answer
 }
 
@@ -32,7 +34,7 @@ type listener struct {
 func (d *deployment) listen(t testing.TB, l *life, viewer int64, others []int64) *listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	n := &listener{followers: map[int64]bool{}, statuses: map[int64]string{}}
+	n := &listener{followers: map[int64]bool{}, statuses: map[int64]string{}, favorited: map[int64]bool{}, commented: map[int64]bool{}}
 	t.Cleanup(func() { cancel(); n.running.Wait() })
 	token := "Bearer " + d.token(t, viewer)
 	n.overWebSocket(t, ctx, l.gateway.URL, token, `subscription { newFollowers { node { id } } }`)
@@ -41,6 +43,8 @@ func (d *deployment) listen(t testing.TB, l *life, viewer int64, others []int64)
 		ids[i] = id(other)
 	}
 	n.overEvents(t, ctx, l.gateway.URL, token, `subscription($ids: [ID!]!) { relationshipChanged(userIds: $ids) { to { id } status } }`, map[string]any{"ids": ids})
+	n.overEvents(t, ctx, l.gateway.URL, token, `subscription { postFavorited { node { id } } }`, nil)
+	n.overEvents(t, ctx, l.gateway.URL, token, `subscription { newComment { node { author { id } } } }`, nil)
 	return n
 }
 
@@ -126,7 +130,7 @@ func (n *listener) overEvents(t testing.TB, ctx context.Context, url, token, que
 	})
 }
 
-// take notes an answer of either subscription.
+// take notes an answer of one of the subscriptions.
 func (n *listener) take(text json.RawMessage) {
 	var message struct {
 		Data struct {
@@ -134,6 +138,10 @@ func (n *listener) take(text json.RawMessage) {
 			RelationshipChanged *struct {
 				To     struct{ ID string }
 				Status string
+			}
+			PostFavorited *struct{ Node struct{ ID string } }
+			NewComment    *struct {
+				Node struct{ Author struct{ ID string } }
 			}
 		}
 	}
@@ -144,6 +152,10 @@ func (n *listener) take(text json.RawMessage) {
 		whose = message.Data.NewFollowers.Node.ID
 	case err == nil && message.Data.RelationshipChanged != nil:
 		whose = message.Data.RelationshipChanged.To.ID
+	case err == nil && message.Data.PostFavorited != nil:
+		whose = message.Data.PostFavorited.Node.ID
+	case err == nil && message.Data.NewComment != nil:
+		whose = message.Data.NewComment.Node.Author.ID
 	default:
 		n.fail(string(text))
 		return
@@ -155,9 +167,14 @@ func (n *listener) take(text json.RawMessage) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if r := message.Data.RelationshipChanged; r != nil {
+	switch r := message.Data.RelationshipChanged; {
+	case r != nil:
 		n.statuses[user] = r.Status
-	} else {
+	case message.Data.PostFavorited != nil:
+		n.favorited[user] = true
+	case message.Data.NewComment != nil:
+		n.commented[user] = true
+	default:
 		n.followers[user] = true
 	}
 }
@@ -168,11 +185,12 @@ func (n *listener) fail(text string) {
 	n.errors = append(n.errors, text)
 }
 
-// heard reports whether both subscriptions have reported that a user follows the viewer.
+// heard reports whether all subscriptions have reported a user, who follows the viewer, has favorited its
+// post and has commented on it.
 func (n *listener) heard(user int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.followers[user] && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
+	return n.followers[user] && n.favorited[user] && n.commented[user] && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
 }
 
 // status is what relationshipChanged has reported last about a user.

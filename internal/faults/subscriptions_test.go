@@ -14,7 +14,7 @@ import (
 )
 
 // TestSubscriptionsAcrossGateways subscribes at one gateway and writes at another. Both are
-// killed in turn, the one that writes in the middle of its writes. Of every follow that was
+// killed in turn, the one that writes in the middle of its writes. Of every follow, favorite and comment that was
 // acknowledged the client hears, unless its own gateway was away: then it asks after it has
 // subscribed again. With Redis that is promised in every mode; without one on SQLite, where
 // gateways read the relation_log.
@@ -77,7 +77,7 @@ func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
 	return d
 }
 
-// viewer is who subscribes; everybody else follows the viewer once.
+// viewer is who subscribes; everybody else follows the viewer, favorites its post and comments on it, once.
 const viewer = 1
 
 // subscribed is a viewer with subscriptions at the first of two gateways.
@@ -85,10 +85,11 @@ type subscribed struct {
 	*deployment
 	*listener
 	client *client // for one request at a time
+	post   string  // of the viewer
 	last   atomic.Int64
 
 	mu    sync.Mutex
-	acked []int64 // whose follows were acknowledged
+	acked []int64 // whose follows, favorites and comments were acknowledged
 }
 
 // subscribe starts two gateways on a deployment, and subscribes.
@@ -105,8 +106,22 @@ func subscribeOn(t testing.TB, d *deployment) *subscribed {
 	for _, n := range d.gateways {
 		n.start(t)
 	}
+	s.publish(t)
 	s.connect(t)
 	return s
+}
+
+// publish writes the viewer's post.
+func (s *subscribed) publish(t testing.TB) {
+	t.Helper()
+	a, err := s.client.ask(t.Context(), s.notifier().now.Load().gateway.URL, viewer, "", `mutation { publishPost(text: "x", clientKey: "x") { post { id } } }`, nil)
+	var made struct{ Post struct{ ID string } }
+	if err == nil && a.code() == "" {
+		err = json.Unmarshal(a.Data["publishPost"], &made)
+	}
+	if s.post = made.Post.ID; err != nil || s.post == "" {
+		t.Fatalf("publish a post: %v, %+v", err, a.Errors)
+	}
 }
 
 func (s *subscribed) notifier() *node { return s.gateways[0] }
@@ -125,21 +140,30 @@ func (s *subscribed) connect(t testing.TB) {
 // next is a user who has not followed yet.
 func (s *subscribed) next() int64 { return s.last.Add(1) }
 
-// send has a user follow the viewer through a gateway, and reports whether that was
-// acknowledged. An error in the answer fails the test.
+// send has a user do its part through a gateway, and reports whether all of it was acknowledged. An error in an
+// answer fails the test.
 func (s *subscribed) send(t testing.TB, c *client, at *life, user int64) bool {
 	t.Helper()
 	if user > listeners {
 		t.Error("there are not so many users")
 		return false
 	}
-	a, err := c.ask(t.Context(), at.gateway.URL, user, "", mutation("follow", lean), map[string]any{"id": id(viewer)})
-	if err != nil {
-		return false
-	}
-	if a.code() != "" {
-		t.Errorf("user %d follows through %s: %+v", user, at.name, a.Errors)
-		return false
+	for _, part := range []struct {
+		query string
+		with  map[string]any
+	}{
+		{mutation("follow", lean), map[string]any{"id": id(viewer)}},
+		{`mutation($p: ID!) { favorite(postId: $p) { changed } }`, map[string]any{"p": s.post}},
+		{`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "x") { comment { id } } }`, map[string]any{"p": s.post}},
+	} {
+		a, err := c.ask(t.Context(), at.gateway.URL, user, "", part.query, part.with)
+		if err != nil {
+			return false
+		}
+		if a.code() != "" {
+			t.Errorf("user %d asks %s of %s: %+v", user, part.query, at.name, a.Errors)
+			return false
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +200,7 @@ func (s *subscribed) begin(t testing.TB, at *node) {
 	})
 }
 
-// hear waits until both subscriptions have reported some followers.
+// hear waits until all subscriptions have reported some users.
 func (s *subscribed) hear(t testing.TB, what string, users []int64) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {

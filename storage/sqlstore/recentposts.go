@@ -17,23 +17,13 @@ FROM post /*! FORCE INDEX (idx_post_latest) */
 WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR post_id < ?)
 ORDER BY created_at DESC, post_id DESC LIMIT ?`
 
-// MySQL skips from author to author within the index unless its statistics say that they have but a few posts each. Served by
-// idx_post_list.
-var sqlLastPosts = db.Text{
-	MySQL: `
-SELECT author_id, MAX(created_at)
-FROM post FORCE INDEX (idx_post_list)
-WHERE author_id IN (?) AND state = 0 AND created_at <= ?
-GROUP BY author_id`,
-	SQLite: `
-WITH wanted(a) AS (VALUES (?))
-SELECT a, (
-  SELECT created_at
-  FROM post INDEXED BY idx_post_list
-  WHERE author_id = a AND state = 0 AND created_at <= ?
-  ORDER BY created_at DESC LIMIT 1)
-FROM wanted`,
-}
+// Of each author one entry is read, however many posts there are. With a list of authors and GROUP BY, MariaDB reads all
+// entries of each if most authors have a few posts: of one with 100,000 in 20 ms, in place of 0.05 ms.
+// Served by idx_post_list.
+const sqlLastPost = `
+SELECT ? AS author, MAX(created_at)
+FROM post /*! FORCE INDEX (idx_post_list) */
+WHERE author_id = ? AND state = 0 AND created_at <= ?`
 
 // RecentPosts implements [storage.RecentPostReader].
 func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
@@ -53,14 +43,13 @@ func (s *Store) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]stora
 
 // LastPosts implements [storage.RecentPostReader].
 func (s *Store) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
-	return db.LookUp(s.db, authors, s.sql.MaxKeys, s.shards.Of, func(shard int, authors []storage.UserID, found func(storage.UserID, storage.Micros)) error {
-		wanted := db.Filled(authors)
-		args := make([]any, 0, len(wanted)+1)
-		for _, id := range wanted {
-			args = append(args, int64(id))
+	return db.LookUp(s.db, authors, s.sql.MaxPages, s.shards.Of, func(shard int, authors []storage.UserID, found func(storage.UserID, storage.Micros)) error {
+		selects, args := make([]string, len(authors)), make([]any, 0, 3*len(authors))
+		for i, id := range authors {
+			selects[i] = sqlLastPost
+			args = append(args, int64(id), int64(id), int64(upTo))
 		}
-		text := db.Listed(s.sql.Text(sqlLastPosts), len(wanted))
-		return s.db.Query(ctx, "posts.last", shard, len(authors), text, append(args, int64(upTo)), func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "posts.last", shard, len(authors), s.unionAll(selects), args, func(rows *sql.Rows) error {
 			var author storage.UserID
 			var at sql.NullInt64 // NULL: the author has no such post
 			err := rows.Scan(&author, &at)

@@ -1,0 +1,57 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+)
+
+// When authors last posted takes an entry of an index each, though one of them has posted much and most a
+// little, which is where MariaDB would read all of their entries.
+func TestLastPostsReadAnEntryOfEachAuthor(t *testing.T) {
+	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
+	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	s, err := Open(t.Context(), Config{Location: "mysql:" + dsn, StatementTimeout: time.Minute, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const busy, many, others = 7, 10_000, 10_000
+	for begin := 0; begin < many+others; begin += 5000 {
+		rows := make([]string, 0, 5000)
+		for n := begin; n < begin+5000; n++ {
+			author := busy
+			if n >= many {
+				author = 100 + n
+			}
+			rows = append(rows, fmt.Sprintf("(%d, %d, '%d', 'x', '[]', %d)", author, n+1, n+1, n+1))
+		}
+		if _, err := db.ExecContext(t.Context(), "INSERT INTO post (author_id, post_id, client_key, text, media, created_at) VALUES "+strings.Join(rows, ", ")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE post"); err != nil {
+		t.Fatal(err)
+	}
+	authors := []storage.UserID{busy, 100 + many, 101 + many, 5}
+	for upTo, want := range map[storage.Micros]storage.Micros{1 << 40: many, many / 2: many / 2} {
+		before := rowsRead(t, s)
+		r := s.LastPosts(t.Context(), authors, upTo)
+		if read := rowsRead(t, s) - before; read > 2*len(authors) {
+			t.Errorf("up to %d: %d entries were read for %d authors", upTo, read, len(authors))
+		}
+		if r[0].Value != want || r[1].Found != (upTo > many) || r[3].Found {
+			t.Errorf("up to %d: %+v", upTo, r)
+		}
+	}
+}
