@@ -201,6 +201,7 @@ func TestTheLogReportsPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.CommentAdded && e.Comment == comment.ID() })
 	if post := s.inRedis(t, id); post.Counts.Comments != 1 {
 		t.Errorf("Redis has %+v", post)
 	}

@@ -19,6 +19,7 @@ import (
 // listener is a client that has four subscriptions of a viewer at one gateway: newFollowers
 // over a WebSocket, relationshipChanged, postFavorited and newComment as server-sent events.
 type listener struct {
+	unheard bool           // comments are not reported: gateways hear of them by Redis alone
 	running sync.WaitGroup // all connections
 
 	mu        sync.Mutex
@@ -190,7 +191,7 @@ func (n *listener) fail(text string) {
 func (n *listener) heard(user int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.followers[user] && n.favorited[user] && n.commented[user] && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
+	return n.followers[user] && n.favorited[user] && (n.commented[user] || n.unheard) && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
 }
 
 // status is what relationshipChanged has reported last about a user.

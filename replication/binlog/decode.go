@@ -25,6 +25,7 @@ const (
 	userCounts
 	userStates
 	postCounts  // every change of a post raises its version there
+	comments    // inserts are new comments
 	bookkeeping // written all the time by running programs: checkpoints, leases
 	mover       // written first by transactions that copy or remove rows of buckets that move
 )
@@ -40,6 +41,7 @@ var tables = map[string]table{
 	"user_counts":          userCounts,
 	"user_states":          userStates,
 	"post_counts":          postCounts,
+	"comment":              comments,
 	"kith_checkpoints":     bookkeeping,
 	"kith_leases":          bookkeeping,
 	"kith_mover":           mover,
@@ -194,11 +196,11 @@ type layout struct {
 	version, following, followers, friends int
 	posts, favorites, favorited            int
 	post                                   int // of an edge or of counts, −1 in tables without
-	author                                 int
+	author, comment                        int
 }
 
 func layoutOf(m *replication.TableMapEvent) layout {
-	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
 	for i, name := range m.ColumnName {
 		switch string(name) {
 		case "from_user_id":
@@ -229,6 +231,8 @@ func layoutOf(m *replication.TableMapEvent) layout {
 			l.post = i
 		case "author_id":
 			l.author = i
+		case "comment_id":
+			l.comment = i
 		}
 	}
 	return l

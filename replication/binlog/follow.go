@@ -88,9 +88,9 @@ func (t *tail) take(ctx context.Context, done *transaction) error {
 	})
 }
 
-// stale lists the users whose profiles, counts or states a transaction changed, and the posts.
+// stale lists the users whose profiles, counts or states a transaction changed, the posts, and new comments.
 func stale(t *transaction) []events.Event {
-	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states)+len(t.posts))
+	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments))
 	for _, id := range t.users {
 		list = append(list, events.User(id))
 	}
@@ -102,6 +102,9 @@ func stale(t *transaction) []events.Event {
 	}
 	for _, p := range t.posts {
 		list = append(list, events.Changed(p.PostID))
+	}
+	for _, id := range t.comments {
+		list = append(list, events.Commented(id))
 	}
 	return list
 }

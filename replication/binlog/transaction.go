@@ -26,6 +26,7 @@ type transaction struct {
 	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
 	posts       []storage.PostVersion // whose rows of post_counts were written
+	comments    []storage.CommentID   // that were written
 	bookkeeping bool                  // nothing but checkpoints, leases and the like
 
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have
@@ -35,7 +36,7 @@ type transaction struct {
 
 // ours reports whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
-	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states)+len(t.posts) > 0
+	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments) > 0
 }
 
 // An assembler puts the events of a stream together into transactions. Rows count only once their
@@ -57,8 +58,8 @@ type assembler struct {
 
 // savepoint is a point in a transaction to which it may be rolled back.
 type savepoint struct {
-	name                                        string
-	rows, changes, users, counts, states, posts int
+	name                                                  string
+	rows, changes, users, counts, states, posts, comments int
 }
 
 // mariaPreparedXA is MariaDB's flag of a transaction prepared by XA.
@@ -189,13 +190,13 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	case s.is(0, "COMMIT"):
 		return a.commit(raw), nil
 	case s.is(0, "SAVEPOINT"):
-		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.rows), len(a.open.changes), len(a.open.users), len(a.open.counts), len(a.open.states), len(a.open.posts)})
+		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.rows), len(a.open.changes), len(a.open.users), len(a.open.counts), len(a.open.states), len(a.open.posts), len(a.open.comments)})
 		return nil, nil
 	case s.is(0, "ROLLBACK", "TO"):
 		a.rollback(s.savepoint())
 		return nil, nil
 	case s.is(0, "ROLLBACK"):
-		a.open.rows, a.open.changes, a.open.users, a.open.counts, a.open.states, a.open.posts = nil, nil, nil, nil, nil, nil
+		a.open.rows, a.open.changes, a.open.users, a.open.counts, a.open.states, a.open.posts, a.open.comments = nil, nil, nil, nil, nil, nil, nil
 		return a.commit(raw), nil
 	case s.is(0, "RELEASE"):
 		return nil, nil
@@ -226,7 +227,7 @@ func (a *assembler) rollback(name string) {
 		if strings.EqualFold(sp.name, name) {
 			a.open.rows, a.open.changes = a.open.rows[:sp.rows], a.open.changes[:sp.changes]
 			a.open.users, a.open.counts, a.open.states = a.open.users[:sp.users], a.open.counts[:sp.counts], a.open.states[:sp.states]
-			a.open.posts = a.open.posts[:sp.posts]
+			a.open.posts, a.open.comments = a.open.posts[:sp.posts], a.open.comments[:sp.comments]
 			a.savepoints = a.savepoints[:i+1]
 			return
 		}
@@ -239,8 +240,12 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover {
 		return nil
 	}
-	if t == postCounts {
+	switch t {
+	case postCounts:
 		a.posts(kind, e)
+		return nil
+	case comments:
+		a.comments(kind, e)
 		return nil
 	}
 	name := string(e.Table.Schema) + "." + string(e.Table.Table)
@@ -282,6 +287,20 @@ func (a *assembler) posts(kind replication.EventType, e *replication.RowsEvent) 
 				post.Version, _ = integer(e.Rows[i], l.version)
 			}
 			a.open.posts = append(a.open.posts, post)
+		}
+	}
+}
+
+// comments takes new rows of comment, which are hints for subscriptions as those above.
+func (a *assembler) comments(kind replication.EventType, e *replication.RowsEvent) {
+	if isUpdate(kind) || isDelete(kind) {
+		return
+	}
+	l := layoutOf(e.Table)
+	for _, row := range e.Rows {
+		author, ok := integer(row, l.author)
+		if number, also := integer(row, l.comment); ok && also {
+			a.open.comments = append(a.open.comments, storage.CommentID{Author: storage.UserID(author), Number: number})
 		}
 	}
 }
