@@ -126,7 +126,8 @@ func (h heads) room(t storage.Micros, most int) bool {
 func (h *heads) offer(one head, most int) {
 	switch oldest := (*oldestFirst)(h); {
 	case len(*h) < most:
-		heap.Push(oldest, one)
+		*h = append(*h, one)
+		heap.Fix(oldest, len(*h)-1) // heap.Push would allocate
 	case one.Compare((*h)[0].Place) < 0:
 		(*h)[0] = one
 		heap.Fix(oldest, 0)
