@@ -35,8 +35,14 @@ const (
 // resolver that knows the keys of the level below fetches them all at once.
 const defaultWait = time.Millisecond
 
-// waitKey is the key of another wait in a request's context; tests set one.
+// waitKey is the key of another wait in a request's context.
 type waitKey struct{}
+
+// WithWait changes how long a lone Load waits for company, in the requests of a context: tests make it
+// longer. A test file of this package would have everything above it compiled a second time.
+func WithWait(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, waitKey{}, d)
+}
 
 // line returns a line; most requests have one at most.
 func (l *Loaders) line(which int) *line {

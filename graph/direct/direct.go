@@ -81,8 +81,9 @@ func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (eleme
 // elements are the objects of a list; null ones are nil.
 type elements []any
 
-// byGqlgen reports whether gqlgen is to answer everything; nil except in tests, which compare.
-var byGqlgen func(context.Context) bool
+// ByGqlgen reports whether gqlgen is to answer everything; nil except in tests, which compare. It is
+// exported because a test file of this package would have everything above it compiled a second time.
+var ByGqlgen func(context.Context) bool
 
 // written is an answer that is put into words when the response is.
 type written struct {

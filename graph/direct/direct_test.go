@@ -3,6 +3,7 @@ package direct_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,12 +13,24 @@ import (
 
 	"kith/graph/direct"
 	"kith/graph/fields"
+	"kith/graph/model"
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/memory"
 )
 
 const users = 12
+
+type withoutKey struct{}
+
+func init() {
+	direct.ByGqlgen = func(ctx context.Context) bool { return ctx.Value(withoutKey{}) != nil }
+}
+
+// without has everything answered by gqlgen, for comparison.
+func without(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutKey{}, true)
+}
 
 // sameAnswers asks one API that writes directly and one that leaves everything to
 // gqlgen. The first is asked again, when it knows the query.
@@ -70,7 +83,7 @@ func dataOf(text string) string {
 func apis(t *testing.T, store storage.Store) (directly, slowly *apitest.API) {
 	options := apitest.Options{Limits: apitest.NoLimits}
 	directly = apitest.New(t, store, options)
-	options.Context = direct.Without
+	options.Context = without
 	return directly, apitest.New(t, store, options)
 }
 
@@ -128,8 +141,8 @@ func TestTextsAreEscapedAsGqlgenDoes(t *testing.T) {
 }
 
 func TestWhatCannotBeLoadedIsLeftToGqlgen(t *testing.T) {
-	broken := direct.BrokenCounts()
-	slow := func(context.Context, ast.SelectionSet, *direct.User) graphql.Marshaler {
+	broken := &model.User{Row: storage.User{Handle: "anna"}, Counts: storage.Result[storage.Counts]{Err: errors.New("shard unavailable")}}
+	slow := func(context.Context, ast.SelectionSet, *model.User) graphql.Marshaler {
 		return graphql.MarshalString("slow")
 	}
 	for query, want := range map[string]string{"handle": `{"handle":"anna"}`, "followerCount": `"slow"`} {
