@@ -3,18 +3,26 @@ package properties
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// Check is [rapid.Check] with at most so many cases. Where -rapid.checks is given on the command
-// line, there are as many as it says.
+// short is which part of the cases make test tries: each of its runs draws others, so that what one
+// does not come across another does.
+const short = 3
+
+// Check is [rapid.Check] with at most so many cases if the long tests run (KITH_TEST_LONG=1), and with
+// a third of them otherwise. Where -rapid.checks is given on the command line, there are as many as it says.
 func Check(t *testing.T, cases int, property func(*rapid.T)) {
 	t.Helper()
 	if isGiven("rapid.checks") {
 		rapid.Check(t, property)
 		return
+	}
+	if os.Getenv("KITH_TEST_LONG") != "1" {
+		cases = (cases + short - 1) / short
 	}
 	rapid.Check(t, atMost(cases, property))
 }

@@ -13,16 +13,20 @@ func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
 	if isGiven("rapid.checks") {
 		t.Skip("-rapid.checks asks for another number")
 	}
-	for _, cases := range []int{1, 7} {
+	for _, c := range []struct {
+		long        string
+		cases, want int
+	}{{"1", 1, 1}, {"1", 7, 7}, {"", 1, 1}, {"", 7, 3}} {
+		t.Setenv("KITH_TEST_LONG", c.long)
 		ran := 0
-		Check(t, cases, func(t *rapid.T) {
+		Check(t, c.cases, func(t *rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "n") == 0 {
 				t.Skip("one in four is no case")
 			}
 			ran++
 		})
-		if ran != cases {
-			t.Errorf("%d cases, want %d", ran, cases)
+		if ran != c.want {
+			t.Errorf("%d cases of %d, want %d", ran, c.cases, c.want)
 		}
 	}
 }
@@ -47,7 +51,7 @@ func TestTheCommandLineAsksForMore(t *testing.T) {
 	}
 	for args, want := range map[string]string{"-rapid.checks=12": "ran 12\n", "-rapid.steps=30": "ran 5\n"} {
 		child := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$", "-test.v", "-rapid.nofailfile", args)
-		child.Env = append(os.Environ(), "PROPERTIES_CHILD=1")
+		child.Env = append(os.Environ(), "PROPERTIES_CHILD=1", "KITH_TEST_LONG=1")
 		text, err := child.CombinedOutput()
 		if err == nil || !strings.Contains(string(text), want) || !strings.Contains(string(text), "failed at 10\n") {
 			t.Errorf("%s: %v, want %q and the smallest failure:\n%s", args, err, want, text)

@@ -240,7 +240,7 @@ func runChild(t *testing.T, mistake, tests string) (failed bool, output string) 
 		t.Fatal(err)
 	}
 	child := exec.CommandContext(t.Context(), self, "-test.run="+tests, "-test.timeout=2m",
-		"-rapid.seed=1", "-rapid.nofailfile", "-rapid.shrinktime=0s")
+		"-rapid.seed=1", "-rapid.checks=30", "-rapid.nofailfile", "-rapid.shrinktime=0s")
 	// A lost race takes two goroutines that run at once, also on one processor.
 	child.Env = append(os.Environ(), wrongStore+"="+mistake, fmt.Sprintf("GOMAXPROCS=%d", max(4, runtime.GOMAXPROCS(0))))
 	text, err := child.CombinedOutput()
