@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -123,7 +124,7 @@ func TestSuggestionsFailWithOneRead(t *testing.T) {
 // An answer for which something could not be read is an error, and never a shorter answer: if all reads behind some
 // fail, and if one alone does.
 func TestAnswersFailWithTheirReads(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		drawPeople(t, store)
 		planner := drawPlanner(t, store)

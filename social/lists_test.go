@@ -7,13 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
 // A page of a plain list is full as long as there are enough who may be shown; pages
 // together are the list, in either direction.
 func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		l := drawList(t, "list")
@@ -74,7 +75,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 
 // Sizes are exact, however hidden users are counted, unless the budget ends.
 func TestSizesCountWhoMayBeShown(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		side := drawList(t, "list").Side
@@ -90,7 +91,7 @@ func TestSizesCountWhoMayBeShown(t *testing.T) {
 
 // Special follows are those whom the user still follows, newest first.
 func TestSpecialsAreFollowsNewestFirst(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		user := drawList(t, "user").Owner

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -16,7 +17,7 @@ import (
 // they are counted by leaving few out of a long list. That holds whichever followers are followed
 // back or hidden, and whatever the pages.
 func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		followers := rapid.IntRange(100, 200).Draw(t, "followers")
 		var edges []storage.Edge
@@ -86,7 +87,7 @@ func (r *limitedReader) Pages(ctx context.Context, side storage.Side, queries []
 // Friends of somebody who follows many and is followed by few are found among the few, and come in
 // the order of the many.
 func TestFriendsOfWhoFollowsMany(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		followings := rapid.IntRange(100, 200).Draw(t, "followings")
 		var edges []storage.Edge

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/idset"
 	"kith/storage/memory"
@@ -172,7 +173,7 @@ func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func
 
 // Lists in memory give the same answers as rows, for every audience.
 func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		drawPeople(t, store)
 		rows := drawPlanner(t, store)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -59,7 +60,7 @@ func fits(store *memory.Store, f Filter, empty func(List) bool, id storage.UserI
 // Paging through people gives exactly those whom the filter fits, whatever the plan,
 // the pages and the budget.
 func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		f := drawFilter(t, 4)
@@ -138,7 +139,7 @@ func TestFiltersThatAreRefused(t *testing.T) {
 
 // Different filters have different cursors.
 func TestFiltersAreSpelledInOneWay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		a, b := drawFilter(t, 3), drawFilter(t, 3)
 		if (a.String() == b.String()) != equal(a, b) {
 			t.Fatalf("%s and %s", a, b)

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
@@ -299,7 +300,7 @@ func TestNoFollowLivesBetweenBlockedUsers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rapid.Check(t, func(t *rapid.T) {
+			properties.Check(t, 100, func(t *rapid.T) {
 				s := schedule{
 					steps:    rapid.IntRange(1, 60).Draw(t, "steps"),
 					breaking: rapid.SampledFrom([]int{0, 30, 100}).Draw(t, "percent that fail"),

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -52,7 +53,7 @@ func (d *directory) add(id storage.UserID, handle, now string, err error) {
 // Pages of a search are full, and together all whose handles begin with the prefix: without hidden
 // users and claims that are none's handle, with those who cannot be read.
 func TestSearchFindsWhoseHandleBeginsSo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		d := &directory{users: map[storage.UserID]storage.Result[storage.User]{}}
 		audience := drawAudience(t)
 		budget := Budget(rapid.SampledFrom([]int{0, 1, 4, 10, 1000}).Draw(t, "budget"))

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -138,7 +139,7 @@ func peopleOf(t tester, g *Graph, q PeopleQuery) Common {
 // Paging through an intersection gives exactly what both lists have, whatever the
 // plan, the pages and the budget.
 func TestIntersectIsTheIntersection(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		a, b := drawList(t, "a"), drawList(t, "b")
@@ -193,7 +194,7 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 // MatchQuery come in the order of the base list, with the times of both edges, whatever
 // the plan, the pages and the budget.
 func TestMatchesAreWhoIsOnTheOtherListOrNot(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		g := drawPlanner(t, store)
 		user := storage.UserID(rapid.IntRange(1, people).Draw(t, "user"))

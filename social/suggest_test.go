@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/memory"
 )
@@ -93,7 +94,7 @@ func (w wantedSuggestions) score(order SuggestionOrder, id storage.UserID) int64
 // With budget enough, suggestions are the exact ranking; with less, every one is
 // true as far as it goes, and all followings are asked in the end.
 func TestSuggestionsAreTheRanking(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
 		rows := drawPeople(t, store)
 		g := drawPlanner(t, store)

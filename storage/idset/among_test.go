@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -13,7 +14,7 @@ import (
 // a look at every position.
 func TestAmong(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		list := drawPositions(t, c, random)

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -46,7 +47,7 @@ func drawChunk(t *rapid.T) []storage.Position {
 // TestChunksAreReadBack, with their times and without, from behind one another.
 func TestChunksAreReadBack(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		first, second := drawChunk(t), drawChunk(t)
 		one := AppendChunk(nil, first)
 		both := AppendChunk(slices.Clone(one), second)

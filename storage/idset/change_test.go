@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -15,7 +16,7 @@ import (
 // version against what it was when it was made.
 func TestChangesMakeVersions(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 4000, 70_000)
 		ids := c.exactly(min(len(c), rapid.SampledFrom([]int{0, 5, 1030, 2040, 3000}).Draw(t, "at first")), random)

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -24,7 +25,7 @@ func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
 // TestTopKCounts compares counting with a map, and the best with a sort of all.
 func TestTopKCounts(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		n := rapid.IntRange(0, 6).Draw(t, "sets")

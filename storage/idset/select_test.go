@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -54,7 +55,7 @@ func drawTerm(t *rapid.T, levels int, sets []*Set, lists [][]storage.UserID, c u
 // TestSelect compares whom a term means with a look at everybody.
 func TestSelect(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		var lists [][]storage.UserID
@@ -90,7 +91,7 @@ func TestSelect(t *testing.T) {
 // give nobody one.
 func TestKnownUsers(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000)
 		some := drawSome(t, c, random, "share")

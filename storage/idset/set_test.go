@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -15,7 +16,7 @@ import (
 // directory.
 func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		ids := drawSome(t, c, random, "share")
@@ -52,7 +53,7 @@ func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 // TestIntersections compares them with those of slices.
 func TestIntersections(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		x, y := drawSome(t, c, random, "share of a"), drawSome(t, c, random, "share of b")
@@ -103,7 +104,7 @@ func TestListsInChunks(t *testing.T) {
 // learned.
 func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		before := d.number(c, nil)

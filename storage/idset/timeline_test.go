@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -30,7 +31,7 @@ func everything(line *Timeline) []storage.Position {
 // slice.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 10_000)
 		list := drawPositions(t, c, random)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"kith/internal/properties"
 	"kith/storage"
 )
 
@@ -15,7 +16,7 @@ import (
 // who is not left out. Each user who is left out counts as left out once.
 func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
+	properties.Check(t, 100, func(t *rapid.T) {
 		random := drawRandom(t)
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))

@@ -200,9 +200,11 @@ func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 		rows[i] = follow(storage.Forward, person, id, 1)
 	}
 	s.apply(t, storage.Forward, rows...)
+	var specials []storage.Beside
 	for _, id := range to[:storage.MaxSpecials-room] {
-		s.mark(t, storage.Pair{From: person, To: id}, special(true), storage.EdgeMark{Special: true})
+		specials = append(specials, storage.Beside{Pair: storage.Pair{From: person, To: id}, Special: true})
 	}
+	beside(s).add(t, storage.BesideMark, specials...)
 	var through atomic.Int32
 	together(func(worker int) {
 		pair := storage.Pair{From: person, To: to[storage.MaxSpecials+worker]}

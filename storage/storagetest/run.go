@@ -10,15 +10,16 @@ package storagetest
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"kith/storage"
 )
 
-// Run runs the suite. Open returns an empty store, which the suite closes; it is
-// called about forty times.
-func Run(t *testing.T, open func(t *testing.T) storage.Store) {
+// Run runs the suite, or only some topics of it, by their names. Open returns an empty store, which the
+// suite closes; it is called about forty times.
+func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 	topics := []func(*harness) any{
 		func(h *harness) any { return users{h} },
 		func(h *harness) any { return creation{h} },
@@ -69,14 +70,23 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store) {
 		func(h *harness) any { return repairer{h} },
 		func(h *harness) any { return histories{h} },
 	}
+	var names []string
 	for _, topic := range topics {
 		h := new(harness)
 		promises := topic(h)
 		name := strings.TrimPrefix(fmt.Sprintf("%T", promises), "storagetest.")
+		if names = append(names, name); len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			h.store = opened(t, open)
 			runPromises(t, promises)
 		})
+	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			t.Errorf("there is no topic %q", name)
+		}
 	}
 }
 
