@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kith/bench/report"
-	"kith/internal/kithtest"
 )
 
 // quick are flags of a run that only has to come to an end.
@@ -15,7 +14,6 @@ var quick = []string{"--engines", "sqlite", "--connections", "2", "--rounds", "1
 
 // `kith bench` measures the program, and `kith bench report` makes a page of it.
 func TestBenchAll(t *testing.T) {
-	measuredProgram, measuringProgram = kithtest.Binary(t), kithtest.BenchBinary(t)
 	folder := t.TempDir()
 	standard, growth, page := filepath.Join(folder, "s.json"), filepath.Join(folder, "g.json"), filepath.Join(folder, "page.md")
 	stores := filepath.Join(folder, "stores")

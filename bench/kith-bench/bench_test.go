@@ -18,14 +18,11 @@ import (
 	"kith/bench"
 	"kith/importer"
 	"kith/internal/apitest"
+	"kith/internal/kithtest"
 	"kith/storage/memory"
 )
 
-// measuredProgram is what `kith bench all` and `grow` measure, and measuringProgram what
-// answers as the baseline: a test is neither.
-var measuredProgram, measuringProgram string
-
-// benchCommand runs `kith bench …`.
+// benchCommand runs `kith bench …`; all and grow measure the program of this tree.
 func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	var program struct {
@@ -41,7 +38,7 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 		return "", err
 	}
 	for _, flags := range []*benchFlags{&program.Bench.All.benchFlags, &program.Bench.Grow.benchFlags} {
-		flags.program, flags.self = measuredProgram, measuringProgram
+		flags.program, flags.self = kithtest.Binary(t), kithtest.BenchBinary(t)
 	}
 	err = k.Run()
 	return out.String(), err

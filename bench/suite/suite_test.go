@@ -44,6 +44,13 @@ func tiny(t *testing.T) suite.Config {
 	}
 }
 
+// onShared measures on the servers of this test binary: to make data for a private one takes longer than
+// most that is measured here.
+func onShared(t *testing.T, c suite.Config) suite.Config {
+	c.MariaDB, c.Redis = testenv.SharedMariaDB(t, 1)[0].DSN(""), testenv.Redis(t).URL()
+	return c
+}
+
 // The real program and the baseline answer everything rightly.
 func TestRun(t *testing.T) {
 	c := tiny(t)
@@ -111,10 +118,9 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 
 // On servers that are there already databases are made, and taken along at the end.
 func TestRunOnGivenServers(t *testing.T) {
-	server, redis := testenv.MariaDB(t), testenv.Redis(t)
-	c := tiny(t)
+	c := onShared(t, tiny(t))
 	c.Engines, c.States, c.Questions = []string{report.MariaDBRedis}, []string{report.Cold}, bench.Questions[:1]
-	c.MariaDB, c.Redis, c.MixedUsers = server.DSN(""), redis.URL(), 0
+	c.MixedUsers = 0
 	sizes, machine, err := suite.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -126,15 +132,14 @@ func TestRunOnGivenServers(t *testing.T) {
 		t.Errorf("%+v", machine)
 	}
 	var left int
-	if err := server.Open(t, "").QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'kith_bench%'").Scan(&left); err != nil || left != 0 {
+	if err := testenv.SharedMariaDB(t, 1)[0].Open(t, "").QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'kith_bench%'").Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d databases are left: %v", left, err)
 	}
 }
 
 // Of stores of several databases the parts are measured as well: on MariaDB all of them.
 func TestPartsOnMariaDB(t *testing.T) {
-	needs(t, "mariadbd", "mariadb-install-db")
-	c := tinyParts(t)
+	c := onShared(t, tinyParts(t))
 	c.Engines = []string{report.MariaDB}
 	sizes, _, err := suite.Run(t.Context(), c)
 	if err != nil {
@@ -232,8 +237,7 @@ func TestRunFails(t *testing.T) {
 
 // Home feeds: everybody shows the same pages, and posts are seen through another gateway.
 func TestRunFeed(t *testing.T) {
-	needs(t, "mariadbd", "mariadb-install-db", "redis-server")
-	c := tiny(t)
+	c := onShared(t, tiny(t))
 	size, _, err := suite.RunFeed(t.Context(), suite.FeedConfig{Config: c, Followings: []int{20, 100}, Followers: []int{1, 30}, PerSecond: 20, Posts: 2})
 	if err != nil {
 		t.Fatal(err)

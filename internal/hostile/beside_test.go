@@ -58,7 +58,7 @@ func TestBesideHostileRequests(t *testing.T) {
 // at work.
 func beside(t *testing.T, g, spared *kithtest.Gateway, well *wellBehaved, all bool) []latencies {
 	t.Helper()
-	attack := 4 * time.Second
+	attack := 2 * time.Second
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		attack = time.Minute
 	}

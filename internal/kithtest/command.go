@@ -155,9 +155,12 @@ func (c *Command) Until(t testing.TB, what string, holds func() bool) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %s; stdout: %s; stderr: %s", what, patience, c.Stdout(), c.Stderr())
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(interval)
 	}
 }
+
+// interval is how often a condition is asked: asking takes processor time of the program and of its stores.
+const interval = 15 * time.Millisecond
 
 // buffer can be read while it is written.
 type buffer struct {
