@@ -189,6 +189,7 @@ func (e *erasure) killHalfway(t *testing.T, g *kithtest.Gateway) {
 		if time.Now().After(deadline) {
 			t.Fatalf("nothing is removed; %s", g.Stderr())
 		}
+		time.Sleep(5 * time.Millisecond) // each look reads all rows
 	}
 	time.Sleep(rand.N(20 * time.Millisecond)) // anywhere within a step
 	g.Kill(t)

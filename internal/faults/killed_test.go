@@ -22,7 +22,7 @@ import (
 // does.
 func TestKilledBeforeNotifying(t *testing.T) {
 	t.Parallel()
-	killsBeforeNotifying(t, 12, 4)
+	killsBeforeNotifying(t, 6, 4)
 }
 
 // TestLongKilledBeforeNotifying is the same with 200 kills in each of the modes in which nobody

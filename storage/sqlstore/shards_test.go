@@ -40,7 +40,7 @@ type grower struct {
 }
 
 func newGrower(t *testing.T, location, add string, users int) *grower {
-	g := &grower{t: t, mover: open(t, location), add: add, users: users, location: location, pause: 3 * time.Millisecond}
+	g := &grower{t: t, mover: open(t, location), add: add, users: users, location: location, pause: 8 * time.Millisecond}
 	var list []storage.User
 	for id := 1; id <= users; id++ {
 		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N", CreatedAt: 1, UpdatedAt: 1})
