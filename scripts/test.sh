@@ -19,7 +19,7 @@ budgets='internal/program 120
 internal/faults 180
 resolvers 150
 gateway 50
-storage/sqlstore 220'
+storage/sqlstore 180'
 
 what=${1:-all}
 
