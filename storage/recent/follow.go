@@ -191,6 +191,7 @@ type looked struct {
 // poll reads the newest posts of each shard until the context is done.
 func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan struct{}) {
 	var shards []looked
+	f.settle([]looked{{far: loaded}})
 	var last time.Time // that it looked far back
 	for ctx.Err() == nil {
 		for len(shards) < f.Source.Shards() {
@@ -232,6 +233,16 @@ func (f *Follower) pollAll(ctx context.Context, shards []looked, far bool) {
 		})
 	}
 	reading.Wait()
+	f.settle(shards)
+}
+
+// settle says up to when all posts are known: up to where nothing may come late any more on a shard.
+func (f *Follower) settle(shards []looked) {
+	through := storage.Micros(math.MaxInt64)
+	for _, one := range shards {
+		through = min(through, one.far-storage.Micros(f.times.seldomBack.Microseconds()))
+	}
+	f.Posts.Settle(through)
 }
 
 // report adds posts that were read, and publishes those whose events have not come.

@@ -14,6 +14,7 @@ type Query struct {
 	Authors *idset.Set
 	Hides   func(author storage.UserID) bool // whose posts are left out; nil: nobody's
 	After   storage.Place                    // only posts strictly behind it (older), unless zero
+	Since   storage.Micros                   // only posts that are newer
 	Limit   int                              // how many at most, ≥ 1
 }
 
@@ -65,6 +66,7 @@ func (p *Posts) Page(q Query) Page {
 // is not near if it gave up because the place is too far back in a chain.
 func (p *Posts) merge(q Query) (page Page, near bool) {
 	var chains heads
+	floor := max(p.floor, q.Since)
 	for _, id := range q.Authors.IDs() {
 		author, known := p.authors.find(id)
 		if !known {
@@ -80,16 +82,16 @@ func (p *Posts) merge(q Query) (page Page, near bool) {
 			}
 			at = p.log.next(at)
 		}
-		if p.log.has(at) && p.log.time(at) > p.floor && chains.room(p.log.time(at), q.Limit) && (q.Hides == nil || !q.Hides(id)) {
+		if p.log.has(at) && p.log.time(at) > floor && chains.room(p.log.time(at), q.Limit) && (q.Hides == nil || !q.Hides(id)) {
 			chains.offer(head{p.place(at), at}, q.Limit)
 		}
 	}
 	slices.SortFunc(chains, func(a, b head) int { return a.Compare(b.Place) }) // which is a heap, the newest on top
-	page.Through = p.floor
+	page.Through = floor
 	for len(chains) > 0 && len(page.Posts) < q.Limit {
 		at := chains[0].at
 		page.Posts = append(page.Posts, p.post(at))
-		if next := p.log.next(at); p.log.has(next) && p.log.time(next) > p.floor {
+		if next := p.log.next(at); p.log.has(next) && p.log.time(next) > floor {
 			chains[0] = head{p.place(next), next}
 			heap.Fix(&chains, 0)
 		} else {
@@ -160,7 +162,8 @@ func (h *heads) Pop() any {
 // scan goes back through the log, over so many entries at most. It gives up early if a sample of the
 // entries foretells that it would look up more authors than are worth it.
 func (p *Posts) scan(q Query, most, worth int) (page Page) {
-	page.Through = p.floor
+	floor := max(p.floor, q.Since)
+	page.Through = floor
 	asked, found := 0, 0
 	for n := len(p.log.chunks) - 1; n >= 0; n-- {
 		c := p.log.chunks[n]
@@ -170,7 +173,7 @@ func (p *Posts) scan(q Query, most, worth int) (page Page) {
 		for i := len(c.times) - 1; i >= 0; i-- {
 			t := c.time(i)
 			upTo := t + c.behind // no entry from here on back is newer
-			if upTo <= p.floor || len(page.Posts) == q.Limit && page.Posts[q.Limit-1].CreatedAt > upTo {
+			if upTo <= floor || len(page.Posts) == q.Limit && page.Posts[q.Limit-1].CreatedAt > upTo {
 				return page
 			}
 			if most--; most < 0 || asked >= sample && asked%sample == 0 && q.Limit*asked/max(1, found) > worth {
@@ -179,7 +182,7 @@ func (p *Posts) scan(q Query, most, worth int) (page Page) {
 				return page
 			}
 			at := p.log.first + position(n)<<chunkBits + position(i)
-			if c.authors[i] == nobody || t <= p.floor || !behind(t, q.After, func() int64 { return p.number(at) }) {
+			if c.authors[i] == nobody || t <= floor || !behind(t, q.After, func() int64 { return p.number(at) }) {
 				continue
 			}
 			asked++

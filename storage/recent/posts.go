@@ -30,7 +30,9 @@ type Posts struct {
 	mu sync.RWMutex
 	content
 	loading bool
-	waiting []change // what has changed since loading began
+	waiting []change       // what has changed since loading began
+	through storage.Micros // see Through
+	late    func()
 
 	pages, beyond atomic.Int64 // found here; for which the store had to be asked
 }
@@ -94,11 +96,14 @@ func (p *Posts) Add(post storage.PostAt) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.note(change{PostAt: post})
-	if !p.add(post) {
-		return false
+	added := p.add(post)
+	if p.late != nil && post.CreatedAt <= p.through && (added || post.CreatedAt <= p.floor) {
+		p.late()
 	}
-	p.trim()
-	return true
+	if added {
+		p.trim()
+	}
+	return added
 }
 
 // Remove removes a post that has been deleted. O(posts of its author that are here).
