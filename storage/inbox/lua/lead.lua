@@ -1,0 +1,26 @@
+-- Takes or renews the lease of who fans out, and records what it does. Returns 0 if another holds the
+-- lease, or if the inboxes have ended.
+-- KEYS: lease, state, hot authors.
+-- ARGV: who, for how many ms, number of the inboxes, then one of
+--   take                  only this takes a lease that nobody holds
+--   renew
+--   doing, the time, how many new hot authors, these, and those who are no longer
+--   done, the time
+local holder = redis.call('GET', KEYS[1])
+if holder ~= ARGV[1] and (holder or ARGV[4] ~= 'take') then
+  return 0
+end
+if redis.call('HGET', KEYS[2], 'number') ~= ARGV[3] then
+  return 0
+end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+if ARGV[4] == 'doing' or ARGV[4] == 'done' then
+  redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
+end
+if ARGV[4] == 'doing' and #ARGV > 6 then
+  for i = 7, #ARGV do
+    redis.call(i < 7 + tonumber(ARGV[6]) and 'SADD' or 'SREM', KEYS[3], ARGV[i])
+  end
+  redis.call('HINCRBY', KEYS[2], 'version', 1)
+end
+return 1
