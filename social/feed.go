@@ -19,6 +19,7 @@ import (
 //
 // A page is found in the first of these ways that reaches so far back:
 //
+//   - in the viewer's inbox, and among the newest posts in memory: see [Inboxes];
 //   - among the recent posts in memory;
 //   - by the author: who of the followings has posted before that time at all, and when last, then
 //     posts of those with the latest of these times;
@@ -34,8 +35,9 @@ type FeedStore interface {
 
 // Feeds are the home feeds.
 type Feeds struct {
-	Store  FeedStore
-	Recent *recent.Posts // nil: all is read from the store
+	Store   FeedStore
+	Recent  *recent.Posts // nil: all is read from the store
+	Inboxes *Inboxes      // nil: there are none; they need Recent
 
 	// What tests change: maxFeedAuthors and byTimeMost, unless zero.
 	fewAuthors, scansMost int
@@ -135,8 +137,10 @@ type feedWalk struct {
 	*Feeds
 	authors *idset.Set
 	hides   func(storage.UserID) bool
-	whole   bool          // authors are all whom the user follows
-	until   storage.Place // only posts that are newer, unless zero
+	whole   bool           // authors are all whom the user follows
+	until   storage.Place  // only posts that are newer, unless zero
+	since   storage.Micros // only posts in memory that are newer
+	inbox   *inboxWalk     // nil: the way through the viewer's inbox has ended
 
 	at       storage.Place // posts ahead of it have been returned
 	ended    bool          // there are no more
@@ -150,11 +154,24 @@ func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after s
 	if err != nil {
 		return nil, fmt.Errorf("read whom user %s follows: %w", user, err)
 	}
-	return &feedWalk{Feeds: f, authors: authors, hides: g.audience.Hides, whole: whole, at: after, ended: authors.Len() == 0}, nil
+	w := &feedWalk{Feeds: f, authors: authors, hides: g.audience.Hides, whole: whole, at: after, ended: authors.Len() == 0}
+	w.inbox = f.Inboxes.walk(user, authors, whole)
+	return w, nil
 }
 
 // next returns more posts, about as many as are wanted, and goes on to behind them.
 func (w *feedWalk) next(ctx context.Context, wanted int) (rows []storage.Post, err error) {
+	if w.inbox != nil {
+		if rows, ok, err := w.inInbox(ctx, wanted); ok || err != nil {
+			return rows, err
+		}
+		w.inbox, w.since = nil, 0
+	}
+	return w.pull(ctx, wanted)
+}
+
+// pull is next without an inbox.
+func (w *feedWalk) pull(ctx context.Context, wanted int) (rows []storage.Post, err error) {
 	if w.reaches() {
 		return w.inMemory(ctx, wanted)
 	}
@@ -182,7 +199,7 @@ func (w *feedWalk) reaches() bool {
 }
 
 func (w *feedWalk) inMemory(ctx context.Context, wanted int) ([]storage.Post, error) {
-	found := w.Recent.Page(recent.Query{Authors: w.authors, Hides: w.hides, After: w.at, Limit: wanted})
+	found := w.Recent.Page(recent.Query{Authors: w.authors, Hides: w.hides, After: w.at, Since: w.since, Limit: wanted})
 	reached := storage.Place{}
 	if n := len(found.Posts); n == wanted {
 		reached = found.Posts[n-1].Place()

@@ -1,0 +1,302 @@
+package social
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"kith/internal/properties"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/inbox"
+	"kith/storage/memory"
+	"kith/storage/recent"
+	"kith/storage/rediscache"
+)
+
+// boxed is a gateway with inboxes, driven step by step.
+type boxed struct {
+	t      testing.TB
+	store  *memory.Store
+	posts  *recent.Posts
+	boxes  *Inboxes
+	feeds  *Feeds
+	redis  *redis.Client
+	prefix string
+	counts *prometheus.Registry
+}
+
+func newBoxed(t testing.TB, store *memory.Store, url, prefix string, hot int64, floor storage.Micros) *boxed {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := rediscache.NewRuns()
+	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
+	g := &boxed{t: t, store: store, redis: redis.NewClient(options), prefix: prefix, counts: prometheus.NewRegistry(), posts: recent.NewSince(1<<20, time.Now, floor)}
+	t.Cleanup(func() { g.redis.Close() })
+	cache, err := rediscache.New(rediscache.Config{Redis: g.redis, Runs: runs, Prefix: prefix, Source: store, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cache.Close)
+	logger := slog.New(slog.DiscardHandler)
+	g.boxes = NewInboxes(inbox.New(inbox.Config{
+		Redis: g.redis, Prefix: prefix, Cache: cache, Counts: store, Recent: g.posts, Logger: logger, Hot: hot,
+		Active: time.Hour, Lag: time.Nanosecond, Pause: 2 * time.Millisecond, Registerer: g.counts,
+	}), func() *Graph { return New(onRows{store}, 0, nil) }, logger)
+	g.feeds = &Feeds{Store: store, Recent: g.posts, Inboxes: g.boxes}
+	return g
+}
+
+// copied lets posts up to a time be copied by this gateway, which takes over.
+func (g *boxed) copied(upTo storage.Micros) {
+	g.t.Helper()
+	g.posts.Settle(upTo)
+	for range 20 {
+		if err := g.boxes.Tick(g.t.Context()); err != nil {
+			g.t.Fatal(err)
+		}
+		if s := g.boxes.Current(); s != nil && s.Done >= upTo {
+			return
+		}
+	}
+	g.t.Fatalf("posts up to %d are not copied: %+v", upTo, g.boxes.Current())
+}
+
+// built builds the inboxes that have been asked for.
+func (g *boxed) built() {
+	g.t.Helper()
+	for len(g.boxes.queue) > 0 {
+		one := <-g.boxes.queue
+		for range 5 { // a pause may have to end
+			err := g.boxes.build(g.t.Context(), g.feeds, one)
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, inbox.ErrNotNow) {
+				g.t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+func (g *boxed) count(name string) int {
+	all, err := g.counts.Gather()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() == name {
+			return int(m.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	g.t.Fatal("there is no metric " + name)
+	return 0
+}
+
+func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []storage.PostAt) {
+	for {
+		page, err := g.feeds.Page(g.t.Context(), New(onRows{g.store}, 0, nil), user, from, size)
+		if err != nil || !page.Complete {
+			g.t.Fatal(page.Complete, err)
+		}
+		for _, p := range page.Rows {
+			got = append(got, p.At())
+		}
+		if !page.More {
+			return got
+		}
+		from = got[len(got)-1].Place()
+	}
+}
+
+// TestInboxesGiveTheSamePages: after any sequence of follows, unfollows, posts, deletions, authors who become hot
+// or are so no longer, posts that come late, lost keys, and gateways that stop anywhere, pages of two gateways are
+// those of brute force.
+func TestInboxesGiveTheSamePages(t *testing.T) {
+	url := testenv.Redis(t).URL()
+	tries, fromInbox := 0, 0
+	properties.Check(t, 25, func(r *rapid.T) {
+		const people = 8
+		tries++
+		store := memory.New()
+		var users []storage.User
+		for id := range people {
+			users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
+		}
+		store.CreateUsers(t.Context(), users)
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(r, "seed"), 1))
+		hot := rapid.SampledFrom([]int64{0, 3, 5}).Draw(r, "hot")
+		now := storage.MicrosOf(time.Now().Add(-time.Hour))
+		floor := rapid.SampledFrom([]storage.Micros{0, now + 40}).Draw(r, "floor")
+		prefix := fmt.Sprint("kith:", tries)
+		gateways := []*boxed{newBoxed(t, store, url, prefix, hot, floor), newBoxed(t, store, url, prefix, hot, floor)}
+		follows := map[storage.Pair]bool{}
+		var all []storage.PostAt
+		number := int64(0)
+		follow := func() {
+			pair := storage.Pair{From: storage.UserID(1 + random.IntN(people)), To: storage.UserID(1 + min(random.IntN(people), random.IntN(people)))}
+			if pair.From == pair.To {
+				return
+			}
+			kind := storage.Following
+			if follows[pair] {
+				kind = storage.None
+			}
+			now++
+			edge := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: now}
+			store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)
+			store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
+			follows[pair] = !follows[pair]
+		}
+		publish := func(late storage.Micros) {
+			number++
+			now += storage.Micros(random.IntN(3))
+			post := storage.NewPost{PostID: storage.PostID{Author: storage.UserID(1 + random.IntN(people)), Number: random.Int64N(1<<40)<<8 + number%256}, Key: fmt.Sprint(number), Text: "x", At: now - late}
+			p, _, err := store.Publish(t.Context(), post)
+			if err != nil {
+				r.Fatal(err)
+			}
+			all = append(all, p.At())
+			for _, g := range gateways {
+				g.posts.Add(p.At())
+			}
+		}
+		for range 20 {
+			follow()
+		}
+		for range rapid.IntRange(20, 60).Draw(r, "steps") {
+			g := gateways[random.IntN(2)]
+			switch random.IntN(12) {
+			case 0, 1:
+				follow()
+			case 2, 3, 4, 5:
+				for range random.IntN(20) {
+					publish(0)
+				}
+			case 6:
+				if len(all) > 0 {
+					i := random.IntN(len(all))
+					store.DeletePost(t.Context(), all[i].PostID) // without its event
+					all = slices.Delete(all, i, i+1)
+				}
+			case 7:
+				g.redis.Del(t.Context(), prefix+":inbox:{state}:lease") // as if its holder had died
+				now += 2
+				for _, one := range gateways {
+					one.posts.Settle(now - 2)
+				}
+				g.copied(now - 2)
+				publish(0)
+			case 8:
+				g.dies(random)
+			case 9:
+				if random.IntN(4) == 0 {
+					publish(10)
+				}
+			case 10:
+				g.lose(random)
+			case 11:
+				if random.IntN(6) == 0 {
+					if _, err := g.boxes.Cache.Epoch(t.Context()); err != nil {
+						r.Fatal(err)
+					}
+					g.boxes.Cache.Empty(t.Context())
+				}
+			}
+			if random.IntN(3) > 0 {
+				continue
+			}
+			// After quiet: each gateway knows what the other has ended.
+			for _, g := range gateways {
+				g.boxes.Tick(t.Context())
+			}
+			user := storage.UserID(1 + random.IntN(people))
+			var want []storage.PostAt
+			for _, p := range all {
+				if follows[storage.Pair{From: user, To: p.Author}] {
+					want = append(want, p)
+				}
+			}
+			slices.SortFunc(want, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
+			size, after := 1+random.IntN(12), storage.Place{}
+			if len(want) > 0 && random.IntN(2) == 0 {
+				i := random.IntN(len(want))
+				after, want = want[i].Place(), want[i+1:]
+			}
+			for _, g := range gateways {
+				if got := g.pages(user, size, after); !slices.Equal(got, want) {
+					r.Fatalf("user %d, pages of %d behind %v, floor %d, %+v:\ngot  %v\nwant %v", user, size, after, floor, g.boxes.Current(), got, want)
+				}
+				if random.IntN(2) == 0 {
+					g.built()
+				}
+			}
+		}
+		for _, g := range gateways {
+			fromInbox += g.count("kith_feed_inbox_pages_total")
+		}
+	})
+	if fromInbox < 100 {
+		t.Errorf("inboxes were used %d times", fromInbox)
+	}
+}
+
+// dies begins to copy, and does not get to the end: the context ends after some answers of Redis.
+func (g *boxed) dies(random *rand.Rand) {
+	ctx, cancel := context.WithCancel(g.t.Context())
+	defer cancel()
+	left := random.IntN(12)
+	g.redis.AddHook(ending{func() {
+		if left--; left == 0 {
+			cancel()
+		}
+	}})
+	g.redis.Del(g.t.Context(), g.prefix+":inbox:{state}:lease")
+	for range 2 {
+		g.boxes.Tick(ctx)
+	}
+	if len(g.boxes.queue) > 0 && random.IntN(2) == 0 {
+		g.boxes.build(ctx, g.feeds, <-g.boxes.queue)
+	}
+}
+
+// lose loses an inbox, as Redis may do that has no room.
+func (g *boxed) lose(random *rand.Rand) {
+	for _, key := range g.redis.Keys(g.t.Context(), g.prefix+":inbox:{*}").Val() {
+		if !strings.Contains(key, "state") && random.IntN(2) == 0 {
+			g.redis.Del(g.t.Context(), key)
+		}
+	}
+}
+
+// ending calls a function after each exchange with Redis.
+type ending struct{ after func() }
+
+func (e ending) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (e ending) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		defer e.after()
+		return next(ctx, cmd)
+	}
+}
+
+func (e ending) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		defer e.after()
+		return next(ctx, cmds)
+	}
+}
