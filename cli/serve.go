@@ -46,6 +46,9 @@ type ServeCmd struct {
 	GCPercent       int           `name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	CacheBytes      uint64        `default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
 	FeedMemory      uint64        `default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
+	Feed            string        `default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
+	FeedHot         int64         `name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
+	FeedActiveDays  int           `default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 	Suggest         []int64       `name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Trusted         string        `name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. Default: none."`
@@ -64,7 +67,7 @@ type ServeCmd struct {
 func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), c.checkFeed(settings)); err != nil {
 		return err
 	}
 	c.tuneGC()
@@ -185,6 +188,25 @@ func (c *ServeCmd) documents() (*trusted.Documents, error) {
 }
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }
+
+// checkFeed refuses settings of home feeds that cannot be meant.
+func (c *ServeCmd) checkFeed(settings *Settings) error {
+	const mostDays = 365
+	switch {
+	case c.FeedHot <= 0:
+		return Misset("feed-hot-followers", errors.New("it must be greater than 0"))
+	case c.FeedActiveDays <= 0 || c.FeedActiveDays > mostDays:
+		return Misset("feed-active-days", fmt.Errorf("it must be greater than 0, and at most %d", mostDays))
+	case c.Feed == deployment.Pull:
+	case settings.Redis == "":
+		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", c.Feed))
+	case !settings.RedisCache:
+		return Misset("feed", fmt.Errorf("%s needs the cache in Redis (--redis-cache)", c.Feed))
+	case c.FeedMemory == 0:
+		return Misset("feed", fmt.Errorf("%s needs recent posts in memory (--feed-memory)", c.Feed))
+	}
+	return nil
+}
 
 // pinned are the users who are suggested first, each once.
 func (c *ServeCmd) pinned() []storage.UserID {

@@ -20,6 +20,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/identity"
+	"kith/loaders"
 	"kith/reconcile"
 	"kith/resolvers"
 	"kith/social"
@@ -45,6 +46,7 @@ type parts struct {
 	states      *accounts.States
 	accounts    *accounts.Accounts
 	posts       *social.Posts
+	feeds       *social.Feeds
 	activity    *accounts.Activity
 	documents   *trusted.Documents
 	registry    *prometheus.Registry
@@ -139,12 +141,40 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 			p.hiddenUsers.Passwords.Note(id, at)
 			bus.Send(ctx, events.State(id))
 		},
-		Active: p.activity.Note,
+		Active: p.signedIn,
 	}
 	p.posts = &social.Posts{Store: p.caches.Writer, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
+	c.openFeeds(p)
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
 	p.closers = append(p.closers, deployment.InBackground(sweeper.Run))
 	return nil
+}
+
+// openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
+func (c *ServeCmd) openFeeds(p *parts) {
+	p.feeds = &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()}
+	if c.Feed == deployment.Pull {
+		return
+	}
+	config := deployment.InboxConfig{Redis: p.redis, Active: time.Duration(c.FeedActiveDays) * 24 * time.Hour, Logger: p.logger, Registerer: p.registry}
+	if c.Feed == deployment.Hybrid {
+		config.Hot = c.FeedHot
+	}
+	graph := func(ctx context.Context) *social.Graph {
+		return social.New(loaders.For(loaders.Attach(ctx, p.caches.Reader())).Reader(), social.Budget(c.Budget), nil)
+	}
+	p.feeds.Inboxes = social.NewInboxes(p.caches.OpenInboxes(config), graph, p.logger)
+	p.closers = append(p.closers,
+		deployment.InBackground(p.feeds.Inboxes.Boxes.Run),
+		deployment.InBackground(func(ctx context.Context) { p.feeds.Inboxes.Run(ctx, p.feeds) }))
+}
+
+// signedIn takes in that a user has signed in.
+func (p *parts) signedIn(id storage.UserID) {
+	p.activity.Note(id)
+	if p.feeds.Inboxes != nil {
+		p.feeds.Inboxes.Active(id)
+	}
 }
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
@@ -153,7 +183,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts, Posts: p.posts, Feeds: &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()},
+		Accounts: p.accounts, Posts: p.posts, Feeds: p.feeds,
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store,

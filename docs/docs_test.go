@@ -31,6 +31,7 @@ import (
 	"kith/replication/incall"
 	"kith/replication/stream"
 	"kith/storage/events"
+	"kith/storage/inbox"
 	"kith/storage/intents"
 	"kith/storage/localcache"
 	"kith/storage/recent"
@@ -201,6 +202,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	rediscache.NewMetrics(&r)
 	localcache.NewMetrics(&r)
 	(&recent.Follower{}).Register(&r)
+	(&inbox.Boxes{}).Register(&r)
 	slices.Sort(r.metrics)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {

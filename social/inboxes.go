@@ -24,7 +24,7 @@ import (
 //     the request.
 type Inboxes struct {
 	*inbox.Boxes
-	Graph  func() *Graph // of background work
+	Graph  func(context.Context) *Graph // of background work
 	Logger *slog.Logger
 
 	queue chan build
@@ -48,7 +48,7 @@ const (
 )
 
 // NewInboxes makes inboxes, which [Inboxes.Run] builds.
-func NewInboxes(boxes *inbox.Boxes, graph func() *Graph, logger *slog.Logger) *Inboxes {
+func NewInboxes(boxes *inbox.Boxes, graph func(context.Context) *Graph, logger *slog.Logger) *Inboxes {
 	return &Inboxes{Boxes: boxes, Graph: graph, Logger: logger, queue: make(chan build, mostBuilds)}
 }
 
@@ -85,7 +85,7 @@ func (b *Inboxes) build(ctx context.Context, feeds *Feeds, one build) (err error
 	}
 	if one.followings == nil {
 		var whole bool
-		if one.followings, whole, err = b.Graph().Followings(ctx, one.user); err != nil || !mayHaveInbox(one.followings, whole) {
+		if one.followings, whole, err = b.Graph(ctx).Followings(ctx, one.user); err != nil || !mayHaveInbox(one.followings, whole) {
 			return err
 		}
 		if _, _, has := b.Read(ctx, state, one.user, one.followings.IDs(), 0, 1); has {

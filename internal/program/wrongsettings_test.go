@@ -191,6 +191,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "raid", says: []string{`"raid"`, "sync, stream, binlog"}}, {value: "binlog", says: []string{"SQLite has no binlog"}},
 			{value: "stream", says: []string{"--redis"}},
 		},
+		"feed": {
+			{value: "push", says: []string{"push", "--redis"}}, {value: "hybrid", says: []string{"hybrid", "--redis"}},
+		},
+		"feed-active-days": {{value: "366", says: []string{"at most 365"}}},
 		"cors-origin": {
 			{value: "app.example.org", says: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
 			{value: "https://a.example,nonsense", says: []string{`"nonsense"`}}, {value: "ftp://x"},

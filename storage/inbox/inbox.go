@@ -29,7 +29,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
@@ -52,8 +51,6 @@ type Config struct {
 
 	// Active is how long an inbox is kept after its user has last read it.
 	Active time.Duration
-
-	Registerer prometheus.Registerer // of the metrics
 
 	// What tests change; zero are those below.
 	Lag   time.Duration // behind recent.Posts.Through
@@ -84,11 +81,11 @@ const (
 // Boxes are the inboxes.
 type Boxes struct {
 	Config
+	metrics *metrics
 	token   string // of the lease
 	state   atomic.Pointer[State]
 	late    atomic.Bool // all inboxes have to end
 	waking  chan struct{}
-	metrics *metrics
 
 	loaded atomic.Pointer[string] // the name for which the scripts were loaded
 	sweeps sweeps
@@ -113,7 +110,7 @@ func New(c Config) *Boxes {
 		c.Pause = buildEvery
 	}
 	b := &Boxes{Config: c, token: strconv.FormatUint(rand.Uint64(), 36), waking: make(chan struct{}, 1)}
-	b.metrics = newMetrics(b)
+	b.metrics = newMetrics()
 	c.Recent.OnLate(b.end)
 	return b
 }

@@ -6,34 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count what inboxes do. There is one set in a process.
+// metrics count what inboxes do.
 type metrics struct {
 	pages, missed, builds, posts, written, failures prometheus.Counter
 }
 
-func newMetrics(b *Boxes) *metrics {
+func newMetrics() *metrics {
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "kith_feed_" + name, Help: help})
-		if b.Registerer != nil {
-			b.Registerer.MustRegister(c)
-		}
-		return c
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kith_feed_" + name, Help: help})
 	}
-	gauge := func(name, help string, of func(*State) float64) {
-		g := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kith_feed_" + name, Help: help}, func() float64 {
-			if s := b.Current(); s != nil {
-				return of(s)
-			}
-			return 0
-		})
-		if b.Registerer != nil {
-			b.Registerer.MustRegister(g)
-		}
-	}
-	gauge("inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func(s *State) float64 {
-		return time.Since(s.Done.Time()).Seconds()
-	})
-	gauge("hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) float64 { return float64(len(s.hot)) })
 	return &metrics{
 		pages:    counter("inbox_pages_total", "Reads of inboxes that were right."),
 		missed:   counter("inbox_missed_total", "Reads of inboxes that were not there, or for other followings: the page was pulled."),
@@ -42,4 +23,25 @@ func newMetrics(b *Boxes) *metrics {
 		written:  counter("inbox_writes_total", "Inboxes that it has written for that, once for all posts of an author in a round."),
 		failures: counter("inbox_failures_total", "Times that inboxes went out of use because Redis did not answer."),
 	}
+}
+
+// Register registers the metrics. There is one Boxes in a process.
+func (b *Boxes) Register(registerer prometheus.Registerer) {
+	m := b.metrics
+	if m == nil {
+		m = newMetrics()
+	}
+	registerer.MustRegister(m.pages, m.missed, m.builds, m.posts, m.written, m.failures)
+	gauge := func(name, help string, of func(*State) float64) {
+		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kith_feed_" + name, Help: help}, func() float64 {
+			if s := b.Current(); s != nil {
+				return of(s)
+			}
+			return 0
+		}))
+	}
+	gauge("inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func(s *State) float64 {
+		return time.Since(s.Done.Time()).Seconds()
+	})
+	gauge("hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) float64 { return float64(len(s.hot)) })
 }
