@@ -1,7 +1,9 @@
 package resolvers_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -9,27 +11,117 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
 	"kith/internal/apitest"
+	"kith/internal/testenv"
+	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/inbox"
 	"kith/storage/memory"
 	"kith/storage/recent"
+	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )
 
 // loaded are recent posts that have all there is: the store is empty.
 func loaded() *recent.Posts { return recent.NewSince(1<<20, time.Now, 0) }
 
-// waysOf are the ways in which home feeds are found: a test sets one of them before it asks.
-func waysOf(feeds *social.Feeds) map[string]*recent.Posts {
-	return map[string]*recent.Posts{"in memory": feeds.Recent, "from the store": nil}
+// feedWay is a way in which home feeds are found: a test sets one of them before it asks.
+type feedWay struct {
+	recent  *recent.Posts
+	inboxes *social.Inboxes
+}
+
+func waysOf(feeds *social.Feeds) map[string]feedWay {
+	return map[string]feedWay{"in memory": {recent: feeds.Recent}, "from the store": {}}
+}
+
+func (w feedWay) set(feeds *social.Feeds) { feeds.Recent, feeds.Inboxes = w.recent, w.inboxes }
+
+// copying is the parts of a gateway that copy posts into inboxes, for a test that lets them work.
+type copying struct {
+	posts *recent.Posts
+	boxes *inbox.Boxes
+	feeds *social.Feeds // that build inboxes
+	reads *prometheus.Registry
+}
+
+// addInboxes adds the ways push and hybrid, with authors who are hot from so many followers on.
+func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, store storage.Store, url string) (all []*copying) {
+	for name, hot := range map[string]int64{"push": 0, "hybrid": 2} {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := rediscache.NewRuns()
+		options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
+		client := redis.NewClient(options)
+		t.Cleanup(func() { client.Close() })
+		prefix := "kith:" + t.Name() + name
+		cache, err := rediscache.New(rediscache.Config{Redis: client, Runs: runs, Prefix: prefix, Source: store, Timeout: generous})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cache.Close)
+		logger := slog.New(slog.DiscardHandler)
+		c := &copying{posts: posts, reads: prometheus.NewRegistry(), boxes: inbox.New(inbox.Config{
+			Redis: client, Prefix: prefix, Cache: cache, Counts: store, Recent: posts, Logger: logger,
+			Hot: hot, Active: time.Hour, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
+		})}
+		c.boxes.Register(c.reads)
+		graph := func(ctx context.Context) *social.Graph {
+			return social.New(loaders.For(loaders.Attach(ctx, store)).Reader(), 0, nil)
+		}
+		c.feeds = &social.Feeds{Store: store.(social.FeedStore), Recent: posts, Inboxes: social.NewInboxes(c.boxes, graph, logger)}
+		t.Cleanup(inBackground(func(ctx context.Context) { c.feeds.Inboxes.Run(ctx, c.feeds) }))
+		ways[name] = feedWay{posts, c.feeds.Inboxes}
+		all = append(all, c)
+	}
+	return all
+}
+
+func inBackground(run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); run(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// used is how often an inbox was read.
+func (c *copying) used(t *testing.T) float64 {
+	all, err := c.reads.Gather()
+	for _, m := range all {
+		if m.GetName() == "kith_feed_inbox_pages_total" {
+			return m.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatal("no such metric", err)
+	return 0
+}
+
+// copy copies all posts until now.
+func (c *copying) copy(t *testing.T, upTo storage.Micros) {
+	t.Helper()
+	c.posts.Settle(upTo)
+	for range 3 { // it looks, begins and copies
+		if err := c.boxes.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := c.boxes.Current(); s == nil || s.Done < upTo {
+		t.Fatalf("not copied: %+v", s)
+	}
 }
 
 // TestFeeds: after any sequence of follows, blocks, posts, edits, deletions and hidden users, each
 // viewer's feed has the posts of those whom it follows and may see, in every way that a feed is found, page by page.
 func TestFeeds(t *testing.T) {
 	const people = 6
+	url := testenv.Redis(t).URL()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -38,6 +130,7 @@ func TestFeeds(t *testing.T) {
 			feeds := &social.Feeds{Recent: loaded()}
 			ways := waysOf(feeds)
 			api := apitest.New(t, store, apitest.Options{Feeds: feeds})
+			copies := addInboxes(t, ways, feeds.Recent, store, url)
 			random := rand.New(rand.NewPCG(seed, 2))
 			s := &square{blocks: map[storage.Pair]bool{}, hidden: map[storage.UserID]bool{}, deleted: map[storage.UserID]bool{}}
 			follows := map[storage.Pair]bool{}
@@ -65,12 +158,23 @@ func TestFeeds(t *testing.T) {
 						delete(follows, storage.Pair{From: pair.To, To: pair.From})
 					}
 				}
+				if step%8 == 3 {
+					upTo := storage.MicrosOf(time.Now())
+					for _, c := range copies {
+						c.copy(t, upTo)
+					}
+				}
 				if step%8 == 7 {
 					for viewer := storage.UserID(1); viewer <= people; viewer++ {
 						if !s.deleted[viewer] {
 							s.checkFeeds(t, api, feeds, ways, viewer, follows, random)
 						}
 					}
+				}
+			}
+			for _, c := range copies {
+				if n := c.used(t); n < 10 {
+					t.Errorf("inboxes were read %g times", n)
 				}
 			}
 		})
@@ -80,7 +184,7 @@ func TestFeeds(t *testing.T) {
 const feedPage = `query($first: Int, $after: String, $newer: String) { viewer { feed(first: $first, after: $after, newerThan: $newer) {
 	nodes { id author { id } } edges { cursor node { id } } complete pageInfo { hasNextPage startCursor endCursor } newerThan { count hasMore } } } }`
 
-func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds, ways map[string]*recent.Posts, viewer storage.UserID, follows map[storage.Pair]bool, random *rand.Rand) {
+func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds, ways map[string]feedWay, viewer storage.UserID, follows map[storage.Pair]bool, random *rand.Rand) {
 	t.Helper()
 	var want []string
 	for _, p := range s.posts {
@@ -91,7 +195,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 	size := 1 + random.IntN(7)
 	cursors := map[string][]string{}
 	for name, way := range ways {
-		feeds.Recent = way
+		way.set(feeds)
 		if s.hidden[viewer] {
 			continue // it has signed out
 		}
@@ -121,8 +225,10 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 			}
 		}
 	}
-	if a, b := cursors["in memory"], cursors["from the store"]; !slices.Equal(a, b) {
-		t.Errorf("viewer %s: cursors differ:\n%v\n%v", viewer, a, b)
+	for name := range ways {
+		if a, b := cursors["in memory"], cursors[name]; !slices.Equal(a, b) {
+			t.Errorf("viewer %s: cursors differ:\n%v\n%v, %s", viewer, a, b, name)
+		}
 	}
 }
 
@@ -159,7 +265,7 @@ func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 		store := memory.New()
 		apitest.Users(t, store, 3)
 		apitest.Follow(t, store, 1, 2)
-		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: way}})
+		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: way.recent}})
 		api, author := api.As(1), api.As(2)
 		first := publish(t, author, 2, "first", "first")
 		cursor := api.Ask(feedPage, apitest.Vars{"first": 1}).Whole().At("viewer.feed.pageInfo.startCursor")
