@@ -39,10 +39,11 @@ type CacheConfig struct {
 	Store      *sqlstore.Store
 	Bus        *events.Bus
 	Redis      *Redis
-	Bytes      uint64       // in this process; 0: nothing is kept in it
-	FeedBytes  uint64       // for home feeds, besides; 0: nothing is kept for them
-	Hub        *events.Hub  // of FeedBytes
-	Logger     *slog.Logger // of FeedBytes
+	Bytes      uint64        // in this process; 0: nothing is kept in it
+	FeedBytes  uint64        // for home feeds, besides; 0: nothing is kept for them
+	Hub        *events.Hub   // of FeedBytes
+	Logger     *slog.Logger  // of FeedBytes
+	FeedLate   time.Duration // how late posts may come to be known; 0: a minute
 	Registerer prometheus.Registerer
 }
 
@@ -66,7 +67,7 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		c.local.Switch(localcache.Off)
 	}
 	if cfg.FeedBytes > 0 {
-		c.feed = &recent.Follower{Posts: recent.New(cfg.FeedBytes, time.Now), Source: cfg.Store, Hub: cfg.Hub, Logger: cfg.Logger}
+		c.feed = &recent.Follower{Posts: recent.New(cfg.FeedBytes, time.Now), Source: cfg.Store, Hub: cfg.Hub, Logger: cfg.Logger, Late: cfg.FeedLate}
 		c.feed.Register(cfg.Registerer)
 	}
 	c.intents = d.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)

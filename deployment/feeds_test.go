@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/testenv"
+	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
@@ -22,17 +23,21 @@ type feedGateway struct {
 	redis    *Redis
 	caches   *Caches
 	registry *prometheus.Registry
+	feeds    *social.Feeds // with inboxes
+	stop     func()        // ends the copying
 }
 
 // found is how many posts were found by reading the store, without their events.
-func (g *feedGateway) found(t *testing.T) int {
+func (g *feedGateway) found(t *testing.T) int { return g.counted(t, "kith_feed_found_posts_total") }
+
+func (g *feedGateway) counted(t *testing.T, name string) int {
 	t.Helper()
 	all, err := g.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all {
-		if m.GetName() == "kith_feed_found_posts_total" {
+		if m.GetName() == name {
 			return int(m.GetMetric()[0].GetCounter().GetValue())
 		}
 	}
@@ -42,10 +47,17 @@ func (g *feedGateway) found(t *testing.T) int {
 
 func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	t.Helper()
-	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location})
+	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
 }
 
-func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config) *feedGateway {
+// openCopyingGateway opens one with inboxes, for which posts may come so late.
+func openCopyingGateway(t *testing.T, location, redis string, late time.Duration) *feedGateway {
+	t.Helper()
+	return openFeedGatewayOf(t, Config{Redis: redis, RedisCache: true, Redundancy: Sync}, sqlstore.Config{Location: location}, late)
+}
+
+// openFeedGatewayOf opens one, with inboxes unless late is 0.
+func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Duration) *feedGateway {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), of)
 	if err != nil {
@@ -62,7 +74,7 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config) *feedGateway 
 	t.Cleanup(InBackground(bus.Run))
 	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
 	g.caches, err = d.OpenCaches(CacheConfig{
-		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, Registerer: g.registry,
+		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, FeedLate: late, Registerer: g.registry,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +85,9 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config) *feedGateway 
 		g.caches.Run(ctx, Hearing{Hub: hub, SelfSufficient: true, Logger: logger, Started: func() { close(started) }})
 	}))
 	<-started
+	if late > 0 {
+		g.copies(t, logger)
+	}
 	return g
 }
 

@@ -21,6 +21,7 @@ type InboxConfig struct {
 	Redis      *Redis
 	Hot        int64         // followers from which on an author's posts are not copied; 0: all are
 	Active     time.Duration // how long an inbox is kept after it was last read
+	Lag        time.Duration // 0: the default
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -30,7 +31,7 @@ type InboxConfig struct {
 func (c *Caches) OpenInboxes(cfg InboxConfig) *inbox.Boxes {
 	boxes := inbox.New(inbox.Config{
 		Redis: cfg.Redis.client, Prefix: "kith:" + c.store.UUID(), Cache: c.redis, Counts: c.store, Recent: c.feed.Posts,
-		Hot: cfg.Hot, Active: cfg.Active, Logger: cfg.Logger,
+		Hot: cfg.Hot, Active: cfg.Active, Lag: cfg.Lag, Logger: cfg.Logger,
 	})
 	boxes.Register(cfg.Registerer)
 	return boxes

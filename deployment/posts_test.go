@@ -46,8 +46,8 @@ func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
 func whatHappensToPosts(t *testing.T, inRedis bool) {
 	server := testenv.Redis(t)
 	d, of := Config{Redis: server.URL(), RedisCache: inRedis, Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
-	a := openFeedGatewayOf(t, d, of)
-	b := openFeedGatewayOf(t, d, of)
+	a := openFeedGatewayOf(t, d, of, 0)
+	b := openFeedGatewayOf(t, d, of, 0)
 	for id := range storage.UserID(3) {
 		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprint("user_", id+1), Name: "A"}})
 	}
@@ -157,7 +157,7 @@ func TestPostsInRedisTakeNoStatement(t *testing.T) {
 			reads.Add(1)
 		}
 	}}
-	a, b := openFeedGatewayOf(t, d, of), openFeedGatewayOf(t, d, of)
+	a, b := openFeedGatewayOf(t, d, of, 0), openFeedGatewayOf(t, d, of, 0)
 	var ids []storage.PostID
 	for author := range storage.UserID(19) {
 		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: author + 1, Handle: fmt.Sprint("user_", author+1), Name: "A"}})

@@ -159,7 +159,9 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 			now++
 			edge := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: now}
 			store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)
-			store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
+			if random.IntN(3) > 0 { // the replica may lag for as long as it likes
+				store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
+			}
 			follows[pair] = !follows[pair]
 		}
 		publish := func(late storage.Micros) {

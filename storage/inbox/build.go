@@ -70,7 +70,7 @@ func notIf(not bool) error {
 
 // register adds a user to the fans of authors.
 func (b *Boxes) register(ctx context.Context, s *State, user storage.UserID, build int64, authors []storage.UserID) error {
-	for some := range slices.Chunk(authors, batch) {
+	for some := range slices.Chunk(authors, b.Batch) {
 		pipe := b.Redis.Pipeline()
 		done := make([]*redis.Cmd, len(some))
 		for i, author := range some {

@@ -99,7 +99,7 @@ func (b *Boxes) copyStretch(ctx context.Context, s *State, upTo storage.Micros) 
 func (b *Boxes) judge(ctx context.Context, s *State, authors []storage.UserID) (next *State, changes []any) {
 	hot, cold := []any(nil), []any(nil)
 	next = &State{name: s.name, number: s.number, epoch: s.epoch, hot: maps.Clone(s.hot)}
-	for some := range slices.Chunk(authors, batch) {
+	for some := range slices.Chunk(authors, b.Batch) {
 		for i, r := range b.Counts.Counts(ctx, some) {
 			switch id, n := some[i], r.Value.Follower; {
 			case r.Err != nil: // as before
@@ -137,7 +137,7 @@ type delivery struct {
 func (b *Boxes) copyAll(ctx context.Context, s *State, posts map[storage.UserID][]storage.PostAt) error {
 	d := &delivery{Boxes: b, state: s, posts: posts, renewed: time.Now()}
 	authors := slices.DeleteFunc(slices.Sorted(maps.Keys(posts)), func(id storage.UserID) bool { return s.hot[id] && len(posts[id]) > 0 })
-	for some := range slices.Chunk(authors, batch) {
+	for some := range slices.Chunk(authors, b.Batch) {
 		if err := d.copy(ctx, some); err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (d *delivery) copy(ctx context.Context, authors []storage.UserID) error {
 	fans := make([]*redis.ScanCmd, len(authors))
 	err := d.exec(ctx, func(ctx context.Context, pipe redis.Pipeliner) {
 		for i, id := range authors {
-			numbers[i], fans[i] = pipe.HGet(ctx, d.fansKey(id), "number"), pipe.HScan(ctx, d.fansKey(id), 0, "", batch)
+			numbers[i], fans[i] = pipe.HGet(ctx, d.fansKey(id), "number"), pipe.HScan(ctx, d.fansKey(id), 0, "", int64(d.Batch))
 		}
 	})
 	if err != nil {
@@ -190,7 +190,7 @@ func (d *delivery) each(ctx context.Context, author storage.UserID, first *redis
 			if err != nil {
 				continue // the number of the inboxes
 			}
-			if d.waiting = append(d.waiting, fan{author, storage.UserID(user), got[i+1]}); len(d.waiting) == batch {
+			if d.waiting = append(d.waiting, fan{author, storage.UserID(user), got[i+1]}); len(d.waiting) == d.Batch {
 				if err := d.flush(ctx); err != nil {
 					return err
 				}
@@ -200,7 +200,7 @@ func (d *delivery) each(ctx context.Context, author storage.UserID, first *redis
 			return nil
 		}
 		err = d.exec(ctx, func(ctx context.Context, pipe redis.Pipeliner) {
-			scan = pipe.HScan(ctx, d.fansKey(author), cursor, "", batch)
+			scan = pipe.HScan(ctx, d.fansKey(author), cursor, "", int64(d.Batch))
 		})
 		if err != nil {
 			return err

@@ -55,14 +55,14 @@ type Config struct {
 	// What tests change; zero are those below.
 	Lag   time.Duration // behind recent.Posts.Through
 	Pause time.Duration // between the builds of an inbox, at least 2 ms
+	Batch int           // how many commands are sent together
 }
 
 // Bounds.
 const (
 	// Capacity is how many posts an inbox has.
 	Capacity = 800
-	// batch is how many commands are sent together.
-	batch = 500
+	batch    = 500
 
 	tick    = time.Second
 	lease   = 5 * time.Second
@@ -105,6 +105,9 @@ func (b *Boxes) end() {
 func New(c Config) *Boxes {
 	if c.Lag == 0 {
 		c.Lag = lag
+	}
+	if c.Batch == 0 {
+		c.Batch = batch
 	}
 	if c.Pause == 0 {
 		c.Pause = buildEvery
@@ -153,8 +156,12 @@ func (s *State) Hot(followings []storage.UserID) (hot []storage.UserID) {
 func (b *Boxes) Run(ctx context.Context) {
 	ticks := time.NewTicker(tick)
 	defer ticks.Stop()
+	var last *State
 	for failing := false; ; {
 		err := b.Tick(ctx)
+		if s := b.state.Load(); s != nil {
+			last = s
+		}
 		if err != nil && !failing && ctx.Err() == nil {
 			b.Logger.WarnContext(ctx, "inboxes of home feeds are not used until Redis answers", "error", err)
 		}
@@ -163,6 +170,9 @@ func (b *Boxes) Run(ctx context.Context) {
 		case <-ticks.C:
 		case <-b.waking:
 		case <-ctx.Done():
+			if last != nil { // another gateway need not wait for the lease to end
+				_, _ = b.lead(context.WithoutCancel(ctx), last, "leave")
+			}
 			return
 		}
 	}

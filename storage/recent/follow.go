@@ -35,6 +35,9 @@ type Follower struct {
 	Hub    *events.Hub // of this gateway: it reports the posts that were read without an event
 	Logger *slog.Logger
 
+	// Late is how long after its time a post may come to be known, besides how often the store is read. Zero is a minute.
+	Late time.Duration
+
 	// Times that tests change; zero are those of [defaultTimes].
 	times times
 
@@ -72,6 +75,9 @@ func (f *Follower) Hearing(is bool) { f.hearing.Store(is) }
 func (f *Follower) Start(ctx context.Context) (run func()) {
 	if f.times == (times{}) {
 		f.times = defaultTimes
+	}
+	if f.Late > 0 {
+		f.times.seldomBack, f.times.seldom = f.Late, min(f.times.seldom, f.Late)
 	}
 	subscription := f.subscribe(ctx)
 	return func() {

@@ -4,6 +4,7 @@
 -- ARGV: who, for how many ms, number of the inboxes, then one of
 --   take                  only this takes a lease that nobody holds
 --   renew
+--   leave                 gives the lease up
 --   doing, the time, how many new hot authors, these, and those who are no longer
 --   done, the time
 local holder = redis.call('GET', KEYS[1])
@@ -12,6 +13,10 @@ if holder ~= ARGV[1] and (holder or ARGV[4] ~= 'take') then
 end
 if redis.call('HGET', KEYS[2], 'number') ~= ARGV[3] then
   return 0
+end
+if ARGV[4] == 'leave' then
+  redis.call('DEL', KEYS[1])
+  return 1
 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 if ARGV[4] == 'doing' or ARGV[4] == 'done' then
