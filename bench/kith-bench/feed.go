@@ -19,12 +19,13 @@ type BenchFeedCmd struct {
 	Followers  []int `default:"10,1000000" placeholder:"N,…" help:"Authors with so many followers, of whom one watches until a post is seen. Default: ${default}."`
 	Posts      int   `default:"200" placeholder:"N" help:"How many posts of each of these authors. Default: ${default}."`
 	PerSecond  int   `default:"100" placeholder:"N" help:"How many posts others publish in a second meanwhile. Default: ${default}."`
+	Active     int   `default:"1000" placeholder:"N" help:"How many followers of each of these authors read their feeds, at most, when the writes into their inboxes are counted; 0 does not count. Default: ${default}."`
 	benchFlags
 }
 
 // Validate is called by kong.
 func (c *BenchFeedCmd) Validate() error {
-	const mostFollowings, mostFollowers, mostPosts, mostPerSecond = 100_000, 10_000_000, 100_000, 10_000
+	const mostFollowings, mostFollowers, mostPosts, mostPerSecond, mostActive = 100_000, 10_000_000, 100_000, 10_000, 10_000
 	for _, n := range c.Followings {
 		if n < bench.FeedPageSize || n > min(c.Users, mostFollowings) {
 			return fmt.Errorf("--followings: %d is not from %d to %d, and not more than there are users", n, bench.FeedPageSize, mostFollowings)
@@ -41,6 +42,9 @@ func (c *BenchFeedCmd) Validate() error {
 	if c.Posts < 1 || c.Posts > mostPosts || c.PerSecond < 1 || c.PerSecond > mostPerSecond {
 		return fmt.Errorf("--posts must be from 1 to %d, --per-second from 1 to %d", mostPosts, mostPerSecond)
 	}
+	if c.Active < 0 || c.Active > mostActive {
+		return fmt.Errorf("--active must be from 0 to %d", mostActive)
+	}
 	if len(c.Engines) > 0 {
 		return errors.New("--engines: home feeds are measured on MariaDB with Redis")
 	}
@@ -52,7 +56,7 @@ func (c *BenchFeedCmd) Run(ctx context.Context, k *kong.Context) error {
 	return c.measure(ctx, k, report.Feed, suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}},
 		func(ctx context.Context, config suite.Config) ([]report.Size, report.Machine, error) {
 			size, machine, err := suite.RunFeed(ctx, suite.FeedConfig{
-				Config: config, Followings: c.Followings, Followers: c.Followers, Posts: c.Posts, PerSecond: c.PerSecond,
+				Config: config, Followings: c.Followings, Followers: c.Followers, Posts: c.Posts, PerSecond: c.PerSecond, Active: c.Active,
 			})
 			return []report.Size{size}, machine, err
 		})

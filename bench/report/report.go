@@ -81,6 +81,7 @@ const (
 	Warm     = "warm"
 	Baseline = "baseline"
 	Inboxes  = "inboxes" // of home feeds: a hand-written handler that has them in Redis
+	Hybrid   = "hybrid"  // of home feeds: Kith with --feed=hybrid; the others pull
 )
 
 // Figures are what was measured. Wrong, incomplete and failed answers are Errors, and in

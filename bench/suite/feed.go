@@ -26,6 +26,7 @@ type FeedConfig struct {
 	Followers  []int // of the authors whose posts are watched until others see them
 	PerSecond  int   // posts of anybody meanwhile
 	Posts      int   // of each such author
+	Active     int   // followers of each such author who have inboxes when their writes are counted, at most; 0: not counted
 }
 
 // RunFeed measures home feeds, beside a join and beside inboxes in Redis, both written by hand. It
@@ -52,6 +53,8 @@ type feedRun struct {
 	graph   *bench.FeedGraph
 	authors []author
 	watcher storage.UserID // follows all of them
+
+	followers int // the numbers of their followers begin here; in place of the first of them the watcher follows
 }
 
 // author is one whose posts are watched.
@@ -71,7 +74,8 @@ func (r *feedRun) measureFeeds(ctx context.Context, into *report.Size) (err erro
 	join := &subject{engine: report.MariaDB, state: report.Baseline, location: location}
 	inboxes := &subject{engine: report.MariaDBRedis, state: report.Inboxes, location: location}
 	kith := &subject{engine: report.MariaDBRedis, state: report.Warm, location: location}
-	subjects := []*subject{join, inboxes, kith}
+	hybrid := &subject{engine: report.MariaDBRedis, state: report.Hybrid, location: location}
+	subjects := []*subject{join, inboxes, kith, hybrid}
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
 	for _, s := range subjects {
 		if s.program, err = r.start(ctx, s, location); err != nil {
@@ -79,6 +83,9 @@ func (r *feedRun) measureFeeds(ctx context.Context, into *report.Size) (err erro
 		}
 	}
 	if err := r.loaded(ctx, kith.program, into.Feeds); err != nil {
+		return err
+	}
+	if err := r.inboxesBuilt(ctx, hybrid.program, into.Feeds); err != nil {
 		return err
 	}
 	q2 := bench.QuestionByName("q2")
@@ -98,7 +105,14 @@ func (r *feedRun) measureFeeds(ctx context.Context, into *report.Size) (err erro
 			return err
 		}
 	}
-	return r.watch(ctx, kith, into.Feeds)
+	if into.Feeds.Seen, err = r.watch(ctx, kith); err != nil {
+		return err
+	}
+	if into.Feeds.SeenHybrid, err = r.watch(ctx, hybrid); err != nil {
+		return err
+	}
+	into.Feeds.PerSecond = r.what.PerSecond
+	return r.countCopies(ctx, hybrid.program, into.Feeds.SeenHybrid)
 }
 
 // loaded waits until a gateway has the recent posts in memory, and reports what they take.
@@ -157,6 +171,7 @@ func (r *feedRun) makeFeeds(ctx context.Context, into *report.Size) (location st
 		return "", err
 	}
 	first := beside + len(r.authors) + 1 // followers of the authors
+	r.followers = first
 	if _, err := importEdges(ctx, store, func(yield func(storage.Edge) bool) {
 		for _, a := range r.authors {
 			for i := range a.followers {

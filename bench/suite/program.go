@@ -33,6 +33,8 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	case report.Inboxes:
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--redis", r.redisURL, "--addr", address}
+	case report.Hybrid:
+		env = []string{"KITH_FEED=hybrid"}
 	case report.Cold:
 		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
 	}

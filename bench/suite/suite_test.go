@@ -242,7 +242,7 @@ func TestRunFeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(size.Cells) != 1+2*3 {
+	if len(size.Cells) != 1+2*4 {
 		t.Errorf("%d cells", len(size.Cells))
 	}
 	for _, cell := range size.Cells {
@@ -254,7 +254,10 @@ func TestRunFeed(t *testing.T) {
 	if feeds.Recent == 0 || feeds.Recent >= feeds.Posts || feeds.RecentBytes == 0 || len(feeds.Seen) != 2 {
 		t.Errorf("%+v", feeds)
 	}
-	for _, seen := range feeds.Seen {
+	if feeds.Inboxes != 2*16 || feeds.InboxBytes < 1000 || feeds.FanBytes < 1000 || len(feeds.SeenHybrid) != 2 {
+		t.Errorf("%+v", feeds)
+	}
+	for _, seen := range slices.Concat(feeds.Seen, feeds.SeenHybrid) {
 		if seen.Posts != 2 || seen.P50 <= 0 || seen.Max < seen.P50 || seen.Written < 3 {
 			t.Errorf("%+v", seen)
 		}

@@ -20,20 +20,20 @@ import (
 
 // watch publishes posts through one gateway and looks at a follower's feed through another one until
 // it has them, while others post as well. Then it counts what a post writes.
-func (r *feedRun) watch(ctx context.Context, here *subject, into *report.Feeds) (err error) {
+func (r *feedRun) watch(ctx context.Context, here *subject) (list []report.Seen, err error) {
 	there := &subject{engine: here.engine, state: here.state, location: here.location}
 	if there.program, err = r.start(ctx, there, there.location); err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, there.program.Stop()) }()
 	if err := r.loaded(ctx, there.program, &report.Feeds{}); err != nil {
-		return err
+		return nil, err
 	}
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(r.secret)})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w := &watch{feedRun: r, issuer: issuer, here: here.program.url, there: there.program.url}
+	w := &watch{feedRun: r, issuer: issuer, here: here.program.url, there: there.program.url, name: here.state}
 
 	others, stop := context.WithCancel(ctx)
 	var posting sync.WaitGroup
@@ -48,7 +48,7 @@ func (r *feedRun) watch(ctx context.Context, here *subject, into *report.Feeds) 
 	stop()
 	posting.Wait()
 	if err := errors.Join(err, w.failed); err != nil {
-		return err
+		return nil, err
 	}
 	for i, a := range r.authors {
 		seen := report.Seen{Followers: a.followers, Posts: len(w.took[i])}
@@ -56,13 +56,12 @@ func (r *feedRun) watch(ctx context.Context, here *subject, into *report.Feeds) 
 		at := func(percent int) float64 { return w.took[i][(len(w.took[i])-1)*percent/100].Seconds() * 1e3 }
 		seen.P50, seen.P99, seen.Max = at(50), at(99), at(100)
 		if seen.Written, err = w.written(ctx, a); err != nil {
-			return err
+			return nil, err
 		}
-		r.Log("a post of an author with %d followers is seen after %.1f ms, p99 %.1f ms; it writes %.1f rows", a.followers, seen.P50, seen.P99, seen.Written)
-		into.Seen = append(into.Seen, seen)
+		r.Log("%s: a post of an author with %d followers is seen after %.1f ms, p99 %.1f ms; it writes %.1f rows", here.state, a.followers, seen.P50, seen.P99, seen.Written)
+		list = append(list, seen)
 	}
-	into.PerSecond = r.what.PerSecond
-	return nil
+	return list, nil
 }
 
 type watch struct {
@@ -72,6 +71,7 @@ type watch struct {
 	took        map[int][]time.Duration
 	failed      error // of others
 	sent        int
+	name        string // begins the keys of posts
 }
 
 // others has anybody post, at a rate, until the context is done.
@@ -90,7 +90,7 @@ func (w *watch) others(ctx context.Context) {
 		}
 		by := w.graph.ID(1 + random.IntN(w.graph.Users))
 		posting.Go(func() {
-			if _, err := w.publish(context.WithoutCancel(ctx), by, fmt.Sprint("other-", n)); err != nil {
+			if _, err := w.publish(context.WithoutCancel(ctx), by, fmt.Sprint(w.name, "-other-", n)); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				w.failed = err
@@ -106,7 +106,7 @@ func (w *watch) one(ctx context.Context, author int) error {
 	}
 	w.sent++
 	began := time.Now()
-	id, err := w.publish(ctx, w.authors[author].id, fmt.Sprint("seen-", w.sent))
+	id, err := w.publish(ctx, w.authors[author].id, fmt.Sprint(w.name, "-seen-", w.sent))
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (w *watch) written(ctx context.Context, a author) (float64, error) {
 		return 0, err
 	}
 	for n := range posts {
-		if _, err := w.publish(ctx, a.id, fmt.Sprint("written-", n)); err != nil {
+		if _, err := w.publish(ctx, a.id, fmt.Sprint(w.name, "-written-", n)); err != nil {
 			return 0, err
 		}
 	}
