@@ -16,7 +16,7 @@ import (
 type BenchFeedCmd struct {
 	Users      int   `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
 	Followings []int `default:"50,1000,5000" placeholder:"N,…" help:"Readers who follow so many users each. Default: ${default}."`
-	Followers  []int `default:"10,1000000" placeholder:"N,…" help:"Authors with so many followers, of whom one watches until a post is seen. Default: ${default}."`
+	Followers  []int `default:"10,5000,1000000" placeholder:"N,…" help:"Authors with so many followers, of whom one watches until a post is seen. Default: ${default}."`
 	Posts      int   `default:"200" placeholder:"N" help:"How many posts of each of these authors. Default: ${default}."`
 	PerSecond  int   `default:"100" placeholder:"N" help:"How many posts others publish in a second meanwhile. Default: ${default}."`
 	Active     int   `default:"1000" placeholder:"N" help:"How many followers of each of these authors read their feeds, at most, when the writes into their inboxes are counted; 0 does not count. Default: ${default}."`
