@@ -102,7 +102,7 @@ func (r *feedRun) countCopies(ctx context.Context, p *program, seen []report.See
 	if err := r.activate(ctx, p, active); err != nil {
 		return err
 	}
-	const apart = 20 * time.Second // Done rises in steps of some 5 s
+	const apart = 20 * time.Second                // Done rises in steps of some 5 s
 	if err := sleep.For(ctx, apart); err != nil { // what others have published is behind that
 		return err
 	}

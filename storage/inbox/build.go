@@ -21,7 +21,7 @@ var ErrNotNow = errors.New("not now")
 func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, followings []storage.UserID,
 	pull func(ctx context.Context, authors []storage.UserID) (posts []storage.PostAt, floor storage.Micros, err error),
 ) error {
-	build, err := begin.call(ctx, b.Redis, []string{b.boxKey(user), b.lockKey(user)}, s.number, b.Pause.Milliseconds(), buildTakes.Milliseconds()).Int64()
+	build, err := begin.EvalSha(ctx, b.Redis, []string{b.boxKey(user), b.lockKey(user)}, s.number, b.Pause.Milliseconds(), buildTakes.Milliseconds()).Int64()
 	if err != nil || build == 0 {
 		return errors.Join(err, notIf(build == 0))
 	}
@@ -41,7 +41,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 	for _, p := range posts {
 		args = append(args, int64(p.CreatedAt), memberOf(p.PostID))
 	}
-	filled, err := fill.call(ctx, b.Redis, []string{b.boxKey(user)}, args...).Int64()
+	filled, err := fill.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, args...).Int64()
 	if err == nil && filled == 1 {
 		b.metrics.builds.Inc()
 	}
@@ -74,7 +74,7 @@ func (b *Boxes) register(ctx context.Context, s *State, user storage.UserID, bui
 		pipe := b.Redis.Pipeline()
 		done := make([]*redis.Cmd, len(some))
 		for i, author := range some {
-			done[i] = register.call(ctx, pipe, []string{b.fansKey(author)}, s.number, user.String(), build)
+			done[i] = register.EvalSha(ctx, pipe, []string{b.fansKey(author)}, s.number, user.String(), build)
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 		most = strconv.FormatInt(int64(from), 10)
 	}
 	of := digest(followings, func(id storage.UserID) bool { return s.hot[id] })
-	got, err := read.call(ctx, b.Redis, []string{b.boxKey(user)}, s.number, of, most, n, int64(b.Active/time.Second), int64(renewEvery/time.Second)).StringSlice()
+	got, err := read.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, s.number, of, most, n, int64(b.Active/time.Second), int64(renewEvery/time.Second)).StringSlice()
 	if err != nil {
 		b.fail(err)
 		return nil, 0, false

@@ -27,7 +27,7 @@ func (b *Boxes) lead(ctx context.Context, s *State, what ...any) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, working)
 	defer cancel()
 	args := append([]any{b.token, lease.Milliseconds(), s.number}, what...)
-	n, err := lead.call(ctx, b.Redis, []string{b.leaseKey(), b.stateKey(), b.hotKey()}, args...).Int()
+	n, err := lead.EvalSha(ctx, b.Redis, []string{b.leaseKey(), b.stateKey(), b.hotKey()}, args...).Int()
 	return n == 1, err
 }
 
@@ -220,7 +220,7 @@ func (d *delivery) flush(ctx context.Context) error {
 			for _, p := range d.posts[f.author] {
 				args = append(args, int64(p.CreatedAt), memberOf(p.PostID))
 			}
-			answers[i] = deliver.call(ctx, pipe, []string{d.boxKey(f.user)}, args...)
+			answers[i] = deliver.EvalSha(ctx, pipe, []string{d.boxKey(f.user)}, args...)
 		}
 	})
 	if err != nil {
@@ -261,7 +261,7 @@ func (d *delivery) exec(ctx context.Context, add func(context.Context, redis.Pip
 func (d *delivery) leave(ctx context.Context, author storage.UserID, fans []any) error {
 	ctx, cancel := context.WithTimeout(ctx, working)
 	defer cancel()
-	return leave.call(ctx, d.Redis, []string{d.fansKey(author)}, append([]any{d.state.number}, fans...)...).Err()
+	return leave.EvalSha(ctx, d.Redis, []string{d.fansKey(author)}, append([]any{d.state.number}, fans...)...).Err()
 }
 
 // renew keeps the lease.

@@ -249,7 +249,7 @@ func (b *Boxes) name(ctx context.Context) (rediscache.Epoch, string, error) {
 
 // ask asks for the state, and ends all inboxes first if the epoch is another, or if demanded.
 func (b *Boxes) ask(ctx context.Context, name string, end bool) (*State, error) {
-	got, err := look.call(ctx, b.Redis, []string{b.stateKey(), b.hotKey()}, name, int64(storage.MicrosOf(time.Now())), flag(end)).StringSlice()
+	got, err := look.EvalSha(ctx, b.Redis, []string{b.stateKey(), b.hotKey()}, name, int64(storage.MicrosOf(time.Now())), flag(end)).StringSlice()
 	if err != nil {
 		return nil, err
 	}

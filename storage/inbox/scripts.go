@@ -2,16 +2,12 @@ package inbox
 
 import (
 	"context"
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// script is a piece of Lua, which Redis runs atomically, and which is called by its digest.
-type script struct{ text, digest string }
-
+// What Redis does atomically.
 var (
 	//go:embed lua/look.lua
 	lookText string
@@ -30,31 +26,22 @@ var (
 	//go:embed lua/read.lua
 	readText string
 
-	look     = scriptOf(lookText)
-	lead     = scriptOf(leadText)
-	begin    = scriptOf(beginText)
-	register = scriptOf(registerText)
-	leave    = scriptOf(leaveText)
-	fill     = scriptOf(fillText)
-	deliver  = scriptOf(deliverText)
-	read     = scriptOf(readText)
+	look     = redis.NewScript(lookText)
+	lead     = redis.NewScript(leadText)
+	begin    = redis.NewScript(beginText)
+	register = redis.NewScript(registerText)
+	leave    = redis.NewScript(leaveText)
+	fill     = redis.NewScript(fillText)
+	deliver  = redis.NewScript(deliverText)
+	read     = redis.NewScript(readText)
 )
 
-func scriptOf(text string) script {
-	digest := sha1.Sum([]byte(text)) // as Redis names scripts
-	return script{text, hex.EncodeToString(digest[:])}
-}
-
+// loadAll gives a server the scripts, which are called by their digests then.
 func loadAll(ctx context.Context, one *redis.Client) error {
-	pipe := one.Pipeline()
-	for _, s := range []script{look, lead, begin, register, leave, fill, deliver, read} {
-		pipe.ScriptLoad(ctx, s.text)
+	for _, s := range []*redis.Script{look, lead, begin, register, leave, fill, deliver, read} {
+		if err := s.Load(ctx, one).Err(); err != nil { // in a pipeline, it would forget the digest
+			return err
+		}
 	}
-	_, err := pipe.Exec(ctx)
-	return err
-}
-
-// call adds a call to a pipeline, or makes it.
-func (s script) call(ctx context.Context, to redis.Cmdable, keys []string, args ...any) *redis.Cmd {
-	return to.EvalSha(ctx, s.digest, keys, args...)
+	return nil
 }
