@@ -39,7 +39,7 @@ const defaultWait = time.Millisecond
 type waitKey struct{}
 
 // WithWait changes how long a lone Load waits for company, in the requests of a context: tests make it
-// longer. A test file of this package would have everything above it compiled a second time.
+// longer.
 func WithWait(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, waitKey{}, d)
 }

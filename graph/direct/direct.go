@@ -81,9 +81,14 @@ func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (eleme
 // elements are the objects of a list; null ones are nil.
 type elements []any
 
-// ByGqlgen reports whether gqlgen is to answer everything; nil except in tests, which compare. It is
-// exported because a test file of this package would have everything above it compiled a second time.
-var ByGqlgen func(context.Context) bool
+type byGqlgenKey struct{}
+
+// ByGqlgen has everything in a request answered by gqlgen, so that tests can compare.
+func ByGqlgen(ctx context.Context) context.Context {
+	return context.WithValue(ctx, byGqlgenKey{}, true)
+}
+
+func isByGqlgen(ctx context.Context) bool { return ctx.Value(byGqlgenKey{}) != nil }
 
 // written is an answer that is put into words when the response is.
 type written struct {

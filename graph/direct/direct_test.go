@@ -21,17 +21,6 @@ import (
 
 const users = 12
 
-type withoutKey struct{}
-
-func init() {
-	direct.ByGqlgen = func(ctx context.Context) bool { return ctx.Value(withoutKey{}) != nil }
-}
-
-// without has everything answered by gqlgen, for comparison.
-func without(ctx context.Context) context.Context {
-	return context.WithValue(ctx, withoutKey{}, true)
-}
-
 // sameAnswers asks one API that writes directly and one that leaves everything to
 // gqlgen. The first is asked again, when it knows the query.
 func sameAnswers(t apitest.T, directly, slowly *apitest.API, query string, vars apitest.Vars) {
@@ -83,7 +72,7 @@ func dataOf(text string) string {
 func apis(t *testing.T, store storage.Store) (directly, slowly *apitest.API) {
 	options := apitest.Options{Limits: apitest.NoLimits}
 	directly = apitest.New(t, store, options)
-	options.Context = without
+	options.Context = direct.ByGqlgen
 	return directly, apitest.New(t, store, options)
 }
 

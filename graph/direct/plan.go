@@ -28,7 +28,7 @@ type step struct {
 
 // planOf makes the plan of a selection; nil when it is not for this package.
 func planOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *plan {
-	if t == nil || !mayFit(t, sel) || ByGqlgen != nil && ByGqlgen(ctx) {
+	if t == nil || !mayFit(t, sel) || isByGqlgen(ctx) {
 		return nil
 	}
 	memo := selections.For(ctx)

@@ -18,7 +18,7 @@ type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.Colle
 // written. Everything else is answered by slow. Middleware of root fields is not called:
 // Kith's is for mutations.
 func Query[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
-	if len(sel) != 1 || !selections.Simple(sel) || ByGqlgen != nil && ByGqlgen(ctx) {
+	if len(sel) != 1 || !selections.Simple(sel) || isByGqlgen(ctx) {
 		return slow(ec, ctx, sel)
 	}
 	field := sel[0].(*ast.Field)
