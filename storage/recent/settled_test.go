@@ -1,0 +1,45 @@
+package recent
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// TestBetween lists a stretch by time, whatever the order in which posts came, and says where it does not reach.
+func TestBetween(t *testing.T) {
+	began := storage.MicrosOf(day0)
+	p := NewSince(1<<20, func() time.Time { return day0 }, began)
+	late := 0
+	p.OnLate(func() { late++ })
+	var all []storage.PostAt
+	for i := range 3 * chunkLen {
+		at := began + storage.Micros(1+(i*7)%(3*chunkLen))
+		one := storage.PostAt{PostID: storage.PostID{Author: storage.UserID(1 + i%9), Number: int64(i)}, CreatedAt: at}
+		all = append(all, one)
+		p.Add(one)
+	}
+	slices.SortFunc(all, func(a, b storage.PostAt) int { return b.Place().Compare(a.Place()) })
+	for _, from := range []storage.Micros{began, began + 5000} {
+		want := slices.DeleteFunc(slices.Clone(all), func(one storage.PostAt) bool { return one.CreatedAt <= from || one.CreatedAt > from+1000 })
+		if got, ok := p.Between(from, from+1000); !ok || !slices.Equal(got, want) {
+			t.Errorf("from %d: %v, %d posts, want %d", from-began, ok, len(got), len(want))
+		}
+	}
+	if _, ok := p.Between(began-1, began+10); ok {
+		t.Error("it reaches beyond the floor")
+	}
+	p.Settle(began + 100)
+	p.Add(all[0])
+	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -1}, CreatedAt: began + 101})
+	if late != 0 || p.Through() != began+100 {
+		t.Errorf("%d posts are late, through %d", late, p.Through())
+	}
+	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -2}, CreatedAt: began + 100})
+	p.Add(storage.PostAt{PostID: storage.PostID{Author: 1, Number: -3}, CreatedAt: began - 100})
+	if late != 2 {
+		t.Errorf("%d posts are late", late)
+	}
+}
