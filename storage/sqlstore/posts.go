@@ -44,7 +44,7 @@ ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
 
 	// Served by idx_post_latest and the primary key of post_counts.
 	sqlLatestPosts = `
-SELECT /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)

@@ -141,14 +141,14 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
 SELECT c.user_id, c.favorite_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.favorite_count <> 0
-  AND NOT EXISTS (SELECT 1 FROM favorite e WHERE e.from_user_id = c.user_id AND e.type = 1)`,
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite e WHERE e.from_user_id = c.user_id AND e.type = 1)`,
 	// Served by the primary key of user_counts, idx_favorite_inbox_list and the primary key of post.
 	storage.FavoriteInbox: `
 SELECT c.user_id, c.total_favorited, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
   AND NOT EXISTS (
-    SELECT /*! STRAIGHT_JOIN */ 1
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
     FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */
     CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
     WHERE e.to_user_id = c.user_id AND e.type = 1

@@ -15,7 +15,7 @@ const (
 	// Posts with favorites whose counts are wrong or missing. Served by idx_favorite_inbox_list and the
 	// primary keys of post and post_counts.
 	sqlWrongPostCounts = `
-SELECT e.author, e.number, COALESCE(c.favorite_count, 0), e.n
+SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n
 FROM (
   SELECT to_user_id AS author, post_id AS number, COUNT(*) AS n
   FROM favorite_inbox
@@ -32,7 +32,7 @@ WHERE c.author_id IS NULL OR c.favorite_count <> e.n`
 SELECT c.author_id, c.post_id, c.favorite_count, 0
 FROM post_counts c
 WHERE c.author_id > ? AND c.author_id <= ? AND c.favorite_count <> 0
-  AND NOT EXISTS (SELECT 1 FROM favorite_inbox e WHERE e.to_user_id = c.author_id AND e.post_id = c.post_id AND e.type = 1)`
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite_inbox e WHERE e.to_user_id = c.author_id AND e.post_id = c.post_id AND e.type = 1)`
 
 	// Served by idx_favorite_inbox_list.
 	sqlFavoritesOfPost = `
