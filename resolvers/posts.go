@@ -57,7 +57,7 @@ func placeCursor(kind cursor.Kind, m storage.Place) string {
 func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, paths func(i int) []ast.Path) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
 	for i, row := range rows {
-		made[i].Row, made[i].Favorited, posts[i] = row, hasFavorited(ctx, row.PostID, on), &made[i]
+		made[i].Row, made[i].Files, made[i].Favorited, posts[i] = row, model.FilesOf(row), hasFavorited(ctx, row.PostID, on), &made[i]
 	}
 	asked := aheadOn(fieldsOn(on), fields.Author, storage.Forward)
 	if asked == nil || len(rows) == 0 {

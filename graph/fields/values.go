@@ -34,6 +34,16 @@ func TypeOf(v any) *Type {
 		return &pageInfo
 	case *model.Relationship:
 		return &relationship
+	case *model.Post:
+		return &post
+	case *model.PostEdge:
+		return &postEdge
+	case *model.PostConnection:
+		return &postConnection
+	case *model.FeedConnection:
+		return &feedConnection
+	case *model.Media:
+		return &media
 	case *model.SuggestionEdge:
 		return &suggestionEdge
 	case *model.UserSearchEdge:

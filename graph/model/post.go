@@ -12,6 +12,7 @@ type Post struct {
 	Row storage.Post
 
 	Author *User // nil unless selected, or not read
+	Files  Files
 
 	Favorited storage.Result[bool] // whether the viewer has favorited it; not Found unless that was read
 }
@@ -75,18 +76,29 @@ type FavoritedByEdge struct {
 	FavoritedAt time.Time
 }
 
-// Media are the files of the post.
-func (p *Post) Media() ([]*Media, error) {
-	list := make([]*Media, len(p.Row.Media))
-	for i, m := range p.Row.Media {
+// Files are the files of a post, or why they cannot be shown.
+type Files struct {
+	List []*Media
+	Err  error
+}
+
+var noFiles = []*Media{}
+
+// FilesOf makes the files of a post from its row.
+func FilesOf(row storage.Post) (f Files) {
+	f.List = noFiles
+	for _, m := range row.Media {
 		kind, ok := mediaKinds[m.Kind]
 		if !ok {
-			return nil, fmt.Errorf("post %d has media of kind %d", p.Row.Number, m.Kind)
+			return Files{noFiles, fmt.Errorf("post %d has media of kind %d", row.Number, m.Kind)}
 		}
-		list[i] = &Media{Name: m.Name, URL: m.URL, Kind: kind}
+		f.List = append(f.List, &Media{Name: m.Name, URL: m.URL, Kind: kind})
 	}
-	return list, nil
+	return f
 }
+
+// Media are the files of the post.
+func (p *Post) Media() ([]*Media, error) { return p.Files.List, p.Files.Err }
 
 var mediaKinds = map[storage.MediaKind]MediaKind{
 	storage.Image: MediaKindImage, storage.Video: MediaKindVideo, storage.Audio: MediaKindAudio, storage.Cover: MediaKindCover,
@@ -137,6 +149,7 @@ type Comment struct {
 	Row storage.Comment
 
 	Author *User // nil unless selected, or not read
+	Files  Files
 }
 
 func (*Comment) IsNode() {}
