@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,7 +94,19 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
+	apitest.Publish(t, store, users)
+	for i, media := range [][]storage.Media{
+		{{Name: "a \"cat\"", URL: "https://example.org/<1>.png", Kind: storage.Image}, {URL: "https://example.org/2", Kind: storage.Video}},
+		{{URL: "https://example.org/3", Kind: 99}}, // of a later version
+	} {
+		post := storage.NewPost{PostID: storage.PostID{Author: 5, Number: int64(100 + i)}, Key: fmt.Sprint("files ", i), Text: "\n", Media: media, At: apitest.Epoch}
+		if _, _, err := store.Publish(t.Context(), post); err != nil {
+			t.Fatal(err)
+		}
+	}
 	directly, slowly := apis(t, store)
+	post := `__typename id text createdAt editedAt commentCount favoriteCount viewerHasFavorited author { handle }`
+	files := `media { __typename name url kind }`
 	user := `__typename id handle name bio avatarUrl createdAt followingCount followerCount`
 	for _, query := range []string{
 		`{ users(ids: [1, 2, 99]) { ` + user + ` } }`,
@@ -106,6 +119,12 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 		`{ users(ids: [1]) { a: handle b: handle a: handle ...F ... on Node { id } ... @include(if: false) { bio } } } fragment F on User { name c: name @skip(if: true) }`,
 		`{ user(id: 1) { followers(first: 0) { totalCount edges { cursor } nodes { id } } } }`,
 		`{ user(id: 1) { followings { nodes { handle followings(first: 1) { nodes { id } } } } } }`,
+		`{ latestPosts { pageInfo { endCursor } edges { __typename cursor node { ` + post + ` } } nodes { id } } }`,
+		`{ nodes(ids: ["post_5_100", "post_1_1", "post_9_99", "cmt_1_1001"]) { id ... on Post { ` + post + files + ` comments { edges { __typename cursor node { __typename id postId text createdAt author { name } } } nodes { id } pageInfo { hasNextPage } }
+			favoritedBy { edges { __typename cursor favoritedAt node { handle } } nodes { id } } } ... on Comment { postId } } }`,
+		`{ nodes(ids: ["post_1_1", "post_5_101"]) { ... on Post { id ` + files + ` } } }`, // the second has an error
+		`{ viewer { feed(first: 5) { complete newerThan { count } pageInfo { startCursor } edges { cursor node { ` + post + files + ` } } nodes { text } }
+			favorites { edges { __typename cursor favoritedAt node { id } } nodes { ` + post + ` } } posts { nodes { author { ` + user + ` } } } } }`,
 		`{ users(ids: ["x"]) { id } }`, // an error below what must not be null
 		`{ mine: relationships(from: ["0"], to: ["1"]) { id } }`,
 		`{ user(id: "x") { id } }`,

@@ -2,6 +2,7 @@ package fields
 
 import (
 	"strconv"
+	"time"
 
 	"kith/graph/model"
 )
@@ -57,64 +58,70 @@ func count(get func(*model.Post) int32) *Value {
 }
 
 var comment = Type{Name: "Comment", Is: []string{"Node"}, Fields: map[string]*Field{
-	"id":        {},
-	"postId":    {},
-	"author":    {Ahead: Author},
-	"text":      {Weight: 10},
-	"createdAt": {},
+	"id":        {Value: text((*model.Comment).ID)},
+	"postId":    {Value: text((*model.Comment).PostID)},
+	"author":    {Ahead: Author, Value: object(func(c *model.Comment) *model.User { return c.Author })},
+	"text":      {Weight: 10, Value: text((*model.Comment).Text)},
+	"createdAt": {Value: moment((*model.Comment).CreatedAt)},
 }}
 
 var (
-	commentConnection = pageOf("CommentConnection")
-	commentEdge       = edgeOf("CommentEdge")
+	postConnection = pageOf("PostConnection", func(c *model.PostConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	postEdge = edgeOf("PostEdge", func(e *model.PostEdge) (string, *model.Post) { return e.Cursor, e.Node })
 
-	favoriteConnection    = pageOf("FavoriteConnection")
-	favoriteEdge          = timedEdgeOf("FavoriteEdge")
-	favoritedByConnection = pageOf("FavoritedByConnection")
-	favoritedByEdge       = timedEdgeOf("FavoritedByEdge")
+	commentConnection = pageOf("CommentConnection", func(c *model.CommentConnection) ([]*model.CommentEdge, []*model.Comment, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	commentEdge = edgeOf("CommentEdge", func(e *model.CommentEdge) (string, *model.Comment) { return e.Cursor, e.Node })
+
+	favoriteConnection = pageOf("FavoriteConnection", func(c *model.FavoriteConnection) ([]*model.FavoriteEdge, []*model.Post, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	favoriteEdge = timed(edgeOf("FavoriteEdge", func(e *model.FavoriteEdge) (string, *model.Post) { return e.Cursor, e.Node }),
+		func(e *model.FavoriteEdge) time.Time { return e.FavoritedAt })
+
+	favoritedByConnection = pageOf("FavoritedByConnection", func(c *model.FavoritedByConnection) ([]*model.FavoritedByEdge, []*model.User, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	favoritedByEdge = timed(edgeOf("FavoritedByEdge", func(e *model.FavoritedByEdge) (string, *model.User) { return e.Cursor, e.Node }),
+		func(e *model.FavoritedByEdge) time.Time { return e.FavoritedAt })
+
+	feedConnection = feed(pageOf("FeedConnection", func(c *model.FeedConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	}))
 )
 
-var postConnection = Type{Name: "PostConnection", Fields: map[string]*Field{
-	"edges":    {Ahead: Edges, Needs: Rows, Value: list(func(c *model.PostConnection) []*model.PostEdge { return c.Edges })},
-	"nodes":    {Ahead: Item, Needs: Rows, Value: list(func(c *model.PostConnection) []*model.Post { return c.Nodes })},
-	"pageInfo": {Needs: Rows, Value: object(func(c *model.PostConnection) *model.PageInfo { return c.PageInfo })},
-}}
+// pageOf is a connection, by its parts.
+func pageOf[C, E, N any](name string, parts func(*C) ([]*E, []*N, *model.PageInfo)) Type {
+	return Type{Name: name, Fields: map[string]*Field{
+		"edges":    {Ahead: Edges, Needs: Rows, Value: list(func(c *C) []*E { edges, _, _ := parts(c); return edges })},
+		"nodes":    {Ahead: Item, Needs: Rows, Value: list(func(c *C) []*N { _, nodes, _ := parts(c); return nodes })},
+		"pageInfo": {Needs: Rows, Value: object(func(c *C) *model.PageInfo { _, _, info := parts(c); return info })},
+	}}
+}
 
-var postEdge = Type{Name: "PostEdge", Fields: map[string]*Field{
-	"cursor": {Needs: Cursors, Value: text(func(e *model.PostEdge) string { return e.Cursor })},
-	"node":   {Ahead: Item, Value: object(func(e *model.PostEdge) *model.Post { return e.Node })},
-}}
+// edgeOf is an edge, by its parts.
+func edgeOf[E, N any](name string, parts func(*E) (cursor string, node *N)) Type {
+	return Type{Name: name, Fields: map[string]*Field{
+		"cursor": {Needs: Cursors, Value: text(func(e *E) string { cursor, _ := parts(e); return cursor })},
+		"node":   {Ahead: Item, Value: object(func(e *E) *N { _, node := parts(e); return node })},
+	}}
+}
 
-var feedConnection = Type{Name: "FeedConnection", Fields: map[string]*Field{
-	"edges":     {Ahead: Edges, Needs: Rows, Value: list(func(c *model.FeedConnection) []*model.PostEdge { return c.Edges })},
-	"nodes":     {Ahead: Item, Needs: Rows, Value: list(func(c *model.FeedConnection) []*model.Post { return c.Nodes })},
-	"pageInfo":  {Needs: Rows, Value: object(func(c *model.FeedConnection) *model.PageInfo { return c.PageInfo })},
-	"complete":  {Needs: Rows, Value: boolean(func(c *model.FeedConnection) bool { return c.Complete })},
-	"newerThan": {},
-}}
+func timed[E any](edge Type, at func(*E) time.Time) Type {
+	edge.Fields["favoritedAt"] = &Field{Value: moment(at)}
+	return edge
+}
+
+func feed(page Type) Type {
+	page.Fields["complete"] = &Field{Needs: Rows, Value: boolean(func(c *model.FeedConnection) bool { return c.Complete })}
+	page.Fields["newerThan"] = &Field{}
+	return page
+}
 
 var newerPosts = made("NewerPosts", "count", "hasMore")
-
-func pageOf(name string) Type {
-	return Type{Name: name, Fields: map[string]*Field{
-		"edges":    {Ahead: Edges, Needs: Rows},
-		"nodes":    {Ahead: Item, Needs: Rows},
-		"pageInfo": {Needs: Rows},
-	}}
-}
-
-func edgeOf(name string) Type {
-	return Type{Name: name, Fields: map[string]*Field{
-		"cursor": {Needs: Cursors},
-		"node":   {Ahead: Item},
-	}}
-}
-
-func timedEdgeOf(name string) Type {
-	t := edgeOf(name)
-	t.Fields["favoritedAt"] = &Field{}
-	return t
-}
 
 var (
 	favoritePayload      = made("FavoritePayload", "changed", "post", "viewer", "favoriteEdge", "consistencyToken")

@@ -42,6 +42,20 @@ func TypeOf(v any) *Type {
 		return &postConnection
 	case *model.FeedConnection:
 		return &feedConnection
+	case *model.Comment:
+		return &comment
+	case *model.CommentEdge:
+		return &commentEdge
+	case *model.CommentConnection:
+		return &commentConnection
+	case *model.FavoriteEdge:
+		return &favoriteEdge
+	case *model.FavoriteConnection:
+		return &favoriteConnection
+	case *model.FavoritedByEdge:
+		return &favoritedByEdge
+	case *model.FavoritedByConnection:
+		return &favoritedByConnection
 	case *model.Media:
 		return &media
 	case *model.SuggestionEdge:

@@ -149,7 +149,6 @@ type Comment struct {
 	Row storage.Comment
 
 	Author *User // nil unless selected, or not read
-	Files  Files
 }
 
 func (*Comment) IsNode() {}
