@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,13 +22,7 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	at := t.TempDir()
 	for name, content := range files {
-		path := filepath.Join(at, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		write(t, at, name, content)
 	}
 	return at
 }

@@ -46,6 +46,14 @@ func Long(t testing.TB) {
 	}
 }
 
+// Clients skips t unless KITH_TEST_CLIENTS=1 (make test-clients) asks for the tests with large programs from npm.
+func Clients(t testing.TB) {
+	t.Helper()
+	if os.Getenv("KITH_TEST_CLIENTS") != "1" {
+		t.Skip("large programs from npm: run it with KITH_TEST_CLIENTS=1 or make test-clients")
+	}
+}
+
 // Chromium returns the path of a Chromium or Chrome program.
 func Chromium(t testing.TB) string {
 	t.Helper()

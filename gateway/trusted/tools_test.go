@@ -1,0 +1,128 @@
+package trusted_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// TestManifestsOfRealTools: graphql-codegen, Relay's compiler and Apollo's tool write manifests for Kith's schema; a
+// gateway that answers nothing else answers each document by the id in its manifest.
+func TestManifestsOfRealTools(t *testing.T) {
+	testenv.Clients(t)
+	at := t.TempDir()
+	in := func(folder, name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = folder
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+		}
+	}
+	const packages = "tools/node_modules" // which git ignores
+	if _, err := os.Stat(filepath.Join(packages, "relay-compiler")); err != nil {
+		in("tools", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+	}
+	shared, err := filepath.Abs(packages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "codegen.mjs", "profile.graphql", "follow.graphql", "relay.config.json", "persisted-query-manifest.config.json", "src/profile.js"} {
+		content, err := os.ReadFile(filepath.Join("tools", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, at, name, string(content))
+	}
+	if err := os.Symlink(shared, filepath.Join(at, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, at, "schema.graphql", kithtest.Run(t, kithtest.Args("schema")).Stdout)
+	write(t, at, "out/relay.json", "{}")
+	write(t, at, "artifacts/.keep", "")
+	in(at, "node", "codegen.mjs", "schema.graphql", "out/codegen.json")
+	in(at, "node_modules/.bin/relay-compiler", "relay.config.json")
+	in(at, "node_modules/.bin/generate-persisted-query-manifest", "--config", "persisted-query-manifest.config.json")
+
+	gateway := kithtest.Start(t, kithtest.Args("--demo", "--trusted-documents", filepath.Join(at, "out"), "--only-trusted", "on"))
+	for _, tool := range []string{"codegen", "relay", "apollo"} {
+		ids := idsOf(t, filepath.Join(at, "out", tool+".json"))
+		if len(ids) != 2 {
+			t.Errorf("%s has registered %d documents", tool, len(ids))
+		}
+		queries := 0
+		for _, id := range ids {
+			response, err := http.Get(gateway.URL + "/graphql?documentId=" + id + "&variables=" + url.QueryEscape(`{"id":"1"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch response.StatusCode {
+			case http.StatusOK:
+				queries++
+				if !strings.Contains(string(text), `"followings":`) || strings.Contains(string(text), `"errors"`) {
+					t.Errorf("%s, %s: %s", tool, id, text)
+				}
+			case http.StatusMethodNotAllowed: // the mutation
+			default:
+				t.Errorf("%s, %s: %d %s", tool, id, response.StatusCode, text)
+			}
+		}
+		if queries != 1 {
+			t.Errorf("%s: %d queries were answered", tool, queries)
+		}
+	}
+	if answer, err := gateway.Ask("{ viewer { id } }", nil); err != nil || !strings.Contains(fmt.Sprint(answer.Errors), "FORBIDDEN") {
+		t.Errorf("another document: %+v, %v", answer, err)
+	}
+}
+
+// write writes a file into a folder.
+func write(t *testing.T, folder, name, content string) {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// idsOf are the ids in a manifest of either form.
+func idsOf(t *testing.T, path string) (ids []string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest struct{ Operations []struct{ ID string } }
+	if err := json.Unmarshal(content, &manifest); err == nil && manifest.Operations != nil {
+		for _, o := range manifest.Operations {
+			ids = append(ids, o.ID)
+		}
+		return ids
+	}
+	var operations map[string]string
+	if err := json.Unmarshal(content, &operations); err != nil {
+		t.Fatal(err)
+	}
+	for id := range operations {
+		ids = append(ids, id)
+	}
+	return ids
+}
