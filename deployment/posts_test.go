@@ -106,7 +106,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 					key += ":redis"
 				}
 				n, err := a.redis.client.ZCard(ctx, key).Result()
-				if err != nil || n == 0 && time.Now().After(end) {
+				if n == 0 && time.Now().After(end) { // the client repeats for a second that nobody listened
 					return fmt.Errorf("%d notes in Redis: %w", n, err)
 				}
 				if n > 0 {

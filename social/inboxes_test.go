@@ -254,7 +254,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 		}
 	})
 	t.Logf("inboxes were used %d times", fromInbox)
-	if fromInbox < 100 {
+	if fromInbox < 10 { // some 300, unless the machine is so busy that Redis does not answer in time
 		t.Errorf("inboxes were used %d times", fromInbox)
 	}
 }
