@@ -10,12 +10,20 @@ import (
 )
 
 // SchemaCmd is `kith schema`.
-type SchemaCmd struct{}
+type SchemaCmd struct {
+	Federation bool `env:"-" help:"Print what a router of Apollo Federation 2 composes: with keys, and without what only clients of this schema read."`
+}
 
 // BeforeReset prints the schema as every gateway has it at /schema.graphql, and ends the program before
 // any setting is read.
-func (SchemaCmd) BeforeReset(app *kong.Kong) error {
-	text, err := sdl.Of(generated.NewExecutableSchema(generated.Config{}).Schema())
+func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
+	of := sdl.Of
+	for _, p := range given.Path {
+		if p.Flag != nil && p.Flag.Name == "federation" { // which has not been read into the command
+			of = sdl.Subgraph
+		}
+	}
+	text, err := of(generated.NewExecutableSchema(generated.Config{}).Schema())
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,100 @@
+package sdl
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/limits"
+)
+
+// federation is where the directives of a subgraph are defined: routers know them. 2.9 is the first
+// version with those of costs.
+const federation = `"https://specs.apollo.dev/federation/v2.9", import: ["@key", "@shareable", "@cost", "@listSize"]`
+
+// definitions are directives of Federation, so that the text with them can be read here.
+const definitions = `
+directive @link(url: String!, import: [String!]) repeatable on SCHEMA
+directive @key(fields: String!) repeatable on OBJECT
+directive @shareable on FIELD_DEFINITION | OBJECT
+`
+
+// unshared are directives that say something to clients of this schema alone: composing drops those
+// that it knows, and fails on `@oneOf`. Resolvers check what that says.
+var unshared = []string{"semanticNonNull", "cacheControl", "oneOf"}
+
+// Subgraph returns a schema as text for the router of a larger one, by Apollo Federation 2: what is a
+// Node has a key, what other subgraphs have as well is shareable, and fields say what they cost.
+// The fields by which routers ask are not in it.
+func Subgraph(schema *ast.Schema) (string, error) {
+	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives + definitions})
+	if err != nil {
+		return "", fmt.Errorf("read the schema's own text: %w", err)
+	}
+	if err := limits.Declare(own); err != nil {
+		return "", err
+	}
+	for _, d := range own.Types {
+		if d.BuiltIn {
+			continue
+		}
+		for _, f := range d.Fields {
+			f.Directives = shared(f.Directives)
+		}
+		d.Directives = append(shared(d.Directives), keys(own, d)...)
+	}
+	shareable := &ast.Directive{Name: "shareable", Definition: own.Directives["shareable"]}
+	own.Types["PageInfo"].Directives = append(own.Types["PageInfo"].Directives, shareable)
+	for _, name := range []string{"node", "nodes"} {
+		f := own.Query.Fields.ForName(name)
+		f.Directives = append(f.Directives, shareable)
+	}
+	own.Query.Fields = slices.DeleteFunc(own.Query.Fields, func(f *ast.FieldDefinition) bool { return f.Name == "_entities" || f.Name == "_service" })
+	for _, name := range []string{"_Any", "_Entity", "_Service", "CacheControlScope"} {
+		delete(own.Types, name)
+	}
+	for _, name := range append(unshared, "cost", "listSize", "link", "key", "shareable") {
+		delete(own.Directives, name)
+	}
+	return linked(own), nil
+}
+
+// shared are those directives of a field that other schemas know, as Federation spells them: a weight
+// is a number there.
+func shared(list ast.DirectiveList) (kept ast.DirectiveList) {
+	for _, d := range list {
+		if slices.Contains(unshared, d.Name) {
+			continue
+		}
+		if d.Name == "cost" {
+			d.Arguments[0].Value.Kind = ast.IntValue
+		}
+		kept = append(kept, d)
+	}
+	return kept
+}
+
+// keys are by what a router names an object of a type. [kith/resolvers] reads them.
+func keys(schema *ast.Schema, d *ast.Definition) (list ast.DirectiveList) {
+	if d.Kind != ast.Object || !slices.Contains(d.Interfaces, "Node") {
+		return nil
+	}
+	fields := []string{"id"}
+	if d.Name == "User" {
+		fields = append(fields, "handle")
+	}
+	for _, field := range fields {
+		list = append(list, &ast.Directive{
+			Name: "key", Definition: schema.Directives["key"],
+			Arguments: ast.ArgumentList{{Name: "fields", Value: &ast.Value{Raw: field, Kind: ast.StringValue}}},
+		})
+	}
+	return list
+}
+
+// linked is the text of a schema with its `@link`.
+func linked(schema *ast.Schema) string {
+	return "extend schema @link(url: " + federation + ")\n\n" + text(schema)
+}
